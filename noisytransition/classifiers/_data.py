@@ -1,0 +1,198 @@
+"""What a user hands to `fit`, as two data sets with integer labels: noisy rows and clean rows."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+from torch.utils.data import Dataset, IterableDataset
+
+from ..nets import DatasetRows, Rows
+
+# a column whose clean mean lies this many standard deviations from the noisy mean was not scaled alike
+_FAR = 5.0
+
+HOW_TO_PASS = (
+    "Pass verified labels as fit(X, y, meta=(X_meta, y_meta)), or fit(X, y, X_meta=..., y_meta=...), or "
+    "fit(X, y, trusted=mask) with a boolean mask over the rows of X."
+)
+
+
+class Labelled(NamedTuple):
+    """Rows and labels as the user gave them, validated; `y_noisy` of clean rows where both are known."""
+
+    X: Any
+    y: NDArray
+    y_noisy: NDArray | None = None
+
+
+def is_dataset(X: Any) -> bool:
+    """Say whether X is a torch Dataset rather than something like an array."""
+    return isinstance(X, Dataset)
+
+
+def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> Any:
+    """X as a numeric ndarray of at least 2 dimensions, or the torch Dataset it is."""
+    if is_dataset(X):
+        if isinstance(X, IterableDataset):
+            raise ValueError(f"{name} is an IterableDataset; a map-style Dataset (with len and indices) is needed.")
+        return X
+    return validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True, input_name=name)
+
+
+def validate_labels(y: Any, n: int, name: str) -> NDArray:
+    """Labels as a 1-d array of the length of its rows."""
+    if y is None:
+        raise ValueError(f"{name} is None: one label per row is needed (requires y to be passed).")
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    if len(y) != n:
+        raise ValueError(f"{name} has {len(y)} labels for {n} rows (inconsistent numbers of samples).")
+    return y
+
+
+def split_clean_set(
+    estimator: BaseEstimator, X: Any, y: Any, meta: Any, X_meta: Any, y_meta: Any, trusted: Any, y_meta_noisy: Any
+) -> tuple[Labelled, Labelled | None]:
+    """Noisy rows and clean rows out of the one of the three forms that was used."""
+    _check_forms(meta, X_meta, y_meta, trusted)
+    if not is_dataset(X):
+        X, _ = validate_data(estimator, X, y, dtype="numeric", allow_nd=True)
+    X = validate_rows(estimator, X, reset=False)
+    y = validate_labels(y, len(X), "y")
+    if trusted is not None:
+        return _by_mask(X, y, trusted, y_meta_noisy)
+    if meta is not None:
+        X_meta, y_meta = _pair(meta)
+    elif X_meta is not None:
+        X_meta = _without_length(X_meta, len(X))
+    if X_meta is None:
+        return Labelled(X, y), None
+    X_meta = validate_rows(estimator, X_meta, reset=False, name="X_meta")
+    _warn_if_unscaled(X, X_meta)
+    clean = Labelled(X_meta, validate_labels(y_meta, len(X_meta), "y_meta"))
+    return Labelled(X, y), _with_noisy(clean, y_meta_noisy)
+
+
+def _check_forms(meta: Any, X_meta: Any, y_meta: Any, trusted: Any) -> None:
+    given = [n for n, v in {"meta": meta, "X_meta": X_meta, "trusted": trusted}.items() if v is not None]
+    if len(given) > 1:
+        raise ValueError(f"clean data was given {len(given)} times, as {given}; give it once. {HOW_TO_PASS}")
+    if (X_meta is None) != (y_meta is None):
+        raise ValueError(f"X_meta and y_meta go together; only one of them was given. {HOW_TO_PASS}")
+
+
+def _pair(meta: Any) -> tuple[Any, Any]:
+    if not isinstance(meta, tuple | list) or len(meta) != 2:
+        what = f"{type(meta).__name__} of length {len(meta)}" if hasattr(meta, "__len__") else type(meta).__name__
+        raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}.")
+    return meta[0], meta[1]
+
+
+def _without_length(X_meta: Any, n: int) -> Any:
+    """Unwrap the 1-tuple that hides X_meta's length from cross-validation, and warn where it shows."""
+    if isinstance(X_meta, tuple) and len(X_meta) == 1:
+        return X_meta[0]
+    if len(X_meta) == n:
+        warnings.warn(
+            f"X_meta has as many rows as X ({n}): cross-validation and searches cut such an argument down to the "
+            "training rows. Inside them pass meta=(X_meta, y_meta), or X_meta=(X_meta,).",
+            UserWarning,
+            stacklevel=4,
+        )
+    return X_meta
+
+
+def _by_mask(X: Any, y: NDArray, trusted: Any, y_meta_noisy: Any) -> tuple[Labelled, Labelled]:
+    mask = np.asarray(trusted)
+    if mask.shape != y.shape or not np.isin(mask, (0, 1)).all():
+        raise ValueError(
+            f"trusted must be a boolean mask of shape {y.shape} over the rows of X, got shape {mask.shape} and "
+            f"dtype {mask.dtype}."
+        )
+    mask = mask.astype(bool)
+    if mask.all():
+        raise ValueError("all rows are trusted: no noisy row is left to train on.")
+    rows = DatasetRows(X) if is_dataset(X) else Rows(X)
+    noisy, clean = (Labelled(rows.subset(np.flatnonzero(m)).X, y[m]) for m in (~mask, mask))
+    return noisy, _with_noisy(clean, y_meta_noisy)
+
+
+def _with_noisy(clean: Labelled, y_meta_noisy: Any) -> Labelled:
+    if len(clean.y) == 0:
+        raise ValueError(f"the clean set is empty. {HOW_TO_PASS}")
+    if y_meta_noisy is None:
+        return clean
+    return clean._replace(y_noisy=validate_labels(y_meta_noisy, len(clean.y), "y_meta_noisy"))
+
+
+def _warn_if_unscaled(X: Any, X_meta: Any) -> None:
+    """A Pipeline hands `meta=` to its last step untransformed, silently."""
+    if is_dataset(X) or is_dataset(X_meta) or X.shape[1:] != X_meta.shape[1:]:
+        return
+    spread = np.maximum(X.std(axis=0, dtype=np.float64), 1e-12)
+    if np.median(np.abs(X_meta.mean(axis=0, dtype=np.float64) - X.mean(axis=0, dtype=np.float64)) / spread) > _FAR:
+        warnings.warn(
+            "the clean rows lie far from X in most features: were they scaled alike? A Pipeline transforms neither "
+            "meta= nor X_meta= by itself; use Pipeline(..., transform_input=['X_meta']) with metadata routing, or "
+            "trusted=.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+# ---------------------------------------------------------------------------- labels
+def encode(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Rows | None]:
+    """Sorted classes, and both sets with labels 0..c-1.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+    noisy : Rows
+    meta : Rows or None
+    """
+    given = {"y": noisy.y}
+    if clean is not None:
+        given |= {"y_meta": clean.y} | ({} if clean.y_noisy is None else {"y_meta_noisy": clean.y_noisy})
+    labels = {name: _like(y, noisy.y, name) for name, y in given.items()}
+    classes = _union(labels)
+    codes = {name: np.searchsorted(classes, y) for name, y in labels.items()}
+    meta = None if clean is None else _rows(clean.X, codes["y_meta"])
+    if meta is not None:
+        meta.y_noisy = codes.get("y_meta_noisy")
+    return classes, _rows(noisy.X, codes["y"]), meta
+
+
+def _rows(X: Any, y: NDArray) -> Rows:
+    return DatasetRows(X, y) if is_dataset(X) else Rows(X, y)
+
+
+def _kind(y: NDArray) -> str:
+    """Say what labels are: bool, number or text."""
+    first = y.dtype.kind if y.dtype.kind != "O" else np.asarray(y[:1].tolist()).dtype.kind
+    return {"b": "bool", "i": "number", "u": "number", "f": "number"}.get(first, "text")
+
+
+def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
+    if _kind(y) != _kind(model):
+        raise ValueError(
+            f"y holds {_kind(model)} labels such as {model[:1].tolist()[0]!r}, but {name} holds {_kind(y)} labels "
+            f"such as {y[:1].tolist()[0]!r}: both must name classes in the same way."
+        )
+    # integers that came back as floats (a missing value once in the column) are the same classes
+    if y.dtype.kind == "f" and model.dtype.kind in "iu" and np.array_equal(y, y.astype(model.dtype)):
+        return y.astype(model.dtype)
+    return y
+
+
+def _union(labels: dict[str, NDArray]) -> NDArray:
+    try:
+        classes = np.unique(np.concatenate([np.unique(y) for y in labels.values()]))
+    except TypeError as error:
+        raise ValueError(f"labels of several kinds, or missing ones, are mixed in {list(labels)}: {error}.") from error
+    if len(classes) < 2:
+        raise ValueError(f"at least 2 classes are needed, got one class: {classes.tolist()} in {list(labels)}.")
+    return classes

@@ -1,0 +1,145 @@
+"""Forward correction: the clean posterior is pushed through T and compared with the noisy label."""
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+# an entry of T never starts below this: log 0 would never come back, and an empty column costs infinity
+_TINY = 1e-12
+
+
+def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
+    r"""Mean corrected cross-entropy, ``- log sum_i f_i(x) T[i, y]``.
+
+    With f = softmax(logits); computed in log space, so that no entry of T or f underflows. Only the column of T
+    that the noisy label names is read: memory grows with n_samples x n_classes.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n_samples, n_classes)
+    y : Tensor of shape (n_samples,)
+        Noisy labels, 0 to n_classes - 1.
+    log_transition : Tensor of shape (n_classes, n_classes)
+        log T; row i, column j is log P(noisy = j | true = i).
+
+    Returns
+    -------
+    Tensor
+        A scalar.
+
+    References
+    ----------
+    Patrini et al., "Making Deep Neural Networks Robust to Label Noise", CVPR 2017, equation (6).
+
+    Examples
+    --------
+    >>> import torch
+    >>> z, y = torch.tensor([[2.0, 0.0]]), torch.tensor([1])
+    >>> float(corrected_cross_entropy(z, y, torch.tensor([[0.5, 0.5], [0.5, 0.5]]).log()))  # says nothing: log 2
+    0.693...
+    """
+    return -torch.logsumexp(F.log_softmax(logits, 1) + log_transition.T[y], dim=1).mean()
+
+
+def clean_posterior(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
+    """P(true = i | x, noisy label y), the "responsibilities" of the corrected loss.
+
+    Parameters
+    ----------
+    logits, y, log_transition
+        As in `corrected_cross_entropy`.
+
+    Returns
+    -------
+    Tensor of shape (n_samples, n_classes)
+        Rows sum to 1.
+    """
+    return torch.softmax(logits + log_transition.T[y], dim=1)
+
+
+class ForwardLoss(nn.Module):
+    """Corrected cross-entropy that holds its transition matrix as ``T = row-softmax(transition_logits)``.
+
+    T is a buffer unless `trainable`: a buffer moves to the device and is saved with the loss, but no optimiser
+    of the network sees it, and so neither its steps nor its weight decay.
+
+    Parameters
+    ----------
+    transition_matrix : array-like of shape (n_classes, n_classes)
+        Row i, column j is P(noisy = j | true = i).
+    trainable : bool, default=False
+        Make the logits of T a parameter, learned by the noisy loss itself.
+
+    Examples
+    --------
+    >>> import torch
+    >>> loss = ForwardLoss([[0.6, 0.4], [0.0, 1.0]])
+    >>> loss.transition_matrix.round(3)
+    array([[0.6, 0.4],
+           [0. , 1. ]])
+    >>> float(loss(torch.tensor([[9.0, -9.0]]), torch.tensor([1])))  # - log 0.4
+    0.916...
+    """
+
+    transition_logits: Tensor
+
+    def __init__(self, transition_matrix: ArrayLike, *, trainable: bool = False) -> None:
+        super().__init__()
+        T = np.maximum(np.asarray(transition_matrix, dtype=np.float64), _TINY)
+        logits = torch.as_tensor(np.log(T), dtype=torch.get_default_dtype())
+        if trainable:
+            self.transition_logits = nn.Parameter(logits)
+        else:
+            self.register_buffer("transition_logits", logits)
+
+    @property
+    def log_transition(self) -> Tensor:
+        """Log T, a Tensor of shape (n_classes, n_classes)."""
+        return F.log_softmax(self.transition_logits, dim=1)
+
+    @property
+    def transition_matrix(self) -> NDArray[np.float64]:
+        """T, a float64 ndarray of shape (n_classes, n_classes); row i, column j is P(noisy j | true i)."""
+        return torch.softmax(self.transition_logits.detach().double().cpu(), dim=1).numpy()
+
+    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
+        """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
+        return corrected_cross_entropy(logits, y, self.log_transition.to(logits.dtype))
+
+    # ---- what the look-ahead asks of a loss: its parameters, its pull on the logits, its answer to a tangent
+    def meta_parameters(self) -> list[Tensor]:
+        """Return the tensors that the meta-gradient moves."""
+        return [self.transition_logits]
+
+    @torch.no_grad()
+    def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
+        """d mean loss / d logits = (f - q) / n_samples, of shape (n_samples, n_classes)."""
+        q = clean_posterior(logits, y, self.log_transition.to(logits.dtype))
+        return (torch.softmax(logits, 1) - q) / len(y)
+
+    @torch.no_grad()
+    def meta_gradients(self, logits: Tensor, y: Tensor, tangent: Tensor) -> list[Tensor]:
+        r"""Gradient of ``- <cotangent, tangent>`` with respect to the logits of T, in closed form.
+
+        With q the posterior and u the tangent::
+
+            A[k, j]    = 1/n sum_{n: y_n = j} q_nk (u_nk - sum_i q_ni u_ni)
+            grad_Theta = A - T * rowsum(A)
+
+        Parameters
+        ----------
+        logits, tangent : Tensor of shape (n_samples, n_classes)
+        y : Tensor of shape (n_samples,)
+
+        Returns
+        -------
+        list of one Tensor of shape (n_classes, n_classes)
+        """
+        log_transition = self.log_transition.to(logits.dtype)
+        q = clean_posterior(logits, y, log_transition)
+        pull = q * (tangent - (q * tangent).sum(1, keepdim=True))
+        A = torch.zeros_like(log_transition).index_add_(1, y, pull.T) / len(y)
+        gradient = A - log_transition.exp() * A.sum(1, keepdim=True)
+        return [gradient.to(self.transition_logits.dtype)]

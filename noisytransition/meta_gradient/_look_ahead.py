@@ -1,0 +1,99 @@
+"""Lines 4 and 5 of Algorithm 1: look one SGD step ahead and ask how the clean loss there answers to the logits."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from ._point import Point
+from ._routes import ROUTES, route_ladder
+
+
+class LookAhead(NamedTuple):
+    """What a look-ahead gives back.
+
+    Attributes
+    ----------
+    logits : Tensor of shape (n_samples, n_classes)
+        Of the noisy batch at the present weights, with their graph: the real step goes on from here.
+    tangent : Tensor of shape (n_samples, n_classes)
+        ``u = J_W z . (rate * g)``: for a loss l with parameters phi, the meta-gradient is
+        ``- d/dphi <dl/dz, u>``.
+    meta_loss : Tensor
+        Clean loss after the look-ahead, a scalar.
+    route : str
+        The route taken, a name in `ROUTES`.
+    """
+
+    logits: Tensor
+    tangent: Tensor
+    meta_loss: Tensor
+    route: str
+
+
+def look_ahead(
+    module: nn.Module,
+    x: Tensor,
+    cotangent: Callable[[Tensor], Tensor],
+    meta: tuple[Tensor, Tensor],
+    rates: Mapping[str, float],
+    *,
+    routes: Sequence[str] | None = None,
+) -> LookAhead:
+    """Take a virtual SGD step on the noisy batch and find the tangent along the clean gradient after it.
+
+    With W_hat = W - rate * J_W z^T r, r the cotangent of the noisy loss at the logits z, and g the gradient of
+    the clean cross-entropy at W_hat, the tangent is the forward-mode product u = J_W z . (rate * g). It is exact;
+    no second-order graph of the network is needed.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Gives logits of shape (n_samples, n_classes). Its forward pass on `x` is the only one that updates its
+        buffers; weights and generators stay as that pass leaves them, but for the clean batch's own draws.
+    x : Tensor
+        The noisy batch.
+    cotangent : callable
+        Logits -> d mean noisy loss / d logits, of the same shape.
+    meta : tuple of (Tensor, Tensor)
+        The clean batch and its labels.
+    rates : mapping of str to float
+        Look-ahead rate for each parameter to move, by name; the others stay where they are.
+    routes : sequence of str, optional
+        Names in `ROUTES` to try in turn; default `route_ladder`.
+
+    Returns
+    -------
+    LookAhead
+
+    Raises
+    ------
+    NotImplementedError
+        If no route can differentiate the module.
+
+    References
+    ----------
+    Shu, Zhao, Xu, Meng, "Meta Transition Adaptation for Robust Deep Learning with Noisy Labels", 2020,
+    Algorithm 1.
+    """
+    point = Point(module, x, rates)
+    r = cotangent(point.logits.detach())
+    for route in routes or route_ladder(module):
+        try:
+            loss, tangent = ROUTES[route](point, r, meta)
+        except RuntimeError as error:  # NotImplementedError is one of them
+            if not _rule_is_missing(error):
+                raise
+            point.rewind()  # the next route must draw the same masks
+        else:
+            return LookAhead(point.logits, tangent, loss, route)
+    raise NotImplementedError(
+        f"none of the routes {tuple(routes or route_ladder(module))} can differentiate {type(module).__name__}; "
+        "meta_gradient_route='difference' needs forward passes only."
+    )
+
+
+def _rule_is_missing(error: RuntimeError) -> bool:
+    """Tell a missing differentiation rule from any other failure (memory, shapes), which must be seen."""
+    text = str(error)
+    return isinstance(error, NotImplementedError) or "not implemented" in text or "out= function" in text

@@ -1,0 +1,81 @@
+"""The network at its present weights W, with one forward pass on the noisy batch that everything shares."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+
+class Point:
+    """A network at W and its logits on the noisy batch.
+
+    This forward pass is the only one that updates the module's buffers: all others get throw-away copies.
+
+    Parameters
+    ----------
+    module : nn.Module
+        In the mode (train or eval) in which it is to run.
+    x : Tensor
+        The noisy batch, rows first.
+    rates : mapping of str to float
+        Look-ahead rate of each parameter to move, by its name in ``module.named_parameters()``.
+    """
+
+    def __init__(self, module: nn.Module, x: Tensor, rates: Mapping[str, float]) -> None:
+        weights = dict(module.named_parameters())
+        self.module, self.x = module, x
+        self.names = list(rates)
+        self.rates = list(rates.values())
+        self.weights = [weights[name] for name in self.names]
+        self._devices = [x.device] if x.is_cuda else []
+        self._before = self._generator_states()
+        self.logits = module(x)
+        self._after = self._generator_states()
+
+    def __call__(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
+        """Logits at other weights; the module's own weights and buffers stay as they are."""
+        buffers = {name: buffer.clone() for name, buffer in self.module.named_buffers()}
+        return functional_call(self.module, (dict(zip(self.names, weights, strict=True)), buffers), (x,))
+
+    def pull_back(self, cotangent: Tensor, *, create_graph: bool = False) -> tuple[Tensor, ...]:
+        """Gradient of <cotangent, logits> for each weight; the graph of the logits is kept."""
+        return torch.autograd.grad(
+            self.logits,
+            self.weights,
+            cotangent,
+            retain_graph=True,
+            create_graph=create_graph,
+            allow_unused=True,
+            materialize_grads=True,
+        )
+
+    def stepped(self, gradient: Sequence[Tensor]) -> list[Tensor]:
+        """W_hat = W - rate * gradient, as new leaves: the paper's look-ahead, a plain SGD step."""
+        with torch.no_grad():
+            moved = torch._foreach_sub(self.weights, self.scaled(gradient))
+        return [weight.requires_grad_() for weight in moved]
+
+    def scaled(self, gradient: Sequence[Tensor]) -> list[Tensor]:
+        """Rate * gradient, weight by weight."""
+        return list(torch._foreach_mul([g.detach() for g in gradient], self.rates))
+
+    @contextmanager
+    def replayed(self) -> Iterator[None]:
+        """Run a forward pass with the random numbers (dropout masks) of the shared one; restore the generators."""
+        with torch.random.fork_rng(devices=self._devices):
+            self._set_generators(self._before)
+            yield
+
+    def rewind(self) -> None:
+        """Set the generators to where the shared forward pass left them."""
+        self._set_generators(self._after)
+
+    def _generator_states(self) -> list[Tensor]:
+        return [torch.get_rng_state(), *(torch.cuda.get_rng_state(d) for d in self._devices)]
+
+    def _set_generators(self, states: list[Tensor]) -> None:
+        torch.set_rng_state(states[0])
+        for device, state in zip(self._devices, states[1:], strict=True):
+            torch.cuda.set_rng_state(state, device)

@@ -1,0 +1,97 @@
+"""Ways to the same tangent ``u = J_W z . (rate * g)``, g being the gradient of the clean loss at W_hat.
+
+They differ in what autograd can differentiate and in cost, not in the result (1e-7 apart in float32).
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from ._factored import factored, is_linear_stack
+from ._point import Point
+
+# (point, cotangent of its logits, clean batch) -> (clean loss at W_hat, tangent of the logits)
+Route = Callable[[Point, Tensor, tuple[Tensor, Tensor]], tuple[Tensor, Tensor]]
+
+
+def clean_gradient(point: Point, weights: Sequence[Tensor], meta: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple]:
+    """Cross-entropy of the clean batch at `weights`, and its gradient there."""
+    loss = nn.functional.cross_entropy(point(weights, meta[0]), meta[1])
+    return loss.detach(), torch.autograd.grad(loss, weights, allow_unused=True, materialize_grads=True)
+
+
+def dual_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
+    """One forward-mode pass under ``no_grad``: with gradients on, autograd would record the tangents as well."""
+    with point.replayed(), torch.no_grad(), forward_ad.dual_level():
+        weights = [forward_ad.make_dual(w.detach(), d) for w, d in zip(point.weights, direction, strict=True)]
+        tangent = forward_ad.unpack_dual(point(weights, point.x)).tangent
+    return torch.zeros_like(point.logits) if tangent is None else tangent
+
+
+def math_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
+    """As `dual_tangent`, attention computed from its definition: the fused kernels have no forward-mode rule."""
+    with sdpa_kernel(SDPBackend.MATH):
+        return dual_tangent(point, direction)
+
+
+def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
+    """Forward difference along the direction: approximate, for modules that nothing can differentiate twice."""
+    length = torch.stack(torch._foreach_norm(direction)).norm().item()
+    if length == 0:
+        return torch.zeros_like(point.logits)
+    step = torch.finfo(point.logits.dtype).eps ** 0.5 / length
+    with point.replayed(), torch.no_grad():
+        moved = torch._foreach_add(point.weights, direction, alpha=step)
+        return (point(moved, point.x) - point.logits) / step
+
+
+def _by_tangent(tangent: Callable[[Point, Sequence[Tensor]], Tensor]) -> Route:
+    def route(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        loss, g = clean_gradient(point, point.stepped(point.pull_back(cotangent)), meta)
+        return loss, tangent(point, point.scaled(g))
+
+    return route
+
+
+def double_vjp(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Reverse mode twice: the pull-back is linear in its cotangent, and its transpose is the tangent."""
+    cotangent = cotangent.detach().requires_grad_()
+    v = point.pull_back(cotangent, create_graph=True)
+    loss, g = clean_gradient(point, point.stepped(v), meta)
+    pairs = [(a, b) for a, b in zip(v, point.scaled(g), strict=True) if a.requires_grad]
+    (u,) = torch.autograd.grad([a for a, _ in pairs], cotangent, [b for _, b in pairs], retain_graph=True)
+    return loss, u
+
+
+ROUTES: dict[str, Route] = {
+    "factored": factored,
+    "dual": _by_tangent(dual_tangent),
+    "dual-math": _by_tangent(math_tangent),
+    "double-vjp": double_vjp,
+    "difference": _by_tangent(difference_tangent),
+}
+
+
+def route_ladder(module: nn.Module) -> tuple[str, ...]:
+    """Routes to try for this module, the cheapest first; the next one serves where a rule of autograd is missing.
+
+    Never chosen by a clock: routes differ by rounding, and a fit must repeat to the bit. Batch normalisation is
+    dear to differentiate twice in reverse mode, so forward mode comes first with it, last without.
+
+    Parameters
+    ----------
+    module : nn.Module
+
+    Returns
+    -------
+    tuple of str
+        Names in `ROUTES`. All are exact but the last, "difference".
+    """
+    if is_linear_stack(module):
+        return ("factored", "double-vjp", "dual")
+    if any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in module.modules()):
+        return ("dual", "dual-math", "double-vjp", "difference")
+    return ("double-vjp", "dual", "dual-math", "difference")

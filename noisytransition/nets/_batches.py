@@ -1,0 +1,140 @@
+"""Rows and labels, and batches of them: taken from memory in one go, or from a torch Dataset sample by sample."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, SequentialSampler, default_collate
+
+Indices = Sequence[int] | NDArray[np.intp]
+
+
+class Rows(Dataset):
+    """Rows of an array with integer labels; a data set that also gives many rows at once.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, ...)
+    y : ndarray of shape (n_samples,), optional
+        Default: zeros, for prediction.
+
+    Attributes
+    ----------
+    y_noisy : ndarray of shape (n_samples,) or None
+        Noisy labels of clean rows, where they are known.
+    """
+
+    y_noisy: NDArray | None = None
+
+    def __init__(self, X: NDArray, y: NDArray | None = None) -> None:
+        self.X = X
+        self.y = np.zeros(len(X), dtype=np.int64) if y is None else np.asarray(y, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        return self.X[index], self.y[index]
+
+    def batch(self, indices: Indices) -> tuple[Any, Tensor]:
+        """Rows and labels at `indices`, as tensors."""
+        indices = np.asarray(indices)
+        return torch.from_numpy(self.X[indices]), torch.from_numpy(self.y[indices])
+
+    def subset(self, indices: Indices) -> "Rows":
+        """Rows at `indices`, as a data set of their own."""
+        return type(self)(self.X[indices], self.y[indices])
+
+
+class DatasetRows(Rows):
+    """A torch Dataset of inputs with labels beside it, for data that does not fit in memory.
+
+    Parameters
+    ----------
+    X : Dataset
+        Map-style. A sample that is a tuple or list stands for its first element.
+    y : ndarray of shape (n_samples,), optional
+    """
+
+    X: Any
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        sample = self.X[index]
+        return (sample[0] if isinstance(sample, tuple | list) else sample), self.y[index]
+
+    def batch(self, indices: Indices) -> tuple[Any, Tensor]:
+        """Rows and labels at `indices`, collated sample by sample."""
+        return default_collate([self[int(i)] for i in indices])
+
+    def subset(self, indices: Indices) -> "DatasetRows":
+        """Rows at `indices`, as a data set of their own."""
+        return type(self)(torch.utils.data.Subset(self.X, [int(i) for i in indices]), self.y[indices])
+
+
+class _Batches(Dataset):
+    """A data set whose "index" is a list of indices and whose "sample" is a whole batch."""
+
+    def __init__(self, dataset: Any, collate_fn: Callable | None) -> None:
+        self.dataset, self.collate_fn = dataset, collate_fn
+
+    def __getitem__(self, indices: Indices) -> Any:
+        if self.collate_fn is None and hasattr(self.dataset, "batch"):
+            return self.dataset.batch(indices)
+        return (self.collate_fn or default_collate)([self.dataset[i] for i in indices])
+
+
+class _JoinedSampler(BatchSampler):
+    """Batches of indices; a last batch of one row joins the one before, for batch normalisation's sake."""
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batches = super().__iter__()
+        held = next(batches, None)
+        for batch in batches:
+            if len(batch) == 1:
+                held = [*(held or []), *batch]
+            else:
+                yield held
+                held = batch
+        if held is not None:
+            yield held
+
+    def __len__(self) -> int:
+        n = len(self.sampler)  # type: ignore[arg-type]
+        joined = not self.drop_last and n > self.batch_size > 1 and n % self.batch_size == 1
+        return super().__len__() - joined
+
+
+class BatchLoader(DataLoader):
+    """DataLoader that takes whole batches out of `Rows`, in the order that torch's own loader would give.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    batch_size : int, default=1
+    shuffle : bool, default=False
+    drop_last : bool, default=False
+    sampler : Sampler, optional
+        Instead of `shuffle`.
+    collate_fn : callable, optional
+        Makes a batch of a list of samples.
+    **kwargs
+        As for `torch.utils.data.DataLoader` (``num_workers``, ``pin_memory``, ...).
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        sampler: Any = None,
+        collate_fn: Callable | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if sampler is None:
+            sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)
+        batches = _JoinedSampler(sampler, batch_size, drop_last)
+        super().__init__(_Batches(dataset, collate_fn), batch_size=None, sampler=batches, **kwargs)

@@ -1,0 +1,139 @@
+"""A fit's whole state at an epoch boundary, on disk, so that an interrupted fit can go on with the same result."""
+
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+from skorch.callbacks import Callback
+from skorch.history import History
+
+
+class FitState:
+    """Saves a fit at every epoch's end, and takes it up again where it was left.
+
+    Pass it (or its path) to ``fit(..., state=...)``. Where the file exists, stages that had ended are read from
+    it, the interrupted one goes on from its last whole epoch, and the result equals that of a fit that was never
+    interrupted: weights, T, both optimisers, schedules, generators and so the order of the batches come back.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file. It is unpickled: load only files that you wrote.
+
+    Raises
+    ------
+    ValueError
+        From `fit`, if the file was written by a fit with other parameters or other data.
+    """
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        self.path = Path(path)
+        self._content: dict[str, Any] = {}
+
+    def open(self, fingerprint: dict[str, str], seed: int) -> int:
+        """Read the file, if there is one, and make sure that this is the fit that wrote it; return its seed."""
+        content = torch.load(self.path, map_location="cpu", weights_only=False) if self.path.exists() else {}
+        saved = content.get("fingerprint", fingerprint)
+        if changed := sorted(k for k in {*saved, *fingerprint} if saved.get(k) != fingerprint.get(k)):
+            raise ValueError(
+                f"the fit saved in {str(self.path)!r} differs from this one in {changed}. Fit with the same data and "
+                "parameters, delete the file, or use another path."
+            )
+        self._content = {"fingerprint": fingerprint, "seed": seed, "stages": {}} | content
+        return self._content["seed"]
+
+    def epochs_done(self, stage: str) -> int:
+        """Whole epochs of the stage in the file."""
+        return len(self._content["stages"].get(stage, {}).get("history", ()))
+
+    def is_complete(self, stage: str) -> bool:
+        """Say whether the stage had ended."""
+        return self._content["stages"].get(stage, {}).get("complete", False)
+
+    def save(self, stage: str, net: Any, *, complete: bool = False) -> None:
+        """Write the net's state, replacing the file in one move."""
+        self._content["stages"][stage] = {**_net_state(net), "complete": complete}
+        unfinished = self.path.with_name(self.path.name + ".part")
+        torch.save(self._content, unfinished)
+        unfinished.replace(self.path)
+
+    def restore(self, stage: str, net: Any) -> None:
+        """Put the saved state into an initialised net, if there is one."""
+        if stage in self._content["stages"]:
+            _restore_net(net, self._content["stages"][stage])
+
+
+class SaveState(Callback):
+    """Restores a stage when its training begins and saves it after every epoch; the last of the callbacks."""
+
+    def __init__(self, state: FitState, stage: str) -> None:
+        self.state = state
+        self.stage = stage
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Go on from the file, after the other callbacks have made a fresh start."""
+        self.state.restore(self.stage, net)
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Save."""
+        self.state.save(self.stage, net)
+
+
+def _with_state(net: Any) -> dict[str, Any]:
+    """Parts of a net that have a `state_dict`."""
+    parts = {"module": net.plain_module_, "criterion": net.criterion_, "optimizer": net.optimizer_}
+    meta_optimizer = getattr(getattr(net, "meta_step", None), "optimizer", None)
+    return parts if meta_optimizer is None else {**parts, "meta_optimizer": meta_optimizer}
+
+
+def _net_state(net: Any) -> dict[str, Any]:
+    return {
+        "parts": {name: part.state_dict() for name, part in _with_state(net).items()},
+        "callbacks": {name: _callback_state(callback) for name, callback in net.callbacks_},
+        "history": net.history.to_list(),
+        "n_meta_calls": getattr(getattr(net, "meta_step", None), "n_calls", 0),
+        "generators": [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if _on_cuda(net) else [])],
+    }
+
+
+def _restore_net(net: Any, state: dict[str, Any]) -> None:
+    for name, part in _with_state(net).items():
+        if name in state["parts"]:
+            part.load_state_dict(state["parts"][name])
+    for name, callback in net.callbacks_:
+        _restore_callback(callback, state["callbacks"].get(name, {}))
+    net.history_ = History(state["history"])
+    if getattr(net, "meta_step", None) is not None:
+        net.meta_step.n_calls = state["n_meta_calls"]
+    torch.set_rng_state(state["generators"][0])
+    if _on_cuda(net):
+        torch.cuda.set_rng_state_all(state["generators"][1:])
+
+
+def _callback_state(callback: Any) -> dict[str, Any]:
+    """What a callback has learned: its attributes with a trailing underscore, as far as they can be saved."""
+    learned = {k: v for k, v in vars(callback).items() if k.endswith("_") and not k.startswith("_")}
+    saved = {k: v.state_dict() if hasattr(v, "state_dict") else v for k, v in learned.items()}
+    return {k: v for k, v in saved.items() if _picklable(v)}
+
+
+def _restore_callback(callback: Any, state: dict[str, Any]) -> None:
+    for name, value in state.items():
+        if hasattr(getattr(callback, name, None), "load_state_dict"):
+            getattr(callback, name).load_state_dict(value)
+        else:
+            setattr(callback, name, value)
+
+
+def _picklable(value: Any) -> bool:
+    try:
+        pickle.dumps(value)
+    except Exception:  # pickling calls user code: anything may come out
+        return False
+    return True
+
+
+def _on_cuda(net: Any) -> bool:
+    return torch.device(net.device or "cpu").type == "cuda"

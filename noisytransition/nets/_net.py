@@ -1,0 +1,129 @@
+"""The skorch net of one training stage."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from skorch import NeuralNetClassifier
+from skorch.callbacks import EarlyStopping
+from skorch.utils import to_tensor
+from torch import Tensor, nn
+
+from ._batches import BatchLoader
+from ._mlp import MLP
+
+
+def _softmax(logits: Tensor) -> Tensor:
+    return torch.softmax(logits, dim=-1)
+
+
+class NoisyLabelNet(NeuralNetClassifier):
+    """skorch's classifier for modules that give logits, with batches cast on the device and Ctrl-C passed on.
+
+    Parameters
+    ----------
+    module : nn.Module, class or instance
+    batch_transform : callable, optional
+        Augmentation: batch of inputs on the device -> batch, for training batches only.
+    dtype : str or torch.dtype, default="auto"
+        What inputs are cast to, batch by batch. "auto": floats, images in uint8, and all input of modules without
+        an embedding become the module's floating type; integers stay integers for embeddings.
+    **kwargs
+        As for `skorch.NeuralNetClassifier`.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        *args: Any,
+        batch_transform: Callable[[Tensor], Tensor] | None = None,
+        dtype: str | torch.dtype = "auto",
+        criterion: Any = nn.CrossEntropyLoss,
+        train_split: Any = None,
+        predict_nonlinearity: Any = _softmax,
+        iterator_train: Any = BatchLoader,
+        iterator_train__shuffle: bool = True,
+        iterator_valid: Any = BatchLoader,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            module,
+            *args,
+            criterion=criterion,
+            train_split=train_split,
+            predict_nonlinearity=predict_nonlinearity,
+            iterator_train=iterator_train,
+            iterator_train__shuffle=iterator_train__shuffle,
+            iterator_valid=iterator_valid,
+            **kwargs,
+        )
+        self.batch_transform = batch_transform
+        self.dtype = dtype
+
+    # ---- inputs
+    @property
+    def plain_module_(self) -> nn.Module:
+        """The module itself, also where `compile` has wrapped it."""
+        return getattr(self.module_, "_orig_mod", self.module_)
+
+    def prepare(self, x: Any) -> Tensor:
+        """Batch of inputs as the module takes it: on the device, cast, and augmented in training mode."""
+        x = to_tensor(x, device=self.device)
+        x = x.to(self._dtype_for(x))
+        if self.module_.training and self.batch_transform is not None:
+            x = self.batch_transform(x)
+        return x
+
+    def infer(self, x: Any, **fit_params: Any) -> Tensor:
+        """Logits of a batch."""
+        return self.module_(self.prepare(x), **fit_params)
+
+    def _dtype_for(self, x: Tensor) -> torch.dtype:
+        if self.dtype != "auto":
+            return getattr(torch, self.dtype) if isinstance(self.dtype, str) else self.dtype
+        is_image = x.dtype is torch.uint8 and x.ndim > 2
+        if x.is_floating_point() or is_image or not _embeds(self.plain_module_):
+            return next((p.dtype for p in self.plain_module_.parameters() if p.is_floating_point()), torch.float32)
+        return x.dtype
+
+    # ---- a loss that is no longer a number, and interrupts
+    def on_epoch_end(self, net: Any, dataset_train: Any = None, dataset_valid: Any = None, **kwargs: Any) -> None:
+        """Stop a training that has diverged."""
+        super().on_epoch_end(net, dataset_train=dataset_train, dataset_valid=dataset_valid, **kwargs)
+        if not np.isfinite(self.history[-1, "batches", -1, "train_loss"]):
+            raise ValueError(
+                f"the training loss is {self.history[-1, 'batches', -1, 'train_loss']} after epoch "
+                f"{len(self.history)}: the step lr={self.lr} is too large for these inputs. Scale X "
+                "(StandardScaler; images to 0..1) or lower lr."
+            )
+
+    def notify(self, method_name: str, **cb_kwargs: Any) -> None:
+        """Call a method of every callback; EarlyStopping's KeyboardInterrupt ends the stage, any other the fit."""
+        getattr(self, method_name)(self, **cb_kwargs)
+        for _, callback in self.callbacks_:
+            try:
+                getattr(callback, method_name)(self, **cb_kwargs)
+            except KeyboardInterrupt:
+                self._stopped_early = isinstance(callback, EarlyStopping)
+                raise
+
+    def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **kwargs: Any) -> Any:
+        """Train; note whether a KeyboardInterrupt was the user's, for skorch swallows it."""
+        self._stopped_early = self._interrupted = False
+        try:
+            return super().fit_loop(X, y, epochs, **kwargs)
+        except KeyboardInterrupt:
+            self._interrupted = not self._stopped_early
+            raise
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **fit_params: Any) -> Any:
+        """Train on; unlike skorch's, Ctrl-C comes out of it."""
+        super().partial_fit(X, y, classes, **fit_params)
+        if self._interrupted:
+            raise KeyboardInterrupt
+        return self
+
+
+def _embeds(module: nn.Module) -> bool:
+    return any(isinstance(m, nn.Embedding | nn.EmbeddingBag) for m in module.modules()) and not isinstance(module, MLP)

@@ -1,0 +1,44 @@
+"""Noise transition matrices as arrays: estimation, noise models, posterior, error. Needs numpy alone.
+
+Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
+"""
+
+from ._checks import check_probabilities, check_transition_matrix
+from ._estimation import (
+    anchor_transition_matrix,
+    count_transition_matrix,
+    floor_transition_matrix,
+    gold_transition_matrix,
+)
+from ._metrics import sampling_limit, transition_error
+from ._noise import (
+    cifar10_noise,
+    digits_noise,
+    flip_labels,
+    flip_noise,
+    pair_noise,
+    superclass_noise,
+    symmetric_noise,
+    uniform_noise,
+)
+from ._posterior import label_posterior
+
+__all__ = [
+    "anchor_transition_matrix",
+    "check_probabilities",
+    "check_transition_matrix",
+    "cifar10_noise",
+    "count_transition_matrix",
+    "digits_noise",
+    "flip_labels",
+    "flip_noise",
+    "floor_transition_matrix",
+    "gold_transition_matrix",
+    "label_posterior",
+    "pair_noise",
+    "sampling_limit",
+    "superclass_noise",
+    "symmetric_noise",
+    "transition_error",
+    "uniform_noise",
+]

@@ -1,0 +1,161 @@
+"""Checks of the arrays that enter this package: each error says what was given, what is valid, what to do."""
+
+import operator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def check_transition_matrix(
+    T: ArrayLike, n_classes: int | None = None, name: str = "transition_matrix"
+) -> NDArray[np.float64]:
+    """Check that `T` is a transition matrix and copy it.
+
+    Parameters
+    ----------
+    T : array-like of shape (c, c)
+        ``T[i, j] = P(noisy label = j | true label = i)``; rows sum to 1 (up to 1e-6).
+    n_classes : int, optional
+        The number of classes that `T` has to cover.
+    name : str
+        What to call `T` in errors.
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        A copy with unchanged values.
+
+    Raises
+    ------
+    ValueError
+        If `T` is not square, not finite, has negative entries or the wrong number of classes, or if a row
+        does not sum to 1.
+
+    Examples
+    --------
+    >>> check_transition_matrix([[0.9, 0.1], [0.2, 0.8]])
+    array([[0.9, 0.1],
+           [0.2, 0.8]])
+    """
+    T = _as_floats(T, name)
+    if T.ndim != 2 or T.shape[0] != T.shape[1] or not T.size:
+        raise ValueError(f"{name} has shape {T.shape}; give a square matrix: one row and one column per class.")
+    if n_classes is not None and len(T) != n_classes:
+        raise ValueError(
+            f"{name} has {len(T)} rows and columns, but there are {n_classes} classes; give one row and one "
+            "column per class, in the sorted order of the labels."
+        )
+    _check_finite_and_not_negative(T, name, "every entry is a probability.")
+    _check_rows_of_transition_matrix(T, name)
+    return T
+
+
+def check_probabilities(proba: ArrayLike, n_classes: int | None = None, name: str = "proba") -> NDArray[np.float64]:
+    """Check that the rows of `proba` are probabilities over classes and copy it.
+
+    Parameters
+    ----------
+    proba : array-like of shape (n, c)
+        Class probabilities, for example from `predict_proba`; rows sum to 1 (up to 1e-3, for half precision).
+    n_classes : int, optional
+        The number of columns that `proba` has to have.
+    name : str
+        What to call `proba` in errors.
+
+    Returns
+    -------
+    ndarray of shape (n, c), float64
+        A copy with unchanged values.
+
+    Raises
+    ------
+    ValueError
+        If `proba` is not 2-d, not finite, has negative entries or the wrong number of columns, or if a row does
+        not sum to 1.
+
+    Examples
+    --------
+    >>> check_probabilities([[0.5, 0.5], [1, 0]])
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    """
+    proba = _as_floats(proba, name)
+    if proba.ndim != 2 or not proba.shape[1]:
+        raise ValueError(f"{name} has shape {proba.shape}; give a 2-d array: one row per sample, one column per class.")
+    if n_classes is not None and proba.shape[1] != n_classes:
+        raise ValueError(f"{name} has {proba.shape[1]} columns, but there are {n_classes} classes; give one per class.")
+    advice = "every entry is a probability; if these are logits, apply softmax first."
+    _check_finite_and_not_negative(proba, name, advice)
+    sums = proba.sum(axis=1)
+    if (wrong := np.abs(sums - 1) > 1e-3).any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"row {row} of {name} sums to {sums[row]:.6g}; rows have to sum to 1: if these are logits, apply "
+            "softmax first."
+        )
+    return proba
+
+
+def check_label_indices(
+    y: ArrayLike, n_classes: int | None = None, n_rows: int | None = None, name: str = "y"
+) -> NDArray[np.intp]:
+    """Check that `y` holds class indices 0..c-1 and return them as intp (of length `n_rows` where given)."""
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"{name} has shape {y.shape}; give a 1-d array of class indices.")
+    if y.size and not np.issubdtype(y.dtype, np.integer):
+        raise ValueError(
+            f"{name} has dtype {y.dtype}; give integer class indices, for example np.searchsorted(classes, {name})."
+        )
+    if n_rows is not None and len(y) != n_rows:
+        raise ValueError(f"{name} has {len(y)} entries for {n_rows} rows; give one label per row.")
+    highest = np.inf if n_classes is None else n_classes - 1
+    if y.size and (y.min() < 0 or y.max() > highest):
+        valid = "0, 1, 2, ..." if n_classes is None else f"0..{highest}"
+        raise ValueError(f"{name} holds {y.min()}..{y.max()}; valid class indices are {valid}: encode the labels.")
+    return y.astype(np.intp)
+
+
+def check_rate(rate: float, name: str = "rate") -> float:
+    """Check that `rate` is a probability."""
+    if not 0 <= rate <= 1:
+        raise ValueError(f"{name}={rate!r}; give a probability between 0 and 1.")
+    return float(rate)
+
+
+def check_count(n: int, least: int, name: str) -> int:
+    """Check that `n` is an integer of at least `least`."""
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise ValueError(f"{name}={n!r}; give an integer.") from None
+    if n < least:
+        raise ValueError(f"{name}={n}; give at least {least}.")
+    return n
+
+
+def _as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not an array of numbers ({error}); give equally long rows of floats.") from None
+
+
+def _check_finite_and_not_negative(array: NDArray[np.float64], name: str, advice: str) -> None:
+    for fault, wrong in ("NaN or infinite", ~np.isfinite(array)), ("negative", array < 0):
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            raise ValueError(f"{name}[{row}, {column}] = {array[row, column]:.6g} is {fault}; {advice}")
+
+
+def _check_rows_of_transition_matrix(T: NDArray[np.float64], name: str) -> None:
+    sums = T.sum(axis=1)
+    wrong = np.abs(sums - 1) > 1e-6
+    if not wrong.any():
+        return
+    row = int(wrong.argmax())
+    if np.allclose(T.sum(axis=0), 1, rtol=0, atol=1e-6):
+        advice = "columns sum to 1: pass the transpose (cleanlab's noise_matrix is transposed)."
+    else:
+        advice = "row i holds P(noisy label = j | true label = i): divide every row by its sum."
+    raise ValueError(f"row {row} of {name} sums to {sums[row]:.9g}; rows have to sum to 1; {advice}")

@@ -1,0 +1,214 @@
+"""Estimates of the transition matrix from class probabilities or from labels."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
+
+
+def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike | None = None) -> NDArray[np.float64]:
+    """Average the noisy-label posterior over the clean rows of each class (Gold Loss Correction).
+
+    ``T[i] = mean of proba[n] over the clean rows n with y[n] = i``.
+
+    Parameters
+    ----------
+    proba : array-like of shape (n, c)
+        Probabilities of the *noisy* label on the clean rows, from a model trained on noisy labels.
+    y : array-like of int, shape (n,)
+        Clean labels as class indices 0..c-1.
+    missing : array-like of shape (c, c), optional
+        A transition matrix that supplies the rows of classes without a clean row, for example the one of
+        `anchor_transition_matrix`.
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        Rows sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If a class has no clean row and `missing` is not given, or if an input is not valid.
+
+    References
+    ----------
+    Hendrycks, Mazeika, Wilson, Gimpel, "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe
+    Noise", NeurIPS 2018.
+
+    Examples
+    --------
+    >>> gold_transition_matrix([[0.75, 0.25], [0.25, 0.75], [0.25, 0.75]], [0, 0, 1])
+    array([[0.5 , 0.5 ],
+           [0.25, 0.75]])
+    """
+    proba = check_probabilities(proba)
+    n_rows, n_classes = proba.shape
+    y = check_label_indices(y, n_classes, n_rows)
+    T = np.zeros((n_classes, n_classes))
+    np.add.at(T, y, proba)
+    absent = np.setdiff1d(np.arange(n_classes), y)
+    if absent.size:
+        if missing is None:
+            raise ValueError(
+                f"no clean rows for classes {absent.tolist()} of 0..{n_classes - 1}; add rows of each class, or "
+                "pass missing=, a transition matrix whose rows stand in (anchor_transition_matrix gives one)."
+            )
+        T[absent] = check_transition_matrix(missing, n_classes, "missing")[absent]
+    return _normalise_rows(T)
+
+
+def anchor_transition_matrix(
+    proba: ArrayLike, *, percentile: float | Literal["auto"] | None = None, n_anchors: int = 1
+) -> NDArray[np.float64]:
+    """Take the noisy-label posterior at the anchor points: the rows that belong to one class most surely.
+
+    ``T[i] = proba[anchor of i]``, the anchor of class i being the row with the highest ``proba[:, i]``.
+
+    Parameters
+    ----------
+    proba : array-like of shape (n, c)
+        Probabilities of the *noisy* label, from a model trained on noisy labels.
+    percentile : float in (0, 100], "auto" or None
+        Look for the anchor of class i among the rows with ``proba[:, i]`` at or below this percentile of the
+        column, against outliers. None (the same as 100) takes the highest. A constant such as 97 steps over
+        *all* rows of any class rarer than 3 % and then returns another class's row; "auto" follows the
+        rarest class, ``100 (1 - 0.3 min prior)``, with a class's prior the smaller of its mean probability and
+        its share of ``proba.argmax(axis=1)`` (a rare class that receives much noise has a high mean).
+    n_anchors : int
+        Average this many of the best anchors (fewer if fewer rows are at or below the percentile).
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        Rows sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If `percentile` or `n_anchors` is out of range, or `proba` is not valid.
+
+    References
+    ----------
+    Patrini, Rozza, Menon, Nock, Qu, "Making Deep Neural Networks Robust to Label Noise: a Loss Correction
+    Approach", CVPR 2017.
+
+    Examples
+    --------
+    >>> anchor_transition_matrix([[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]])
+    array([[0.75 , 0.25 ],
+           [0.125, 0.875]])
+    """
+    proba = check_probabilities(proba)
+    n_anchors = check_count(n_anchors, 1, "n_anchors")
+    if n_anchors > len(proba):
+        raise ValueError(f"n_anchors={n_anchors} for {len(proba)} rows of proba; give at most one per row.")
+    # "lower" gives a value of the column itself, so that at least one row is at or below it
+    limits = np.percentile(proba, _resolve_percentile(percentile, proba), axis=0, method="lower")
+    score = np.where(proba <= limits, proba, -np.inf)
+    best = np.argsort(-score, axis=0, kind="stable")[:n_anchors]
+    weight = np.isfinite(np.take_along_axis(score, best, axis=0))[:, :, None]
+    return _normalise_rows((proba[best] * weight).sum(axis=0))
+
+
+def count_transition_matrix(
+    y_true: ArrayLike, y_noisy: ArrayLike, n_classes: int | None = None, *, smoothing: float = 0.0
+) -> NDArray[np.float64]:
+    """Count the pairs of true and noisy label where both are known.
+
+    ``T[i, j] = (#(true i, noisy j) + smoothing) / (#(true i) + c smoothing)``.
+
+    Parameters
+    ----------
+    y_true, y_noisy : array-like of int, shape (n,)
+        Class indices 0..c-1 of the same rows.
+    n_classes : int, optional
+        The number c of classes; default: the highest index + 1.
+    smoothing : float
+        Added to every count (the parameter of a symmetric Dirichlet prior).
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        Rows sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If a class has no row and `smoothing` is 0, or if an input is not valid.
+
+    Examples
+    --------
+    >>> count_transition_matrix([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
+    array([[0.75, 0.25],
+           [0.  , 1.  ]])
+    """
+    y_true = check_label_indices(y_true, n_classes, name="y_true")
+    y_noisy = check_label_indices(y_noisy, n_classes, len(y_true), name="y_noisy")
+    if not 0 <= smoothing < np.inf:
+        raise ValueError(f"smoothing={smoothing!r}; give a finite number of at least 0.")
+    if n_classes is None:
+        n_classes = int(max(y_true.max(initial=-1), y_noisy.max(initial=-1))) + 1
+    n_classes = check_count(n_classes, 1, "n_classes")
+    counts = np.bincount(n_classes * y_true + y_noisy, minlength=n_classes**2).reshape(n_classes, n_classes)
+    absent = np.flatnonzero(counts.sum(axis=1) == 0)
+    if absent.size and not smoothing:
+        raise ValueError(
+            f"y_true has no rows of classes {absent.tolist()} of 0..{n_classes - 1}; add rows of each class, or "
+            "set smoothing > 0 (such a row becomes uniform)."
+        )
+    return _normalise_rows(counts + smoothing)
+
+
+def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
+    """Raise every entry to at least `floor` and take the surplus from the rest of the row.
+
+    With ``E = max(T, floor) - floor``: ``floor + (1 - c floor) E[i, j] / sum_j E[i, j]``. A matrix without an entry
+    below the floor is unchanged, up to rounding; the identity gets ``1 - (c - 1) floor`` on its diagonal.
+
+    Parameters
+    ----------
+    T : array-like of shape (c, c)
+        Transition matrix.
+    floor : float in [0, 1/c)
+        The lowest probability, on and off the diagonal.
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        No entry is below `floor`; rows sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If `floor` is not in [0, 1/c), or `T` is not a transition matrix.
+
+    Examples
+    --------
+    >>> floor_transition_matrix([[1, 0], [0.5, 0.5]], 0.125)
+    array([[0.875, 0.125],
+           [0.5  , 0.5  ]])
+    """
+    T = check_transition_matrix(T)
+    n_classes = len(T)
+    if not 0 <= floor < 1 / n_classes:
+        raise ValueError(f"floor={floor!r}; give at least 0 and less than 1/c = {1 / n_classes:.6g}.")
+    surplus = np.maximum(T, floor) - floor
+    return floor + (1 - n_classes * floor) * _normalise_rows(surplus)
+
+
+def _normalise_rows(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _resolve_percentile(percentile: float | str | None, proba: NDArray[np.float64]) -> float:
+    if percentile is None:
+        return 100.0
+    if percentile == "auto":
+        share = np.bincount(proba.argmax(axis=1), minlength=proba.shape[1]) / len(proba)
+        return float(100 * (1 - 0.3 * min(proba.mean(axis=0).min(), share.min())))
+    if isinstance(percentile, str) or not 0 < percentile <= 100:
+        raise ValueError(f'percentile={percentile!r}; give None, "auto" or a number above 0 and at most 100.')
+    return float(percentile)

@@ -1,0 +1,387 @@
+"""Noise models as transition matrices, named by their source, and labels flipped by them."""
+
+import operator
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._checks import check_count, check_label_indices, check_rate, check_transition_matrix
+
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
+
+def symmetric_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
+    """Flip to one of the *other* classes, all alike: ``T = (1 - r) I + r / (c - 1) (J - I)``, J all ones.
+
+    The noise rate is `rate`. (`uniform_noise` draws among all classes instead.)
+
+    Parameters
+    ----------
+    n_classes : int
+        The number c of classes, at least 2.
+    rate : float in [0, 1]
+        Probability r of a flip.
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        Transition matrix.
+
+    Raises
+    ------
+    ValueError
+        If `n_classes` or `rate` is out of range.
+
+    References
+    ----------
+    Shu, Zhao, Xu, Meng, "Meta Transition Adaptation for Robust Deep Learning with Noisy Labels", 2020.
+
+    Examples
+    --------
+    >>> symmetric_noise(3, 0.5)
+    array([[0.5 , 0.25, 0.25],
+           [0.25, 0.5 , 0.25],
+           [0.25, 0.25, 0.5 ]])
+    """
+    n_classes, rate = check_count(n_classes, 2, "n_classes"), check_rate(rate)
+    T = np.full((n_classes, n_classes), rate / (n_classes - 1))
+    np.fill_diagonal(T, 1 - rate)
+    return T
+
+
+def uniform_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
+    """Replace by one of *all* classes, the true one included: ``T = (1 - r) I + r / c J``, J all ones.
+
+    Labels are wrong with probability ``r (c - 1) / c`` only. (`symmetric_noise` leaves the true class out.)
+
+    Parameters
+    ----------
+    n_classes : int
+        The number c of classes, at least 2.
+    rate : float in [0, 1]
+        Probability r of a replacement.
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        Transition matrix.
+
+    Raises
+    ------
+    ValueError
+        If `n_classes` or `rate` is out of range.
+
+    References
+    ----------
+    Hendrycks, Mazeika, Wilson, Gimpel, "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe
+    Noise", NeurIPS 2018 ("uniform").
+
+    Examples
+    --------
+    >>> uniform_noise(2, 0.5)
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+    n_classes, rate = check_count(n_classes, 2, "n_classes"), check_rate(rate)
+    return (1 - rate) * np.eye(n_classes) + rate / n_classes
+
+
+def pair_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
+    """Flip to the next class, in a circle: ``T[i, i] = 1 - r``, ``T[i, (i + 1) mod c] = r``.
+
+    Parameters
+    ----------
+    n_classes : int
+        The number c of classes, at least 2.
+    rate : float in [0, 1]
+        Probability r of a flip.
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        Transition matrix. Singular for even c at a rate of 0.5.
+
+    Raises
+    ------
+    ValueError
+        If `n_classes` or `rate` is out of range.
+
+    References
+    ----------
+    Yu, Han, Yao, Niu, Tsang, Sugiyama, "How does Disagreement Help Generalization against Label Corruption?"
+    (Co-teaching+), ICML 2019.
+
+    Examples
+    --------
+    >>> pair_noise(3, 0.25)
+    array([[0.75, 0.25, 0.  ],
+           [0.  , 0.75, 0.25],
+           [0.25, 0.  , 0.75]])
+    """
+    n_classes, rate = check_count(n_classes, 2, "n_classes"), check_rate(rate)
+    clean = np.eye(n_classes)
+    return (1 - rate) * clean + rate * np.roll(clean, 1, axis=1)
+
+
+def cifar10_noise(rate: float) -> NDArray[np.float64]:
+    """CIFAR-10's four one-way flips: truck -> automobile, bird -> airplane, deer -> horse, cat -> dog.
+
+    ``T[9, 1] = T[2, 0] = T[4, 7] = T[3, 5] = r``. The noise rate over balanced classes is 0.4 r. Dogs stay clean
+    (Patrini et al., 2017, flip dog -> cat, too).
+
+    Parameters
+    ----------
+    rate : float in [0, 1]
+        Probability r of a flip in the four classes.
+
+    Returns
+    -------
+    ndarray of shape (10, 10), float64
+        Transition matrix.
+
+    Raises
+    ------
+    ValueError
+        If `rate` is out of range.
+
+    References
+    ----------
+    Yao, Wu, Zhang, Tsang, Sun, "Safeguarded Dynamic Label Regression for Noisy Supervision", AAAI 2019.
+
+    Examples
+    --------
+    >>> float(cifar10_noise(0.4)[9, 1])
+    0.4
+    """
+    return flip_noise({9: 1, 2: 0, 4: 7, 3: 5}, 10, rate)
+
+
+def digits_noise(rate: float) -> NDArray[np.float64]:
+    """Flips between digits that look alike: 7 -> 1, 2 -> 7, 5 <-> 6, 3 -> 8, each with probability r.
+
+    The noise rate over balanced classes is 0.5 r.
+
+    Parameters
+    ----------
+    rate : float in [0, 1]
+        Probability r of a flip in the five classes.
+
+    Returns
+    -------
+    ndarray of shape (10, 10), float64
+        Transition matrix.
+
+    Raises
+    ------
+    ValueError
+        If `rate` is out of range.
+
+    References
+    ----------
+    Patrini, Rozza, Menon, Nock, Qu, "Making Deep Neural Networks Robust to Label Noise: a Loss Correction
+    Approach", CVPR 2017 (MNIST).
+
+    Examples
+    --------
+    >>> float(digits_noise(0.4)[2, 7])
+    0.4
+    """
+    return flip_noise({7: 1, 2: 7, 5: 6, 6: 5, 3: 8}, 10, rate)
+
+
+def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64]:
+    """Flip to one of the other classes of the same superclass, all alike (GLC's "hierarchical" noise).
+
+    ``T[i, i] = 1 - r`` and ``T[i, j] = r / (m - 1)`` for the other classes j of the superclass of i, of size m.
+    A class that is alone in its superclass stays clean.
+
+    Parameters
+    ----------
+    superclasses : array-like of shape (c,)
+        The superclass of each class.
+    rate : float in [0, 1]
+        Probability r of a flip.
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        Transition matrix. Singular at ``r = (m - 1) / m`` (0.8 for CIFAR-100).
+
+    Raises
+    ------
+    ValueError
+        If `superclasses` is not 1-d or empty, or `rate` is out of range.
+
+    References
+    ----------
+    Hendrycks, Mazeika, Wilson, Gimpel, "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe
+    Noise", NeurIPS 2018 (CIFAR-100).
+
+    Examples
+    --------
+    >>> superclass_noise(["cat", "dog", "cat"], 0.25)
+    array([[0.75, 0.  , 0.25],
+           [0.  , 1.  , 0.  ],
+           [0.25, 0.  , 0.75]])
+    """
+    superclasses, rate = np.asarray(superclasses), check_rate(rate)
+    if superclasses.ndim != 1 or not superclasses.size:
+        raise ValueError(f"superclasses has shape {superclasses.shape}; give one superclass per class, 1-d.")
+    siblings = superclasses[:, None] == superclasses
+    np.fill_diagonal(siblings, False)
+    T = siblings * (rate / np.maximum(siblings.sum(axis=1, keepdims=True), 1))
+    np.fill_diagonal(T, np.where(siblings.any(axis=1), 1 - rate, 1))
+    return T
+
+
+def flip_noise(
+    flips: Mapping[int, int] | Mapping[tuple[int, int], float],
+    n_classes: int | None = None,
+    rate: float | None = None,
+) -> NDArray[np.float64]:
+    """Any flips between single classes; everything else stays clean.
+
+    ``T[i, j] = probability of i -> j`` for the named flips, ``T[i, i] = 1 - the flips of row i``.
+
+    Parameters
+    ----------
+    flips : dict
+        ``{i: j}`` flips class i to class j with probability `rate`; ``{(i, j): p}`` names each probability.
+    n_classes : int, optional
+        The number c of classes; default: the highest index + 1.
+    rate : float in [0, 1], optional
+        Probability of each flip ``{i: j}``; leave it out for ``{(i, j): p}``.
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        Transition matrix.
+
+    Raises
+    ------
+    ValueError
+        If a flip leads from a class to itself or out of 0..c-1, a probability is out of range, the flips of a
+        class add up to more than 1, or `rate` is missing or not wanted.
+
+    Examples
+    --------
+    >>> flip_noise({0: 1}, rate=0.25)
+    array([[0.75, 0.25],
+           [0.  , 1.  ]])
+    >>> flip_noise({(0, 1): 0.25, (0, 2): 0.125}, 3)[0]
+    array([0.625, 0.25 , 0.125])
+    """
+    named = _name_probabilities(flips, rate)
+    indices = [index for pair in named for index in pair]
+    n_classes = check_count(max(indices, default=-1) + 1 if n_classes is None else n_classes, 1, "n_classes")
+    T = np.zeros((n_classes, n_classes))
+    for (i, j), p in named.items():
+        if i == j or min(i, j) < 0 or max(i, j) >= n_classes:
+            raise ValueError(f"flips has {i} -> {j}; give two different classes of 0..{n_classes - 1}.")
+        T[i, j] = check_rate(p, f"the probability of {i} -> {j}")
+    flipped = T.sum(axis=1)
+    if (flipped > 1 + 1e-9).any():
+        i = int(flipped.argmax())
+        raise ValueError(f"the flips of class {i} add up to {flipped[i]:.6g}; give at most 1.")
+    T[np.diag_indices(n_classes)] = np.maximum(1 - flipped, 0)
+    return T
+
+
+def flip_labels(
+    y: ArrayLike, T: ArrayLike, random_state: RandomState = None, classes: ArrayLike | None = None
+) -> NDArray:
+    """Draw a noisy label for each sample, from the row of `T` of its clean label.
+
+    One independent draw per sample. (Flipping one class after the other in place would flip some labels twice.)
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Clean labels: class indices 0..c-1, or any labels.
+    T : array-like of shape (c, c)
+        Transition matrix.
+    random_state : int, RandomState, Generator or None
+        Source of the draws; None draws afresh and leaves numpy's global generator alone.
+    classes : array-like of shape (c,), optional
+        The labels in the order of the rows of `T` (the sorted order, for a classifier's matrix). Without it, `y`
+        are indices if they are integers of 0..c-1; else the sorted labels in `y`, all c of which have to occur.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Noisy labels, of the same kind as `y`.
+
+    Raises
+    ------
+    ValueError
+        If `T` is not valid, or the labels do not fit its rows.
+
+    Examples
+    --------
+    >>> flip_labels([0, 1, 2, 2], [[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    array([1, 2, 0, 0])
+    >>> flip_labels(["b", "a"], [[0, 1], [0, 1]])
+    array(['b', 'b'], dtype='<U1')
+    """
+    T, y = check_transition_matrix(T, name="T"), np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"y has shape {y.shape}; give a 1-d array of labels.")
+    named = _classes_of_rows(y, len(T)) if classes is None else _check_classes(classes, len(T))
+    cumulated = T.cumsum(axis=1)
+    cumulated /= cumulated[:, -1:]  # ends at exactly 1, so that no draw lands beyond the last possible class
+    draws = _as_generator(random_state).random(len(y))
+    return named[(draws[:, None] >= cumulated[_encode(y, named)]).sum(axis=1)]
+
+
+def _name_probabilities(flips: Mapping, rate: float | None) -> dict[tuple[int, int], float]:
+    by_pair = [isinstance(key, tuple) for key in flips]
+    if any(by_pair) and not all(by_pair):
+        raise ValueError("flips mixes {i: j} and {(i, j): p}; give one form.")
+    if any(by_pair) != (rate is None):
+        raise ValueError(f"rate={rate!r} for flips={flips!r}; give rate with {{i: j}} only, not with {{(i, j): p}}.")
+    items = flips.items() if rate is None else [(pair, rate) for pair in flips.items()]
+    try:
+        return {(operator.index(i), operator.index(j)): p for (i, j), p in items}
+    except (TypeError, ValueError):
+        raise ValueError(f"flips={flips!r}; give integer class indices, as {{i: j}} or {{(i, j): p}}.") from None
+
+
+def _classes_of_rows(y: NDArray, n_classes: int) -> NDArray:
+    """Give the labels of the rows of T: the indices themselves, else the sorted labels of `y`."""
+    whole = np.issubdtype(y.dtype, np.integer)
+    if not y.size or (whole and y.min() >= 0 and y.max() < n_classes):
+        return np.arange(n_classes, dtype=y.dtype if whole and n_classes - 1 <= np.iinfo(y.dtype).max else np.intp)
+    found = np.unique(y)
+    if len(found) != n_classes:
+        raise ValueError(
+            f"y has {len(found)} different labels and T has {n_classes} rows; pass classes=, the labels in the "
+            "order of the rows of T."
+        )
+    return found
+
+
+def _check_classes(classes: ArrayLike, n_classes: int) -> NDArray:
+    classes = np.asarray(classes)
+    if classes.shape != (n_classes,) or len(np.unique(classes)) != n_classes:
+        raise ValueError(f"classes={classes.tolist()!r}; give {n_classes} different labels, one per row of T.")
+    return classes
+
+
+def _encode(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
+    order = np.argsort(classes)
+    place = np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)
+    index = order[place]
+    if (unknown := classes[index] != y).any():
+        raise ValueError(
+            f"y has the label {y[unknown][0]!r}; classes has {classes.tolist()!r}: add it or drop its rows."
+        )
+    return index
+
+
+def _as_generator(random_state: RandomState) -> np.random.RandomState | np.random.Generator:
+    if isinstance(random_state, np.random.RandomState | np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng()
+    return np.random.default_rng(check_count(random_state, 0, "random_state"))
