@@ -34,14 +34,12 @@ class TransitionMatrixDisplay:
 
     Attributes
     ----------
-    figure_ : matplotlib Figure
-        The figure that holds the panels.
-    axes_ : ndarray of shape (1,) or (3,)
-        The panels: the learned T alone, or true, learned, difference.
+    figure_, axes_ : matplotlib Figure, and ndarray of shape (1,) or (3,) of Axes
+        The figure and its panels: the learned T alone, or true, learned, difference.
     ax_, im_ : matplotlib Axes and AxesImage
         Panel and image of the learned T.
     text_ : ndarray of shape (n_classes, n_classes) or None
-        Numbers in the panel of the learned T (empty where a value rounds to zero); None if not drawn.
+        Numbers in the panel of the learned T; None if not drawn.
 
     Raises
     ------
@@ -50,20 +48,12 @@ class TransitionMatrixDisplay:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> display = TransitionMatrixDisplay([[0.8, 0.2], [0.1, 0.9]], display_labels=["cat", "dog"]).plot()
     >>> display.text_[0, 1].get_text()
     '0.20'
     """
 
-    def __init__(
-        self,
-        transition_matrix: ArrayLike,
-        *,
-        true_matrix: ArrayLike | None = None,
-        display_labels: Iterable[Any] | None = None,
-    ):
+    def __init__(self, transition_matrix: Any, *, true_matrix: Any = None, display_labels: Any = None):
         self.transition_matrix = _check_matrices(transition_matrix, "transition_matrix", ndim=2)
         n_classes = len(self.transition_matrix)
         self.true_matrix = _check_true(true_matrix, n_classes)
@@ -79,10 +69,8 @@ class TransitionMatrixDisplay:
         ----------
         estimator : estimator
             A fitted classifier with ``transition_matrix_``, or a fitted Pipeline or search around one.
-        true_matrix : array-like of shape (n_classes, n_classes), default=None
-            The T that made the noise; see the class.
-        display_labels : array-like of shape (n_classes,), default=None
-            Class names; None: the classifier's ``classes_``.
+        true_matrix, display_labels : array-like, default=None
+            As in the class; without ``display_labels`` the classifier's ``classes_`` are the names.
         **plot_params
             Passed to :meth:`plot`.
 
@@ -93,15 +81,11 @@ class TransitionMatrixDisplay:
 
         Raises
         ------
-        NotFittedError
-            If the estimator is not fitted.
         ValueError
-            If the estimator has no transition matrix, or shapes do not match.
+            If the estimator is not fitted (NotFittedError) or has no transition matrix, or shapes do not match.
 
         Examples
         --------
-        >>> import matplotlib
-        >>> matplotlib.use("Agg")
         >>> from types import SimpleNamespace
         >>> fitted = SimpleNamespace(transition_matrix_=[[0.8, 0.2], [0.1, 0.9]], classes_=["cat", "dog"])
         >>> TransitionMatrixDisplay.from_estimator(fitted).display_labels
@@ -130,10 +114,7 @@ class TransitionMatrixDisplay:
 
         Examples
         --------
-        >>> import matplotlib
-        >>> matplotlib.use("Agg")
-        >>> T = [[0.8, 0.2], [0.1, 0.9]]
-        >>> display = TransitionMatrixDisplay.from_matrix(T, true_matrix=[[0.7, 0.3], [0.0, 1.0]])
+        >>> display = TransitionMatrixDisplay.from_matrix([[0.8, 0.2], [0.1, 0.9]], true_matrix=[[1, 0], [0, 1]])
         >>> [ax.get_title() for ax in display.axes_]
         ['true', 'learned', 'learned - true']
         """
@@ -177,15 +158,11 @@ class TransitionMatrixDisplay:
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If ``ax`` does not hold one Axes per panel.
+        ImportError, ValueError
+            If matplotlib is not installed; if ``ax`` does not hold one Axes per panel.
 
         Examples
         --------
-        >>> import matplotlib
-        >>> matplotlib.use("Agg")
         >>> TransitionMatrixDisplay([[0.8, 0.2], [0.1, 0.9]]).plot(include_values=False).text_ is None
         True
         """
@@ -194,13 +171,15 @@ class TransitionMatrixDisplay:
         self.axes_ = _panel_axes(pyplot, ax, len(panels), self._figure_size(len(panels)))
         learned = len(panels) // 2
         self.ax_, self.figure_ = self.axes_[learned], self.axes_[learned].figure
-        numbers = [np.vectorize(_number, otypes=[object])(matrix, values_format) for _, matrix, _ in panels]
+        numbers = [_numbers(matrix, values_format) for _, matrix, _ in panels]
         cell = _cell_size(self.axes_, len(self.transition_matrix))
-        font = _number_font(pyplot, numbers, cell, include_values)
+        longest = max(len(text) for panel in numbers for row in panel for text in row)
+        font = min(pyplot.rcParams["font.size"], cell / (_CHARACTER * max(longest, 1)))
+        written = font >= _SMALLEST_LEGIBLE if include_values == "auto" else include_values
 
         for k, (axes, (title, matrix, kw)) in enumerate(zip(self.axes_, panels, strict=True)):
             image = axes.imshow(matrix, **kw)
-            text = None if font is None else _write(axes, image, matrix, numbers[k], font)
+            text = _write(axes, image, numbers[k], font) if written else None
             axes.set(title=title, xlabel="noisy label", ylabel="true label")
             axes.grid(visible=False)
             _label_ticks(axes, self.display_labels, cell, xticks_rotation)
@@ -269,15 +248,11 @@ def plot_transition_history(
     ------
     ImportError
         If matplotlib is not installed.
-    NotFittedError
-        If the estimator is not fitted.
     ValueError
-        If the estimator has no history, shapes do not match, or ``classes``, ``top`` or ``ax`` are not valid.
+        If the estimator is not fitted (NotFittedError) or has no history, or another argument is not valid.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> history = [[[1.0, 0.0], [0.0, 1.0]], [[0.8, 0.2], [0.1, 0.9]]]
     >>> ax = plot_transition_history(history, display_labels=["cat", "dog"])
     >>> [line.get_label() for line in ax.get_lines()]
@@ -289,7 +264,7 @@ def plot_transition_history(
     history = _check_matrices(given, "transition history", ndim=3)
     labels = _check_labels(names, history.shape[1])
     truth = _check_true(true_matrix, history.shape[1])
-    entries = _largest_entries(history[-1], truth, _rows(classes, labels), top)
+    entries = _largest_entries(history[-1], truth, labels, classes, top)
 
     panels = _panel_axes(_pyplot(), ax, *((1, (6.4, 4.0)) if truth is None else (2, (10.5, 4.0))))
     if truth is not None:
@@ -305,8 +280,7 @@ def _pyplot() -> ModuleType:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        message = "plots need matplotlib, which could not be imported: pip install noisytransition[plot]"
-        raise ImportError(message) from error
+        raise ImportError("plots need matplotlib: pip install noisytransition[plot]") from error
     return pyplot
 
 
@@ -321,39 +295,33 @@ def _matrix_and_labels(estimator: Any, attribute: str, labels: Any) -> tuple[Any
         return getattr(estimator, attribute), getattr(estimator, "classes_", None) if labels is None else labels
     if hasattr(estimator, "fit"):
         check_is_fitted(estimator)
-    raise ValueError(
-        f"{type(estimator).__name__} has no {attribute}; give a fitted classifier that learns a transition matrix, "
-        "a Pipeline that ends in one, a search with refit=True over one, or the array itself"
-    )
+    valid = "a fitted classifier that learns T, a Pipeline that ends in one, or a search with refit=True over one"
+    raise ValueError(f"{type(estimator).__name__} has no {attribute}; give {valid}, or the array itself")
 
 
 def _check_matrices(given: Any, name: str, ndim: int) -> np.ndarray:
     matrices = np.asarray(given, dtype=np.float64)
-    if matrices.ndim != ndim or matrices.shape[-1] != matrices.shape[-2] or matrices.size == 0:
+    square = matrices.ndim == ndim and matrices.shape[-1] == matrices.shape[-2] and matrices.size > 0
+    if not square or not np.isfinite(matrices).all():
         valid = {2: "(n_classes, n_classes)", 3: "(n_epochs + 1, n_classes, n_classes)"}[ndim]
-        raise ValueError(f"{name} has shape {matrices.shape}; give an array of shape {valid}")
-    if not np.isfinite(matrices).all():
-        raise ValueError(f"{name} holds NaN or infinity; give finite probabilities")
+        what = f"{name} has shape {matrices.shape} and {np.sum(~np.isfinite(matrices))} entries that are not finite"
+        raise ValueError(f"{what}; give finite probabilities of shape {valid}")
     return matrices
 
 
 def _check_true(given: Any, n_classes: int) -> np.ndarray | None:
     truth = None if given is None else _check_matrices(given, "true_matrix", ndim=2)
     if truth is not None and len(truth) != n_classes:
-        raise ValueError(
-            f"true_matrix has {len(truth)} classes but the learned matrix has {n_classes}; "
-            "give both over the same classes, in sorted order"
-        )
+        what = f"true_matrix has {len(truth)} classes but the learned matrix has {n_classes}"
+        raise ValueError(f"{what}; give both over the same classes, in sorted order")
     return truth
 
 
 def _check_labels(given: Iterable[Any] | None, n_classes: int) -> list[str]:
     labels = [str(label) for label in (range(n_classes) if given is None else given)]
     if len(labels) != n_classes:
-        raise ValueError(
-            f"display_labels holds {len(labels)} labels but the matrix has {n_classes} classes; "
-            "give one label per class, in sorted class order"
-        )
+        what = f"display_labels holds {len(labels)} labels but the matrix has {n_classes} classes"
+        raise ValueError(f"{what}; give one label per class, in sorted class order")
     return labels
 
 
@@ -363,10 +331,8 @@ def _panel_axes(pyplot: ModuleType, given: Any, n_panels: int, size: tuple[float
         return pyplot.subplots(1, n_panels, figsize=size, layout="compressed", squeeze=False)[1][0]
     axes = np.ravel(np.asarray(given, dtype=object))
     if len(axes) != n_panels:
-        raise ValueError(
-            f"ax holds {len(axes)} Axes but the panels are {n_panels}; give {n_panels} Axes, such as "
-            f"plt.subplots(1, {n_panels})[1], or ax=None for a new figure"
-        )
+        valid = f"{n_panels} Axes, such as plt.subplots(1, {n_panels})[1], or ax=None for a new figure"
+        raise ValueError(f"ax holds {len(axes)} Axes but the panels are {n_panels}; give {valid}")
     return axes
 
 
@@ -376,63 +342,53 @@ def _cell_size(axes: np.ndarray, n_classes: int) -> float:
     return min(min(box.width, box.height) for box in boxes) * 72 / axes[0].figure.dpi / n_classes
 
 
-def _number(value: float, values_format: str) -> str:
-    """Format a value, or "" if it rounds to zero."""
-    text = format(value, values_format)
-    return "" if text in (format(0.0, values_format), format(-0.0, values_format)) else text
+def _numbers(matrix: np.ndarray, values_format: str) -> list[list[str]]:
+    """Format the entries; those that round to zero are blank."""
+    zeros = format(0.0, values_format), format(-0.0, values_format)
+    texts = [[format(value, values_format) for value in row] for row in matrix]
+    return [["" if text in zeros else text for text in row] for row in texts]
 
 
-def _number_font(pyplot: ModuleType, numbers: list[np.ndarray], cell: float, wanted: Any) -> float | None:
-    """Font size at which the longest number fits its cell; None to write no numbers."""
-    longest = max(len(text) for panel in numbers for text in panel.flat)
-    font = min(pyplot.rcParams["font.size"], cell / (_CHARACTER * max(longest, 1)))
-    return font if (font >= _SMALLEST_LEGIBLE if wanted == "auto" else wanted) else None
-
-
-def _write(axes: Any, image: Any, matrix: np.ndarray, numbers: np.ndarray, font: float) -> np.ndarray:
+def _write(axes: Any, image: Any, numbers: list[list[str]], font: float) -> np.ndarray:
     """Write the numbers, dark on light cells and light on dark ones."""
-    luminance = image.to_rgba(matrix)[..., :3] @ [0.299, 0.587, 0.114]
-    texts = np.empty(matrix.shape, dtype=object)
-    for i, j in np.ndindex(matrix.shape):
-        color = "black" if luminance[i, j] > 0.5 else "white"
-        texts[i, j] = axes.text(j, i, numbers[i, j], ha="center", va="center", color=color, fontsize=font)
+    light = image.to_rgba(image.get_array())[..., :3] @ [0.299, 0.587, 0.114] > 0.5
+    style = {"ha": "center", "va": "center", "fontsize": font}
+    texts = np.empty(light.shape, dtype=object)
+    for i, j in np.ndindex(light.shape):
+        texts[i, j] = axes.text(j, i, numbers[i][j], color="black" if light[i, j] else "white", **style)
     return texts
 
 
 def _label_ticks(axes: Any, labels: list[str], cell: float, rotation: float | str) -> None:
     """Name rows and columns: fewer where lines of text would overlap, slanted where names side by side would."""
-    axes.set_yticks(range(len(labels)), labels=labels)
+    n_labels = len(labels)
+    axes.set_yticks(range(n_labels), labels=labels)
     font = axes.get_yticklabels()[0].get_fontsize()
     lines = 1.2 * font / cell  # height of a line of text in cells
-    step = (
-        1 if lines <= 1 else next(k for k in (2, 5, 10, 20, 50, 100, len(labels)) if k >= min(2 * lines, len(labels)))
-    )
-    names = labels[::step]
-    axes.set_yticks(range(0, len(labels), step), labels=names)
-    axes.set_xticks(range(0, len(labels), step), labels=names)
+    airy = min(2 * lines, n_labels)
+    step = 1 if lines <= 1 else next(k for k in (2, 5, 10, 20, 50, 100, n_labels) if k >= airy)
+    axes.set_yticks(range(0, n_labels, step), labels=labels[::step])
+    axes.set_xticks(range(0, n_labels, step), labels=labels[::step])
     if rotation != "auto":
         axes.tick_params(axis="x", labelrotation=rotation)
-    elif max(map(len, names)) * _CHARACTER * font > cell * step:
+    elif max(map(len, labels[::step])) * _CHARACTER * font > cell * step:
         for label in axes.get_xticklabels():
             label.set(rotation=45, ha="right", rotation_mode="anchor")
 
 
-def _rows(classes: Iterable[Any] | None, labels: list[str]) -> list[int]:
-    """Rows of T of the named true classes."""
+def _largest_entries(
+    last: np.ndarray, truth: np.ndarray | None, labels: list[str], classes: Any, top: int
+) -> list[tuple[int, int]]:
+    """Largest off-diagonal entries in the rows of these classes, the largest first."""
     wanted = labels if classes is None else [str(label) for label in classes]
     unknown = [label for label in wanted if label not in labels]
     if unknown or not wanted:
         raise ValueError(f"classes names {unknown or 'no class'}; give one or more of {labels}")
-    return [labels.index(label) for label in wanted]
-
-
-def _largest_entries(last: np.ndarray, truth: Any, rows: list[int], top: int) -> list[tuple[int, int]]:
-    """Largest off-diagonal entries in these rows, the largest first."""
     if top < 1:
         raise ValueError(f"top={top}; give the number of entries to draw, 1 or more")
     size = last if truth is None else np.maximum(last, truth)
-    entries = [(i, j) for i in rows for j in range(len(last)) if i != j]
-    return sorted(entries, key=lambda entry: -size[entry])[:top]
+    entries = [(labels.index(label), j) for label in wanted for j in range(len(last))]
+    return sorted(((i, j) for i, j in entries if i != j), key=lambda entry: -size[entry])[:top]
 
 
 def _draw_error(axes: Any, history: np.ndarray, truth: np.ndarray) -> None:

@@ -34,13 +34,13 @@ def is_dataset(X: Any) -> bool:
     return isinstance(X, Dataset)
 
 
-def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> Any:
+def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """X as a numeric ndarray of at least 2 dimensions, or the torch Dataset it is."""
     if is_dataset(X):
         if isinstance(X, IterableDataset):
-            raise ValueError(f"{name} is an IterableDataset; a map-style Dataset (with len and indices) is needed.")
+            raise ValueError("X is an IterableDataset; a map-style Dataset (with len and indices) is needed.")
         return X
-    return validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True, input_name=name)
+    return validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True)
 
 
 def validate_labels(y: Any, n: int, name: str) -> NDArray:
@@ -59,10 +59,11 @@ def split_clean_set(
 ) -> tuple[Labelled, Labelled | None]:
     """Noisy rows and clean rows out of the one of the three forms that was used."""
     _check_forms(meta, X_meta, y_meta, trusted)
-    if not is_dataset(X):
-        X, _ = validate_data(estimator, X, y, dtype="numeric", allow_nd=True)
-    X = validate_rows(estimator, X, reset=False)
-    y = validate_labels(y, len(X), "y")
+    if is_dataset(X):
+        X, y = validate_rows(estimator, X, reset=True), validate_labels(y, len(X), "y")
+    else:
+        X, y = validate_data(estimator, X, y, dtype="numeric", allow_nd=True)
+        check_classification_targets(y)
     if trusted is not None:
         return _by_mask(X, y, trusted, y_meta_noisy)
     if meta is not None:
@@ -71,7 +72,7 @@ def split_clean_set(
         X_meta = _without_length(X_meta, len(X))
     if X_meta is None:
         return Labelled(X, y), None
-    X_meta = validate_rows(estimator, X_meta, reset=False, name="X_meta")
+    X_meta = validate_rows(estimator, X_meta, reset=False)
     _warn_if_unscaled(X, X_meta)
     clean = Labelled(X_meta, validate_labels(y_meta, len(X_meta), "y_meta"))
     return Labelled(X, y), _with_noisy(clean, y_meta_noisy)

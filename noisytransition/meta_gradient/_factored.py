@@ -92,7 +92,7 @@ def _activate(layer: _Layer, s: Tensor) -> tuple[Tensor, Tensor]:
         value = leaf.clone()  # an in-place activation may not touch the leaf
         for activation in layer.activation:
             value = activation(value)
-    (slope,) = torch.autograd.grad(value.sum(), leaf)
+        (slope,) = torch.autograd.grad(value.sum(), leaf)
     return value.detach(), slope
 
 

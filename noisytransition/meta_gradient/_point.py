@@ -30,13 +30,14 @@ class Point:
         self.rates = list(rates.values())
         self.weights = [weights[name] for name in self.names]
         self._devices = [x.device] if x.is_cuda else []
+        self._buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
         self._before = self._generator_states()
         self.logits = module(x)
         self._after = self._generator_states()
 
     def __call__(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
-        """Logits at other weights; the module's own weights and buffers stay as they are."""
-        buffers = {name: buffer.clone() for name, buffer in self.module.named_buffers()}
+        """Logits at other weights and the buffers of before; the module's own stay as they are."""
+        buffers = {name: buffer.clone() for name, buffer in self._buffers.items()}
         return functional_call(self.module, (dict(zip(self.names, weights, strict=True)), buffers), (x,))
 
     def pull_back(self, cotangent: Tensor, *, create_graph: bool = False) -> tuple[Tensor, ...]:

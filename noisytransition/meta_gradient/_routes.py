@@ -3,7 +3,11 @@
 They differ in what autograd can differentiate and in cost, not in the result (1e-7 apart in float32).
 """
 
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 
 import torch
 from torch import Tensor, nn
@@ -23,8 +27,18 @@ def clean_gradient(point: Point, weights: Sequence[Tensor], meta: tuple[Tensor, 
     return loss.detach(), torch.autograd.grad(loss, weights, allow_unused=True, materialize_grads=True)
 
 
+@cache
+def _load_forward_rules() -> None:
+    """Import torch's forward-mode rules, which torch does on first use and with a FutureWarning about itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        with suppress(ImportError):
+            import_module("torch._decomp.decompositions_for_jvp")
+
+
 def dual_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
     """One forward-mode pass under ``no_grad``: with gradients on, autograd would record the tangents as well."""
+    _load_forward_rules()
     with point.replayed(), torch.no_grad(), forward_ad.dual_level():
         weights = [forward_ad.make_dual(w.detach(), d) for w, d in zip(point.weights, direction, strict=True)]
         tangent = forward_ad.unpack_dual(point(weights, point.x)).tangent

@@ -115,6 +115,6 @@ def _sorting_order(labels: ArrayLike, n_classes: int) -> NDArray[np.intp]:
     labels = np.asarray(labels)
     if labels.shape != (n_classes,) or len(np.unique(labels)) != n_classes:
         raise ValueError(
-            f"labels={labels.tolist()!r}; give each of the {n_classes} classes of T_true once, in the order of its rows."
+            f"labels={labels.tolist()!r}; give each of the {n_classes} classes of T_true once, in its order."
         )
     return np.argsort(labels)

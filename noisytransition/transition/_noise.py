@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_count, check_label_indices, check_rate, check_transition_matrix
+from ._checks import check_count, check_rate, check_transition_matrix
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 

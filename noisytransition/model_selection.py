@@ -1,0 +1,134 @@
+"""Searches on noisy data: folds of clean rows, and a score for T."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
+
+from .transition import check_transition_matrix, transition_error
+
+
+class TrustedKFold(BaseCrossValidator):
+    """Stratified folds of the trusted rows; untrusted rows are in every training set and in no test set.
+
+    The only cross-validation that scores on held-out *clean* rows. The mask goes in as `groups`; with metadata
+    routing, ``fit(X, y, trusted=mask)`` is enough, without it pass ``groups=mask, trusted=mask``.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2; every class needs that many trusted rows to be in each fold.
+    shuffle : bool, default=False
+        Shuffle the trusted rows of each class before splitting.
+    random_state : int, RandomState instance or None, default=None
+        Orders that shuffling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y, trusted = np.array([0, 1, 0, 1, 0, 1]), np.array([1, 1, 1, 1, 0, 0], dtype=bool)
+    >>> for train, test in TrustedKFold(2).split(y[:, None], y, trusted):
+    ...     print(train, test)
+    [2 3 4 5] [0 1]
+    [0 1 4 5] [2 3]
+    """
+
+    # with metadata routing the mask that `fit` takes is the one that the splitter takes
+    __metadata_request__split = {"groups": "trusted"}  # noqa: RUF012
+
+    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds; the arguments are ignored."""
+        return self.n_splits
+
+    def split(
+        self, X: Any, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield (train, test) indices.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...)
+            Ignored.
+        y : array-like of shape (n_samples,)
+            Labels; those of trusted rows stratify the folds.
+        groups : array-like of shape (n_samples,) of bool
+            Marks the trusted rows.
+
+        Raises
+        ------
+        ValueError
+            If the mask is missing, or there are fewer trusted rows than folds.
+        """
+        if groups is None or y is None:
+            raise ValueError("TrustedKFold needs y, and the mask of trusted rows as groups= (or routed as trusted=).")
+        mask, y = np.asarray(groups).astype(bool), np.asarray(y)
+        trusted, untrusted = np.flatnonzero(mask), np.flatnonzero(~mask)
+        if len(trusted) < self.n_splits:
+            raise ValueError(f"{len(trusted)} trusted rows cannot make n_splits={self.n_splits} folds.")
+        random_state = self.random_state if self.shuffle else None
+        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=random_state)
+        for train, test in folds.split(trusted, y[trusted]):
+            yield np.sort(np.concatenate([trusted[train], untrusted])), trusted[test]
+
+
+class _TransitionScorer:
+    """A class and not a closure: worker processes must unpickle it."""
+
+    def __init__(self, T_true: NDArray, labels: NDArray | None) -> None:
+        self.T_true, self.labels = T_true, labels
+
+    def __call__(self, estimator: Any, X: Any = None, y: Any = None, **kwargs: Any) -> float:
+        fitted = estimator
+        while not hasattr(fitted, "transition_matrix_"):
+            if hasattr(fitted, "steps"):
+                fitted = fitted.steps[-1][1]
+            elif hasattr(fitted, "best_estimator_"):
+                fitted = fitted.best_estimator_
+            else:
+                raise ValueError(
+                    f"{type(fitted).__name__} has no transition_matrix_: score a fitted classifier that learns one, "
+                    "a Pipeline that ends in one, or a search over one."
+                )
+        return -transition_error(self.T_true, fitted.transition_matrix_, labels=self.labels)
+
+    def __repr__(self) -> str:
+        return f"make_transition_scorer(<{len(self.T_true)} classes>)"
+
+
+def make_transition_scorer(T_true: ArrayLike, *, labels: ArrayLike | None = None) -> _TransitionScorer:
+    """Make a scorer for searches: minus the error of a fitted classifier's T, so that the best is the largest.
+
+    Parameters
+    ----------
+    T_true : array-like of shape (n_classes, n_classes)
+        Row i, column j is P(noisy = j | true = i).
+    labels : array-like of shape (n_classes,), optional
+        Class order of T_true; default: sorted, as in `classes_`.
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, y) -> float``, picklable; takes a classifier, a Pipeline or a search.
+
+    Raises
+    ------
+    ValueError
+        If T_true is no transition matrix; when called, if there is no T or it has another number of classes.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> fitted = SimpleNamespace(transition_matrix_=[[1, 0], [0, 1]])
+    >>> make_transition_scorer([[0.6, 0.4], [0, 1]])(fitted)
+    -0.4
+    """
+    return _TransitionScorer(
+        check_transition_matrix(T_true, name="T_true"), None if labels is None else np.asarray(labels)
+    )

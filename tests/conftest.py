@@ -1,0 +1,37 @@
+"""Problems that many tests share."""
+
+import numpy as np
+import pytest
+import torch
+
+from hypothesis import settings
+
+from noisytransition.transition import flip_labels, pair_noise
+
+# a machine's speed decides no test
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def float64():
+    """Everything that is made inside a test is in double precision."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """Three Gaussian classes with pair noise: X, y_noisy, X_meta, y_meta, X_test, y_test, T."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=600)
+    X = rng.normal(size=(600, 4)) + 3 * np.array([[0, 0, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])[y]
+    T = pair_noise(3, 0.4)
+    y_noisy = flip_labels(y, T, random_state=0)
+    return X[100:400], y_noisy[100:400], X[:60], y[:60], X[400:], y[400:], T

@@ -1,0 +1,229 @@
+import copy
+
+import numpy as np
+import pytest
+import torch
+from meta_gradient.modules import MODULES, Block, batch, mlp
+from reference import algorithm_1 as twin
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from noisytransition.losses import ForwardLoss
+from noisytransition.meta_gradient import ROUTES, look_ahead, route_ladder
+from noisytransition.meta_gradient._factored import is_linear_stack
+
+pytestmark = pytest.mark.usefixtures("float64")
+T_START = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+BETA = 5.0
+
+
+def make(name, seed=0):
+    torch.manual_seed(seed)
+    maker, shape = MODULES[name]
+    return maker().train(), shape
+
+
+def groups(module):
+    """An optimiser with momentum, weight decay, and a rate of its own for every second parameter."""
+    parameters = list(module.parameters())
+    return torch.optim.SGD(
+        [{"params": parameters[::2], "lr": 0.2}, {"params": parameters[1::2], "lr": 0.05}],
+        lr=0.1,
+        momentum=0.9,
+        weight_decay=1e-2,
+    )
+
+
+def iteration(module, optimizer, loss, noisy, meta, routes=None):
+    """One iteration of Algorithm 1 by the library's engine; returns the gradient of T's logits and the route."""
+    (x, y), rates = noisy, twin.rates(module, optimizer)
+    ahead = look_ahead(module, x, lambda z: loss.cotangent(z, y), meta, rates, routes=routes)
+    (gradient,) = loss.meta_gradients(ahead.logits.detach(), y, ahead.tangent)
+    loss.transition_logits -= BETA * gradient
+    optimizer.zero_grad()
+    loss(ahead.logits, y).backward()
+    optimizer.step()
+    return gradient, ahead.route
+
+
+def gap(a, b):
+    return ((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item()
+
+
+def run_both(name, routes, n_iterations=5):
+    """Largest relative difference of T's logits, weights and buffers from the twin's after some iterations."""
+    ours, shape = make(name)
+    theirs = copy.deepcopy(ours)
+    loss, theta = ForwardLoss(T_START), torch.log(torch.tensor(T_START)).requires_grad_()
+    optimizers = groups(ours), groups(theirs)
+    taken = set()
+    for i in range(n_iterations):
+        noisy, meta = batch(shape, i)
+        torch.manual_seed(100 + i)
+        taken.add(iteration(ours, optimizers[0], loss, noisy, meta, routes)[1])
+        ours_generator = torch.get_rng_state()
+        torch.manual_seed(100 + i)
+        theta = twin.iteration(theirs, optimizers[1], theta, BETA, noisy, meta)
+        assert torch.equal(ours_generator, torch.get_rng_state()), "the generators went different ways"
+    state = theirs.state_dict()
+    gaps = {k: gap(v, state[k]) for k, v in ours.state_dict().items() if v.is_floating_point()}
+    assert all(torch.equal(v, state[k]) for k, v in ours.state_dict().items() if not v.is_floating_point())
+    return max(gaps.values()), gap(loss.transition_logits, theta.detach()), taken
+
+
+CASES = [
+    (name, route)
+    for name in MODULES
+    for route in ("auto", "dual", "double-vjp")
+    if not (name in ("spectral-norm", "weight-norm") and route == "dual")  # no forward-mode rule: tested below
+]
+
+
+@pytest.mark.parametrize(("name", "route"), CASES)
+def test_the_engine_is_algorithm_1(name, route):
+    if name == "resnet18":
+        pytest.importorskip("torchvision")
+    with sdpa_kernel(SDPBackend.MATH):  # the twin's double backward needs attention by its definition
+        weights, logits, _ = run_both(name, None if route == "auto" else (route,), 3 if name == "resnet18" else 5)
+    assert weights < 1e-10
+    assert logits < 1e-10
+
+
+@pytest.mark.parametrize("name", [n for n in MODULES if "batch-norm" in n or n == "resnet18"])
+def test_batch_norm_takes_the_forward_mode_route(name):
+    assert route_ladder(make(name)[0])[0] == "dual"
+
+
+@pytest.mark.parametrize("name", ["mlp", "mlp-inplace", "linear", "no-bias", "frozen"])
+def test_linear_stacks_take_the_factored_route(name):
+    module, shape = make(name)
+    noisy, meta = batch(shape, 0)
+    assert route_ladder(module)[0] == "factored"
+    assert iteration(module, groups(module), ForwardLoss(T_START), noisy, meta)[1] == "factored"
+
+
+def tangent(module, shape, routes):
+    noisy, meta = batch(shape, 3)
+    loss = ForwardLoss(T_START)
+    torch.manual_seed(1)
+    rates = twin.rates(module, groups(module))
+    return look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, rates, routes=routes)
+
+
+@pytest.mark.parametrize("name", ["mlp", "dropout", "batch-norm", "lstm", "frozen"])
+def test_the_difference_route_is_near(name):
+    module, shape = make(name)
+    exact, near = (tangent(copy.deepcopy(module), shape, (r,)).tangent for r in ("dual", "difference"))
+    assert gap(near, exact) < 1e-5
+    assert gap(near, exact) > 0  # it is another computation
+
+
+@pytest.mark.parametrize("name", ["spectral-norm", "weight-norm"])
+def test_the_ladder_goes_on_where_a_rule_is_missing(name):
+    module, shape = make(name)
+    with pytest.raises(NotImplementedError, match="none of the routes"):
+        tangent(copy.deepcopy(module), shape, ("dual",))
+    assert tangent(copy.deepcopy(module), shape, ("dual", "double-vjp")).route == "double-vjp"
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_attention_falls_back_to_its_definition_for_the_tangent_alone(dropout):
+    torch.manual_seed(0)
+    module = Block(dropout).train()
+    found = tangent(copy.deepcopy(module), (4, 8), None)
+    assert found.route in ("double-vjp", "dual-math")
+    near = tangent(copy.deepcopy(module), (4, 8), ("difference",))
+    assert gap(near.tangent, found.tangent) < 1e-5
+
+
+def test_an_embedding_bag_is_left_with_differences():
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.EmbeddingBag(9, 4), nn.Linear(4, 3))
+    x, y = torch.randint(9, (8, 5)), torch.randint(3, (8,))
+    loss = ForwardLoss(T_START)
+    rates = {name: 0.1 for name, _ in module.named_parameters()}
+    ahead = look_ahead(module, x, lambda z: loss.cotangent(z, y), (x, y), rates)
+    assert ahead.route == "difference"
+    assert torch.isfinite(ahead.tangent).all()
+
+
+def test_a_failing_module_is_not_taken_for_a_missing_rule():
+    module, _ = make("mlp")
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        tangent(module, (7,), None)
+
+
+def test_finite_differences_agree_on_a_tiny_net():
+    module, shape = make("mlp")
+    noisy, meta = batch(shape, 0)
+    alpha = dict.fromkeys(dict(module.named_parameters()), 0.5)
+
+    def clean_loss(theta):
+        weights = {n: p.detach().clone().requires_grad_() for n, p in module.named_parameters()}
+        z = torch.func.functional_call(module, weights, (noisy[0],))
+        grads = torch.autograd.grad(twin.corrected_loss(z, noisy[1], theta), list(weights.values()))
+        ahead = {n: w - 0.5 * g for (n, w), g in zip(weights.items(), grads, strict=True)}
+        return nn.functional.cross_entropy(torch.func.functional_call(module, ahead, (meta[0],)), meta[1]).item()
+
+    theta, h = torch.log(torch.tensor(T_START)), 1e-6
+    expected = torch.zeros_like(theta)
+    for i in range(3):
+        for j in range(3):
+            step = torch.zeros_like(theta)
+            step[i, j] = h
+            expected[i, j] = (clean_loss(theta + step) - clean_loss(theta - step)) / (2 * h)
+    loss = ForwardLoss(T_START)
+    ahead = look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, alpha)
+    (gradient,) = loss.meta_gradients(ahead.logits.detach(), noisy[1], ahead.tangent)
+    assert gap(gradient, expected) < 1e-6
+
+
+@pytest.mark.parametrize("route", ["dual", "double-vjp", "difference"])
+def test_a_look_ahead_leaves_the_module_as_one_forward_pass_does(route):
+    module, shape = make("batch-norm-dropout")
+    other = copy.deepcopy(module)
+    noisy, _ = batch(shape, 3)
+    tangent(module, shape, (route,))
+    torch.manual_seed(1)
+    other(noisy[0])
+    assert all(torch.equal(v, other.state_dict()[k]) for k, v in module.state_dict().items())
+    assert all(p.grad is None for p in module.parameters())
+
+
+@pytest.mark.parametrize("name", ["mlp", "batch-norm", "lstm"])
+def test_a_look_ahead_at_rate_zero_has_no_tangent(name):
+    module, shape = make(name)
+    noisy, meta = batch(shape, 0)
+    rates = {n: 0.0 for n, _ in module.named_parameters()}
+    loss = ForwardLoss(T_START)
+    for route in ("dual", "double-vjp", "difference"):
+        ahead = look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, rates, routes=(route,))
+        assert ahead.tangent.abs().max() == 0
+
+
+def test_only_plain_linear_stacks_are_taken_for_one():
+    shared, hooked = nn.Linear(6, 6), mlp(nn.ReLU())
+    hooked[1].register_forward_hook(lambda m, i, o: o * 2)
+    tied = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 6))
+    tied[1].weight = tied[0].weight
+    others = [
+        nn.Sequential(shared, nn.ReLU(), shared),
+        tied,
+        hooked,
+        mlp(nn.Dropout()),
+        nn.Sequential(nn.Linear(6, 3), nn.Softmax(1)),
+        nn.Sequential(nn.Linear(6, 3), nn.ReLU()),
+        nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(6, 3))),
+        nn.Flatten(),
+    ]
+    assert not any(is_linear_stack(module) for module in others)
+    assert is_linear_stack(nn.Sequential(mlp(nn.ReLU())[:-1], nn.Linear(8, 3)))
+
+
+def test_rows_with_several_axes_leave_the_factored_route():
+    torch.manual_seed(0)
+
+    module = nn.Sequential(nn.Linear(6, 3))
+    noisy, meta = batch((4, 6), 0)
+    with pytest.raises(NotImplementedError, match="one axis per row"):
+        ROUTES["factored"](type("P", (), {"module": module, "x": noisy[0]})(), None, meta)

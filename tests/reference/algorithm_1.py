@@ -1,0 +1,48 @@
+"""Algorithm 1 of the paper, written down literally: double backward through the look-ahead. Slow and obvious."""
+
+import torch
+from torch.func import functional_call
+from torch.nn import functional as F
+
+
+def corrected_loss(logits, y, theta):
+    """- mean log sum_i f_i(x) T[i, y], with the whole product f T formed."""
+    noisy = F.softmax(logits, 1) @ F.softmax(theta, 1)
+    return -noisy[torch.arange(len(y)), y].log().mean()
+
+
+def scratch(module):
+    return {name: buffer.clone() for name, buffer in module.named_buffers()}
+
+
+def rates(module, optimizer):
+    """The optimiser's rate of each parameter that it moves."""
+    by_id = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
+    return {name: by_id[id(p)] for name, p in module.named_parameters() if id(p) in by_id}
+
+
+def theta_gradient(module, alpha, theta, noisy, meta):
+    """d clean loss(W - alpha * d corrected loss / dW) / d theta."""
+    (x, y), (x_meta, y_meta) = noisy, meta
+    weights = {name: p for name, p in module.named_parameters() if name in alpha}
+    loss = corrected_loss(functional_call(module, (weights, scratch(module)), (x,)), y, theta)
+    gradients = torch.autograd.grad(
+        loss, list(weights.values()), create_graph=True, allow_unused=True, materialize_grads=True
+    )
+    ahead = {name: w - alpha[name] * g for (name, w), g in zip(weights.items(), gradients, strict=True)}
+    clean = F.cross_entropy(functional_call(module, (ahead, scratch(module)), (x_meta,)), y_meta)
+    return torch.autograd.grad(clean, theta)[0]
+
+
+def iteration(module, optimizer, theta, beta, noisy, meta):
+    """One iteration; returns the new theta. The real step re-uses the look-ahead's dropout masks."""
+    state = torch.get_rng_state()
+    gradient = theta_gradient(module, rates(module, optimizer), theta, noisy, meta)
+    after = torch.get_rng_state()
+    theta = (theta.detach() - beta * gradient).requires_grad_()
+    torch.set_rng_state(state)
+    optimizer.zero_grad()
+    corrected_loss(module(noisy[0]), noisy[1], theta.detach()).backward()
+    optimizer.step()
+    torch.set_rng_state(after)
+    return theta
