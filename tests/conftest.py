@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-
 from hypothesis import settings
 
 from noisytransition.transition import flip_labels, pair_noise

@@ -183,7 +183,7 @@ def test_many_classes_thin_the_ticks():
     for axis in (display.ax_.xaxis, display.ax_.yaxis):
         assert 5 <= len(axis.get_ticklabels()) <= 25
         assert not overlap(axis.get_ticklabels())
-        assert all(float(label.get_text()) == tick for label, tick in zip(axis.get_ticklabels(), axis.get_ticklocs()))  # noqa: B905, E501
+        assert all(float(label.get_text()) == tick for label, tick in zip(axis.get_ticklabels(), axis.get_ticklocs()))  # noqa: B905
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from skorch.history import History
 from torch import nn
 
 from ..nets import MLP, DatasetRows, FitState, NoisyLabelNet, Rows
-from ._callbacks import stage_callbacks
+from ._callbacks import check_callbacks, stage_callbacks
 from ._checks import check_count, check_number, check_output
 from ._data import HOW_TO_PASS, encode, is_dataset, split_clean_set, validate_rows
 from ._names import NET_NAMES, check_names, is_net_name, merged_signature
@@ -35,12 +35,12 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         from the data.
     lr : float, default=0.1
         Step size of the module's optimiser.
-    max_epochs : int, default=20
+    max_epochs : int, default=30
         Epochs of the final training stage.
-    batch_size : int, default=128
+    batch_size : int, default=64
         Rows in a batch; -1 for all.
-    optimizer : class, default=torch.optim.SGD
-        Any torch optimiser; ``optimizer__...`` sets its parameters.
+    optimizer : class, optional
+        Any torch optimiser; ``optimizer__...`` sets its parameters. Default: SGD with momentum 0.9.
     device : str or torch.device, optional
         Default: where a module instance lives, else the CPU.
     dtype : str or torch.dtype, default="auto"
@@ -70,9 +70,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         module: Any = None,
         *,
         lr: float = 0.1,
-        max_epochs: int = 20,
-        batch_size: int = 128,
-        optimizer: Any = torch.optim.SGD,
+        max_epochs: int = 30,
+        batch_size: int = 64,
+        optimizer: Any = None,
         device: Any = None,
         dtype: Any = "auto",
         batch_transform: Any = None,
@@ -93,14 +93,15 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.random_state = random_state
         self.verbose = verbose
         check_names(net_params, set(self._get_param_names()), TypeError, type(self).__name__)
-        vars(self).update(net_params)
+        for name, value in net_params.items():
+            setattr(self, name, value)
 
-    __init__.__signature__ = merged_signature(__init__, BaseEstimator.__init__)  # type: ignore[attr-defined]
+    setattr(__init__, "__signature__", merged_signature(__init__, BaseEstimator.__init__))  # noqa: B010
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
-            cls.__init__.__signature__ = merged_signature(cls.__init__, super(cls, cls).__init__)  # type: ignore[misc]
+            setattr(cls.__init__, "__signature__", merged_signature(cls.__init__, super(cls, cls).__init__))  # noqa: B010
 
     # ---- parameters: the written ones, and skorch's that were given
     @property
@@ -200,8 +201,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     @abstractmethod
-    def _fit(self, noisy: Rows, meta: Rows | None) -> None:
-        """Train: the method's recipe. Sets `net_`."""
+    def _fit(self, noisy: Rows, meta: Any) -> None:
+        """Train: the method's recipe, on noisy rows and clean ones (or None). Sets `net_`."""
 
     def _check_parameters(self) -> None:
         """Raise for parameters that no data could make valid."""
@@ -209,6 +210,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_count(self, "max_epochs")
         if self.batch_size != -1:
             check_count(self, "batch_size", low=1)
+        check_callbacks(self)
 
     def _forget(self) -> None:
         """Remove every fitted attribute: a refit that fails must not leave an old one's."""
@@ -259,8 +261,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         run = self._run
         torch.manual_seed(run.seed)
         trained = net(
-            **(self._shared_params() | self._net_params | self._module_params(module, data) | net_params),
-            callbacks=[*stage_callbacks(self, net_params), *callbacks, *run.callbacks(stage)],
+            **(self._shared_params() | self._module_params(module, data) | net_params),
+            callbacks=[*stage_callbacks(self.callbacks), *callbacks, *run.callbacks(stage)],
         ).initialize()
         check_output(trained, data, self.classes_)
         if run.n_stages:
@@ -271,6 +273,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _shared_params(self) -> dict[str, Any]:
         shared = {name: getattr(self, name) for name in _SHARED - {"callbacks"}}
+        if self.optimizer is None:  # a few hundred plain SGD steps leave small data under-trained, and T far off
+            shared |= {"optimizer": torch.optim.SGD, "optimizer__momentum": 0.9}
         return shared | {"classes": np.arange(len(self.classes_)), "device": self._device()}
 
     def _device(self) -> Any:
@@ -280,18 +284,20 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return next((str(p.device) for p in parameters), "cpu")
 
     def _module_params(self, module: nn.Module | None, data: Rows) -> dict[str, Any]:
-        """The module of a stage; an instance is copied."""
-        given = [name for name in self._net_params if name.startswith("module__")]
+        """The module of a stage, with the parameters that skorch passes on; an instance is copied."""
+        given = {name for name in self._net_params if name.startswith("module__")}
         if module is None and isinstance(self.module, nn.Module):
             if given:
-                raise ValueError(f"{given} set up a module class, but module is an instance of {type(self.module)}.")
+                raise ValueError(f"{sorted(given)} set up a module class, but module is an instance of {self.module}.")
             module = self.module
         if module is not None:
-            return {"module": copy.deepcopy(module)} | dict.fromkeys(given)
+            others = {name: value for name, value in self._net_params.items() if name not in given}
+            return others | {"module": copy.deepcopy(module)}
         if self.module is None:
             n_in = int(np.prod(data.batch([0])[0].shape[1:]))
-            return {"module": MLP, "module__n_in": n_in, "module__n_out": len(self.classes_)}
-        return {"module": self.module}
+            sizes = {"module__n_in": n_in, "module__n_out": len(self.classes_)}
+            return sizes | self._net_params | {"module": MLP}
+        return self._net_params | {"module": self.module}
 
     # ---- predict
     @property

@@ -6,36 +6,30 @@ from typing import Any
 from skorch import NeuralNetClassifier
 from skorch.callbacks import Checkpoint
 
-from ..losses import ForwardLoss
 
-
-def stage_callbacks(estimator: Any, net_params: dict[str, Any]) -> list[Any]:
-    """Shallow copies: a stage sets up its own, and what they hold (a writer, a list) stays shared.
-
-    Raises
-    ------
-    ValueError
-        If ``callbacks__...`` names one that is not there, or a Checkpoint would bring the module back without T.
-    """
-    if isinstance(estimator.callbacks, str):
-        raise ValueError(f"callbacks={estimator.callbacks!r}: give a list of callbacks, or None.")
-    _check_callback_names(estimator)
-    named = [cb if isinstance(cb, tuple | list) else (None, cb) for cb in estimator.callbacks or ()]
-    if net_params.get("criterion") is ForwardLoss:
-        _check_checkpoints(cb for _, cb in named)
-    copies = [(name, cb if isinstance(cb, type) else copy.copy(cb)) for name, cb in named]
+def stage_callbacks(callbacks: Any) -> list[Any]:
+    """Shallow copies: a stage sets up its own, and what they hold (a writer, a list) stays shared."""
+    copies = [(name, cb if isinstance(cb, type) else copy.copy(cb)) for name, cb in _named(callbacks)]
     return [cb if name is None else (name, cb) for name, cb in copies]
 
 
-def _check_callback_names(estimator: Any) -> None:
+def _named(callbacks: Any) -> list[tuple[str | None, Any]]:
+    return [tuple(cb) if isinstance(cb, tuple | list) else (None, cb) for cb in callbacks or ()]
+
+
+def check_callbacks(estimator: Any) -> None:
+    """Raise if `callbacks` is no list, or ``callbacks__...`` names one that is not there."""
+    if isinstance(estimator.callbacks, str):
+        raise ValueError(f"callbacks={estimator.callbacks!r}: give a list of callbacks, or None.")
     known = set(NeuralNetClassifier(None, callbacks=estimator.callbacks)._callbacks_grouped_by_name()[0])
     for name in estimator._net_params:
         if name.startswith("callbacks__") and name.split("__")[1] not in known:
             raise ValueError(f"{name!r}: there is no such callback; there are {sorted(known)}.")
 
 
-def _check_checkpoints(callbacks: Any) -> None:
-    for callback in callbacks:
+def check_checkpoints(callbacks: Any) -> None:
+    """Raise if a Checkpoint would bring the module back without its T."""
+    for _, callback in _named(callbacks):
         if isinstance(callback, Checkpoint) and callback.load_best and callback.f_criterion is None:
             raise ValueError(
                 "Checkpoint(load_best=True, f_criterion=None) would bring back the module without its transition "

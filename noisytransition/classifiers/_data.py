@@ -48,7 +48,10 @@ def validate_labels(y: Any, n: int, name: str) -> NDArray:
     if y is None:
         raise ValueError(f"{name} is None: one label per row is needed (requires y to be passed).")
     y = column_or_1d(y, warn=True)
-    check_classification_targets(y)
+    try:
+        check_classification_targets(y)
+    except TypeError as error:  # labels that cannot be compared
+        raise ValueError(f"{name} mixes labels of several kinds, or has missing ones: {error}.") from error
     if len(y) != n:
         raise ValueError(f"{name} has {len(y)} labels for {n} rows (inconsistent numbers of samples).")
     return y
@@ -63,7 +66,7 @@ def split_clean_set(
         X, y = validate_rows(estimator, X, reset=True), validate_labels(y, len(X), "y")
     else:
         X, y = validate_data(estimator, X, y, dtype="numeric", allow_nd=True)
-        check_classification_targets(y)
+        y = validate_labels(y, len(X), "y")
     if trusted is not None:
         return _by_mask(X, y, trusted, y_meta_noisy)
     if meta is not None:
@@ -190,10 +193,7 @@ def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
 
 
 def _union(labels: dict[str, NDArray]) -> NDArray:
-    try:
-        classes = np.unique(np.concatenate([np.unique(y) for y in labels.values()]))
-    except TypeError as error:
-        raise ValueError(f"labels of several kinds, or missing ones, are mixed in {list(labels)}: {error}.") from error
+    classes = np.unique(np.concatenate([np.unique(y) for y in labels.values()]))
     if len(classes) < 2:
         raise ValueError(f"at least 2 classes are needed, got one class: {classes.tolist()} in {list(labels)}.")
     return classes

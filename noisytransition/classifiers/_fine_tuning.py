@@ -32,7 +32,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FineTuningClassifier(max_epochs=50, batch_size=32, random_state=0)
+    >>> clf = FineTuningClassifier(batch_size=16, random_state=0)
     >>> clf.fit(X, y, trusted=[True, False] * 75).score(X, y) > 0.9
     True
     """
@@ -57,7 +57,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
         if self.fine_tuning_lr is not None:
             check_number(self, "fine_tuning_lr")
 
-    def _fit(self, noisy: Rows, meta: Rows | None) -> None:
+    def _fit(self, noisy: Rows, meta: Any) -> None:
         noisy_net = self._train("cross_entropy", noisy)
         lr = self.lr if self.fine_tuning_lr is None else self.fine_tuning_lr
         self.net_ = self._train(

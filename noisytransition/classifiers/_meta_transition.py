@@ -42,8 +42,9 @@ class MetaTransitionClassifier(TransitionMixin, NoisyLabelClassifier):
         Look ahead in every so many steps only.
     transition_floor : float, optional
         Smallest entry of T's start; default 1e-3 / n_classes.
-    warm_up_epochs : int, default=10
-        Epochs of the cross-entropy net for "gold" and "anchor".
+    warm_up_epochs : int, optional
+        Epochs of the cross-entropy net for "gold" and "anchor"; default: `max_epochs`. An under-trained net gives
+        a start far from T, one that has memorised the noisy labels too.
     meta_batch_size : int, optional
         Clean rows in a step; default: `batch_size`.
     meta_weight : float, default=0.0
@@ -98,7 +99,7 @@ class MetaTransitionClassifier(TransitionMixin, NoisyLabelClassifier):
         transition_init: Any = "gold",
         transition_every: int = 1,
         transition_floor: float | None = None,
-        warm_up_epochs: int = 10,
+        warm_up_epochs: int | None = None,
         meta_batch_size: int | None = None,
         meta_weight: float = 0.0,
         look_ahead_lr: float | None = None,
@@ -122,8 +123,9 @@ class MetaTransitionClassifier(TransitionMixin, NoisyLabelClassifier):
         self._check_start()
         for name in ("transition_lr", "meta_weight"):
             check_number(self, name)
-        for name in ("transition_every", "warm_up_epochs"):
-            check_count(self, name, low=1)
+        check_count(self, "transition_every", low=1)
+        if self.warm_up_epochs is not None:
+            check_count(self, "warm_up_epochs", low=1)
         if self.meta_batch_size not in (None, -1):
             check_count(self, "meta_batch_size", low=1)
         for name, high in {"transition_floor": 0.5, "look_ahead_lr": None}.items():
@@ -132,10 +134,9 @@ class MetaTransitionClassifier(TransitionMixin, NoisyLabelClassifier):
         if self.meta_gradient_route not in ("auto", *ROUTES):
             raise ValueError(f"meta_gradient_route={self.meta_gradient_route!r}; valid are {['auto', *ROUTES]}.")
 
-    def _fit(self, noisy: Rows, meta: Rows | None) -> None:
-        start = self._transition_start(
-            noisy, meta, warm_up=lambda: self._train("warm_up", noisy, max_epochs=self.warm_up_epochs)
-        )
+    def _fit(self, noisy: Rows, meta: Any) -> None:
+        epochs = self.max_epochs if self.warm_up_epochs is None else self.warm_up_epochs
+        start = self._transition_start(noisy, meta, warm_up=lambda: self._train("warm_up", noisy, max_epochs=epochs))
         step, trace = self._meta_step(meta), TransitionTrace()
         self.net_ = self._train(
             "meta_transition",
@@ -153,8 +154,7 @@ class MetaTransitionClassifier(TransitionMixin, NoisyLabelClassifier):
         self.transition_matrix_ = self.net_.criterion_.transition_matrix
         self.meta_gradient_route_ = step.route
 
-    def _meta_step(self, meta: Rows | None) -> MetaStep:
-        assert meta is not None, "fit has checked that there are clean rows"
+    def _meta_step(self, meta: Rows) -> MetaStep:
         return MetaStep(
             meta,
             self.transition_lr,

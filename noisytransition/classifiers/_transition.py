@@ -18,6 +18,7 @@ from ..transition import (
     label_posterior,
     symmetric_noise,
 )
+from ._callbacks import check_checkpoints
 
 # noise rate of "diagonal", for want of any knowledge
 _DIAGONAL_RATE = 0.2
@@ -29,6 +30,7 @@ class TransitionMixin:
 
     transition_init: Any
     transition_floor: float | None
+    callbacks: Any
     transition_matrix_: NDArray[np.float64]
     classes_: NDArray
 
@@ -73,7 +75,8 @@ class TransitionMixin:
 
     # ---- the start of T
     def _check_start(self) -> None:
-        """Raise for a start that no data could make valid."""
+        """Raise for a start, or for callbacks, that no data could make valid."""
+        check_checkpoints(self.callbacks)
         if isinstance(self.transition_init, str):
             if self.transition_init not in _STARTS:
                 raise ValueError(

@@ -24,7 +24,7 @@ class Point:
     """
 
     def __init__(self, module: nn.Module, x: Tensor, rates: Mapping[str, float]) -> None:
-        weights = dict(module.named_parameters())
+        weights: dict[str, Tensor] = dict(module.named_parameters())
         self.module, self.x = module, x
         self.names = list(rates)
         self.rates = list(rates.values())
@@ -55,7 +55,7 @@ class Point:
     def stepped(self, gradient: Sequence[Tensor]) -> list[Tensor]:
         """W_hat = W - rate * gradient, as new leaves: the paper's look-ahead, a plain SGD step."""
         with torch.no_grad():
-            moved = torch._foreach_sub(self.weights, self.scaled(gradient))
+            moved = torch._foreach_add(self.weights, self.scaled(gradient), alpha=-1)
         return [weight.requires_grad_() for weight in moved]
 
     def scaled(self, gradient: Sequence[Tensor]) -> list[Tensor]:

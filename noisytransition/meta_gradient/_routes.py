@@ -53,12 +53,12 @@ def math_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
 
 def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
     """Forward difference along the direction: approximate, for modules that nothing can differentiate twice."""
-    length = torch.stack(torch._foreach_norm(direction)).norm().item()
+    length = torch.stack(torch._foreach_norm(list(direction))).norm().item()
     if length == 0:
         return torch.zeros_like(point.logits)
     step = torch.finfo(point.logits.dtype).eps ** 0.5 / length
     with point.replayed(), torch.no_grad():
-        moved = torch._foreach_add(point.weights, direction, alpha=step)
+        moved = torch._foreach_add(point.weights, list(direction), alpha=step)
         return (point(moved, point.x) - point.logits) / step
 
 

@@ -29,7 +29,7 @@ class Rows(Dataset):
 
     y_noisy: NDArray | None = None
 
-    def __init__(self, X: NDArray, y: NDArray | None = None) -> None:
+    def __init__(self, X: Any, y: NDArray | None = None) -> None:
         self.X = X
         self.y = np.zeros(len(X), dtype=np.int64) if y is None else np.asarray(y, dtype=np.int64)
 
@@ -58,8 +58,6 @@ class DatasetRows(Rows):
         Map-style. A sample that is a tuple or list stands for its first element.
     y : ndarray of shape (n_samples,), optional
     """
-
-    X: Any
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
         sample = self.X[index]
@@ -91,14 +89,14 @@ class _JoinedSampler(BatchSampler):
 
     def __iter__(self) -> Iterator[list[int]]:
         batches = super().__iter__()
-        held = next(batches, None)
+        held = next(batches, [])
         for batch in batches:
-            if len(batch) == 1:
-                held = [*(held or []), *batch]
+            if len(batch) == 1 < self.batch_size:
+                held = held + batch
             else:
                 yield held
                 held = batch
-        if held is not None:
+        if held:
             yield held
 
     def __len__(self) -> int:

@@ -34,14 +34,16 @@ class FitState:
 
     def open(self, fingerprint: dict[str, str], seed: int) -> int:
         """Read the file, if there is one, and make sure that this is the fit that wrote it; return its seed."""
-        content = torch.load(self.path, map_location="cpu", weights_only=False) if self.path.exists() else {}
+        content: dict[str, Any] = {}
+        if self.path.exists():
+            content = torch.load(self.path, map_location="cpu", weights_only=False)
         saved = content.get("fingerprint", fingerprint)
         if changed := sorted(k for k in {*saved, *fingerprint} if saved.get(k) != fingerprint.get(k)):
             raise ValueError(
                 f"the fit saved in {str(self.path)!r} differs from this one in {changed}. Fit with the same data and "
                 "parameters, delete the file, or use another path."
             )
-        self._content = {"fingerprint": fingerprint, "seed": seed, "stages": {}} | content
+        self._content = {"fingerprint": fingerprint, "seed": seed, "stages": {}, **content}
         return self._content["seed"]
 
     def epochs_done(self, stage: str) -> int:
@@ -114,7 +116,7 @@ def _restore_net(net: Any, state: dict[str, Any]) -> None:
 
 def _callback_state(callback: Any) -> dict[str, Any]:
     """What a callback has learned: its attributes with a trailing underscore, as far as they can be saved."""
-    learned = {k: v for k, v in vars(callback).items() if k.endswith("_") and not k.startswith("_")}
+    learned = {k: v for k, v in vars(callback).items() if k.endswith("_") and not isinstance(v, type)}
     saved = {k: v.state_dict() if hasattr(v, "state_dict") else v for k, v in learned.items()}
     return {k: v for k, v in saved.items() if _picklable(v)}
 

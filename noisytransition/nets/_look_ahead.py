@@ -111,9 +111,7 @@ class LookAheadNet(NoisyLabelNet):
         As for `NoisyLabelNet`.
     """
 
-    def __init__(
-        self, module: Any, *args: Any, meta_step: MetaStep | None = None, meta_weight: float = 0.0, **kwargs: Any
-    ) -> None:
+    def __init__(self, module: Any, *args: Any, meta_step: Any = None, meta_weight: float = 0.0, **kwargs: Any) -> None:
         super().__init__(module, *args, **kwargs)
         self.meta_step = meta_step
         self.meta_weight = meta_weight
@@ -128,7 +126,7 @@ class LookAheadNet(NoisyLabelNet):
         self._set_training(True)
         x, y = self.prepare(batch[0]), batch[1].to(self.device)
         due, self._logits = self.meta_step.is_due(), None
-        self._meta_batch = self.meta_step.draw(self) if due or self.meta_weight else None
+        self._meta_batch: Any = self.meta_step.draw(self) if due or self.meta_weight else None
         if due:
             ahead = self.meta_step(self, x, y, self._meta_batch)
             self._logits = ahead.logits

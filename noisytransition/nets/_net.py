@@ -65,7 +65,8 @@ class NoisyLabelNet(NeuralNetClassifier):
     @property
     def plain_module_(self) -> nn.Module:
         """The module itself, also where `compile` has wrapped it."""
-        return getattr(self.module_, "_orig_mod", self.module_)
+        module: nn.Module = self.module_
+        return getattr(module, "_orig_mod", module)  # type: ignore[return-value]
 
     def prepare(self, x: Any) -> Tensor:
         """Batch of inputs as the module takes it: on the device, cast, and augmented in training mode."""
@@ -88,14 +89,13 @@ class NoisyLabelNet(NeuralNetClassifier):
         return x.dtype
 
     # ---- a loss that is no longer a number, and interrupts
-    def on_epoch_end(self, net: Any, dataset_train: Any = None, dataset_valid: Any = None, **kwargs: Any) -> None:
-        """Stop a training that has diverged."""
-        super().on_epoch_end(net, dataset_train=dataset_train, dataset_valid=dataset_valid, **kwargs)
-        if not np.isfinite(self.history[-1, "batches", -1, "train_loss"]):
+    def run_single_epoch(self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any) -> None:
+        """Run an epoch as skorch does, and stop a training that has diverged."""
+        super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
+        if training and not np.isfinite(loss := self.history[-1, "batches", -1, "train_loss"]):
             raise ValueError(
-                f"the training loss is {self.history[-1, 'batches', -1, 'train_loss']} after epoch "
-                f"{len(self.history)}: the step lr={self.lr} is too large for these inputs. Scale X "
-                "(StandardScaler; images to 0..1) or lower lr."
+                f"the training loss is {loss} after epoch {len(self.history)}: the step lr={self.lr} is too large "
+                "for these inputs. Scale X (StandardScaler; images to 0..1) or lower lr."
             )
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:

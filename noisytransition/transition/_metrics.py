@@ -83,7 +83,7 @@ def sampling_limit(T_true: ArrayLike, n_per_class: ArrayLike) -> float:
     Examples
     --------
     >>> round(sampling_limit([[0.8, 0.2], [0, 1]], 100), 4)
-    0.032
+    0.0318
     """
     T_true = check_transition_matrix(T_true, name="T_true")
     n = np.broadcast_to(_check_n_per_class(n_per_class, len(T_true))[:, None], T_true.shape)

@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+from estimators import small
+
+from noisytransition import CrossEntropyClassifier, FineTuningClassifier
+
+
+def test_clean_rows_are_never_trained_on(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    without = small(CrossEntropyClassifier).fit(X, y)
+    with_them = small(CrossEntropyClassifier).fit(X, y, meta=(X_meta, y_meta))
+    np.testing.assert_array_equal(without.predict_proba(X), with_them.predict_proba(X))
+
+
+def test_fine_tuning_of_no_epochs_is_cross_entropy_to_the_bit(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    plain = small(CrossEntropyClassifier).fit(X, y)
+    tuned = small(FineTuningClassifier, fine_tuning_epochs=0).fit(X, y, meta=(X_meta, y_meta))
+    np.testing.assert_array_equal(plain.predict_proba(X), tuned.predict_proba(X))
+
+
+def test_fine_tuning_goes_on_with_the_clean_rows_alone(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = small(FineTuningClassifier, fine_tuning_epochs=10, fine_tuning_lr=0.05).fit(X, y, meta=(X_meta, y_meta))
+    history = clf.histories_["fine_tuning"]
+    assert history[-1, "train_loss"] < history[0, "train_loss"]
+    assert sum(batch["train_batch_size"] for batch in history[0]["batches"]) == len(X_meta)
+    assert clf.net_.optimizer_.param_groups[0]["lr"] == 0.05
+    assert list(clf.histories_) == ["cross_entropy", "fine_tuning"]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [({"fine_tuning_epochs": -1}, "fine_tuning_epochs"), ({"fine_tuning_lr": -1}, "fine_tuning_lr")],
+)
+def test_bad_parameters_are_refused(blobs, params, message):
+    X, y, X_meta, y_meta, *_ = blobs
+    with pytest.raises(ValueError, match=message):
+        small(FineTuningClassifier, **params).fit(X, y, meta=(X_meta, y_meta))

@@ -1,0 +1,230 @@
+import numpy as np
+import pytest
+from estimators import small
+from torch import nn
+from torch.utils.data import Dataset, IterableDataset
+
+from noisytransition import (
+    CrossEntropyClassifier,
+    MetaTransitionClassifier,
+    count_transition_matrix,
+    gold_transition_matrix,
+    transition_error,
+)
+from noisytransition.transition import (
+    anchor_transition_matrix,
+    floor_transition_matrix,
+    label_posterior,
+    symmetric_noise,
+)
+
+
+def fit(blobs, y_meta_noisy=None, **params):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = small(MetaTransitionClassifier, **params)
+    return clf.fit(X, y, meta=(X_meta, y_meta), y_meta_noisy=y_meta_noisy)
+
+
+def started(blobs, **params):
+    return fit(blobs, transition_lr=0.0, **params).transition_init_
+
+
+def close(T, expected):
+    np.testing.assert_allclose(T, floor_transition_matrix(expected, 1e-3 / 3), rtol=1e-4, atol=1e-6)
+
+
+# ---------------------------------------------------------------------------- starts of T
+def test_gold_is_the_mean_posterior_of_the_clean_rows_under_plain_cross_entropy(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    warm_up = small(CrossEntropyClassifier, max_epochs=5).fit(X, y)
+    close(started(blobs, warm_up_epochs=5), gold_transition_matrix(warm_up.predict_proba(X_meta), y_meta))
+
+
+def test_anchor_is_the_posterior_at_the_most_typical_rows(blobs):
+    warm_up = small(CrossEntropyClassifier, max_epochs=5).fit(*blobs[:2])
+    T = started(blobs, transition_init="anchor", warm_up_epochs=5)
+    close(T, anchor_transition_matrix(warm_up.predict_proba(blobs[0])))
+
+
+def test_the_warm_up_is_as_long_as_the_fit_unless_said_otherwise(blobs):
+    assert len(fit(blobs, warm_up_epochs=None, max_epochs=4).histories_["warm_up"]) == 4
+
+
+def test_starts_without_a_warm_up(blobs):
+    given = [[0.5, 0.25, 0.25], [0, 1, 0], [0.1, 0, 0.9]]
+    y_meta = blobs[3]
+    y_meta_noisy = (y_meta + (np.arange(60) % 3 == 0)) % 3
+    counted = count_transition_matrix(y_meta, y_meta_noisy, 3, smoothing=1 / 3)
+    for init, expected in (("diagonal", symmetric_noise(3, 0.2)), (given, given), ("count", counted)):
+        clf = fit(blobs, transition_init=init, transition_lr=0.0, y_meta_noisy=y_meta_noisy)
+        close(clf.transition_init_, expected)
+        assert list(clf.histories_) == ["meta_transition"]
+
+
+def test_the_identity_warns_that_it_hardly_moves(blobs):
+    with pytest.warns(UserWarning, match="hardly moves"):
+        clf = fit(blobs, transition_init="identity")
+    assert transition_error(np.eye(3), clf.transition_init_) < 2e-3
+    assert clf.transition_init_.min() > 0
+
+
+def test_the_floor_is_the_smallest_entry_of_the_start(blobs):
+    assert started(blobs, transition_init=np.eye(3), transition_floor=0.05).min() == pytest.approx(0.05)
+
+
+def test_a_class_without_clean_rows_starts_from_its_anchor_and_is_named(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    names = np.array(["ant", "bee", "cat"])
+    clf = small(MetaTransitionClassifier, transition_lr=0.0, max_epochs=1)
+    with pytest.warns(UserWarning, match=r"no clean row of class \['bee'\]"):
+        clf.fit(X, names[y], meta=(X_meta[y_meta != 1], names[y_meta[y_meta != 1]]))
+    warm_up = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)
+    anchors = anchor_transition_matrix(warm_up.predict_proba(X))
+    np.testing.assert_allclose(clf.transition_init_[1], anchors[1], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"transition_init": "golden"}, "'golden'; valid are"),
+        ({"transition_init": [[0.5, 0.4], [0, 1]]}, "transition_init.*sum"),
+        ({"transition_init": np.eye(4)}, "transition_init"),
+        ({"transition_init": -np.eye(3)}, "transition_init"),
+        ({"transition_init": "count"}, "y_meta_noisy"),
+        ({"transition_lr": -1.0}, "transition_lr == -1"),
+        ({"meta_weight": -1.0}, "meta_weight"),
+        ({"look_ahead_lr": -0.1}, "look_ahead_lr"),
+        ({"transition_floor": 0.7}, "transition_floor"),
+        ({"transition_every": 0}, "transition_every"),
+        ({"warm_up_epochs": 0}, "warm_up_epochs"),
+        ({"meta_batch_size": 0}, "meta_batch_size"),
+        ({"meta_gradient_route": "fast"}, "'fast'; valid are"),
+    ],
+)
+def test_bad_parameters_are_refused_before_training(blobs, params, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        fit(blobs, **params)
+
+
+# ---------------------------------------------------------------------------- what is learned
+def test_T_and_its_history_are_row_stochastic(blobs):
+    clf = fit(blobs, max_epochs=4, transition_lr=50.0)
+    assert clf.transition_history_.shape == (5, 3, 3)
+    np.testing.assert_allclose(clf.transition_history_.sum(-1), 1, rtol=1e-12)
+    np.testing.assert_array_equal(clf.transition_history_[-1], clf.transition_matrix_)
+    np.testing.assert_array_equal(clf.transition_history_[0], clf.transition_init_)
+    assert clf.transition_matrix_.dtype == np.float64
+
+
+def test_permuting_the_classes_permutes_T(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    place = np.array([2, 0, 1])  # class k sorts at place[k]
+    T = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+
+    def linear(order):
+        module = nn.Linear(4, 3)
+        nn.init.zeros_(module.bias)
+        nn.init.zeros_(module.weight)
+        return small(MetaTransitionClassifier, module=module, transition_init=order, transition_lr=20.0)
+
+    plain = linear(T).fit(X, y, meta=(X_meta, y_meta))
+    T_moved = np.empty_like(T)
+    T_moved[np.ix_(place, place)] = T
+    moved = linear(T_moved).fit(X, place[y], meta=(X_meta, place[y_meta]))
+    np.testing.assert_allclose(moved.transition_matrix_[np.ix_(place, place)], plain.transition_matrix_, rtol=1e-4)
+
+
+def test_a_wrong_start_is_mended_where_classes_overlap():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=4000)
+    X = rng.normal(size=(4000, 2)) + 1.5 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    T = np.array([[0.6, 0.4, 0.0], [0.0, 0.6, 0.4], [0.4, 0.0, 0.6]])
+    y_noisy = np.array([rng.choice(3, p=T[i]) for i in y])
+    clf = MetaTransitionClassifier(
+        nn.Linear(2, 3), transition_lr=10.0, transition_init="diagonal", max_epochs=20, random_state=0
+    ).fit(X[300:], y_noisy[300:], meta=(X[:300], y[:300]))
+    start, end = (transition_error(T, a) for a in (clf.transition_init_, clf.transition_matrix_))
+    assert end < 0.7 * start
+    assert end < transition_error(T, np.eye(3))
+
+
+# ---------------------------------------------------------------------------- predictions
+def test_noisy_probabilities_and_label_posteriors(blobs):
+    X, y = blobs[:2]
+    clf = fit(blobs)
+    proba, T = clf.predict_proba(X), clf.transition_matrix_
+    np.testing.assert_allclose(clf.predict_noisy_proba(X), proba @ T)
+    np.testing.assert_allclose(clf.label_posterior(X, y), label_posterior(proba, y, T))
+    with pytest.raises(ValueError, match=r"labels \[7\]"):
+        clf.label_posterior(X[:1], [7])
+
+
+class Lazy(Dataset):
+    """Stands for images on disk."""
+
+    def __init__(self, X):
+        self.X = X
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, i):
+        return self.X[i].astype(np.float32)
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(())
+
+
+@pytest.mark.parametrize("cls", [CrossEntropyClassifier, MetaTransitionClassifier])
+def test_a_torch_dataset_with_labels_as_an_array(blobs, cls):
+    X, y, X_meta, y_meta, *_ = blobs
+    lazy = small(cls).fit(Lazy(X), y, meta=(Lazy(X_meta), y_meta))
+    plain = small(cls).fit(X.astype(np.float32), y, meta=(X_meta.astype(np.float32), y_meta))
+    np.testing.assert_array_equal(lazy.predict_proba(Lazy(X)), plain.predict_proba(X))
+    trusted = np.arange(len(X)) < 50
+    by_mask = small(cls).fit(Lazy(X), y, trusted=trusted)
+    np.testing.assert_array_equal(by_mask.predict_proba(X), small(cls).fit(X, y, trusted=trusted).predict_proba(X))
+    with pytest.raises(ValueError, match="map-style"):
+        small(cls).fit(Stream(), y)
+    with pytest.raises(ValueError, match="5 labels for 300 rows"):
+        small(cls).fit(Lazy(X), y[:5])
+
+
+def test_images_and_sequences():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=90)
+    images = (rng.integers(0, 50, size=(90, 2, 6, 6)) + 60 * y[:, None, None, None]).astype(np.uint8)
+    conv = nn.Sequential(nn.BatchNorm2d(2), nn.Conv2d(2, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3))
+    tokens = rng.integers(0, 5, size=(90, 4)) + 5 * y[:, None]
+
+    class Words(nn.Module):
+        def __init__(self, n_words):
+            super().__init__()
+            self.embedding, self.body = nn.Embedding(n_words, 8), nn.LSTM(8, 8, batch_first=True)
+            self.head = nn.Linear(8, 3)
+
+        def forward(self, x):
+            return self.head(self.body(self.embedding(x))[0][:, -1])
+
+    for X, params in (
+        (images, {"module": conv}),
+        (images, {}),
+        (tokens, {"module": Words, "module__n_words": 15}),
+        (images / 255, {"module": conv}),
+    ):
+        lr = 1e-5 if not params else 0.05
+        clf = small(MetaTransitionClassifier, lr=lr, max_epochs=15, warm_up_epochs=15, batch_size=16, **params)
+        clf.fit(X, y, meta=(X[:30], y[:30]))
+        assert clf.predict_proba(X).shape == (90, 3)
+        if params:
+            assert clf.score(X, y) > 0.8
+
+
+def test_frozen_layers_stay(blobs):
+    module = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    module[0].requires_grad_(False)
+    clf = fit(blobs, module=module)
+    assert (clf.net_.module_[0].weight == module[0].weight).all()
+    assert not (clf.net_.module_[2].weight == module[2].weight).all()

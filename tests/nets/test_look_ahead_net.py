@@ -1,0 +1,130 @@
+import copy
+
+import numpy as np
+import pytest
+import torch
+from estimators import small
+from reference import algorithm_1 as twin
+from skorch.callbacks import LRScheduler
+from torch import nn
+
+from noisytransition import MetaTransitionClassifier
+
+T_START = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+
+
+def fit(blobs, **params):
+    X, y, X_meta, y_meta, *_ = blobs
+    return small(MetaTransitionClassifier, **params).fit(X, y, meta=(X_meta, y_meta))
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("kind", ["mlp", "batch-norm"])
+def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind):
+    X, y, X_meta, y_meta, *_ = blobs
+    torch.manual_seed(0)
+    norm = nn.BatchNorm1d(8) if kind == "batch-norm" else nn.Identity()
+    module = nn.Sequential(nn.Linear(4, 8), norm, nn.Tanh(), nn.Linear(8, 3))
+    clf = fit(
+        blobs,
+        module=module,
+        batch_size=-1,
+        max_epochs=5,
+        transition_init=T_START,
+        transition_lr=20.0,
+        lr=0.3,
+        optimizer__weight_decay=0.01,
+        callbacks=[LRScheduler("StepLR", step_size=2, gamma=0.1)],
+    )
+    theirs, theta = copy.deepcopy(module), torch.log(torch.tensor(T_START)).requires_grad_()
+    optimizer = torch.optim.SGD(theirs.parameters(), lr=0.3, momentum=0.9, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.1)
+    noisy, meta = ((torch.tensor(a), torch.tensor(b)) for a, b in ((X, y), (X_meta, y_meta)))
+    for _ in range(5):
+        theta = twin.iteration(theirs, optimizer, theta, 20.0, noisy, meta)
+        schedule.step()
+    np.testing.assert_allclose(clf.transition_matrix_, theta.detach().softmax(1).numpy(), rtol=1e-9)
+    for name, value in clf.net_.module_.state_dict().items():
+        torch.testing.assert_close(value, theirs.state_dict()[name], rtol=1e-9, atol=1e-11)
+    assert clf.meta_gradient_route_ == ("dual" if kind == "batch-norm" else "factored")
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop])
+def test_a_step_of_zero_leaves_T_bit_equal(blobs, optimizer):
+    decayed = {"optimizer__weight_decay": 0.5, "lr": 0.01}
+    clf = fit(blobs, optimizer=optimizer, transition_lr=0.0, **decayed)
+    np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_init_)
+    moved = fit(blobs, optimizer=optimizer, transition_lr=10.0, **decayed)
+    assert not np.array_equal(moved.transition_matrix_, moved.transition_init_)
+
+
+def test_the_network_is_trained_by_whatever_optimiser_there_is(blobs):
+    for optimizer, lr, batch_size in ((torch.optim.Adam, 0.01, 64), (torch.optim.LBFGS, 0.1, -1)):
+        clf = fit(blobs, optimizer=optimizer, lr=lr, batch_size=batch_size, max_epochs=5)
+        assert clf.history_[-1, "train_loss"] < clf.history_[0, "train_loss"]
+
+
+def test_looking_ahead_every_other_step_moves_T_half_as_often(blobs):
+    counts = {}
+    for every in (1, 2):
+        calls = []
+
+        class Counted(torch.optim.SGD):
+            def step(self, closure=None):
+                calls.append(1)  # noqa: B023
+                return super().step(closure)
+
+        fit(blobs, transition_optimizer=Counted, transition_every=every, max_epochs=4)
+        counts[every] = len(calls)
+    assert counts[1] == 2 * counts[2] == 20  # 300 rows in batches of 64, 4 epochs
+
+
+def test_the_look_ahead_s_rate_is_the_optimiser_s_unless_given(blobs):
+    given, taken = fit(blobs, look_ahead_lr=0.1), fit(blobs)
+    np.testing.assert_array_equal(given.transition_matrix_, taken.transition_matrix_)
+    other = fit(blobs, look_ahead_lr=0.01)
+    start, moved = other.transition_init_, other.transition_matrix_
+    np.testing.assert_array_equal(start, taken.transition_init_)
+    assert np.abs(moved - start).sum() < np.abs(taken.transition_matrix_ - start).sum()
+
+
+def test_every_route_learns_the_same_T(blobs):
+    routes = ("auto", "factored", "dual", "double-vjp", "dual-math")
+    fits = {route: fit(blobs, meta_gradient_route=route, transition_lr=10.0) for route in routes}
+    for route, clf in fits.items():
+        np.testing.assert_allclose(clf.transition_matrix_, fits["auto"].transition_matrix_, atol=1e-4)
+        assert clf.meta_gradient_route_ == ("factored" if route == "auto" else route)
+
+
+def test_the_meta_weight_trains_on_the_clean_rows(blobs):
+    plain, weighted = fit(blobs, meta_weight=0.0, max_epochs=10), fit(blobs, meta_weight=5.0, max_epochs=10)
+    X_meta, y_meta = blobs[2:4]
+    clean = [clf.predict_proba(X_meta)[np.arange(60), y_meta].mean() for clf in (plain, weighted)]
+    assert clean[1] > clean[0]
+
+
+def test_clean_batches_are_drawn_without_repetition(blobs):
+    seen = []
+
+    def transform(x):
+        seen.append(x)
+        return x
+
+    fit(blobs, meta_batch_size=20, batch_transform=transform, transition_init="diagonal", max_epochs=1)
+    clean = [x for x in seen if len(x) == 20]
+    assert len(clean) == 5
+    assert all(len(x.unique(dim=0)) == 20 for x in clean)
+    assert not torch.equal(clean[0], clean[1])
+
+
+def test_the_meta_loss_is_in_the_history(blobs):
+    clf = fit(blobs)
+    assert np.isfinite(clf.history_[-1, "batches", -1, "meta_loss"])
+
+
+def test_a_module_on_which_autograd_gives_up_still_trains(blobs):
+    tokens = np.random.default_rng(0).integers(0, 9, size=(120, 5))
+    y = tokens[:, 0] % 3
+    module = nn.Sequential(nn.EmbeddingBag(9, 8), nn.Linear(8, 3))
+    clf = small(MetaTransitionClassifier, module=module).fit(tokens, y, meta=(tokens[:30], y[:30]))
+    assert clf.meta_gradient_route_ == "difference"

@@ -1,0 +1,217 @@
+import numpy as np
+import pytest
+import torch
+from estimators import CLASSIFIERS, small
+from skorch import NeuralNetClassifier
+from skorch.callbacks import Callback, Checkpoint, EarlyStopping, EpochScoring, LRScheduler, ProgressBar
+from skorch.dataset import ValidSplit
+from torch import nn
+
+from noisytransition import CrossEntropyClassifier, MetaTransitionClassifier
+from noisytransition.nets import MLP
+
+every = pytest.mark.parametrize("cls", CLASSIFIERS)
+
+
+def fit(cls, blobs, **params):
+    X, y, X_meta, y_meta, *_ = blobs
+    return small(cls, **params).fit(X, y, meta=(X_meta, y_meta))
+
+
+def test_cross_entropy_is_skorch_s_own_training_to_the_bit(blobs):
+    X, y = blobs[0].astype(np.float32), blobs[1].astype(np.int64)
+    clf = CrossEntropyClassifier(MLP, module__n_in=4, module__n_out=3, max_epochs=4, lr=0.2, batch_size=32)
+    torch.manual_seed(7)
+    clf.random_state = None
+    seed = int(torch.randint(2**31 - 1, ()))
+    torch.manual_seed(7)
+    ours = clf.fit(X, y).predict_proba(X)
+    torch.manual_seed(seed)
+    net = NeuralNetClassifier(
+        MLP,
+        module__n_in=4,
+        module__n_out=3,
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.SGD,
+        optimizer__momentum=0.9,
+        max_epochs=4,
+        lr=0.2,
+        batch_size=32,
+        train_split=None,
+        iterator_train__shuffle=True,
+        verbose=0,
+    )
+    np.testing.assert_array_equal(ours, net.fit(X, y).predict_proba(X))
+
+
+# ---------------------------------------------------------------------------- callbacks
+@every
+def test_skorch_s_callbacks_run_in_every_stage_on_copies(cls, blobs, capsys):
+    seen = []
+
+    class Note(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            seen.append(len(net.history))
+
+    progress, schedule = ProgressBar(), LRScheduler("StepLR", step_size=1, gamma=0.5)
+    before = dict(vars(schedule))
+    clf = fit(cls, blobs, callbacks=[("bar", progress), schedule, Note()])
+    assert len(seen) == sum(len(h) for h in clf.histories_.values())
+    assert vars(schedule) == before
+    assert clf.net_.optimizer_.param_groups[0]["lr"] == pytest.approx(clf.net_.lr * 0.5 ** len(clf.history_))
+
+
+@every
+def test_early_stopping_ends_its_stage_and_no_more(cls, blobs):
+    stop = EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, threshold_mode="abs")
+    clf = fit(cls, blobs, callbacks=[stop], max_epochs=9)
+    assert next(len(h) for h in clf.histories_.values()) < 9
+    assert len(clf.histories_) == (1 if cls is CrossEntropyClassifier else 2)
+    assert clf.predict(blobs[0]).shape == (300,)
+
+
+@every
+def test_ctrl_c_in_any_stage_leaves_nothing_that_claims_to_be_fitted(cls, blobs):
+    n_stages = 1 if cls is CrossEntropyClassifier else 2
+    for stage in range(n_stages):
+
+        class Interrupt(Callback):
+            stages = 0
+
+            def on_train_begin(self, net, **kwargs):
+                type(self).stages += 1
+
+            def on_batch_end(self, net, **kwargs):
+                if self.stages == stage + 1:  # noqa: B023
+                    raise KeyboardInterrupt
+
+        clf = small(cls, callbacks=[Interrupt()])
+        X, y, X_meta, y_meta, *_ = blobs
+        with pytest.raises(KeyboardInterrupt):
+            clf.fit(X, y, meta=(X_meta, y_meta))
+        assert not [name for name in vars(clf) if name.endswith("_")]
+        assert Interrupt.stages == stage + 1
+
+
+def test_ctrl_c_out_of_the_module(blobs):
+    class Broken(MLP):
+        def forward(self, x):
+            if self.training:
+                raise KeyboardInterrupt
+            return super().forward(x)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(CrossEntropyClassifier, blobs, module=Broken, module__n_in=4, module__n_out=3)
+
+
+class Worsens(Callback):
+    """Scores the second epoch best."""
+
+    def on_epoch_end(self, net, **kwargs):
+        net.history.record("score", abs(len(net.history) - 2))
+
+
+def test_early_stopping_brings_T_back_with_the_weights(blobs):
+    stop = EarlyStopping(monitor="score", patience=9, load_best=True)
+    clf = fit(MetaTransitionClassifier, blobs, callbacks=[Worsens(), stop], max_epochs=6, transition_lr=100.0)
+    short = fit(MetaTransitionClassifier, blobs, max_epochs=2, warm_up_epochs=2, transition_lr=100.0)
+    np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[2])
+    assert not np.array_equal(clf.transition_matrix_, clf.transition_history_[-1])
+    np.testing.assert_allclose(clf.transition_matrix_, short.transition_matrix_, rtol=1e-6)
+    np.testing.assert_allclose(clf.predict_proba(blobs[0]), short.predict_proba(blobs[0]), rtol=1e-5, atol=1e-6)
+
+
+def test_a_checkpoint_brings_T_back_with_the_weights_or_is_refused(blobs, tmp_path):
+    best = Checkpoint(monitor="score_best", load_best=True, dirname=str(tmp_path))
+
+    class Best(Worsens):
+        def on_epoch_end(self, net, **kwargs):
+            net.history.record("score_best", len(net.history) == 2)
+
+    clf = fit(MetaTransitionClassifier, blobs, callbacks=[Best(), best], max_epochs=6, transition_lr=100.0)
+    np.testing.assert_allclose(clf.transition_matrix_, clf.transition_history_[2], rtol=1e-6)
+    blind = Checkpoint(load_best=True, f_criterion=None, dirname=str(tmp_path))
+    with pytest.raises(ValueError, match="f_criterion a file name"):
+        fit(MetaTransitionClassifier, blobs, callbacks=[blind])
+
+
+@every
+def test_validation_splits_and_scores(cls, blobs):
+    scoring = EpochScoring("accuracy", name="acc", lower_is_better=False)
+    clf = fit(cls, blobs, train_split=ValidSplit(4), callbacks=[scoring])
+    assert 0 <= clf.history_[-1, "acc"] <= 1
+    assert np.isfinite(clf.history_[-1, "valid_loss"])
+
+
+@every
+def test_verbose_prints_a_line_per_epoch(cls, blobs, capsys):
+    clf = fit(cls, blobs, verbose=1)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.strip()[:1].isdigit()]
+    assert len(lines) == sum(len(h) for h in clf.histories_.values())
+
+
+def test_a_diverging_training_says_what_to_do(blobs):
+    X, y = blobs[:2]
+    with pytest.raises(ValueError, match="Scale X"):
+        small(CrossEntropyClassifier).fit(X * 1e20, y)
+
+
+# ---------------------------------------------------------------------------- inputs
+class Kind(nn.Module):
+    """Notes the types that it is called with."""
+
+    seen: set
+
+    def __init__(self, embed=False):
+        super().__init__()
+        self.embedding = nn.Embedding(256, 4) if embed else None
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x):
+        type(self).seen.add(x.dtype)
+        x = x.flatten(1)
+        x = self.embedding(x.long()).mean(1) if self.embedding is not None and not x.is_floating_point() else x[:, :4]
+        return self.head(x)
+
+
+@pytest.mark.parametrize(
+    ("values", "embed", "dtype", "expected"),
+    [
+        (np.float64, False, "auto", torch.float32),
+        (np.float16, False, "auto", torch.float32),
+        (np.int64, False, "auto", torch.float32),
+        (np.int64, True, "auto", torch.int64),
+        (np.uint8, True, "auto", torch.float32),  # images
+        (np.int32, True, "int64", torch.int64),
+        (np.float32, False, torch.float32, torch.float32),
+    ],
+)
+def test_batches_are_cast_to_what_the_module_takes(values, embed, dtype, expected):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 255, size=(40, 1, 2, 2) if values is np.uint8 else (40, 4)).astype(values) % 7
+    Kind.seen = set()
+    y = np.arange(40) % 3
+    CrossEntropyClassifier(Kind, module__embed=embed, dtype=dtype, max_epochs=1, random_state=0).fit(X, y).predict(X)
+    assert Kind.seen == {expected}
+
+
+def test_a_double_module_trains_in_double(blobs):
+    module = nn.Linear(4, 3).double()
+    assert fit(MetaTransitionClassifier, blobs, module=module).predict_proba(blobs[0]).dtype == np.float64
+
+
+@every
+def test_batch_transform_sees_training_batches_alone(cls, blobs):
+    seen = []
+
+    def transform(x):
+        seen.append(x.shape)
+        return x * 1.0
+
+    clf = fit(cls, blobs, batch_transform=transform)
+    n = len(seen)
+    assert n > 0
+    assert all(shape[1:] == (4,) for shape in seen)
+    clf.predict_proba(blobs[0])
+    assert len(seen) == n
+    np.testing.assert_array_equal(clf.predict_proba(blobs[0]), fit(cls, blobs).predict_proba(blobs[0]))

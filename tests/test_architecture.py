@@ -1,0 +1,84 @@
+"""The design, held by tests: imports go one way, light parts stay light, functions and files stay small."""
+
+import ast
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import noisytransition
+
+ROOT = Path(noisytransition.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+
+# layer -> what it may import besides the standard library and numpy
+ALLOWED = {
+    "transition": set(),
+    "losses": {"torch"},
+    "meta_gradient": {"torch"},
+    "nets": {"torch", "skorch", "meta_gradient"},
+    "classifiers": {"torch", "skorch", "sklearn", "joblib", "nets", "losses", "meta_gradient", "transition"},
+    "model_selection": {"sklearn", "transition"},
+    "plotting": {"sklearn", "matplotlib", "transition"},
+    "__init__": {"classifiers", "nets", "model_selection", "plotting", "transition"},
+}
+
+
+def layer(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported(path):
+    """Top-level packages, and layers of the library, that a file imports anywhere."""
+    depth = len(path.relative_to(ROOT).parts)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level in (0, depth):
+            yield node.module.split(".")[0]
+
+
+def test_every_layer_is_named():
+    assert {layer(path) for path in FILES} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_one_way(path):
+    free = sys.stdlib_module_names | {"numpy", layer(path)}
+    assert set(imported(path)) - free <= ALLOWED[layer(path)]
+
+
+def test_heavy_packages_are_imported_on_use_alone():
+    code = """
+import sys
+for name in ("torch", "skorch", "sklearn", "matplotlib", "torchvision"):
+    sys.modules[name] = None
+import noisytransition, noisytransition.transition
+assert noisytransition.transition_error([[1, 0], [0, 1]], [[1, 0], [0, 1]]) == 0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_all_public_names_are_there():
+    for name in noisytransition.__all__:
+        assert getattr(noisytransition, name).__doc__
+    assert set(noisytransition.__all__) <= set(dir(noisytransition))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        noisytransition.Nothing  # noqa: B018
+
+
+def functions():
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+                yield f"{path.relative_to(ROOT)}:{node.name}", node.end_lineno - body[0].lineno + 1
+
+
+def test_functions_and_files_are_small():
+    lengths = dict(functions())
+    assert statistics.median(lengths.values()) <= 8
+    assert {name: n for name, n in lengths.items() if n > 50} == {}
+    assert {p.name: n for p in FILES if (n := len(p.read_text().splitlines())) > 350} == {}

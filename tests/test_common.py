@@ -1,0 +1,391 @@
+"""Rules that hold for every classifier."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+import torch
+from estimators import (
+    CLASSIFIERS,
+    NEED_CLEAN_DATA,
+    WITH_TRANSITION,
+    SelfCleanedFineTuning,
+    SelfCleanedMetaTransition,
+    small,
+)
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from torch import nn
+
+from noisytransition import CrossEntropyClassifier, TrustedKFold, make_transition_scorer
+
+every = pytest.mark.parametrize("cls", CLASSIFIERS)
+
+
+@parametrize_with_checks(
+    [
+        CrossEntropyClassifier(random_state=0),
+        SelfCleanedFineTuning(random_state=0, max_epochs=10),
+        SelfCleanedMetaTransition(random_state=0, max_epochs=10, transition_init="diagonal"),
+    ]
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def fit(cls, blobs, **params):
+    X, y, X_meta, y_meta, *_ = blobs
+    return small(cls, **params).fit(X, y, meta=(X_meta, y_meta))
+
+
+def state(clf, X):
+    """What two equal fits must agree in, to the bit."""
+    return [clf.predict_proba(X), *(p.detach().numpy() for p in clf.net_.module_.parameters())] + (
+        [clf.transition_matrix_] if hasattr(clf, "transition_matrix_") else []
+    )
+
+
+def assert_same(a, b, X):
+    for one, other in zip(state(a, X), state(b, X), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# ---------------------------------------------------------------------------- clean data
+@every
+def test_the_three_ways_to_give_clean_data_agree_to_the_bit(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(X) + len(X_meta))
+    trusted = order >= len(X)
+    together_X, together_y = np.concatenate([X, X_meta])[order], np.concatenate([y, y_meta])[order]
+    X, y, X_meta, y_meta = together_X[~trusted], together_y[~trusted], together_X[trusted], together_y[trusted]
+    by_pair = small(cls).fit(X, y, meta=(X_meta, y_meta))
+    for other in (
+        small(cls).fit(X, y, X_meta=X_meta, y_meta=y_meta),
+        small(cls).fit(X, y, X_meta=(X_meta,), y_meta=y_meta),
+        small(cls).fit(together_X, together_y, trusted=trusted),
+        small(cls).fit(together_X, together_y, trusted=trusted.astype(int).tolist()),
+    ):
+        assert_same(by_pair, other, X)
+
+
+@pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
+def test_without_clean_data_the_error_says_what_to_pass(cls, blobs):
+    X, y = blobs[:2]
+    with pytest.raises(ValueError, match=r"needs clean data and got none.*meta=\(X_meta, y_meta\).*trusted=mask"):
+        small(cls).fit(X, y)
+
+
+@every
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (lambda X, y: {"meta": (X, y), "trusted": np.ones(300, bool)}, "given 2 times"),
+        (lambda X, y: {"X_meta": X}, "go together"),
+        (lambda X, y: {"meta": X}, r"pair \(X_meta, y_meta\), got a ndarray"),
+        (lambda X, y: {"meta": (X,)}, r"pair \(X_meta, y_meta\), got a tuple of length 1"),
+        (lambda X, y: {"meta": (X[:0], y[:0])}, "0 sample|empty"),
+        (lambda X, y: {"meta": (X[:, :2], y)}, "features"),
+        (lambda X, y: {"meta": (X, y[:-1])}, "labels for 60 rows"),
+        (lambda X, y: {"meta": (X, y.astype(str))}, "number labels.*text labels"),
+        (lambda X, y: {"meta": (np.full_like(X, np.nan), y)}, "NaN"),
+        (lambda X, y: {"trusted": np.zeros(300, bool)}, "empty"),
+        (lambda X, y: {"trusted": np.ones(300, bool)}, "no noisy row is left"),
+        (lambda X, y: {"trusted": np.ones(20, bool)}, "boolean mask of shape"),
+        (lambda X, y: {"trusted": np.arange(300)}, "boolean mask of shape"),
+    ],
+)
+def test_bad_clean_data_is_refused_before_training(cls, blobs, given, message):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = small(cls)
+    with pytest.raises(ValueError, match=message):
+        clf.fit(X, y, **given(X_meta, y_meta))
+    assert not [name for name in vars(clf) if name.endswith("_")]
+
+
+@every
+def test_a_meta_set_as_long_as_X_is_warned_of(cls, blobs):
+    X, y, *_ = blobs
+    with pytest.warns(UserWarning, match="cross-validation and searches cut"):
+        small(cls).fit(X, y, X_meta=X, y_meta=y)
+
+
+@every
+def test_an_unscaled_clean_set_is_warned_of(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    with pytest.warns(UserWarning, match="were they scaled alike"):
+        small(cls).fit(X, y, meta=(X_meta + 100, y_meta))
+
+
+# ---------------------------------------------------------------------------- labels and tables
+@every
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array(["ant", "bee", "cat"]),
+        np.array(["ant", "bee", "cat"], dtype=object),
+        np.array([-7, 10, 300]),
+        np.array([1.0, 2.0, 3.0]),
+    ],
+    ids=["str", "object", "int", "float"],
+)
+def test_labels_of_any_kind(cls, blobs, names):
+    X, y, X_meta, y_meta, *_ = blobs
+    plain = small(cls).fit(X, y, meta=(X_meta, y_meta))
+    named = small(cls).fit(X, names[y], meta=(X_meta, names[y_meta]))
+    np.testing.assert_array_equal(named.classes_, names)
+    assert_same(plain, named, X)
+    np.testing.assert_array_equal(named.predict(X), names[plain.predict(X)])
+
+
+@every
+def test_bool_labels(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = small(cls).fit(X, y > 0, meta=(X_meta, y_meta > 0))
+    assert clf.predict(X).dtype == bool
+    assert clf.predict_proba(X).shape == (len(X), 2)
+
+
+@every
+def test_integers_that_became_floats_are_the_same_classes(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = small(cls).fit(X, y, meta=(X_meta, y_meta.astype(float)))
+    assert clf.classes_.dtype == y.dtype
+
+
+@every
+def test_a_class_that_is_missing_from_the_noisy_or_from_the_clean_rows(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for noisy, clean in ((y != 2, y_meta >= 0), (y >= 0, y_meta != 2)):
+            clf = small(cls).fit(X[noisy], y[noisy], meta=(X_meta[clean], y_meta[clean]))
+            assert clf.classes_.tolist() == [0, 1, 2]
+            assert clf.predict_proba(X).shape == (len(X), 3)
+
+
+@every
+def test_data_frames_are_checked_by_column(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    columns = ["a", "b", "c", "d"]
+    frame, meta = pd.DataFrame(X, columns=columns), pd.DataFrame(X_meta, columns=columns)
+    clf = small(cls).fit(frame, pd.Series(y), meta=(meta, pd.Series(y_meta)))
+    assert clf.feature_names_in_.tolist() == columns
+    np.testing.assert_array_equal(
+        clf.predict_proba(frame), small(cls).fit(X, y, meta=(X_meta, y_meta)).predict_proba(X)
+    )
+    with pytest.raises(ValueError, match="feature names"):
+        small(cls).fit(frame, y, meta=(meta[columns[::-1]], y_meta))
+    with pytest.raises(ValueError, match="feature names"):
+        clf.predict(frame[columns[::-1]])
+
+
+@every
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[0.0], [np.nan]], [0, 1], "NaN"),
+        ([[0.0], [np.inf]], [0, 1], "infinity"),
+        ([[0.0], [1.0]], [1, 1], "at least 2 classes"),
+        ([[0.0], [1.0]], [0.5, 1.2], "Unknown label type"),
+        ([[0.0], [1.0]], [0], "inconsistent numbers of samples"),
+        ([[0.0], [1.0]], ["a", None], "missing ones"),
+    ],
+)
+def test_bad_data_is_refused(cls, X, y, message):
+    with pytest.raises(ValueError, match=message):
+        small(cls).fit(X, y, meta=([[0.0]], [y[0]]))
+
+
+# ---------------------------------------------------------------------------- parameters
+@every
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"lr": -1}, "lr == -1"),
+        ({"lr": float("inf")}, "finite"),
+        ({"max_epochs": -1}, "max_epochs"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"callbacks": "disable"}, "list of callbacks"),
+        ({"callbacks__nobody__patience": 3}, "there is no such callback"),
+        ({"module": nn.Linear(4, 3), "module__hidden": 8}, "but module is an instance"),
+        ({"module": nn.Linear(4, 2)}, r"output of shape \(2, 2\).*3 classes"),
+        ({"module": nn.Linear(5, 3)}, "cannot take a batch"),
+        ({"module": nn.Sequential(nn.Linear(4, 3), nn.Softmax(1))}, "gives probabilities"),
+    ],
+)
+def test_bad_parameters_are_refused_before_training(cls, blobs, params, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        fit(cls, blobs, **params)
+
+
+@every
+def test_names_are_skorch_s_and_typos_are_met_at_once(cls):
+    clf = cls(module__hidden=8, optimizer__momentum=0.9)
+    assert clf.get_params()["module__hidden"] == 8
+    assert clone(clf).set_params(module__hidden=4).get_params()["module__hidden"] == 4
+    with pytest.raises(TypeError, match="Did you mean 'module__hidden'"):
+        cls(modul__hidden=8)
+    with pytest.raises(ValueError, match="Did you mean 'max_epochs'"):
+        clf.set_params(max_epoch=3)
+    for name in ("criterion", "criterion__weight", "classes", "warm_start", "predict_nonlinearity"):
+        with pytest.raises(TypeError, match="itself"):
+            cls(**{name: 1})
+
+
+@every
+def test_names_reach_the_net(cls, blobs):
+    clf = fit(cls, blobs, module__hidden=12, optimizer__momentum=0.5, optimizer__weight_decay=0.1)
+    assert clf.net_.module_[1].out_features == 12
+    assert clf.net_.optimizer_.param_groups[0]["momentum"] == 0.5
+
+
+# ---------------------------------------------------------------------------- repeatable, copyable
+@every
+def test_a_seed_repeats_a_fit_to_the_bit_and_leaves_the_global_generators_alone(cls, blobs):
+    torch.manual_seed(5)
+    before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    first = fit(cls, blobs)
+    first.predict_proba(blobs[0])
+    assert torch.equal(before, torch.get_rng_state())
+    np.testing.assert_array_equal(numpy_before, np.random.get_state()[1])  # noqa: NPY002
+    torch.manual_seed(6)
+    assert_same(first, fit(cls, blobs), blobs[0])
+    assert not np.array_equal(first.predict_proba(blobs[0]), fit(cls, blobs, random_state=1).predict_proba(blobs[0]))
+
+
+@every
+def test_without_a_seed_torch_s_global_one_decides(cls, blobs):
+    fits = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        fits.append(fit(cls, blobs, random_state=None).predict_proba(blobs[0]))
+    np.testing.assert_array_equal(fits[0], fits[1])
+    assert not np.array_equal(fits[0], fits[2])
+
+
+@every
+def test_pickles_predict_the_same_and_hold_no_data(cls, blobs):
+    clf = fit(cls, blobs)
+    text = pickle.dumps(clf)
+    assert_same(clf, pickle.loads(text), blobs[0])
+    assert blobs[2][:5].tobytes() not in text
+    assert blobs[0][:5].tobytes() not in text
+
+
+@every
+def test_a_module_instance_is_never_changed(cls, blobs):
+    module = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    before = [p.clone() for p in module.parameters()]
+    first = fit(cls, blobs, module=module)
+    assert all(torch.equal(a, b) for a, b in zip(before, module.parameters(), strict=True))
+    assert_same(first, fit(cls, blobs, module=module), blobs[0])
+
+
+@every
+def test_a_refit_that_fails_leaves_nothing_fitted(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = fit(cls, blobs)
+    with pytest.raises(ValueError, match="NaN"):
+        clf.fit(np.full_like(X, np.nan), y, meta=(X_meta, y_meta))
+    with pytest.raises(NotFittedError):
+        clf.predict(X)
+    assert not hasattr(clf, "classes_")
+    assert not hasattr(clf, "transition_matrix_")
+
+
+# ---------------------------------------------------------------------------- searches and pipelines
+@every
+def test_searches_over_the_net_s_parameters_in_two_processes(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    grid = {"lr": [0.01, 0.1], "module__hidden": [8, 16], "optimizer__momentum": [0.0, 0.9]}
+    if cls in WITH_TRANSITION:
+        grid = {"transition_lr": [0, 1], "module__hidden": [8], "optimizer__momentum": [0.9]}
+    serial, parallel = (
+        GridSearchCV(small(cls), grid, cv=2, n_jobs=n, error_score="raise").fit(X, y, meta=(X_meta, y_meta))
+        for n in (1, 2)
+    )
+    np.testing.assert_array_equal(serial.cv_results_["mean_test_score"], parallel.cv_results_["mean_test_score"])
+    assert parallel.best_estimator_.net_.module_[1].out_features == parallel.best_params_["module__hidden"]
+
+
+@every
+def test_cross_validation(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    proba = cross_val_predict(small(cls), X, y, cv=2, method="predict_proba", params={"meta": (X_meta, y_meta)})
+    assert proba.shape == (len(X), 3)
+
+
+@pytest.mark.parametrize("cls", WITH_TRANSITION)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_search_by_the_error_of_T_picks_the_smallest(cls, blobs, n_jobs):
+    X, y, X_meta, y_meta, _, _, T = blobs
+    starts = [T, np.eye(3) * 0.7 + 0.1, np.full((3, 3), 1 / 3)]
+    search = GridSearchCV(
+        small(cls, transition_lr=0.0),
+        {"transition_init": starts},
+        cv=2,
+        n_jobs=n_jobs,
+        scoring=make_transition_scorer(T),
+    ).fit(X, y, meta=(X_meta, y_meta))
+    assert search.best_params_["transition_init"] is starts[0] or np.array_equal(
+        search.best_params_["transition_init"], T
+    )
+    assert make_transition_scorer(T)(search, X, y) == pytest.approx(search.cv_results_["mean_test_score"].max())
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@every
+def test_a_pipeline_scales_X_meta_with_routing(cls, blobs, routing):
+    X, y, X_meta, y_meta, *_ = blobs
+    pipe = make_pipeline(StandardScaler(), small(cls), transform_input=["X_meta"])
+    pipe.fit(X * 50 + 7, y, X_meta=X_meta * 50 + 7, y_meta=y_meta)
+    scaler = StandardScaler().fit(X * 50 + 7)
+    by_hand = small(cls).fit(scaler.transform(X * 50 + 7), y, meta=(scaler.transform(X_meta * 50 + 7), y_meta))
+    assert_same(by_hand, pipe[-1], X)
+    search = GridSearchCV(pipe, {f"{pipe.steps[-1][0]}__lr": [0.1]}, cv=2, error_score="raise")
+    assert search.fit(X, y, X_meta=X_meta, y_meta=y_meta).best_score_ > 0
+
+
+@every
+def test_a_pipeline_scales_trusted_rows_without_routing(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    both, labels = np.concatenate([X, X_meta]) * 50 + 7, np.concatenate([y, y_meta])
+    trusted = np.arange(len(both)) >= len(X)
+    pipe = Pipeline([("scale", StandardScaler()), ("clf", small(cls))]).fit(both, labels, clf__trusted=trusted)
+    by_hand = small(cls).fit(StandardScaler().fit_transform(both), labels, trusted=trusted)
+    assert_same(by_hand, pipe[-1], X)
+
+
+@every
+@pytest.mark.parametrize("with_routing", [False, True])
+def test_folds_of_trusted_rows_score_on_held_out_clean_rows(cls, blobs, with_routing):
+    X, y, X_meta, y_meta, *_ = blobs
+    both, labels = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
+    trusted = np.arange(len(both)) >= len(X)
+    with sklearn.config_context(enable_metadata_routing=with_routing):
+        search = GridSearchCV(small(cls), {"lr": [0.01, 0.1]}, cv=TrustedKFold(3), error_score="raise")
+        extra = {} if with_routing else {"groups": trusted}
+        search.fit(both, labels, trusted=trusted, **extra)
+    assert search.n_splits_ == 3
+
+
+@every
+def test_iris(cls):
+    X, y = load_iris(return_X_y=True)
+    clf = cls(random_state=0, batch_size=16)
+    scores = cross_val_score(clf, X, y, cv=3, params={"meta": (X[::5], y[::5])})
+    assert scores.mean() > 0.9

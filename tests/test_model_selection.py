@@ -1,0 +1,80 @@
+import pickle
+
+import numpy as np
+import pytest
+from estimators import small
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from noisytransition import (
+    CrossEntropyClassifier,
+    MetaTransitionClassifier,
+    TrustedKFold,
+    make_transition_scorer,
+    transition_error,
+)
+
+
+@given(st.integers(2, 4), st.booleans(), st.integers(0, 100))
+def test_trusted_rows_are_each_tested_once_and_untrusted_ones_always_train(n_splits, shuffle, seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1, 2], 12)
+    trusted = rng.permutation(np.tile([True, True, False], 12))
+    folds = list(TrustedKFold(n_splits, shuffle=shuffle, random_state=seed).split(y, y, trusted))
+    assert len(folds) == n_splits
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), np.flatnonzero(trusted))
+    for train, test in folds:
+        assert set(np.flatnonzero(~trusted)) <= set(train)
+        np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(len(y)))
+
+
+def test_folds_are_stratified_by_the_clean_labels():
+    y, trusted = np.repeat([0, 1], 20), np.tile([True, False], 20)
+    for _, test in TrustedKFold(5).split(y, y, trusted):
+        assert np.bincount(y[test]).tolist() == [2, 2]
+
+
+def test_folds_need_a_mask_with_enough_rows():
+    y = np.array([0, 1, 0, 1])
+    with pytest.raises(ValueError, match="mask of trusted rows"):
+        next(TrustedKFold(2).split(y, y))
+    with pytest.raises(ValueError, match="1 trusted rows cannot make n_splits=2"):
+        next(TrustedKFold(2).split(y, y, [1, 0, 0, 0]))
+
+
+def test_the_scorer_is_minus_the_error_on_anything_that_holds_a_T(blobs):
+    X, y, X_meta, y_meta, _, _, T = blobs
+    clf = small(MetaTransitionClassifier)
+    score = make_transition_scorer(T)
+    fitted = clf.fit(X, y, meta=(X_meta, y_meta))
+    expected = -transition_error(T, fitted.transition_matrix_)
+    assert score(fitted, X, y) == pickle.loads(pickle.dumps(score))(fitted) == expected
+    pipe = make_pipeline(StandardScaler(), small(MetaTransitionClassifier))
+    trusted = np.arange(len(X)) < 60
+    search = GridSearchCV(pipe, {f"{pipe.steps[-1][0]}__lr": [0.1]}, cv=2)
+    search.fit(X, y, metatransitionclassifier__trusted=trusted)
+    inner = search.best_estimator_[-1]
+    assert (
+        score(search) == score(search.best_estimator_) == score(inner) == -transition_error(T, inner.transition_matrix_)
+    )
+
+
+def test_the_scorer_follows_the_order_of_the_labels(blobs):
+    X, y, X_meta, y_meta, _, _, T = blobs
+    names = np.array(["c", "a", "b"])  # class 0 is called c, and sorts last
+    clf = small(MetaTransitionClassifier).fit(X, names[y], meta=(X_meta, names[y_meta]))
+    sorted_T = T[np.ix_([1, 2, 0], [1, 2, 0])]
+    assert make_transition_scorer(T, labels=names)(clf) == make_transition_scorer(sorted_T)(clf)
+
+
+def test_the_scorer_says_what_it_cannot_score(blobs):
+    X, y, X_meta, y_meta, _, _, T = blobs
+    with pytest.raises(ValueError, match="CrossEntropyClassifier has no transition_matrix_"):
+        make_transition_scorer(T)(small(CrossEntropyClassifier).fit(X, y))
+    with pytest.raises(ValueError, match="T_true"):
+        make_transition_scorer([[0.5, 0.4], [0, 1]])
+    with pytest.raises(ValueError, match="shape|classes"):
+        make_transition_scorer(np.eye(4))(small(MetaTransitionClassifier).fit(X, y, meta=(X_meta, y_meta)))
