@@ -20,6 +20,7 @@ _HOME = {
     "TrustedKFold": "model_selection",
     "make_transition_scorer": "model_selection",
     "TransitionMatrixDisplay": "plotting",
+    "plot_transition_history": "plotting",
     "anchor_transition_matrix": "transition",
     "count_transition_matrix": "transition",
     "flip_labels": "transition",
@@ -41,6 +42,7 @@ __all__ = [
     "gold_transition_matrix",
     "label_posterior",
     "make_transition_scorer",
+    "plot_transition_history",
     "sampling_limit",
     "transition_error",
 ]
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from .classifiers import CrossEntropyClassifier, FineTuningClassifier, MetaTransitionClassifier
     from .model_selection import TrustedKFold, make_transition_scorer
     from .nets import FitState
-    from .plotting import TransitionMatrixDisplay
+    from .plotting import TransitionMatrixDisplay, plot_transition_history
     from .transition import (
         anchor_transition_matrix,
         count_transition_matrix,

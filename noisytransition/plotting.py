@@ -368,12 +368,12 @@ def _label_ticks(axes: Any, labels: list[str], cell: float, rotation: float | st
     airy = min(2 * lines, n_labels)
     step = 1 if lines <= 1 else next(k for k in (2, 5, 10, 20, 50, 100, n_labels) if k >= airy)
     axes.set_yticks(range(0, n_labels, step), labels=labels[::step])
-    axes.set_xticks(range(0, n_labels, step), labels=labels[::step])
-    if rotation != "auto":
-        axes.tick_params(axis="x", labelrotation=rotation)
-    elif max(map(len, labels[::step])) * _CHARACTER * font > cell * step:
-        for label in axes.get_xticklabels():
-            label.set(rotation=45, ha="right", rotation_mode="anchor")
+    crowded = max(map(len, labels[::step])) * _CHARACTER * font > cell * step
+    style: dict[str, Any] = {"rotation": rotation}
+    if rotation == "auto":
+        slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        style = slanted if crowded else {"rotation": 0}
+    axes.set_xticks(range(0, n_labels, step), labels=labels[::step], **style)
 
 
 def _largest_entries(

@@ -25,6 +25,8 @@ class SelfCleanedMetaTransition(SelfCleaned, MetaTransitionClassifier):
 def small(cls, **params):
     """A classifier that trains in a moment."""
     fast = {"max_epochs": 3, "batch_size": 64, "random_state": 0}
+    if "optimizer" not in params:
+        fast["optimizer__momentum"] = 0.9
     if cls is MetaTransitionClassifier:
         fast["warm_up_epochs"] = 2
     if cls is FineTuningClassifier:

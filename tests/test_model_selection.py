@@ -76,5 +76,5 @@ def test_the_scorer_says_what_it_cannot_score(blobs):
         make_transition_scorer(T)(small(CrossEntropyClassifier).fit(X, y))
     with pytest.raises(ValueError, match="T_true"):
         make_transition_scorer([[0.5, 0.4], [0, 1]])
-    with pytest.raises(ValueError, match="shape|classes"):
+    with pytest.raises(ValueError, match=r"shape|classes"):
         make_transition_scorer(np.eye(4))(small(MetaTransitionClassifier).fit(X, y, meta=(X_meta, y_meta)))

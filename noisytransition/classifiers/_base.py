@@ -37,10 +37,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Step size of the module's optimiser.
     max_epochs : int, default=30
         Epochs of the final training stage.
-    batch_size : int, default=64
+    batch_size : int, default=32
         Rows in a batch; -1 for all.
-    optimizer : class, optional
-        Any torch optimiser; ``optimizer__...`` sets its parameters. Default: SGD with momentum 0.9.
+    optimizer : class, default=torch.optim.SGD
+        Any torch optimiser; ``optimizer__...`` sets its parameters.
     device : str or torch.device, optional
         Default: where a module instance lives, else the CPU.
     dtype : str or torch.dtype, default="auto"
@@ -71,8 +71,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         *,
         lr: float = 0.1,
         max_epochs: int = 30,
-        batch_size: int = 64,
-        optimizer: Any = None,
+        batch_size: int = 32,
+        optimizer: Any = torch.optim.SGD,
         device: Any = None,
         dtype: Any = "auto",
         batch_transform: Any = None,
@@ -273,8 +273,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _shared_params(self) -> dict[str, Any]:
         shared = {name: getattr(self, name) for name in _SHARED - {"callbacks"}}
-        if self.optimizer is None:  # a few hundred plain SGD steps leave small data under-trained, and T far off
-            shared |= {"optimizer": torch.optim.SGD, "optimizer__momentum": 0.9}
         return shared | {"classes": np.arange(len(self.classes_)), "device": self._device()}
 
     def _device(self) -> Any:

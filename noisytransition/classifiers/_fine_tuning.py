@@ -32,7 +32,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FineTuningClassifier(batch_size=16, random_state=0)
+    >>> clf = FineTuningClassifier(random_state=0)
     >>> clf.fit(X, y, trusted=[True, False] * 75).score(X, y) > 0.9
     True
     """

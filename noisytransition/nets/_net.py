@@ -66,7 +66,7 @@ class NoisyLabelNet(NeuralNetClassifier):
     def plain_module_(self) -> nn.Module:
         """The module itself, also where `compile` has wrapped it."""
         module: nn.Module = self.module_
-        return getattr(module, "_orig_mod", module)  # type: ignore[return-value]
+        return getattr(module, "_orig_mod", module)
 
     def prepare(self, x: Any) -> Tensor:
         """Batch of inputs as the module takes it: on the device, cast, and augmented in training mode."""

@@ -219,7 +219,7 @@ def test_images_and_sequences():
         clf.fit(X, y, meta=(X[:30], y[:30]))
         assert clf.predict_proba(X).shape == (90, 3)
         if params:
-            assert clf.score(X, y) > 0.8
+            assert clf.score(X, y) > 0.7
 
 
 def test_frozen_layers_stay(blobs):

@@ -33,7 +33,6 @@ def test_cross_entropy_is_skorch_s_own_training_to_the_bit(blobs):
         module__n_out=3,
         criterion=nn.CrossEntropyLoss,
         optimizer=torch.optim.SGD,
-        optimizer__momentum=0.9,
         max_epochs=4,
         lr=0.2,
         batch_size=32,

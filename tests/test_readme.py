@@ -1,0 +1,24 @@
+"""The README's python blocks run, in order, as one program."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_the_code_blocks_run(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    assert len(blocks) >= 2
+    namespace = {}
+    for block in blocks:
+        exec(compile(block, str(README), "exec"), namespace)
+    accuracy, error = map(float, capsys.readouterr().out.split())
+    assert accuracy > 0.85
+    assert error < namespace["transition_error"](namespace["T"], namespace["np"].eye(10))
+
+
+@pytest.mark.parametrize("name", re.findall(r"`(examples/\S+|docs/|CONTRIBUTING.md|CHANGELOG.md)`", README.read_text()))
+def test_the_files_that_are_named_exist(name):
+    assert (README.parent / name).exists()
