@@ -34,7 +34,7 @@ every = pytest.mark.parametrize("cls", CLASSIFIERS)
     [
         CrossEntropyClassifier(random_state=0),
         SelfCleanedFineTuning(random_state=0, max_epochs=10),
-        SelfCleanedMetaTransition(random_state=0, max_epochs=10, transition_init="diagonal"),
+        SelfCleanedMetaTransition(random_state=0, max_epochs=10),
     ]
 )
 def test_scikit_learn(estimator, check):

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisytransition.transition import (
+    label_posterior,
+    pair_noise,
+    sampling_limit,
+    symmetric_noise,
+    transition_error,
+)
+from noisytransition.transition._metrics import _binomial_mean_deviation
+
+seeds = st.integers(0, 10_000)
+
+
+def random_T(seed, c=4):
+    return np.random.default_rng(seed).dirichlet(np.full(c, 0.5), size=c)
+
+
+@given(seeds, seeds)
+def test_the_error_is_a_distance_between_0_and_2(a, b):
+    T, other = random_T(a), random_T(b)
+    assert transition_error(T, T) == 0
+    assert 0 <= transition_error(T, other) <= 2
+    assert transition_error(T, other) == pytest.approx(transition_error(other, T))
+    assert transition_error(T, other) == pytest.approx(
+        sum(abs(T[i, j] - other[i, j]) for i in range(4) for j in range(4)) / 4
+    )
+
+
+@given(seeds, seeds, st.permutations(range(4)))
+def test_labels_give_the_order_of_the_true_matrix(a, b, order):
+    T, other = random_T(a), random_T(b)
+    names = np.array(["a", "b", "c", "d"])[list(order)]
+    moved = T[np.ix_(order, order)]  # row k stands for class names[k]
+    assert transition_error(moved, other, labels=names) == pytest.approx(transition_error(T, other))
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], ["a", "a", "b"], [["a", "b", "c"]]])
+def test_labels_that_do_not_name_each_class_once_are_refused(labels):
+    with pytest.raises(ValueError, match="each of the 3 classes of T_true once"):
+        transition_error(np.eye(3), np.eye(3), labels=labels)
+
+
+# ---------------------------------------------------------------------------- sampling limit
+@given(st.integers(1, 60), st.floats(0, 1))
+def test_the_mean_deviation_of_a_binomial_is_the_sum_of_its_definition(n, p):
+    from math import comb
+
+    expected = sum(comb(n, k) * p**k * (1 - p) ** (n - k) * abs(k - n * p) for k in range(n + 1))
+    assert _binomial_mean_deviation(n, p) == pytest.approx(expected, rel=1e-8, abs=1e-10)
+
+
+def test_the_limit_is_the_error_of_counting_with_the_true_labels():
+    rng = np.random.default_rng(0)
+    for T, n in ((symmetric_noise(4, 0.4), [30, 100, 20, 50]), (pair_noise(4, 0.3), [80] * 4)):
+        errors = []
+        for _ in range(3000):
+            counted = np.stack([rng.multinomial(m, row) / m for m, row in zip(n, T, strict=True)])
+            errors.append(np.abs(counted - T).sum() / 4)
+        assert sampling_limit(T, n) == pytest.approx(np.mean(errors), abs=4 * np.std(errors) / 3000**0.5)
+
+
+def test_the_limit_falls_with_the_root_of_the_rows_and_is_zero_without_noise():
+    T = symmetric_noise(5, 0.5)
+    assert sampling_limit(np.eye(5), 3) == 0
+    assert sampling_limit(T, 40_000) == pytest.approx(sampling_limit(T, 10_000) / 2, rel=0.01)
+    for n in (0, [1, 2], 2.5, [3, 3, 3, 3, 0]):
+        with pytest.raises(ValueError, match="n_per_class="):
+            sampling_limit(T, n)
+
+
+# ---------------------------------------------------------------------------- posterior
+@given(seeds)
+def test_the_posterior_is_bayes_rule(seed):
+    rng = np.random.default_rng(seed)
+    T, proba, y = random_T(seed), rng.dirichlet(np.ones(4), size=12), rng.integers(4, size=12)
+    posterior = label_posterior(proba, y, T)
+    for n in range(12):
+        joint = [proba[n, i] * T[i, y[n]] for i in range(4)]
+        np.testing.assert_allclose(posterior[n], np.array(joint) / sum(joint), rtol=1e-9)
+
+
+@given(seeds)
+def test_without_noise_the_label_says_it_all_and_with_nothing_but_noise_it_says_nothing(seed):
+    rng = np.random.default_rng(seed)
+    proba, y = rng.dirichlet(np.ones(3), size=10), rng.integers(3, size=10)
+    np.testing.assert_allclose(label_posterior(proba, y, np.eye(3)), np.eye(3)[y])
+    np.testing.assert_allclose(label_posterior(proba, y, np.full((3, 3), 1 / 3)), proba)
+
+
+def test_an_impossible_label_leaves_the_prediction():
+    np.testing.assert_allclose(label_posterior([[1.0, 0.0]], [1], np.eye(2)), [[1.0, 0.0]])
+    with pytest.raises(ValueError, match="valid class indices"):
+        label_posterior([[1.0, 0.0]], [2], np.eye(2))

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisytransition.transition import (
+    cifar10_noise,
+    count_transition_matrix,
+    digits_noise,
+    flip_labels,
+    flip_noise,
+    pair_noise,
+    sampling_limit,
+    superclass_noise,
+    symmetric_noise,
+    transition_error,
+    uniform_noise,
+)
+
+rates = st.floats(0, 1)
+
+
+@given(st.integers(2, 12), rates)
+def test_definitions(c, r):
+    eye, ones = np.eye(c), np.ones((c, c))
+    np.testing.assert_allclose(symmetric_noise(c, r), (1 - r) * eye + r / (c - 1) * (ones - eye), atol=1e-12)
+    np.testing.assert_allclose(uniform_noise(c, r), (1 - r) * eye + r / c * ones, atol=1e-12)
+    np.testing.assert_allclose(pair_noise(c, r), (1 - r) * eye + r * np.roll(eye, 1, axis=1), atol=1e-12)
+
+
+@given(rates)
+def test_named_flips(r):
+    for T, flips in (
+        (cifar10_noise(r), {9: 1, 2: 0, 4: 7, 3: 5}),
+        (digits_noise(r), {7: 1, 2: 7, 5: 6, 6: 5, 3: 8}),
+    ):
+        expected = np.eye(10)
+        for i, j in flips.items():
+            expected[i, i], expected[i, j] = 1 - r, r
+        np.testing.assert_allclose(T, expected, atol=1e-12)
+        np.testing.assert_array_equal(T, flip_noise(flips, 10, r))
+
+
+def test_the_identity_s_error_is_known_for_the_paper_s_noise():
+    for r in (0.2, 0.4, 0.8):
+        assert transition_error(cifar10_noise(r), np.eye(10)) == pytest.approx(0.8 * r)
+        assert transition_error(pair_noise(7, r), np.eye(7)) == pytest.approx(2 * r)
+
+
+def test_flips_within_superclasses():
+    T = superclass_noise([0, 0, 0, 1, 2, 2], 0.6)
+    np.testing.assert_allclose(T[0], [0.4, 0.3, 0.3, 0, 0, 0])
+    np.testing.assert_allclose(T[3], [0, 0, 0, 1, 0, 0])
+    np.testing.assert_allclose(T[5], [0, 0, 0, 0, 0.6, 0.4])
+    whole = superclass_noise(np.repeat(np.arange(20), 5), 0.8)
+    assert np.linalg.matrix_rank(whole) == 20  # the label says no more than the superclass
+
+
+def test_flips_with_probabilities():
+    T = flip_noise({(0, 1): 0.3, (0, 2): 0.2}, 4)
+    np.testing.assert_allclose(T[0], [0.5, 0.3, 0.2, 0])
+    np.testing.assert_array_equal(T[1:], np.eye(4)[1:])
+    assert flip_noise({0: 2}, rate=0.5).shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: symmetric_noise(3, 1.5), "rate=1.5"),
+        (lambda: symmetric_noise(1, 0.5), "n_classes=1"),
+        (lambda: pair_noise(2.5, 0.5), "give an integer"),
+        (lambda: flip_noise({0: 0}, 3, 0.5), "two different classes"),
+        (lambda: flip_noise({0: 5}, 3, 0.5), "two different classes"),
+        (lambda: flip_noise({(0, 1): 0.7, (0, 2): 0.7}, 3), "add up to 1.4"),
+        (lambda: flip_noise({0: 1, (1, 2): 0.5}, 3), "give one form"),
+        (lambda: flip_noise({(0, 1): 0.5}, 3, 0.5), "rate=0.5"),
+        (lambda: flip_noise({0: 1}, 3), "rate=None"),
+        (lambda: superclass_noise([[0, 1]], 0.5), "1-d"),
+    ],
+)
+def test_what_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+# ---------------------------------------------------------------------------- labels
+@given(st.integers(0, 1000))
+def test_the_identity_leaves_labels_alone_and_a_permutation_moves_them_all(seed):
+    y = np.random.default_rng(seed).integers(4, size=50)
+    np.testing.assert_array_equal(flip_labels(y, np.eye(4), seed), y)
+    np.testing.assert_array_equal(flip_labels(y, np.roll(np.eye(4), 1, axis=1), seed), (y + 1) % 4)
+
+
+def test_flips_are_drawn_from_the_clean_label_of_each_row():
+    T, y = digits_noise(0.4), np.repeat(np.arange(10), 2000)
+    y_noisy = flip_labels(y, T, random_state=1)
+    counted = count_transition_matrix(y, y_noisy, 10)
+    assert transition_error(T, counted) < 2 * sampling_limit(T, 2000)
+    assert (counted[T == 0] == 0).all()  # 2 -> 7 is not carried on to 1
+
+
+def test_a_seed_repeats_the_draw_and_every_kind_of_generator_is_taken():
+    T, y = symmetric_noise(3, 0.5), np.tile([0, 1, 2], 30)
+    for make in (lambda: 3, lambda: np.random.RandomState(3), lambda: np.random.default_rng(3)):
+        np.testing.assert_array_equal(flip_labels(y, T, make()), flip_labels(y, T, make()))
+    assert not np.array_equal(flip_labels(y, T, 3), flip_labels(y, T, 4))
+    assert flip_labels(y, T).shape == y.shape
+
+
+def test_labels_of_any_kind_stay_of_that_kind():
+    T = pair_noise(3, 1.0)
+    assert flip_labels(["b", "a", "c"], T).tolist() == ["c", "b", "a"]
+    assert flip_labels([30, 10], T, classes=[10, 20, 30]).tolist() == [10, 20]
+    assert flip_labels([2, 0], T).tolist() == [0, 1]  # indices, though class 1 is not among them
+
+
+@pytest.mark.parametrize(
+    ("y", "params", "message"),
+    [
+        (["a", "b"], {}, "2 different labels and T has 3 rows; pass classes="),
+        ([7, 8], {}, "pass classes="),
+        (["a"], {"classes": ["a", "b"]}, "give 3 different labels"),
+        (["d"], {"classes": ["a", "b", "c"]}, "has the label"),
+        ([[0, 1]], {}, "1-d"),
+    ],
+)
+def test_labels_that_do_not_fit_T_are_refused(y, params, message):
+    with pytest.raises(ValueError, match=message):
+        flip_labels(y, np.eye(3), **params)
