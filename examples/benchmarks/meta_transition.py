@@ -55,6 +55,7 @@ def cells(grid):
             cell = {"problem": problem, "noise": noise, "seed": seed}
             yield cell | {"method": "CrossEntropyClassifier"}
             yield cell | {"method": "FineTuningClassifier"}
+            yield cell | {"method": "MetaTransitionClassifier", "meta_weight": 1.0}
             for step, warm_up in product(steps, warm_ups):
                 params = {"transition_lr": step, "warm_up_epochs": warm_up}
                 yield cell | {"method": "MetaTransitionClassifier", **params}
@@ -67,7 +68,7 @@ def run(cell):
     held_out = len(data.y_test) // 2  # clean rows, in neither training nor (the other half) testing
     methods = (CrossEntropyClassifier, FineTuningClassifier, MetaTransitionClassifier)
     method = {m.__name__: m for m in methods}[cell["method"]]
-    params = {k: v for k, v in cell.items() if k in ("transition_lr", "warm_up_epochs")}
+    params = {k: v for k, v in cell.items() if k in ("transition_lr", "warm_up_epochs", "meta_weight")}
     clf = method(random_state=cell["seed"], **params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
     out = {
         "held_out_log_loss": log_loss(
@@ -144,13 +145,34 @@ def selection(rows):
     return "\n".join(lines)
 
 
+def summary(rows):
+    """Markdown: the defaults beside the baselines, and with the clean rows in the loss too."""
+    lines = ["| problem | noise | T: identity | start | learned | with `meta_weight=1` | limit "]
+    lines[0] += "| accuracy: CE | fine-tuning | meta-transition | with `meta_weight=1` |"
+    lines.append("|" + " --- |" * 11)
+    for problem, noise in TABLE:
+        here = pick(rows, problem=problem, noise=noise)
+        ours, weighted = pick(here, **defaults()), pick(here, meta_weight=1.0)
+        base = [pick(here, method=m) for m in ("CrossEntropyClassifier", "FineTuningClassifier")]
+        errors = [(ours, "identity"), (ours, "start"), (ours, "end"), (weighted, "end"), (ours, "limit")]
+        cells = errors + [(cell, "accuracy") for cell in (*base, ours, weighted)]
+        lines.append("| " + " | ".join([problem, noise, *(mean(cell, name) for cell, name in cells)]) + " |")
+    return "\n".join(lines)
+
+
+def defaults():
+    """Step and warm-up of the classifier's defaults."""
+    clf = MetaTransitionClassifier()
+    return {"transition_lr": clf.transition_lr, "warm_up_epochs": clf.warm_up_epochs or clf.max_epochs}
+
+
 def goals(rows):
     """Check the goals at the default step and warm-up; say what falls short."""
-    step, epochs = MetaTransitionClassifier().transition_lr, MetaTransitionClassifier().max_epochs
+    step, epochs = defaults().values()
     lines = [f"At the defaults (step {step:g}, warm-up {epochs} epochs):", ""]
     for problem, noise in TABLE:
         here = pick(rows, problem=problem, noise=noise)
-        ours = pick(here, transition_lr=step, warm_up_epochs=epochs)
+        ours = pick(here, **defaults())
         start, end = (np.mean([row[n] for row in ours]) for n in ("start", "end"))
         warm_ups = {row["warm_up_epochs"] for row in here if "warm_up_epochs" in row}
         best = min(np.mean([r["start"] for r in pick(here, warm_up_epochs=w)]) for w in warm_ups)
@@ -171,6 +193,8 @@ def report():
         f"Mean ± standard deviation over seeds, last epoch. {versions}.",
         "## Choice of the defaults",
         selection(chosen),
+        "## Summary at the defaults",
+        summary(rows),
         "## Table",
         table(rows, TABLE),
         "## Goals",

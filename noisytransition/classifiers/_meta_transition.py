@@ -28,7 +28,7 @@ class MetaTransitionClassifier(TransitionMixin, NoisyLabelClassifier):
     ----------
     module : nn.Module class or instance, optional
         As in `NoisyLabelClassifier`.
-    transition_lr : float, default=1.0
+    transition_lr : float, default=3.0
         Step size of the logits of T (the paper's beta); 0 leaves T as it starts. The meta-gradient is
         proportional to the look-ahead's rate, so `lr` scales T's step too.
     transition_optimizer : class, default=torch.optim.SGD
@@ -94,7 +94,7 @@ class MetaTransitionClassifier(TransitionMixin, NoisyLabelClassifier):
         self,
         module: Any = None,
         *,
-        transition_lr: float = 1.0,
+        transition_lr: float = 3.0,
         transition_optimizer: Any = torch.optim.SGD,
         transition_init: Any = "gold",
         transition_every: int = 1,

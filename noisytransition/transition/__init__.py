@@ -10,11 +10,11 @@ from ._estimation import (
     floor_transition_matrix,
     gold_transition_matrix,
 )
+from ._flip_labels import flip_labels
 from ._metrics import sampling_limit, transition_error
 from ._noise import (
     cifar10_noise,
     digits_noise,
-    flip_labels,
     flip_noise,
     pair_noise,
     superclass_noise,

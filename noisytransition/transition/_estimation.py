@@ -199,7 +199,7 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
     return floor + (1 - n_classes * floor) * _normalise_rows(surplus)
 
 
-def _normalise_rows(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalise_rows(weights: NDArray[np.floating]) -> NDArray[np.float64]:
     return weights / weights.sum(axis=1, keepdims=True)
 
 

@@ -1,0 +1,94 @@
+"""Noisy labels drawn from clean ones by a transition matrix."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._checks import check_count, check_transition_matrix
+
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
+
+def flip_labels(
+    y: ArrayLike, T: ArrayLike, random_state: RandomState = None, classes: ArrayLike | None = None
+) -> NDArray:
+    """Draw a noisy label for each sample, from the row of `T` of its clean label.
+
+    One independent draw per sample. (Flipping one class after the other in place would flip some labels twice.)
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Clean labels: class indices 0..c-1, or any labels.
+    T : array-like of shape (c, c)
+        Transition matrix.
+    random_state : int, RandomState, Generator or None
+        Source of the draws; None draws afresh and leaves numpy's global generator alone.
+    classes : array-like of shape (c,), optional
+        The labels in the order of the rows of `T` (the sorted order, for a classifier's matrix). Without it, `y`
+        are indices if they are integers of 0..c-1; else the sorted labels in `y`, all c of which have to occur.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Noisy labels, of the same kind as `y`.
+
+    Raises
+    ------
+    ValueError
+        If `T` is not valid, or the labels do not fit its rows.
+
+    Examples
+    --------
+    >>> flip_labels([0, 1, 2, 2], [[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    array([1, 2, 0, 0])
+    >>> flip_labels(["b", "a"], [[0, 1], [0, 1]])
+    array(['b', 'b'], dtype='<U1')
+    """
+    T, y = check_transition_matrix(T, name="T"), np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"y has shape {y.shape}; give a 1-d array of labels.")
+    named = _classes_of_rows(y, len(T)) if classes is None else _check_classes(classes, len(T))
+    cumulated = T.cumsum(axis=1)
+    cumulated /= cumulated[:, -1:]  # ends at exactly 1, so that no draw lands beyond the last possible class
+    draws = _as_generator(random_state).random(len(y))
+    return named[(draws[:, None] >= cumulated[_encode(y, named)]).sum(axis=1)]
+
+
+def _classes_of_rows(y: NDArray, n_classes: int) -> NDArray:
+    """Give the labels of the rows of T: the indices themselves, else the sorted labels of `y`."""
+    whole = np.issubdtype(y.dtype, np.integer)
+    if not y.size or (whole and y.min() >= 0 and y.max() < n_classes):
+        return np.arange(n_classes, dtype=y.dtype if whole and n_classes - 1 <= np.iinfo(y.dtype).max else np.intp)
+    found = np.unique(y)
+    if len(found) != n_classes:
+        raise ValueError(
+            f"y has {len(found)} different labels and T has {n_classes} rows; pass classes=, the labels in the "
+            "order of the rows of T."
+        )
+    return found
+
+
+def _check_classes(classes: ArrayLike, n_classes: int) -> NDArray:
+    classes = np.asarray(classes)
+    if classes.shape != (n_classes,) or len(np.unique(classes)) != n_classes:
+        raise ValueError(f"classes={classes.tolist()!r}; give {n_classes} different labels, one per row of T.")
+    return classes
+
+
+def _encode(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
+    order = np.argsort(classes)
+    place = np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)
+    index = order[place]
+    if (unknown := classes[index] != y).any():
+        raise ValueError(
+            f"y has the label {y[unknown][0]!r}; classes has {classes.tolist()!r}: add it or drop its rows."
+        )
+    return index
+
+
+def _as_generator(random_state: RandomState) -> np.random.RandomState | np.random.Generator:
+    if isinstance(random_state, np.random.RandomState | np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng()
+    return np.random.default_rng(check_count(random_state, 0, "random_state"))

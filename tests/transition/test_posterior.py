@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisytransition.transition import flip_labels, label_posterior, pair_noise
+
+seeds = st.integers(0, 10_000)
+
+
+def drawn(seed, n=12, c=4):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(c), size=n), rng.integers(c, size=n), rng.dirichlet(np.full(c, 0.5), size=c)
+
+
+@given(seeds)
+def test_permuting_the_classes_permutes_the_posterior(seed):
+    proba, y, T = drawn(seed)
+    p = np.random.default_rng(seed + 1).permutation(4)
+    moved = label_posterior(proba[:, p], np.argsort(p)[y], T[np.ix_(p, p)])
+    np.testing.assert_allclose(moved, label_posterior(proba, y, T)[:, p], rtol=1e-9)
+
+
+@given(seeds)
+def test_averaged_over_the_noisy_labels_it_is_the_prediction(seed):
+    proba, _, T = drawn(seed)
+    noisy = proba @ T
+    average = sum(noisy[:, [j]] * label_posterior(proba, np.full(12, j), T) for j in range(4))
+    np.testing.assert_allclose(average, proba, atol=1e-12)
+
+
+@given(seeds, st.floats(0, 1))
+def test_rows_sum_to_one_though_single_precision_does_not(seed, rate):
+    proba, y, _ = drawn(seed)
+    before = (proba := proba.astype(np.float32) * np.float32(1.0005)).copy()
+    posterior = label_posterior(proba, y, pair_noise(4, rate))
+    assert posterior.dtype == np.float64
+    np.testing.assert_allclose(posterior.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_array_equal(proba, before)
+
+
+def test_it_is_the_share_of_each_true_class_among_rows_with_that_noisy_label():
+    T, prior, n = pair_noise(3, 0.4), np.array([0.2, 0.3, 0.5]), 60_000
+    y = np.random.default_rng(0).choice(3, size=n, p=prior)
+    y_noisy = flip_labels(y, T, 1)
+    posterior = label_posterior([prior] * 3, [0, 1, 2], T)
+    for j in range(3):
+        share = np.bincount(y[y_noisy == j], minlength=3) / np.sum(y_noisy == j)
+        np.testing.assert_allclose(posterior[j], share, atol=0.015)
+
+
+def test_only_the_rows_that_rule_their_label_out_fall_back():
+    proba = [[0.25, 0.75, 0.0], [0.25, 0.75, 0.0]]
+    np.testing.assert_allclose(label_posterior(proba, [2, 0], np.eye(3)), [[0.25, 0.75, 0], [1, 0, 0]])
+
+
+def test_no_rows_give_no_rows():
+    assert label_posterior(np.empty((0, 3)), [], np.eye(3)).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("proba", "y", "T", "message"),
+    [
+        ([[3.0, -1.0]], [0], np.eye(2), "apply softmax first"),
+        ([[0.5, 0.5]], [0], np.eye(3), "T has 3 rows and columns, but there are 2 classes"),
+        ([[0.5, 0.5]], [0, 1], np.eye(2), "y_noisy has 2 entries for 1 rows; give one label per row"),
+        ([[0.5, 0.5]], ["a"], np.eye(2), "y_noisy has dtype <U1; give integer class indices"),
+        ([[0.5, 0.5]], [-1], np.eye(2), r"y_noisy holds -1..-1; valid class indices are 0..1: encode"),
+    ],
+)
+def test_what_does_not_fit(proba, y, T, message):
+    with pytest.raises(ValueError, match=message):
+        label_posterior(proba, y, T)
