@@ -128,3 +128,9 @@ def test_a_module_on_which_autograd_gives_up_still_trains(blobs):
     module = nn.Sequential(nn.EmbeddingBag(9, 8), nn.Linear(8, 3))
     clf = small(MetaTransitionClassifier, module=module).fit(tokens, y, meta=(tokens[:30], y[:30]))
     assert clf.meta_gradient_route_ == "difference"
+
+
+def test_a_compiled_module_looks_ahead_through_the_module_itself(blobs):
+    plain = fit(blobs, transition_lr=10.0)
+    compiled = fit(blobs, transition_lr=10.0, compile=True, compile__backend="eager")
+    np.testing.assert_allclose(compiled.transition_matrix_, plain.transition_matrix_, atol=1e-5)

@@ -1,0 +1,15 @@
+"""Sphinx configuration."""
+
+from noisytransition import __version__
+
+project = "noisytransition"
+author = "the noisytransition developers"
+copyright = f"2026, {author}"
+version = release = __version__
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+autosummary_generate = True
+numpydoc_show_class_members = False
+default_role = "code"
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+html_theme = "furo"
