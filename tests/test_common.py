@@ -205,6 +205,16 @@ def test_bad_data_is_refused(cls, X, y, message):
         small(cls).fit(X, y, meta=([[0.0]], [y[0]]))
 
 
+@every
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "category", "boolean", "string"])
+def test_columns_of_a_data_frame_keep_their_labels(cls, blobs, dtype):
+    X, y, X_meta, y_meta, *_ = blobs
+    named, meta_named = (pd.Series(labels > 0 if dtype == "boolean" else labels) for labels in (y, y_meta))
+    clf = small(cls).fit(X, named.astype(dtype), meta=(X_meta, meta_named.astype(dtype)))
+    assert set(clf.predict(X).tolist()) <= set(named.astype(dtype).unique().tolist())
+    assert type(clf.classes_.tolist()[0]) is {"boolean": bool, "string": str}.get(dtype, int)
+
+
 # ---------------------------------------------------------------------------- parameters
 @every
 @pytest.mark.parametrize(

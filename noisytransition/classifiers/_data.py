@@ -47,7 +47,7 @@ def validate_labels(y: Any, n: int, name: str) -> NDArray:
     """Labels as a 1-d array of the length of its rows."""
     if y is None:
         raise ValueError(f"{name} is None: one label per row is needed (requires y to be passed).")
-    y = column_or_1d(y, warn=True)
+    y = column_or_1d(_to_numpy(y), warn=True)
     try:
         check_classification_targets(y)
     except TypeError as error:  # labels that cannot be compared
@@ -55,6 +55,11 @@ def validate_labels(y: Any, n: int, name: str) -> NDArray:
     if len(y) != n:
         raise ValueError(f"{name} has {len(y)} labels for {n} rows (inconsistent numbers of samples).")
     return y
+
+
+def _to_numpy(y: Any) -> Any:
+    """A column of a data frame as it is: scikit-learn makes floats of pandas' nullable integers and booleans."""
+    return y.to_numpy() if hasattr(y, "to_numpy") else y
 
 
 def split_clean_set(
@@ -65,7 +70,7 @@ def split_clean_set(
     if is_dataset(X):
         X, y = validate_rows(estimator, X, reset=True), validate_labels(y, len(X), "y")
     else:
-        X, y = validate_data(estimator, X, y, dtype="numeric", allow_nd=True)
+        X, y = validate_data(estimator, X, _to_numpy(y), dtype="numeric", allow_nd=True)
         y = validate_labels(y, len(X), "y")
     if trusted is not None:
         return _by_mask(X, y, trusted, y_meta_noisy)

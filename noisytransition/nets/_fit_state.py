@@ -86,8 +86,8 @@ class SaveState(Callback):
 def _with_state(net: Any) -> dict[str, Any]:
     """Parts of a net that have a `state_dict`."""
     parts = {"module": net.plain_module_, "criterion": net.criterion_, "optimizer": net.optimizer_}
-    meta_optimizer = getattr(getattr(net, "meta_step", None), "optimizer", None)
-    return parts if meta_optimizer is None else {**parts, "meta_optimizer": meta_optimizer}
+    meta_step = getattr(net, "meta_step", None)
+    return parts if meta_step is None else {**parts, "meta_step": meta_step}
 
 
 def _net_state(net: Any) -> dict[str, Any]:
@@ -95,20 +95,16 @@ def _net_state(net: Any) -> dict[str, Any]:
         "parts": {name: part.state_dict() for name, part in _with_state(net).items()},
         "callbacks": {name: _callback_state(callback) for name, callback in net.callbacks_},
         "history": net.history.to_list(),
-        "n_meta_calls": getattr(getattr(net, "meta_step", None), "n_calls", 0),
         "generators": [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if _on_cuda(net) else [])],
     }
 
 
 def _restore_net(net: Any, state: dict[str, Any]) -> None:
     for name, part in _with_state(net).items():
-        if name in state["parts"]:
-            part.load_state_dict(state["parts"][name])
+        part.load_state_dict(state["parts"][name])
     for name, callback in net.callbacks_:
         _restore_callback(callback, state["callbacks"].get(name, {}))
     net.history_ = History(state["history"])
-    if getattr(net, "meta_step", None) is not None:
-        net.meta_step.n_calls = state["n_meta_calls"]
     torch.set_rng_state(state["generators"][0])
     if _on_cuda(net):
         torch.cuda.set_rng_state_all(state["generators"][1:])

@@ -59,11 +59,23 @@ class MetaStep:
         self.make_optimizer, self.look_ahead_lr = optimizer, look_ahead_lr
         self.route = route
         self.n_calls = 0
+        self.optimizer: Any = None
 
     def begin(self, net: NoisyLabelNet) -> None:
         """Make the optimiser of the loss's parameters, once the net has moved the loss to its device."""
         self.optimizer = self.make_optimizer(net.criterion_.meta_parameters(), lr=self.lr)
         self.routes = route_ladder(net.plain_module_) if self.route == "auto" else (self.route,)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what an interrupted training needs to go on."""
+        return {"optimizer": self.optimizer.state_dict(), "route": self.route, "n_calls": self.n_calls}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state; a training that had ended needs no optimiser."""
+        if self.optimizer is not None:
+            self.optimizer.load_state_dict(state["optimizer"])
+        self.route, self.n_calls = state["route"], state["n_calls"]
+        self.routes = (self.route,)
 
     def draw(self, net: NoisyLabelNet) -> tuple[Tensor, Tensor]:
         """Return a fresh clean batch as the net takes it."""
