@@ -22,7 +22,7 @@ class MetaTransitionClassifier(TransitionMixin, NoisyLabelClassifier):
         Theta    = Theta - transition_lr * grad_Theta L_clean(W_hat(T))     T = row-softmax(Theta)
         W        = optimiser step on L(W, T) with the new T
 
-    The gradient of the second line is exact and needs no second-order graph of the network.
+    The gradient of the second line is exact, in closed form (`noisytransition.meta_gradient`).
 
     Parameters
     ----------

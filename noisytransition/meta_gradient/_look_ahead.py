@@ -43,8 +43,8 @@ def look_ahead(
     """Take a virtual SGD step on the noisy batch and find the tangent along the clean gradient after it.
 
     With W_hat = W - rate * J_W z^T r, r the cotangent of the noisy loss at the logits z, and g the gradient of
-    the clean cross-entropy at W_hat, the tangent is the forward-mode product u = J_W z . (rate * g). It is exact;
-    no second-order graph of the network is needed.
+    the clean cross-entropy at W_hat, the tangent is the forward-mode product u = J_W z . (rate * g). It is exact,
+    and autograd never differentiates through the loss's parameters.
 
     Parameters
     ----------
