@@ -53,7 +53,7 @@ def test_the_scorer_is_minus_the_error_on_anything_that_holds_a_T(blobs):
     expected = -transition_error(T, fitted.transition_matrix_)
     assert score(fitted, X, y) == pickle.loads(pickle.dumps(score))(fitted) == expected
     pipe = make_pipeline(StandardScaler(), small(MetaTransitionClassifier))
-    trusted = np.arange(len(X)) < 60
+    trusted = np.arange(len(X)) % 5 == 0
     search = GridSearchCV(pipe, {f"{pipe.steps[-1][0]}__lr": [0.1]}, cv=2)
     search.fit(X, y, metatransitionclassifier__trusted=trusted)
     inner = search.best_estimator_[-1]
