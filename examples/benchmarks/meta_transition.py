@@ -40,7 +40,7 @@ STEPS = (0.3, 1.0, 3.0, 10.0)
 TABLE = {
     ("digits", noise): (range(5), STEPS, (5, 15, 30))
     for noise in ("asymmetric-0.4", "pair-0.4", "symmetric-0.4", "symmetric-0.6")
-} | {("gaussians", noise): (range(3), (1.0, 3.0, 10.0), (5, 30)) for noise in ("pair-0.4", "symmetric-0.6")}
+} | {("gaussians", noise): (range(5), (1.0, 3.0, 10.0), (5, 30)) for noise in ("pair-0.4", "symmetric-0.6")}
 SELECTION = {
     ("digits", "pair-0.3"): (range(101, 104), STEPS, (5, 15, 30)),
     ("digits", "symmetric-0.5"): (range(101, 104), STEPS, (5, 15, 30)),
