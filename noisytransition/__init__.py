@@ -16,12 +16,23 @@ _HOME = {
     "CrossEntropyClassifier": "classifiers",
     "FineTuningClassifier": "classifiers",
     "MetaTransitionClassifier": "classifiers",
+    "ForwardClassifier": "classifiers",
+    "GCEClassifier": "classifiers",
+    "GLCClassifier": "classifiers",
+    "MWNetClassifier": "classifiers",
+    "SModelClassifier": "classifiers",
+    "TRevisionClassifier": "classifiers",
+    "Comparison": "comparison",
+    "ComparisonData": "comparison",
+    "compare": "comparison",
     "FitState": "nets",
     "TrustedKFold": "model_selection",
     "make_transition_scorer": "model_selection",
     "TransitionMatrixDisplay": "plotting",
+    "plot_comparison": "plotting",
     "plot_transition_history": "plotting",
     "anchor_transition_matrix": "transition",
+    "confusion_transition_matrix": "transition",
     "count_transition_matrix": "transition",
     "flip_labels": "transition",
     "gold_transition_matrix": "transition",
@@ -30,30 +41,53 @@ _HOME = {
     "transition_error": "transition",
 }
 __all__ = [
+    "Comparison",
+    "ComparisonData",
     "CrossEntropyClassifier",
     "FineTuningClassifier",
     "FitState",
+    "ForwardClassifier",
+    "GCEClassifier",
+    "GLCClassifier",
+    "MWNetClassifier",
     "MetaTransitionClassifier",
+    "SModelClassifier",
+    "TRevisionClassifier",
     "TransitionMatrixDisplay",
     "TrustedKFold",
     "anchor_transition_matrix",
+    "compare",
+    "confusion_transition_matrix",
     "count_transition_matrix",
     "flip_labels",
     "gold_transition_matrix",
     "label_posterior",
     "make_transition_scorer",
+    "plot_comparison",
     "plot_transition_history",
     "sampling_limit",
     "transition_error",
 ]
 
 if TYPE_CHECKING:
-    from .classifiers import CrossEntropyClassifier, FineTuningClassifier, MetaTransitionClassifier
+    from .classifiers import (
+        CrossEntropyClassifier,
+        FineTuningClassifier,
+        ForwardClassifier,
+        GCEClassifier,
+        GLCClassifier,
+        MetaTransitionClassifier,
+        MWNetClassifier,
+        SModelClassifier,
+        TRevisionClassifier,
+    )
+    from .comparison import Comparison, ComparisonData, compare
     from .model_selection import TrustedKFold, make_transition_scorer
     from .nets import FitState
-    from .plotting import TransitionMatrixDisplay, plot_transition_history
+    from .plotting import TransitionMatrixDisplay, plot_comparison, plot_transition_history
     from .transition import (
         anchor_transition_matrix,
+        confusion_transition_matrix,
         count_transition_matrix,
         flip_labels,
         gold_transition_matrix,

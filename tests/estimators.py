@@ -1,10 +1,27 @@
 """All classifiers, small enough to train in a test, and versions that find clean rows for themselves."""
 
-from noisytransition import CrossEntropyClassifier, FineTuningClassifier, MetaTransitionClassifier
+from noisytransition import (
+    CrossEntropyClassifier,
+    FineTuningClassifier,
+    ForwardClassifier,
+    GCEClassifier,
+    GLCClassifier,
+    MetaTransitionClassifier,
+    MWNetClassifier,
+    SModelClassifier,
+    TRevisionClassifier,
+)
 
-CLASSIFIERS = [CrossEntropyClassifier, FineTuningClassifier, MetaTransitionClassifier]
-NEED_CLEAN_DATA = [FineTuningClassifier, MetaTransitionClassifier]
-WITH_TRANSITION = [MetaTransitionClassifier]
+NEED_CLEAN_DATA = [FineTuningClassifier, GLCClassifier, MWNetClassifier, MetaTransitionClassifier]
+WITHOUT_CLEAN_DATA = [CrossEntropyClassifier, GCEClassifier, ForwardClassifier, SModelClassifier, TRevisionClassifier]
+CLASSIFIERS = WITHOUT_CLEAN_DATA + NEED_CLEAN_DATA
+WITH_TRANSITION = [
+    ForwardClassifier,
+    GLCClassifier,
+    SModelClassifier,
+    TRevisionClassifier,
+    MetaTransitionClassifier,
+]
 
 
 class SelfCleaned:
@@ -14,12 +31,18 @@ class SelfCleaned:
         return super().fit(X, y, **({"meta": (X, y)} | kwargs))
 
 
-class SelfCleanedFineTuning(SelfCleaned, FineTuningClassifier):
-    pass
+def _self_cleaned(cls):
+    """A class of this module's own: pickle must find it."""
+    name = f"SelfCleaned{cls.__name__}"
+    globals()[name] = type(name, (SelfCleaned, cls), {"__module__": __name__})
+    return globals()[name]
 
 
-class SelfCleanedMetaTransition(SelfCleaned, MetaTransitionClassifier):
-    pass
+SELF_CLEANED = [_self_cleaned(cls) for cls in NEED_CLEAN_DATA]
+
+# the stages of each method's training
+N_STAGES = {cls: 1 if cls in (CrossEntropyClassifier, GCEClassifier, MWNetClassifier) else 2 for cls in CLASSIFIERS}
+N_STAGES[TRevisionClassifier] = 3
 
 
 def small(cls, **params):
@@ -27,7 +50,7 @@ def small(cls, **params):
     fast = {"max_epochs": 3, "batch_size": 64, "random_state": 0}
     if "optimizer" not in params:
         fast["optimizer__momentum"] = 0.9
-    if cls is MetaTransitionClassifier:
+    if cls in WITH_TRANSITION:
         fast["warm_up_epochs"] = 2
     if cls is FineTuningClassifier:
         fast["fine_tuning_epochs"] = 2

@@ -21,8 +21,9 @@ ALLOWED = {
     "nets": {"torch", "skorch", "meta_gradient"},
     "classifiers": {"torch", "skorch", "sklearn", "joblib", "nets", "losses", "meta_gradient", "transition"},
     "model_selection": {"sklearn", "transition"},
+    "comparison": {"sklearn", "joblib", "scipy", "pandas", "nets", "classifiers", "transition", "plotting"},
     "plotting": {"sklearn", "matplotlib", "transition"},
-    "__init__": {"classifiers", "nets", "model_selection", "plotting", "transition"},
+    "__init__": {"classifiers", "comparison", "nets", "model_selection", "plotting", "transition"},
 }
 
 

@@ -3,11 +3,27 @@
 from ._base import NoisyLabelClassifier
 from ._cross_entropy import CrossEntropyClassifier
 from ._fine_tuning import FineTuningClassifier
+from ._forward import ForwardClassifier
+from ._gce import GCEClassifier
+from ._glc import GLCClassifier
+from ._look_ahead import LookAheadClassifier
 from ._meta_transition import MetaTransitionClassifier
+from ._mw_net import MWNetClassifier
+from ._s_model import SModelClassifier
+from ._t_revision import TRevisionClassifier
+from ._transition import TransitionClassifier
 
 __all__ = [
     "CrossEntropyClassifier",
     "FineTuningClassifier",
+    "ForwardClassifier",
+    "GCEClassifier",
+    "GLCClassifier",
+    "LookAheadClassifier",
+    "MWNetClassifier",
     "MetaTransitionClassifier",
     "NoisyLabelClassifier",
+    "SModelClassifier",
+    "TRevisionClassifier",
+    "TransitionClassifier",
 ]

@@ -17,15 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
 from torch import nn
 
-from ..nets import MLP, DatasetRows, FitState, NoisyLabelNet, Rows
+from ..nets import MLP, CleanLoss, DatasetRows, FitState, NoisyLabelNet, Rows
 from ._callbacks import check_callbacks, stage_callbacks
 from ._checks import check_count, check_number, check_output
 from ._data import HOW_TO_PASS, encode, is_dataset, split_clean_set, validate_rows
-from ._names import NET_NAMES, check_names, is_net_name, merged_signature
+from ._names import NET_NAMES, merged_signature
+from ._parameters import NetParameters
 from ._run import Run
 
 
-class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
+class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
     """Base of all classifiers: validates, encodes, seeds and predicts; a method writes its recipe in `_fit`.
 
     Parameters
@@ -92,57 +93,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.callbacks = callbacks
         self.random_state = random_state
         self.verbose = verbose
-        check_names(net_params, set(self._get_param_names()), TypeError, type(self).__name__)
-        for name, value in net_params.items():
-            setattr(self, name, value)
+        self._set_net_params(net_params)
 
     setattr(__init__, "__signature__", merged_signature(__init__, BaseEstimator.__init__))  # noqa: B010
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "__init__" in vars(cls):
-            setattr(cls.__init__, "__signature__", merged_signature(cls.__init__, super(cls, cls).__init__))  # noqa: B010
-
-    # ---- parameters: the written ones, and skorch's that were given
-    @property
-    def _net_params(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if is_net_name(name) and name not in _SHARED}
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Get the parameters, skorch's that were given among them.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            As in scikit-learn.
-
-        Returns
-        -------
-        dict of str to object
-        """
-        return super().get_params(deep) | self._net_params
-
-    def set_params(self, **params: Any) -> "NoisyLabelClassifier":
-        """Set parameters, of the classifier or of its nets (``lr``, ``module__hidden``, ``optimizer__momentum``).
-
-        Parameters
-        ----------
-        **params
-            Names and values.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a name that nothing here knows.
-        """
-        check_names(params, set(self._get_param_names()), ValueError, type(self).__name__)
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
 
     # ---- fit
     def fit(
@@ -256,13 +209,16 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         callbacks : sequence of (str, Callback)
             The recipe's own, after the user's.
         **net_params
-            Of the net; they win over the classifier's.
+            Of the net; they win over the classifier's. With an ``optimizer``, the user's ``optimizer__...`` drop out.
         """
         run = self._run
         torch.manual_seed(run.seed)
+        params = self._shared_params() | self._module_params(module, data)
+        if "optimizer" in net_params:
+            params = {name: value for name, value in params.items() if not name.startswith("optimizer__")}
         trained = net(
-            **(self._shared_params() | self._module_params(module, data) | net_params),
-            callbacks=[*stage_callbacks(self.callbacks), *callbacks, *run.callbacks(stage)],
+            **(params | net_params),
+            callbacks=[*self._validation(), *stage_callbacks(self.callbacks), *callbacks, *run.callbacks(stage)],
         ).initialize()
         check_output(trained, data, self.classes_)
         if run.n_stages:
@@ -270,6 +226,11 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         run.train(stage, trained, data)
         self.histories_[stage] = trained.history
         return trained
+
+    def _validation(self) -> list[tuple[str, CleanLoss]]:
+        """Watch the loss of clean rows that the method does not train on; before the user's callbacks, who may ask."""
+        meta = self._run.meta
+        return [] if meta is None or self._needs_clean_data else [("valid_clean_loss", CleanLoss(meta))]
 
     def _shared_params(self) -> dict[str, Any]:
         shared = {name: getattr(self, name) for name in _SHARED - {"callbacks"}}

@@ -3,8 +3,9 @@
 import copy
 from typing import Any
 
-from skorch import NeuralNetClassifier
 from skorch.callbacks import Checkpoint
+
+from ..nets import NoisyLabelNet
 
 
 def stage_callbacks(callbacks: Any) -> list[Any]:
@@ -21,7 +22,7 @@ def check_callbacks(estimator: Any) -> None:
     """Raise if `callbacks` is no list, or ``callbacks__...`` names one that is not there."""
     if isinstance(estimator.callbacks, str):
         raise ValueError(f"callbacks={estimator.callbacks!r}: give a list of callbacks, or None.")
-    known = set(NeuralNetClassifier(None, callbacks=estimator.callbacks)._callbacks_grouped_by_name()[0])
+    known = set(NoisyLabelNet(None, callbacks=estimator.callbacks)._callbacks_grouped_by_name()[0])
     for name in estimator._net_params:
         if name.startswith("callbacks__") and name.split("__")[1] not in known:
             raise ValueError(f"{name!r}: there is no such callback; there are {sorted(known)}.")

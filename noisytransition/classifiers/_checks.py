@@ -24,6 +24,11 @@ def check_count(estimator: Any, name: str, *, low: int = 0) -> None:
     check_scalar(getattr(estimator, name), name, Integral, min_val=low)
 
 
+def check_fraction(estimator: Any, name: str) -> None:
+    """Raise if a parameter is no number of at least 0 and below 1."""
+    check_scalar(getattr(estimator, name), name, Real, min_val=0, max_val=1, include_boundaries="left")
+
+
 def check_output(net: NoisyLabelNet, data: Rows, classes: Any) -> None:
     """Run two rows through an initialised module and raise if it does not give one logit per class."""
     module, x = net.plain_module_.eval(), data.batch([0, len(data) - 1])[0]

@@ -176,6 +176,14 @@ def encode(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Rows
     return classes, _rows(noisy.X, codes["y"]), meta
 
 
+def label_codes(y: Any, classes: NDArray) -> NDArray[np.intp]:
+    """Indices of labels in `classes`; ValueError for a label that is not there."""
+    y = np.asarray(y)
+    if unknown := sorted(set(y.tolist()) - set(classes.tolist())):
+        raise ValueError(f"y_noisy has labels {unknown} that are not among classes_ {classes.tolist()}.")
+    return np.searchsorted(classes, y)
+
+
 def _rows(X: Any, y: NDArray) -> Rows:
     return DatasetRows(X, y) if is_dataset(X) else Rows(X, y)
 

@@ -6,8 +6,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from ..nets import FitState, NoisyLabelNet, Rows
-from ..nets._fit_state import SaveState
+from ..nets import FitState, NoisyLabelNet, Rows, SaveState
 
 
 class Run:
@@ -17,11 +16,14 @@ class Run:
     ----------
     seed : int
     state : FitState or None
+    meta : Rows or None
+        The clean rows, for stages that watch their loss on them.
     """
 
-    def __init__(self, seed: int, state: FitState | None) -> None:
+    def __init__(self, seed: int, state: FitState | None, meta: Rows | None) -> None:
         self.seed = seed
         self.state = state
+        self.meta = meta
         self.n_stages = 0
 
     @classmethod
@@ -30,10 +32,10 @@ class Run:
     ) -> "Run":
         """Open the state, if one is wanted."""
         if state is None:
-            return cls(seed, None)
+            return cls(seed, None, meta)
         state = state if isinstance(state, FitState) else FitState(state)
         seed = state.open(_fingerprint(estimator, noisy, meta), seed)
-        return cls(seed, state)
+        return cls(seed, state, meta)
 
     def callbacks(self, stage: str) -> list[tuple[str, SaveState]]:
         """Return the callback that saves a stage."""
@@ -54,7 +56,7 @@ class Run:
 def _fingerprint(estimator: Any, noisy: Rows, meta: Rows | None) -> dict[str, str]:
     """Describe the fit: its class, its plain parameters, its data."""
     params = estimator.get_params(deep=False)
-    plain = {k: repr(v) for k, v in params.items() if k != "verbose" and isinstance(v, _PLAIN)}
+    plain = {k: repr(v) for k, v in params.items() if k not in ("verbose", "callbacks") and isinstance(v, _PLAIN)}
     plain |= {k: joblib.hash(v) for k, v in params.items() if isinstance(v, np.ndarray)}
     sets = {"X, y": noisy, "clean set": meta}
     data = {name: "" if rows is None else joblib.hash(_content(rows)) for name, rows in sets.items()}

@@ -1,38 +1,79 @@
-"""What methods with a transition matrix share: where T starts, and what can be read off it."""
+"""What classifiers with a transition matrix share: where T starts, and what can be read off it."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
+from skorch.dataset import ValidSplit
 
-from ..nets import NoisyLabelNet, Rows
+from ..nets import KeepBest, NoisyLabelNet, Rows
 from ..transition import (
     anchor_transition_matrix,
     check_transition_matrix,
+    confusion_transition_matrix,
     count_transition_matrix,
     floor_transition_matrix,
     gold_transition_matrix,
     label_posterior,
     symmetric_noise,
 )
+from ._base import NoisyLabelClassifier
 from ._callbacks import check_checkpoints
+from ._checks import check_count, check_number
+from ._data import label_codes
 
 # noise rate of "diagonal", for want of any knowledge
 _DIAGONAL_RATE = 0.2
-_STARTS = ("gold", "anchor", "count", "diagonal", "identity")
+_STARTS = ("auto", "gold", "anchor", "confusion", "confusion-soft", "count", "diagonal", "identity")
 
 
-class TransitionMixin:
-    """Classifiers that hold T: a start for it, and predictions of noisy labels."""
+class TransitionClassifier(NoisyLabelClassifier):
+    """Classifier that holds T: a start for it, and predictions of noisy labels.
 
-    transition_init: Any
-    transition_floor: float | None
-    callbacks: Any
-    transition_matrix_: NDArray[np.float64]
-    classes_: NDArray
+    Parameters
+    ----------
+    module : nn.Module class or instance, optional
+        As in `NoisyLabelClassifier`.
+    transition_init : str or array-like of shape (n_classes, n_classes), default="gold"
+        Where T starts; in `ForwardClassifier` and `GLCClassifier`, where it stays.
+
+        * "gold": mean posterior of the clean rows of each class under a net trained by cross-entropy, the warm-up;
+        * "anchor": the warm-up's posterior at each class's most typical row;
+        * "confusion", "confusion-soft": noisy labels counted by the warm-up's prediction, or its posterior;
+        * "count": counts of (`y_meta`, `y_meta_noisy`);
+        * "diagonal": 0.8 on the diagonal; "identity";
+        * "auto": "gold" if there is clean data, else the method's own way without;
+        * an array: row i, column j P(noisy j | true i), in the order of `classes_`.
+    transition_floor : float, optional
+        Smallest entry of T's start; default 1e-3 / n_classes.
+    warm_up_epochs : int, optional
+        Epochs of the warm-up; default: `max_epochs`. An under-trained net gives a start far from T, one that has
+        memorised the noisy labels too.
+    **net_params
+        As in `NoisyLabelClassifier`.
+    """
+
+    #: noisy rows held out, in methods that choose their epochs so
+    validation_fraction: float = 0.0
+    #: what "auto" means without clean data
+    _start_without_clean_data = "anchor"
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        transition_init: Any = "gold",
+        transition_floor: float | None = None,
+        warm_up_epochs: int | None = None,
+        **net_params: Any,
+    ) -> None:
+        super().__init__(module, **net_params)
+        self.transition_init = transition_init
+        self.transition_floor = transition_floor
+        self.warm_up_epochs = warm_up_epochs
 
     def predict_noisy_proba(self, X: Any) -> NDArray:
         """Posterior of the noisy label, ``predict_proba(X) @ transition_matrix_``.
@@ -45,7 +86,7 @@ class TransitionMixin:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self.predict_proba(X) @ self.transition_matrix_  # type: ignore[attr-defined]
+        return self.predict_proba(X) @ self.transition_matrix_
 
     def label_posterior(self, X: Any, y_noisy: ArrayLike) -> NDArray:
         """P(true class | x, noisy label): what a row's label should have been.
@@ -67,42 +108,78 @@ class TransitionMixin:
             For a label that is not in `classes_`.
         """
         check_is_fitted(self, "transition_matrix_")
-        y_noisy = np.asarray(y_noisy)
-        if unknown := sorted(set(y_noisy.tolist()) - set(self.classes_.tolist())):
-            raise ValueError(f"y_noisy has labels {unknown} that are not among classes_ {self.classes_.tolist()}.")
-        codes = np.searchsorted(self.classes_, y_noisy)
-        return label_posterior(self.predict_proba(X), codes, self.transition_matrix_)  # type: ignore[attr-defined]
+        return label_posterior(self.predict_proba(X), label_codes(y_noisy, self.classes_), self.transition_matrix_)
+
+    def _keep_transition(self, history: Sequence[NDArray[np.float64]], learned: NDArray[np.float64]) -> None:
+        """Set the fitted attributes of T."""
+        self.transition_history_ = np.stack(history)
+        self.transition_init_ = self.transition_history_[0]
+        self.transition_matrix_ = learned
 
     # ---- the start of T
-    def _check_start(self) -> None:
-        """Raise for a start, or for callbacks, that no data could make valid."""
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_checkpoints(self.callbacks)
-        if isinstance(self.transition_init, str):
-            if self.transition_init not in _STARTS:
-                raise ValueError(
-                    f"transition_init={self.transition_init!r}; valid are {_STARTS} or an array of shape "
-                    "(n_classes, n_classes) whose rows sum to 1."
-                )
-        else:
+        if self.warm_up_epochs is not None:
+            check_count(self, "warm_up_epochs", low=1)
+        if self.transition_floor is not None:
+            check_number(self, "transition_floor", high=0.5)
+        if not isinstance(self.transition_init, str):
             check_transition_matrix(self.transition_init, name="transition_init")
+        elif self.transition_init not in _STARTS:
+            raise ValueError(
+                f"transition_init={self.transition_init!r}; valid are {_STARTS} or an array of shape "
+                "(n_classes, n_classes) whose rows sum to 1."
+            )
+
+    def _warm_up(self, noisy: Rows, **net_params: Any) -> NoisyLabelNet:
+        """Cross-entropy on the noisy rows: a model of the noisy labels, from which T can be read."""
+        epochs = self.max_epochs if self.warm_up_epochs is None else self.warm_up_epochs
+        return self._train("warm_up", noisy, max_epochs=epochs, **net_params)
+
+    def _selection(self, best: KeepBest, *callbacks: tuple[str, Any]) -> dict[str, Any]:
+        """Parameters of a stage that ends with its best epoch on noisy rows held out of it (or on a `train_split`)."""
+        params: dict[str, Any] = {"callbacks": list(callbacks)}
+        if self._net_params.get("train_split") is None:
+            if not self.validation_fraction:
+                return params
+            # the same seed: the same rows in every stage
+            params["train_split"] = ValidSplit(float(self.validation_fraction), random_state=self._run.seed)
+        params["callbacks"].append(("keep_best", best))
+        return params
 
     def _transition_start(
         self, noisy: Rows, meta: Rows | None, warm_up: Callable[[], NoisyLabelNet]
     ) -> NDArray[np.float64]:
         """T to start from, floored: at exactly the identity its meta-gradient is exactly zero."""
-        c = len(self.classes_)
-        if not isinstance(self.transition_init, str):
-            T = check_transition_matrix(self.transition_init, n_classes=c, name="transition_init")
-        elif self.transition_init == "diagonal":
-            T = symmetric_noise(c, _DIAGONAL_RATE)
-        elif self.transition_init == "identity":
-            warnings.warn("transition_init='identity' hardly moves; try 'diagonal'.", UserWarning, stacklevel=5)
-            T = np.eye(c)
-        elif self.transition_init == "count":
-            T = self._counted(meta)
+        c, init = len(self.classes_), self.transition_init
+        if not isinstance(init, str):
+            T = check_transition_matrix(init, n_classes=c, name="transition_init")
         else:
-            T = self._estimated(warm_up(), noisy, meta)
+            if init == "auto":
+                init = self._start_without_clean_data if meta is None else "gold"
+            T = self._named_start(init, noisy, meta, warm_up)
         return floor_transition_matrix(T, 1e-3 / c if self.transition_floor is None else self.transition_floor)
+
+    def _named_start(
+        self, name: str, noisy: Rows, meta: Rows | None, warm_up: Callable[[], NoisyLabelNet]
+    ) -> NDArray[np.float64]:
+        if name == "diagonal":
+            return symmetric_noise(len(self.classes_), _DIAGONAL_RATE)
+        if name == "identity":
+            warnings.warn("transition_init='identity' hardly moves; try 'diagonal'.", UserWarning, stacklevel=6)
+            return np.eye(len(self.classes_))
+        if name == "count":
+            return self._counted(meta)
+        if name == "gold":
+            return self._gold(noisy, meta, warm_up)
+        proba = warm_up().predict_proba(noisy)
+        if name == "anchor":
+            return self._anchors(proba)
+        return confusion_transition_matrix(proba, noisy.y, soft=name == "confusion-soft")
+
+    def _anchors(self, proba: NDArray) -> NDArray[np.float64]:
+        return anchor_transition_matrix(proba)
 
     def _counted(self, meta: Rows | None) -> NDArray[np.float64]:
         if meta is None or meta.y_noisy is None:
@@ -110,16 +187,15 @@ class TransitionMixin:
         # one pseudo-count per row of T keeps unseen flips possible
         return count_transition_matrix(meta.y, meta.y_noisy, len(self.classes_), smoothing=1 / len(self.classes_))
 
-    def _estimated(self, warm_up: NoisyLabelNet, noisy: Rows, meta: Rows | None) -> NDArray[np.float64]:
-        if self.transition_init == "anchor" or meta is None:
-            return anchor_transition_matrix(warm_up.predict_proba(noisy))
-        absent = np.setdiff1d(np.arange(len(self.classes_)), meta.y)
-        if len(absent) == 0:
-            return gold_transition_matrix(warm_up.predict_proba(meta), meta.y)
-        warnings.warn(
-            f"no clean row of class {self.classes_[absent].tolist()}: its row of T starts from an anchor point.",
-            UserWarning,
-            stacklevel=5,
-        )
-        anchors = anchor_transition_matrix(warm_up.predict_proba(noisy))
-        return gold_transition_matrix(warm_up.predict_proba(meta), meta.y, missing=anchors)
+    def _gold(self, noisy: Rows, meta: Rows | None, warm_up: Callable[[], NoisyLabelNet]) -> NDArray[np.float64]:
+        if meta is None:
+            raise ValueError("transition_init='gold' needs clean data: fit(..., meta=(X_meta, y_meta)); or 'auto'.")
+        net, missing = warm_up(), None
+        if (absent := np.setdiff1d(np.arange(len(self.classes_)), meta.y)).size:
+            warnings.warn(
+                f"no clean row of class {self.classes_[absent].tolist()}: its row of T starts from an anchor point.",
+                UserWarning,
+                stacklevel=7,
+            )
+            missing = self._anchors(net.predict_proba(noisy))
+        return gold_transition_matrix(net.predict_proba(meta), meta.y, missing=missing)

@@ -1,5 +1,17 @@
 """What a noisy label costs: torch criteria that take logits and integer labels."""
 
 from ._forward import ForwardLoss, clean_posterior, corrected_cross_entropy
+from ._generalized import GeneralizedCrossEntropyLoss
+from ._gold import GoldCorrectionLoss
+from ._importance import ImportanceReweightedLoss
+from ._weighted import WeightedLoss
 
-__all__ = ["ForwardLoss", "clean_posterior", "corrected_cross_entropy"]
+__all__ = [
+    "ForwardLoss",
+    "GeneralizedCrossEntropyLoss",
+    "GoldCorrectionLoss",
+    "ImportanceReweightedLoss",
+    "WeightedLoss",
+    "clean_posterior",
+    "corrected_cross_entropy",
+]

@@ -1,8 +1,8 @@
 """What skorch's own loop lacks: batches from memory, the look-ahead step, a default module, states to resume from."""
 
-from ._batches import BatchLoader, DatasetRows, Rows
-from ._callbacks import TransitionTrace
-from ._fit_state import FitState
+from ._batches import BatchLoader, DatasetRows, Rows, concatenate
+from ._callbacks import CleanLoss, KeepBest, TransitionTrace, Truncation
+from ._fit_state import FitState, SaveState
 from ._look_ahead import LookAheadNet, MetaStep
 from ._mlp import MLP
 from ._net import NoisyLabelNet
@@ -10,11 +10,16 @@ from ._net import NoisyLabelNet
 __all__ = [
     "MLP",
     "BatchLoader",
+    "CleanLoss",
     "DatasetRows",
     "FitState",
+    "KeepBest",
     "LookAheadNet",
     "MetaStep",
     "NoisyLabelNet",
     "Rows",
+    "SaveState",
     "TransitionTrace",
+    "Truncation",
+    "concatenate",
 ]

@@ -7,7 +7,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, SequentialSampler, default_collate
+from torch.utils.data import (
+    BatchSampler,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    SequentialSampler,
+    Subset,
+    TensorDataset,
+    default_collate,
+)
 
 Indices = Sequence[int] | NDArray[np.intp]
 
@@ -48,6 +58,10 @@ class Rows(Dataset):
         """Rows at `indices`, as a data set of their own."""
         return type(self)(self.X[indices], self.y[indices])
 
+    def with_labels(self, y: NDArray) -> "Rows":
+        """Return the same rows with other labels."""
+        return type(self)(self.X, y)
+
 
 class DatasetRows(Rows):
     """A torch Dataset of inputs with labels beside it, for data that does not fit in memory.
@@ -69,7 +83,30 @@ class DatasetRows(Rows):
 
     def subset(self, indices: Indices) -> "DatasetRows":
         """Rows at `indices`, as a data set of their own."""
-        return type(self)(torch.utils.data.Subset(self.X, [int(i) for i in indices]), self.y[indices])
+        return type(self)(Subset(self.X, [int(i) for i in indices]), self.y[indices])
+
+
+def concatenate(first: Rows, second: Rows) -> Rows:
+    """Rows of two sets as one."""
+    y = np.concatenate([first.y, second.y])
+    if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
+        return DatasetRows(ConcatDataset([_as_given_by(second, first), _as_given_by(first, second)]), y)
+    return Rows(np.concatenate([first.X, second.X]), y)
+
+
+def _as_given_by(model: Rows, rows: Rows) -> Rows:
+    """Rows of an array in the form of a Dataset's samples, which they are to share batches with."""
+    sample = model[0][0]
+    if isinstance(rows, DatasetRows) or not isinstance(sample, Tensor):
+        return rows
+    return DatasetRows(TensorDataset(torch.as_tensor(rows.X, dtype=sample.dtype)), rows.y)
+
+
+def whole(dataset: Any) -> tuple[Any, Any]:
+    """Return the data set that a Subset was taken from, and the indices of what was taken."""
+    if isinstance(dataset, Subset):
+        return dataset.dataset, np.asarray(dataset.indices)
+    return dataset, np.arange(len(dataset))
 
 
 class _Batches(Dataset):
@@ -77,10 +114,11 @@ class _Batches(Dataset):
 
     def __init__(self, dataset: Any, collate_fn: Callable | None) -> None:
         self.dataset, self.collate_fn = dataset, collate_fn
+        self.rows, self.places = whole(dataset)
 
     def __getitem__(self, indices: Indices) -> Any:
-        if self.collate_fn is None and hasattr(self.dataset, "batch"):
-            return self.dataset.batch(indices)
+        if self.collate_fn is None and hasattr(self.rows, "batch"):
+            return self.rows.batch(self.places[indices])
         return (self.collate_fn or default_collate)([self.dataset[i] for i in indices])
 
 

@@ -1,10 +1,19 @@
 """skorch callbacks of the library's own."""
 
+import warnings
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from skorch.callbacks import Callback, EarlyStopping
+from torch import Tensor
+from torch.nn import functional as F
+
+from ._batches import Rows, whole
+
+# clean rows in one forward pass
+_CHUNK = 1024
 
 
 class TransitionTrace(Callback):
@@ -14,24 +23,140 @@ class TransitionTrace(Callback):
 
     Attributes
     ----------
-    logits_ : list of Tensor of shape (n_classes, n_classes)
-        Logits of T; entry 0 is the start.
+    states_ : list of dict
+        State of the loss that holds T; entry 0 is the start.
+    matrices_ : list of ndarray of shape (n_classes, n_classes)
+        T at the same times.
     """
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
         """Note the start."""
-        self.logits_ = [net.criterion_.transition_logits.detach().clone()]
+        self.states_: list[dict[str, Tensor]] = []
+        self.matrices_: list[NDArray[np.float64]] = []
+        self.on_epoch_end(net)
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         """Note T after the epoch."""
-        self.logits_.append(net.criterion_.transition_logits.detach().clone())
+        self.states_.append(_copied(net.criterion_))
+        self.matrices_.append(net.criterion_.transition_matrix)
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         """Follow an EarlyStopping that went back to its best epoch."""
         for _, callback in net.callbacks_:
             if isinstance(callback, EarlyStopping) and callback.load_best and callback.best_epoch_:
-                net.criterion_.transition_logits.data.copy_(self.logits_[callback.best_epoch_])
+                net.criterion_.load_state_dict(self.states_[callback.best_epoch_])
 
-    def matrices(self) -> NDArray[np.float64]:
-        """T over time, of shape (n_epochs + 1, n_classes, n_classes)."""
-        return np.stack([logits.double().cpu().softmax(dim=1).numpy() for logits in self.logits_])
+
+class KeepBest(Callback):
+    """Ends a training with the module and the loss of its best epoch.
+
+    Parameters
+    ----------
+    monitor : str
+        Score in the history; the first of equal epochs is kept.
+    lower_is_better : bool, default=True
+    """
+
+    def __init__(self, monitor: str, *, lower_is_better: bool = True) -> None:
+        self.monitor = monitor
+        self.lower_is_better = lower_is_better
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Forget earlier trainings."""
+        self.best_ = np.inf
+        self.states_: tuple[dict[str, Tensor], dict[str, Tensor]] | None = None
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Note an epoch better than all before."""
+        score = net.history[-1, self.monitor] * (1 if self.lower_is_better else -1)
+        if score < self.best_:
+            self.best_, self.states_ = score, (_copied(net.plain_module_), _copied(net.criterion_))
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        """Go back to the best epoch."""
+        if self.states_ is not None:
+            net.plain_module_.load_state_dict(self.states_[0])
+            net.criterion_.load_state_dict(self.states_[1])
+            self.states_ = None
+
+
+class CleanLoss(Callback):
+    """Writes the cross-entropy of clean rows into the history, as ``valid_clean_loss``; draws no random number.
+
+    Parameters
+    ----------
+    rows : Rows
+        Clean rows that the net is not trained on.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows: Rows | None = rows
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Forget earlier trainings."""
+        self.best_ = np.inf
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Score the clean head."""
+        rows: Any = self.rows
+        batches = (rows.batch(np.arange(len(rows))[i : i + _CHUNK]) for i in range(0, len(rows), _CHUNK))
+        losses = [_summed_loss(net.evaluation_step(batch), batch[1]) for batch in batches]
+        loss = sum(losses) / len(rows)
+        net.history.record("valid_clean_loss", loss)
+        net.history.record("valid_clean_loss_best", bool(loss < self.best_))
+        self.best_ = min(loss, self.best_)
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        """Let go of the rows: the net outlives its training."""
+        self.rows = None
+
+
+class Truncation(Callback):
+    """Marks training rows whose noisy label the net finds improbable: their label becomes ``y + n_classes``.
+
+    A mark stays with its row, however rows are shuffled, until the next look at all of them.
+
+    Parameters
+    ----------
+    threshold : float
+        Rows whose label has at most this probability are marked.
+    start : int
+        Epochs before the first look.
+    every : int
+        Epochs between looks.
+    """
+
+    def __init__(self, threshold: float, start: int, every: int) -> None:
+        self.threshold = threshold
+        self.start = start
+        self.every = every
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Keep all rows."""
+        self.kept_: NDArray[np.bool_] | None = None
+
+    def on_epoch_begin(self, net: Any, dataset_train: Any = None, **kwargs: Any) -> None:
+        """Look at all training rows when it is time; after a resumed fit, mark them as they were."""
+        rows, places = whole(dataset_train)
+        n_classes = len(net.classes)
+        y = rows.y[places] % n_classes
+        waited = len(net.history) - 1 - self.start
+        if waited >= 0 and waited % self.every == 0:
+            self.kept_ = net.predict_proba(dataset_train)[np.arange(len(y)), y] > self.threshold
+            if not self.kept_.any():
+                warnings.warn(
+                    f"truncation={self.threshold} leaves no row to train on: the net gives no label more than this "
+                    "probability. Lower it, or start later.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        if self.kept_ is not None:
+            rows.y[places] = y + n_classes * ~self.kept_
+
+
+def _copied(part: torch.nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in part.state_dict().items()}
+
+
+def _summed_loss(logits: Tensor, y: Tensor) -> float:
+    return F.cross_entropy(logits.float(), y.to(logits.device), reduction="sum").item()

@@ -1,5 +1,6 @@
 """The training step of Algorithm 1: the loss's own parameters first, by the clean loss a step ahead, then W."""
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import torch
@@ -127,6 +128,10 @@ class LookAheadNet(NoisyLabelNet):
         super().__init__(module, *args, **kwargs)
         self.meta_step = meta_step
         self.meta_weight = meta_weight
+
+    def get_all_learnable_params(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
+        """Parameters of the module's optimiser: the loss's own are moved by the meta-step alone."""
+        yield from self.module_.named_parameters()
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         """Start the optimiser of the loss's parameters."""

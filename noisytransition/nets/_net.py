@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from skorch import NeuralNetClassifier
-from skorch.callbacks import EarlyStopping
+from skorch.callbacks import EarlyStopping, EpochScoring, PassthroughScoring
 from skorch.utils import to_tensor
 from torch import Tensor, nn
 
@@ -16,6 +16,19 @@ from ._mlp import MLP
 
 def _softmax(logits: Tensor) -> Tensor:
     return torch.softmax(logits, dim=-1)
+
+
+def _accuracy(net: Any, X: Any, y: Any) -> float:
+    """Share of labels that the clean head predicts; y + n_classes is a marked y."""
+    proba = net.predict_proba(X)
+    return float(np.mean(proba.argmax(axis=1) == np.asarray(y) % proba.shape[1]))
+
+
+def _noisy_accuracy(net: Any, X: Any, y: Any) -> float:
+    """Share of noisy labels that are predicted through T; without a T, by the net itself."""
+    proba = net.predict_proba(X)
+    T = getattr(net.criterion_, "transition_matrix", np.eye(proba.shape[1]))
+    return float(np.mean((proba @ T).argmax(axis=1) == np.asarray(y) % proba.shape[1]))
 
 
 class NoisyLabelNet(NeuralNetClassifier):
@@ -87,6 +100,24 @@ class NoisyLabelNet(NeuralNetClassifier):
         if x.is_floating_point() or is_image or not _embeds(self.plain_module_):
             return next((p.dtype for p in self.plain_module_.parameters() if p.is_floating_point()), torch.float32)
         return x.dtype
+
+    # ---- scores of a validation set of noisy rows (`train_split`)
+    @property
+    def _default_callbacks(self) -> list[tuple[str, Any]]:
+        """skorch's own, and the noisy loss and accuracy under names that say what they are."""
+        ours = [
+            ("valid_acc", EpochScoring(_accuracy, name="valid_acc", lower_is_better=False)),
+            ("valid_noisy_loss", PassthroughScoring("valid_noisy_loss", lower_is_better=True)),
+            ("valid_noisy_acc", EpochScoring(_noisy_accuracy, name="valid_noisy_acc", lower_is_better=False)),
+        ]
+        theirs = [(name, callback) for name, callback in super()._default_callbacks if name != "valid_acc"]
+        return theirs[:-1] + ours + theirs[-1:]  # the last one prints
+
+    def validation_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        """Score a validation batch by the loss that the net is trained on."""
+        step = super().validation_step(batch, **fit_params)
+        self.history.record_batch("valid_noisy_loss", step["loss"].item())
+        return step
 
     # ---- a loss that is no longer a number, and interrupts
     def run_single_epoch(self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any) -> None:

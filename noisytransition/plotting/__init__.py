@@ -4,7 +4,8 @@
 class order. matplotlib is imported when something is drawn: ``pip install noisytransition[plot]``.
 """
 
+from ._comparison import plot_comparison
 from ._display import TransitionMatrixDisplay
 from ._history import plot_transition_history
 
-__all__ = ["TransitionMatrixDisplay", "plot_transition_history"]
+__all__ = ["TransitionMatrixDisplay", "plot_comparison", "plot_transition_history"]

@@ -6,6 +6,7 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 from ._checks import check_probabilities, check_transition_matrix
 from ._estimation import (
     anchor_transition_matrix,
+    confusion_transition_matrix,
     count_transition_matrix,
     floor_transition_matrix,
     gold_transition_matrix,
@@ -28,6 +29,7 @@ __all__ = [
     "check_probabilities",
     "check_transition_matrix",
     "cifar10_noise",
+    "confusion_transition_matrix",
     "count_transition_matrix",
     "digits_noise",
     "flip_labels",

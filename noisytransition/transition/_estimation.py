@@ -162,6 +162,53 @@ def count_transition_matrix(
     return _normalise_rows(counts + smoothing)
 
 
+def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike, *, soft: bool = False) -> NDArray[np.float64]:
+    """Count the noisy labels of the rows that a model takes for each class, with its opinion for the true label.
+
+    ``T[i, j]`` is the share of noisy label j among the rows predicted as class i or, `soft`, among all rows with
+    weight ``proba[n, i]``. A class that is never predicted gets its soft row.
+
+    Parameters
+    ----------
+    proba : array-like of shape (n, c)
+        Class probabilities, from a model trained on noisy labels.
+    y_noisy : array-like of int, shape (n,)
+        Noisy labels of the same rows as class indices 0..c-1.
+    soft : bool, default=False
+        Weight every row by its probabilities instead of counting the most probable class.
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        Rows sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If `soft`, or for a class that is never predicted, a class has no probability in any row; or if an input is
+        not valid.
+
+    References
+    ----------
+    Goldberger, Ben-Reuven, "Training Deep Neural-Networks Using a Noise Adaptation Layer", ICLR 2017, section 3.
+
+    Examples
+    --------
+    >>> confusion_transition_matrix([[0.75, 0.25], [0.75, 0.25], [0.25, 0.75]], [0, 1, 1])
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    proba = check_probabilities(proba)
+    n_rows, n_classes = proba.shape
+    labels = np.eye(n_classes)[check_label_indices(y_noisy, n_classes, n_rows, name="y_noisy")]
+    counts = np.eye(n_classes)[proba.argmax(axis=1)].T @ labels
+    absent = counts.sum(axis=1) == 0
+    counts = np.where(soft | absent[:, None], proba.T @ labels, counts)
+    if (empty := np.flatnonzero(counts.sum(axis=1) == 0)).size:
+        raise ValueError(f"proba gives classes {empty.tolist()} no probability in any row: nothing to count.")
+    return _normalise_rows(counts)
+
+
 def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
     """Raise every entry to at least `floor` and take the surplus from the rest of the row.
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 from estimators import small
 from torch import nn
 from torch.utils.data import Dataset, IterableDataset
@@ -193,6 +194,7 @@ def test_a_torch_dataset_with_labels_as_an_array(blobs, cls):
 
 
 def test_images_and_sequences():
+    torch.manual_seed(0)
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=90)
     images = (rng.integers(0, 50, size=(90, 2, 6, 6)) + 60 * y[:, None, None, None]).astype(np.uint8)

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from noisytransition.transition import (
     anchor_transition_matrix,
+    confusion_transition_matrix,
     count_transition_matrix,
     flip_labels,
     floor_transition_matrix,
@@ -176,3 +177,34 @@ def test_no_floor_changes_nothing_and_too_high_a_floor_is_refused():
     for floor in (0.2, -0.1):
         with pytest.raises(ValueError, match=r"less than 1/c = 0.2"):
             floor_transition_matrix(T, floor)
+
+
+# ---------------------------------------------------------------------------- confusion
+@given(seeds, st.integers(2, 6))
+def test_confusion_counts_noisy_labels_by_prediction(seed, c):
+    rng = np.random.default_rng(seed)
+    proba = np.concatenate([0.1 / c + 0.9 * np.eye(c), random_proba(rng, 30, c)])  # every class is predicted
+    y = rng.integers(c, size=len(proba))
+    hard, soft = np.zeros((c, c)), np.zeros((c, c))
+    for p, label in zip(proba, y, strict=True):
+        hard[p.argmax(), label] += 1
+        soft[:, label] += p
+    for is_soft, counts in ((False, hard), (True, soft)):
+        T = confusion_transition_matrix(proba, y, soft=is_soft)
+        np.testing.assert_allclose(T, counts / counts.sum(1, keepdims=True), rtol=1e-9)
+
+
+def test_a_class_that_is_never_predicted_gets_its_soft_row():
+    proba, y = [[0.9, 0.1], [0.6, 0.4]], [0, 1]
+    T = confusion_transition_matrix(proba, y)
+    np.testing.assert_allclose(T, [[0.5, 0.5], [0.2, 0.8]])
+    with pytest.raises(ValueError, match=r"classes \[1\] no probability"):
+        confusion_transition_matrix([[1.0, 0.0]], [0])
+
+
+@pytest.mark.parametrize("c", [10, 100])
+def test_confusion_of_a_perfect_model_recovers_T(c):
+    T = pair_noise(c, 0.4)
+    y = np.repeat(np.arange(c), 4000)
+    counted = confusion_transition_matrix(np.eye(c)[y], flip_labels(y, T, random_state=0))
+    assert transition_error(T, counted) < 0.05

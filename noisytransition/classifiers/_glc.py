@@ -1,0 +1,58 @@
+"""Gold loss correction: T from the clean rows, then both sets together."""
+
+from typing import Any
+
+from ..losses import GoldCorrectionLoss
+from ..nets import Rows, concatenate
+from ._transition import TransitionClassifier
+
+
+class GLCClassifier(TransitionClassifier):
+    """Estimate T at the clean rows, then train on clean rows by cross-entropy and on noisy rows through T.
+
+    The second net starts from the same initial weights as the first; noisy and clean rows are shuffled together.
+
+    Parameters
+    ----------
+    module : nn.Module class or instance, optional
+        As in `NoisyLabelClassifier`.
+    transition_init, transition_floor, warm_up_epochs
+        As in `TransitionClassifier`; "gold", the default, is the method.
+    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
+        As in `NoisyLabelClassifier`, which see also for ``**net_params``.
+
+    Attributes
+    ----------
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
+    transition_init_ : ndarray of shape (n_classes, n_classes)
+        The same: T stays where it starts.
+    transition_history_ : ndarray of shape (1, n_classes, n_classes)
+    classes_, net_, histories_, n_features_in_
+        As in `CrossEntropyClassifier`.
+
+    References
+    ----------
+    Hendrycks, Mazeika, Wilson, Gimpel, "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe
+    Noise", NeurIPS 2018, Algorithm 1.
+
+    Examples
+    --------
+    >>> from noisytransition.transition import pair_noise, flip_labels
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y_noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
+    >>> clf = GLCClassifier(max_epochs=60, random_state=0).fit(X, y_noisy, meta=(X[::5], y[::5]))
+    >>> clf.score(X, y) > 0.9
+    True
+    """
+
+    _needs_clean_data = True
+
+    def _fit(self, noisy: Rows, meta: Any) -> None:
+        T = self._transition_start(noisy, meta, warm_up=lambda: self._warm_up(noisy))
+        both = concatenate(noisy, meta.with_labels(meta.y + len(self.classes_)))  # the mark of a clean label
+        self.net_ = self._train(
+            "gold_loss_correction", both, criterion=GoldCorrectionLoss, criterion__transition_matrix=T
+        )
+        self._keep_transition([T], T)

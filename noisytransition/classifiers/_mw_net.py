@@ -1,0 +1,146 @@
+"""Meta-Weight-Net: rows weighted by a small network of their loss, which learns by looking ahead."""
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..losses import WeightedLoss
+from ..nets import Rows
+from ._checks import check_count, check_number
+from ._data import label_codes
+from ._look_ahead import LookAheadClassifier
+
+# the largest weight of a net whose weights have gone to zero
+_COLLAPSED = 1e-2
+
+
+class MWNetClassifier(LookAheadClassifier):
+    r"""Weight every row by V(its loss); V, a 1-100-1 network, learns by the clean loss one step ahead.
+
+    In every iteration a noisy and a clean batch are drawn, and with l_n the cross-entropy of row n::
+
+        W_hat(V) = W - lr * grad_W sum a_n(V) l_n         look-ahead, plain SGD; a_n = V(l_n) / n_samples
+        V        = optimiser step on the clean loss at W_hat(V)
+        W        = optimiser step on sum a_n(V) l_n with the new V
+
+    One function of the loss weights all classes alike: noise that sends one class into another is hard for it.
+
+    Parameters
+    ----------
+    module : nn.Module class or instance, optional
+        As in `NoisyLabelClassifier`.
+    weight_lr : float, default=1e-3
+        Step size of V.
+    weight_optimizer : class, optional
+        Makes V's step; default: Adam with weight decay 1e-4, as in the authors' first code. Their second takes SGD
+        with momentum 0.9 and weight decay 5e-4 and `normalize_weights`.
+    weight_hidden : int, default=100
+        Width of V.
+    weight_every : int, default=1
+        Look ahead in every so many steps only.
+    normalize_weights : bool, default=False
+        Make the weights of a batch sum to 1. Without it V starts near 1/2, which halves the step of the network, and
+        all weights can go to 0.
+    meta_batch_size, look_ahead_lr, meta_gradient_route
+        As in `LookAheadClassifier`.
+    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
+        As in `NoisyLabelClassifier`, which see also for ``**net_params``.
+
+    Attributes
+    ----------
+    meta_gradient_route_ : str
+        The route that was taken.
+    classes_, net_, histories_, n_features_in_
+        As in `CrossEntropyClassifier`.
+
+    References
+    ----------
+    Shu, Xie, Yi, Zhao, Zhou, Xu, Meng, "Meta-Weight-Net: Learning an Explicit Mapping For Sample Weighting", NeurIPS
+    2019, Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = MWNetClassifier(max_epochs=100, random_state=0).fit(X, y, trusted=[True, False] * 75)
+    >>> clf.score(X, y) > 0.9
+    True
+    >>> clf.sample_weights(X, y).shape
+    (150,)
+    """
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        weight_lr: float = 1e-3,
+        weight_optimizer: Any = None,
+        weight_hidden: int = 100,
+        weight_every: int = 1,
+        normalize_weights: bool = False,
+        **net_params: Any,
+    ) -> None:
+        super().__init__(module, **net_params)
+        self.weight_lr = weight_lr
+        self.weight_optimizer = weight_optimizer
+        self.weight_hidden = weight_hidden
+        self.weight_every = weight_every
+        self.normalize_weights = normalize_weights
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number(self, "weight_lr")
+        check_count(self, "weight_hidden", low=1)
+        check_count(self, "weight_every", low=1)
+
+    def _fit(self, noisy: Rows, meta: Any) -> None:
+        self.net_ = self._train_ahead(
+            "meta_weight_net",
+            noisy,
+            meta,
+            step_lr=self.weight_lr,
+            step_optimizer=self.weight_optimizer or partial(torch.optim.Adam, weight_decay=1e-4),
+            every=self.weight_every,
+            criterion=WeightedLoss,
+            criterion__hidden=self.weight_hidden,
+            criterion__normalize=self.normalize_weights,
+        )
+        if self._weights(self.net_.predict_proba(noisy), noisy.y).max() < _COLLAPSED:
+            warnings.warn(
+                "the weights of all rows went to zero, and the training with them: set normalize_weights=True, or a "
+                "smaller weight_lr.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def sample_weights(self, X: Any, y_noisy: ArrayLike) -> NDArray:
+        """Weights V(loss) that rows with these labels get, between 0 and 1: low where a label looks wrong.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...) or torch Dataset
+        y_noisy : array-like of shape (n_samples,)
+            Noisy labels, out of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            For a label that is not in `classes_`.
+        """
+        check_is_fitted(self, "net_")
+        return self._weights(self.predict_proba(X), label_codes(y_noisy, self.classes_))
+
+    def _weights(self, proba: NDArray, codes: NDArray) -> NDArray:
+        loss: Any = self.net_.criterion_
+        p = torch.as_tensor(proba[np.arange(len(codes)), codes], device=next(loss.parameters()).device)
+        with torch.no_grad():
+            return loss.weights(-p.clamp_min(torch.finfo(p.dtype).tiny).log()).cpu().numpy()

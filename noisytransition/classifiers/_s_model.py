@@ -1,0 +1,96 @@
+"""S-Model: T is a softmax layer on top of the network, learned with it."""
+
+from typing import Any
+
+from ..losses import ForwardLoss
+from ..nets import Rows, TransitionTrace
+from ._checks import check_number
+from ._transition import TransitionClassifier
+
+
+class SModelClassifier(TransitionClassifier):
+    """Learn T by the noisy loss itself, jointly with the network, as a noise adaptation layer.
+
+    A net trained by cross-entropy goes on through ``T = row-softmax(Theta)``, both moved by the gradient of
+    ``- log sum_i f_i(x) T[i, y]``; T without weight decay. The noise layer is left out of predictions. T is not
+    identifiable by this loss (the identity under a net that has memorised the labels is optimal too): where T starts
+    decides where it ends.
+
+    Parameters
+    ----------
+    module : nn.Module class or instance, optional
+        As in `NoisyLabelClassifier`.
+    transition_lr : float, optional
+        Step size of Theta; default: `lr`. 0 leaves T as it starts: forward correction.
+    transition_init : str or array-like, default="auto"
+        As in `TransitionClassifier`. "auto" is "gold" with clean data, else "confusion", the paper's.
+    transition_floor, warm_up_epochs
+        As in `TransitionClassifier`. An entry that starts near 0 stays there: the softmax's gradient vanishes.
+    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
+        As in `NoisyLabelClassifier`, which see also for ``**net_params``.
+
+    Attributes
+    ----------
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
+    transition_init_ : ndarray of shape (n_classes, n_classes)
+        The start that was used.
+    transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
+        The start, and T after each epoch.
+    classes_, net_, histories_, n_features_in_
+        As in `CrossEntropyClassifier`.
+
+    References
+    ----------
+    Goldberger, Ben-Reuven, "Training Deep Neural-Networks Using a Noise Adaptation Layer", ICLR 2017, the simple
+    model.
+
+    Examples
+    --------
+    >>> from noisytransition.transition import pair_noise, flip_labels
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y_noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
+    >>> clf = SModelClassifier(random_state=0).fit(X, y_noisy)
+    >>> clf.transition_history_.shape
+    (31, 3, 3)
+    """
+
+    _start_without_clean_data = "confusion"
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        transition_init: Any = "auto",
+        transition_lr: float | None = None,
+        **net_params: Any,
+    ) -> None:
+        super().__init__(module, transition_init=transition_init, **net_params)
+        self.transition_lr = transition_lr
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.transition_lr is not None:
+            check_number(self, "transition_lr")
+
+    def _fit(self, noisy: Rows, meta: Any) -> None:
+        warm_up, trace = self._warm_up(noisy), TransitionTrace()
+        self.net_ = self._train(
+            "s_model",
+            noisy,
+            module=warm_up.plain_module_,
+            criterion=ForwardLoss,
+            criterion__transition_matrix=self._transition_start(noisy, meta, warm_up=lambda: warm_up),
+            criterion__trainable=True,
+            optimizer__param_groups=[*self._net_params.get("optimizer__param_groups", ()), self._noise_layer()],
+            callbacks=[("transition_trace", trace)],
+        )
+        self._keep_transition(trace.matrices_, self.net_.criterion_.transition_matrix)
+
+    def _noise_layer(self) -> tuple[str, dict[str, float]]:
+        """The optimiser's group of T, without weight decay: decay would pull T to the uniform matrix."""
+        return "transition_logits", {
+            "lr": self.lr if self.transition_lr is None else self.transition_lr,
+            "weight_decay": 0.0,
+        }

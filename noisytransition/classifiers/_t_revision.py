@@ -1,0 +1,114 @@
+"""T-Revision: importance reweighting by T, then a slack dT learned with the network."""
+
+from typing import Any
+
+import torch
+
+from ..losses import ImportanceReweightedLoss
+from ..nets import KeepBest, Rows, TransitionTrace
+from ._checks import check_count, check_fraction, check_number
+from ._transition import TransitionClassifier
+
+
+class TRevisionClassifier(TransitionClassifier):
+    """Three stages: cross-entropy gives T; importance reweighting by T trains on; then dT and the net revise it.
+
+    With p = f(x), the last two minimise ``mean of beta * cross-entropy``, ``beta = p_y / ((T + dT)' p)_y``: first
+    with dT = 0 and beta a constant, then with gradients through beta to dT and to the network. Every stage ends with
+    its epoch of the best accuracy on noisy rows held out of training, predicted through T + dT. The loss is not
+    bounded below by a good T: large steps of dT can ruin it.
+
+    Parameters
+    ----------
+    module : nn.Module class or instance, optional
+        As in `NoisyLabelClassifier`.
+    revision_lr : float, default=5e-7
+        Step size of the last stage, of dT and of the network. The paper's: with Adam no entry moves more than
+        `revision_lr` times the number of steps.
+    revision_epochs : int, optional
+        Epochs of the last stage; default: `max_epochs`, which is the number of the second.
+    revision_optimizer : class, default=torch.optim.Adam
+        Makes the steps of the last stage, without ``optimizer__...``.
+    validation_fraction : float in [0, 1), default=0.1
+        Noisy rows held out to choose epochs. 0: the last epoch of every stage. A `train_split` takes its place.
+    transition_init : str or array-like, default="auto"
+        As in `TransitionClassifier`. "auto" is "gold" with clean data, else "anchor", the paper's.
+    transition_floor, warm_up_epochs
+        As in `TransitionClassifier`.
+    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
+        As in `NoisyLabelClassifier`, which see also for ``**net_params``.
+
+    Attributes
+    ----------
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        T + dT, projected: negative entries set to 0, rows made to sum to 1.
+    transition_revision_ : ndarray of shape (n_classes, n_classes)
+        dT as it was learned.
+    transition_init_ : ndarray of shape (n_classes, n_classes)
+        T.
+    transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
+        T, and T + dT projected after each epoch of the last stage.
+    classes_, net_, histories_, n_features_in_
+        As in `CrossEntropyClassifier`.
+
+    References
+    ----------
+    Xia et al., "Are Anchor Points Really Indispensable in Label-Noise Learning?", NeurIPS 2019, Algorithm 1.
+
+    Examples
+    --------
+    >>> from noisytransition.transition import pair_noise, flip_labels
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y_noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
+    >>> clf = TRevisionClassifier(random_state=0).fit(X, y_noisy)
+    >>> list(clf.histories_)
+    ['warm_up', 'reweighting', 'revision']
+    """
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        revision_lr: float = 5e-7,
+        revision_epochs: int | None = None,
+        revision_optimizer: Any = torch.optim.Adam,
+        validation_fraction: float = 0.1,
+        transition_init: Any = "auto",
+        **net_params: Any,
+    ) -> None:
+        super().__init__(module, transition_init=transition_init, **net_params)
+        self.revision_lr = revision_lr
+        self.revision_epochs = revision_epochs
+        self.revision_optimizer = revision_optimizer
+        self.validation_fraction = validation_fraction
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number(self, "revision_lr")
+        check_fraction(self, "validation_fraction")
+        if self.revision_epochs is not None:
+            check_count(self, "revision_epochs")
+
+    def _fit(self, noisy: Rows, meta: Any) -> None:
+        warm_up = self._warm_up(noisy, **self._best_epoch())
+        T = self._transition_start(noisy, meta, warm_up=lambda: warm_up)
+        loss: dict[str, Any] = {"criterion": ImportanceReweightedLoss, "criterion__transition_matrix": T}
+        reweighted = self._train("reweighting", noisy, module=warm_up.plain_module_, **loss, **self._best_epoch())
+        trace = TransitionTrace()
+        self.net_ = self._train(
+            "revision",
+            noisy,
+            module=reweighted.plain_module_,
+            **loss,
+            criterion__revised=True,
+            optimizer=self.revision_optimizer,
+            lr=self.revision_lr,
+            max_epochs=self.max_epochs if self.revision_epochs is None else self.revision_epochs,
+            **self._best_epoch(("transition_trace", trace)),
+        )
+        self._keep_transition(trace.matrices_, self.net_.criterion_.transition_matrix)
+        self.transition_revision_ = self.net_.criterion_.revision.detach().double().cpu().numpy()
+
+    def _best_epoch(self, *callbacks: tuple[str, Any]) -> dict[str, Any]:
+        return self._selection(KeepBest("valid_noisy_acc", lower_is_better=False), *callbacks)

@@ -1,0 +1,161 @@
+"""The result of a comparison: a table, paired differences, a picture."""
+
+from typing import Any
+
+import numpy as np
+
+_COLUMNS = ("accuracy", "transition_error", "steps", "seconds")
+
+
+class Comparison:
+    """Fits of several methods on several seeds.
+
+    Parameters
+    ----------
+    rows : list of dict
+        One for each fit: method, seed, accuracy, transition_error (methods with a T), steps, seconds.
+    methods : list of str
+        Order of the methods in the table.
+
+    Attributes
+    ----------
+    rows : list of dict
+    methods : list of str
+        Those that have a row.
+    """
+
+    def __init__(self, rows: list[dict[str, Any]], methods: list[str]) -> None:
+        self.rows = rows
+        present = {row["method"] for row in rows}
+        self.methods = [name for name in dict.fromkeys(methods) if name in present]
+
+    def values(self, method: str, column: str) -> dict[int, float]:
+        """One column of a method.
+
+        Parameters
+        ----------
+        method : str
+        column : {"accuracy", "transition_error", "steps", "seconds"}
+
+        Returns
+        -------
+        dict of int to float
+            By seed; seeds without a value are left out.
+        """
+        return {row["seed"]: row[column] for row in self.rows if row["method"] == method and column in row}
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Mean and standard deviation over seeds.
+
+        Returns
+        -------
+        list of dict
+            One for each method, with ``accuracy``, ``accuracy_std``, ..., and ``n_seeds``; NaN where there is none.
+        """
+        return [self._summary_of(name) for name in self.methods]
+
+    def _summary_of(self, method: str) -> dict[str, Any]:
+        row: dict[str, Any] = {"method": method}
+        for column in _COLUMNS:
+            values = list(self.values(method, column).values())
+            row[column] = float(np.mean(values)) if values else float("nan")
+            if column in ("accuracy", "transition_error"):
+                row[f"{column}_std"] = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+        counted = "accuracy" if self.values(method, "accuracy") else "transition_error"
+        return row | {"n_seeds": len(self.values(method, counted))}
+
+    @property
+    def table(self) -> Any:
+        """`summary` as a pandas DataFrame indexed by method; without pandas, as the list that it is."""
+        try:
+            import pandas as pd
+        except ImportError:
+            return self.summary()
+        return pd.DataFrame(self.summary()).set_index("method")
+
+    def differences(self, to: str, column: str = "accuracy", *, level: float = 0.95) -> list[dict[str, Any]]:
+        """Differences to one method on the same seeds, with intervals by Student's t.
+
+        Parameters
+        ----------
+        to : str
+            The method to compare with.
+        column : {"accuracy", "transition_error", "steps", "seconds"}, default="accuracy"
+        level : float, default=0.95
+            Coverage of the intervals.
+
+        Returns
+        -------
+        list of dict
+            ``method``, ``mean`` of its value minus that of `to`, ``low``, ``high``, ``n_seeds``; methods that share
+            fewer than two seeds with `to` are left out.
+
+        Raises
+        ------
+        ValueError
+            If there is no such method with a value.
+        """
+        from scipy.stats import t
+
+        base = self.values(to, column)
+        if not base:
+            raise ValueError(f"{to!r} has no {column}; methods are {self.methods}.")
+        found = []
+        for method in self.methods:
+            values = self.values(method, column)
+            paired = np.array([values[seed] - base[seed] for seed in base if seed in values])
+            if method == to or len(paired) < 2:
+                continue
+            half = t.ppf((1 + level) / 2, len(paired) - 1) * paired.std(ddof=1) / np.sqrt(len(paired))
+            mean = float(paired.mean())
+            found.append(
+                {"method": method, "mean": mean, "low": mean - half, "high": mean + half, "n_seeds": len(paired)}
+            )
+        return found
+
+    def markdown(self) -> str:
+        """The table as Markdown, mean ± standard deviation.
+
+        Returns
+        -------
+        str
+        """
+        lines = ["| method | accuracy | error of T | gradient steps | seconds |", "| --- | --- | --- | --- | --- |"]
+        for row in self.summary():
+            numbers = [_spread(row, "accuracy"), _spread(row, "transition_error")]
+            numbers += [_number(row["steps"], ".0f"), _number(row["seconds"], ".1f")]
+            lines.append("| " + " | ".join([row["method"], *numbers]) + " |")
+        return "\n".join(lines)
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw accuracy and error of T of every method, a dot for each seed; see `plot_comparison`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or array of two, optional
+
+        Returns
+        -------
+        ndarray of Axes
+        """
+        from ..plotting import plot_comparison
+
+        return plot_comparison(self, ax=ax)
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.methods), default=6)
+        lines = [f"{'':{width}}  {'accuracy':>15}  {'error of T':>15}  {'steps':>7}  {'seconds':>7}"]
+        for row in self.summary():
+            numbers = f"{_spread(row, 'accuracy'):>15}  {_spread(row, 'transition_error'):>15}"
+            numbers += f"  {_number(row['steps'], '.0f'):>7}  {_number(row['seconds'], '.1f'):>7}"
+            lines.append(f"{row['method']:{width}}  {numbers}")
+        return "\n".join(lines)
+
+
+def _number(value: float, spec: str) -> str:
+    return "" if np.isnan(value) else format(value, spec)
+
+
+def _spread(row: dict[str, Any], column: str) -> str:
+    spread = _number(row[f"{column}_std"], ".3f")
+    return _number(row[column], ".3f") + (f" ± {spread}" if spread else "")

@@ -1,0 +1,58 @@
+"""Importance reweighting: cross-entropy weighted by how much more probable a label is as true than as noisy."""
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class ImportanceReweightedLoss(nn.Module):
+    r"""``mean of beta * cross-entropy``, with ``beta = p_y / ((T + dT)' p)_y`` and p the softmax of the logits.
+
+    Parameters
+    ----------
+    transition_matrix : array-like of shape (n_classes, n_classes)
+        T: row i, column j is P(noisy = j | true = i). A buffer: no optimiser moves it.
+    revised : bool, default=False
+        False: dT is 0 and beta a constant weight. True: dT is a parameter, zero at first, and it and the logits get
+        their gradients through beta too.
+
+    References
+    ----------
+    Xia et al., "Are Anchor Points Really Indispensable in Label-Noise Learning?", NeurIPS 2019, equations (4), (6).
+
+    Examples
+    --------
+    >>> import torch
+    >>> loss = ImportanceReweightedLoss([[0.5, 0.5], [0.0, 1.0]])
+    >>> float(loss(torch.zeros(1, 2), torch.tensor([0])))  # beta = 0.5 / 0.25
+    1.386...
+    """
+
+    base: Tensor
+    revision: Tensor
+
+    def __init__(self, transition_matrix: ArrayLike, *, revised: bool = False) -> None:
+        super().__init__()
+        self.register_buffer("base", torch.as_tensor(np.asarray(transition_matrix), dtype=torch.get_default_dtype()))
+        zeros = torch.zeros_like(self.base)
+        self.revised = revised
+        if revised:
+            self.revision = nn.Parameter(zeros)
+        else:
+            self.register_buffer("revision", zeros)
+
+    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
+        """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
+        p, cost = torch.softmax(logits, dim=1), F.cross_entropy(logits, y, reduction="none")
+        T = (self.base + self.revision).clamp_min(0).to(logits.dtype)  # dT may lead out of the simplex
+        noisy = (p * T.T[y]).sum(1)
+        beta = p.gather(1, y[:, None]).squeeze(1) / noisy.clamp_min(torch.finfo(p.dtype).tiny)
+        return ((beta if self.revised else beta.detach()) * cost).mean()
+
+    @property
+    def transition_matrix(self) -> NDArray[np.float64]:
+        """T + dT, with negative entries set to 0 and rows made to sum to 1; a float64 ndarray."""
+        T = (self.base + self.revision).detach().double().cpu().numpy().clip(min=1e-12)
+        return T / T.sum(axis=1, keepdims=True)

@@ -1,0 +1,86 @@
+"""Cross-entropy weighted row by row by a small network of the loss itself."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class WeightedLoss(nn.Module):
+    r"""``sum of a_n * l_n``, with l_n the cross-entropy of row n and a_n its weight by a network V of l_n.
+
+    ``a_n = V(l_n) / n_samples`` or, normalised, ``V(l_n) / sum of V(l_m)``. Weights are constants in the gradient of
+    the logits; V learns by the meta-gradient alone.
+
+    Parameters
+    ----------
+    hidden : int, default=100
+        Width of V: a linear layer, ReLU, a linear layer to one output, sigmoid.
+    normalize : bool, default=False
+        Make the weights of a batch sum to 1.
+
+    References
+    ----------
+    Shu, Xie, Yi, Zhao, Zhou, Xu, Meng, "Meta-Weight-Net: Learning an Explicit Mapping For Sample Weighting", NeurIPS
+    2019, equations (2) to (5).
+
+    Examples
+    --------
+    >>> import torch
+    >>> loss = WeightedLoss(normalize=True)
+    >>> float(loss.shares(torch.tensor([0.1, 2.0])).sum())
+    1.0...
+    """
+
+    def __init__(self, hidden: int = 100, *, normalize: bool = False) -> None:
+        super().__init__()
+        self.weight_net = nn.Sequential(nn.Linear(1, hidden), nn.ReLU(), nn.Linear(hidden, 1), nn.Sigmoid())
+        self.normalize = normalize
+
+    def weights(self, losses: Tensor) -> Tensor:
+        """V(l), between 0 and 1, for losses of shape (n_samples,)."""
+        inputs = losses.detach()[:, None].to(next(self.parameters()).dtype)
+        return self.weight_net(inputs).squeeze(1).to(losses.dtype)
+
+    def shares(self, losses: Tensor) -> Tensor:
+        """a_n, the factor of each row's loss in that of the batch; of shape (n_samples,)."""
+        weights = self.weights(losses)
+        if self.normalize:
+            return weights / weights.sum().clamp_min(torch.finfo(weights.dtype).tiny)
+        return weights / len(weights)
+
+    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
+        """Weighted loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
+        losses = F.cross_entropy(logits, y, reduction="none")
+        return (self.shares(losses).detach() * losses).sum()
+
+    # ---- what the look-ahead asks of a loss
+    def meta_parameters(self) -> list[Tensor]:
+        """Return the tensors that the meta-gradient moves."""
+        return list(self.weight_net.parameters())
+
+    @torch.no_grad()
+    def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
+        """d loss / d logits = a_n (f - e_y), of shape (n_samples, n_classes)."""
+        return self.shares(F.cross_entropy(logits, y, reduction="none"))[:, None] * _pull(logits, y)
+
+    @torch.enable_grad()
+    def meta_gradients(self, logits: Tensor, y: Tensor, tangent: Tensor) -> list[Tensor]:
+        r"""Gradient of ``- <cotangent, tangent> = - sum of a_n <f - e_y, u>_n`` with respect to V's parameters.
+
+        Parameters
+        ----------
+        logits, tangent : Tensor of shape (n_samples, n_classes)
+        y : Tensor of shape (n_samples,)
+
+        Returns
+        -------
+        list of Tensor
+        """
+        along = (_pull(logits, y) * tangent).sum(1).detach()
+        gain = (self.shares(F.cross_entropy(logits.detach(), y, reduction="none")) * along).sum()
+        return list(torch.autograd.grad(-gain, self.meta_parameters()))
+
+
+def _pull(logits: Tensor, y: Tensor) -> Tensor:
+    """d cross-entropy / d logits, row by row."""
+    return torch.softmax(logits, dim=1) - F.one_hot(y, logits.shape[1]).to(logits.dtype)

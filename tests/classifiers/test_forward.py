@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+import torch
+from estimators import small
+from torch import nn
+
+from noisytransition import CrossEntropyClassifier, ForwardClassifier
+from noisytransition.transition import floor_transition_matrix, pair_noise
+
+
+def fit(blobs, **params):
+    return small(ForwardClassifier, **params).fit(*blobs[:2])
+
+
+def test_T_is_the_warm_up_s_posterior_at_the_anchors_and_stays(blobs):
+    X, y = blobs[:2]
+    clf = fit(blobs, validation_fraction=0, transition_floor=0.0)
+    proba = small(CrossEntropyClassifier, max_epochs=2).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(clf.transition_matrix_, proba[proba.argmax(axis=0)], rtol=1e-6)
+    np.testing.assert_array_equal(clf.transition_init_, clf.transition_matrix_)
+    assert list(clf.histories_) == ["warm_up", "forward"]
+    np.testing.assert_allclose(clf.net_.criterion_.transition_matrix, clf.transition_matrix_, rtol=1e-5)
+
+
+def test_the_second_net_is_a_fresh_one_through_T(blobs):
+    X = blobs[0]
+    clf = fit(blobs, max_epochs=0)
+    other = fit(blobs, max_epochs=0, transition_init="diagonal")
+    np.testing.assert_array_equal(clf.predict_proba(X), other.predict_proba(X))  # both as initialised
+
+
+def test_the_warm_up_ends_with_its_best_epoch_on_held_out_rows(blobs):
+    clf = fit(blobs, warm_up_epochs=6, lr=1.5)
+    losses = clf.histories_["warm_up"][:, "valid_noisy_loss"]
+    assert int(np.argmin(losses)) < 5
+    n = sum(batch["train_batch_size"] for batch in clf.histories_["warm_up"][0, "batches"] if "train_loss" in batch)
+    assert n == 270
+    assert sum(b["train_batch_size"] for b in clf.histories_["forward"][0, "batches"]) == 300
+    assert clf.net_.train_split is None
+
+
+def test_options_of_the_anchors(blobs):
+    fits = [fit(blobs, **p).transition_matrix_ for p in ({}, {"n_anchors": 20}, {"anchor_percentile": 90})]
+    assert not np.allclose(fits[0], fits[1])
+    assert not np.allclose(fits[0], fits[2])
+
+
+def test_with_the_true_T_the_minimiser_is_the_clean_posterior():
+    """A table with one column, whose clean posterior is known and can be reached by the module."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(4, size=40_000)
+    posterior = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.05, 0.95]])
+    T = np.array([[0.7, 0.3], [0.2, 0.8]])
+    noisy = (rng.random(len(x)) < (posterior @ T)[x, 1]).astype(int)
+    module = nn.Linear(4, 2, bias=False)
+    clf = ForwardClassifier(
+        module, transition_init=T, batch_size=-1, max_epochs=400, lr=2.0, optimizer__momentum=0.9, random_state=0
+    ).fit(np.eye(4)[x], noisy)
+    np.testing.assert_allclose(clf.predict_proba(np.eye(4)), posterior, atol=0.03)
+    np.testing.assert_allclose(clf.predict_noisy_proba(np.eye(4)), posterior @ T, atol=0.02)
+
+
+def test_clean_data_is_used_only_where_asked(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    plain, with_clean = fit(blobs), small(ForwardClassifier).fit(X, y, meta=(X_meta, y_meta))
+    np.testing.assert_array_equal(plain.transition_matrix_, with_clean.transition_matrix_)
+    gold = small(ForwardClassifier, transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
+    assert not np.allclose(gold.transition_matrix_, plain.transition_matrix_)
+    with pytest.raises(ValueError, match="'gold' needs clean data"):
+        fit(blobs, transition_init="gold")
+
+
+@pytest.mark.parametrize("name", ["anchor", "confusion", "confusion-soft", "diagonal", "auto"])
+def test_every_start_is_a_floored_transition_matrix(blobs, name):
+    T = fit(blobs, transition_init=name).transition_matrix_
+    np.testing.assert_allclose(T.sum(1), 1)
+    assert T.min() >= 1e-3 / 3 - 1e-12
+
+
+def test_an_array_is_T_itself(blobs):
+    T = pair_noise(3, 0.4)
+    clf = fit(blobs, transition_init=T)
+    np.testing.assert_allclose(clf.transition_matrix_, floor_transition_matrix(T, 1e-3 / 3))
+    assert list(clf.histories_) == ["forward"]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"transition_init": "best"}, "transition_init='best'; valid are"),
+        ({"transition_init": [[1.0, 0.5], [0, 1]]}, "transition_init"),
+        ({"anchor_percentile": 0}, "percentile=0"),
+        ({"n_anchors": 0}, "n_anchors"),
+        ({"n_anchors": 1000}, "n_anchors=1000 for 300 rows"),
+        ({"validation_fraction": 1.0}, "validation_fraction"),
+        ({"warm_up_epochs": 0}, "warm_up_epochs"),
+        ({"transition_floor": 0.9}, "transition_floor"),
+    ],
+)
+def test_bad_parameters_are_refused(blobs, params, message):
+    with pytest.raises(ValueError, match=message):
+        fit(blobs, **params)
+
+
+def test_a_module_in_double_precision(blobs):
+    assert fit(blobs, module=nn.Linear(4, 3).double()).predict_proba(blobs[0]).dtype == np.float64
+    assert torch.get_default_dtype() is torch.float32

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+import torch
+from estimators import small
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from noisytransition import CrossEntropyClassifier, GLCClassifier
+from noisytransition.transition import gold_transition_matrix
+
+
+def fit(blobs, **params):
+    X, y, X_meta, y_meta, *_ = blobs
+    return small(GLCClassifier, **params).fit(X, y, meta=(X_meta, y_meta))
+
+
+def test_T_is_the_mean_posterior_of_the_clean_rows_under_cross_entropy(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = fit(blobs, warm_up_epochs=None, transition_floor=0.0)
+    noisy_model = small(CrossEntropyClassifier).fit(X, y)
+    T = gold_transition_matrix(noisy_model.predict_proba(X_meta), y_meta)
+    np.testing.assert_allclose(clf.transition_matrix_, T, rtol=1e-6)
+    np.testing.assert_array_equal(clf.transition_init_, clf.transition_matrix_)
+    assert clf.transition_history_.shape == (1, 3, 3)
+
+
+def test_the_second_stage_starts_from_the_first_s_initial_weights(blobs):
+    X, y = blobs[:2]
+    untrained = small(CrossEntropyClassifier, max_epochs=0).fit(X, y)
+    clf = fit(blobs, max_epochs=0)
+    assert len(clf.histories_["warm_up"]) == 2
+    np.testing.assert_array_equal(clf.predict_proba(X), untrained.predict_proba(X))
+
+
+def test_noisy_and_clean_rows_are_shuffled_together(blobs):
+    clf = fit(blobs, warm_up_epochs=2)
+    sizes = [batch["train_batch_size"] for batch in clf.history_[0, "batches"]]
+    assert sum(sizes) == 360
+    assert sum(batch["train_batch_size"] for batch in clf.histories_["warm_up"][0, "batches"]) == 300
+
+
+@pytest.mark.usefixtures("float64")
+def test_whole_batches_agree_with_the_algorithm_written_by_hand(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    torch.manual_seed(0)
+    module = nn.Linear(4, 3)
+    theirs = nn.Linear(4, 3)
+    theirs.load_state_dict(module.state_dict())
+    T = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+    clf = fit(blobs, module=module, transition_init=T, transition_floor=0.0, batch_size=-1, max_epochs=4)
+    optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(4):
+        p, gold = theirs(torch.tensor(X)).softmax(1), theirs(torch.tensor(X_meta)).softmax(1)
+        silver_loss = -((p @ torch.tensor(T))[range(len(y)), y]).log().sum()
+        loss = (silver_loss - gold[range(len(y_meta)), y_meta].log().sum()) / (len(y) + len(y_meta))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    torch.testing.assert_close(clf.net_.module_.weight, theirs.weight, rtol=1e-9, atol=1e-12)
+
+
+def test_a_class_without_clean_rows_gets_an_anchor_and_a_warning_that_names_it(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    names = np.array(["ant", "bee", "cat"])
+    with pytest.warns(UserWarning, match=r"no clean row of class \['cat'\]"):
+        clf = small(GLCClassifier).fit(X, names[y], meta=(X_meta[y_meta < 2], names[y_meta[y_meta < 2]]))
+    np.testing.assert_allclose(clf.transition_matrix_.sum(1), 1)
+
+
+def test_datasets_and_arrays_mix(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    plain = fit(blobs)
+    noisy, clean = (TensorDataset(torch.tensor(a, dtype=torch.float32)) for a in (X, X_meta))
+    for data, meta in ((noisy, clean), (noisy, X_meta.astype(np.float32))):
+        clf = small(GLCClassifier).fit(data, y, meta=(meta, y_meta))
+        np.testing.assert_allclose(clf.predict_proba(X), plain.predict_proba(X), atol=1e-5)

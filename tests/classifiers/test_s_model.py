@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+import torch
+from estimators import small
+
+from noisytransition import CrossEntropyClassifier, ForwardClassifier, SModelClassifier
+from noisytransition.transition import confusion_transition_matrix, floor_transition_matrix, gold_transition_matrix
+
+
+def fit(blobs, **params):
+    return small(SModelClassifier, **params).fit(*blobs[:2])
+
+
+def test_T_is_learned_with_the_network(blobs):
+    clf = fit(blobs, max_epochs=10)
+    assert clf.transition_history_.shape == (11, 3, 3)
+    assert np.abs(clf.transition_matrix_ - clf.transition_init_).max() > 1e-3
+    np.testing.assert_allclose(clf.transition_matrix_.sum(1), 1)
+    np.testing.assert_allclose(clf.transition_history_[-1], clf.transition_matrix_)
+
+
+def test_without_clean_data_it_starts_from_the_confusion_of_the_warm_up(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    noisy_model = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)
+    for name, soft in (("auto", False), ("confusion", False), ("confusion-soft", True)):
+        T = confusion_transition_matrix(noisy_model.predict_proba(X), y, soft=soft)
+        clf = fit(blobs, transition_init=name)
+        np.testing.assert_allclose(clf.transition_init_, floor_transition_matrix(T, 1e-3 / 3), rtol=1e-5)
+    gold = gold_transition_matrix(noisy_model.predict_proba(X_meta), y_meta)
+    clf = small(SModelClassifier).fit(X, y, meta=(X_meta, y_meta))
+    np.testing.assert_allclose(clf.transition_init_, floor_transition_matrix(gold, 1e-3 / 3), rtol=1e-5)
+
+
+def test_it_goes_on_from_the_warm_up_s_weights(blobs):
+    X, y = blobs[:2]
+    noisy_model = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)
+    np.testing.assert_array_equal(fit(blobs, max_epochs=0).predict_proba(X), noisy_model.predict_proba(X))
+
+
+def test_with_T_frozen_it_is_the_forward_correction_to_the_bit(blobs):
+    X, T = blobs[0], [[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]]
+    frozen = fit(blobs, transition_init=T, transition_lr=0.0)
+    np.testing.assert_array_equal(frozen.transition_matrix_, frozen.transition_init_)
+    # forward correction from the same weights and with the same batches
+    from noisytransition.losses import ForwardLoss
+
+    class Continued(ForwardClassifier):
+        def _fit(self, noisy, meta):
+            warm_up = self._warm_up(noisy)
+            T = self._transition_start(noisy, meta, warm_up=lambda: warm_up)
+            self.net_ = self._train(
+                "s_model",
+                noisy,
+                module=warm_up.plain_module_,
+                criterion=ForwardLoss,
+                criterion__transition_matrix=T,
+            )
+
+    forward = small(Continued, transition_init=T, warm_up_epochs=2).fit(*blobs[:2])
+    np.testing.assert_array_equal(frozen.predict_proba(X), forward.predict_proba(X))
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])
+def test_weight_decay_does_not_reach_T(blobs, optimizer):
+    params = {"transition_lr": 0.0, "optimizer": optimizer, "optimizer__weight_decay": 0.5, "lr": 0.01}
+    clf = fit(blobs, **params)
+    np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_init_)
+    groups = clf.net_.optimizer_.param_groups
+    assert sorted(group["weight_decay"] for group in groups) == [0.0, 0.5]
+
+
+def test_the_user_s_groups_stay(blobs):
+    clf = fit(blobs, module__hidden=8, optimizer__param_groups=[("*bias", {"lr": 0.001})], transition_lr=0.02)
+    assert sorted(group["lr"] for group in clf.net_.optimizer_.param_groups) == [0.001, 0.02, 0.1]
+
+
+def test_the_step_of_T_is_its_own(blobs):
+    moved = [
+        np.abs(clf.transition_matrix_ - clf.transition_init_).sum()
+        for clf in (fit(blobs, transition_lr=lr) for lr in (1e-4, 1e-2))
+    ]
+    assert 0 < moved[0] < moved[1]
+    with pytest.raises(ValueError, match="transition_lr"):
+        fit(blobs, transition_lr=-1.0)

@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+import torch
+from estimators import small
+from skorch.dataset import ValidSplit
+
+from noisytransition import CrossEntropyClassifier, TRevisionClassifier
+from noisytransition.transition import anchor_transition_matrix, floor_transition_matrix
+
+
+def fit(blobs, **params):
+    return small(TRevisionClassifier, **params).fit(*blobs[:2])
+
+
+def test_three_stages_each_from_the_last_one_s_weights(blobs):
+    X = blobs[0]
+    clf = fit(blobs)
+    assert list(clf.histories_) == ["warm_up", "reweighting", "revision"]
+    assert [len(h) for h in clf.histories_.values()] == [2, 3, 3]
+    first = small(CrossEntropyClassifier, max_epochs=2, train_split=None).fit(*blobs[:2])
+    only_warm_up = fit(blobs, max_epochs=0, validation_fraction=0)
+    np.testing.assert_array_equal(only_warm_up.predict_proba(X), first.predict_proba(X))
+
+
+def test_without_revision_the_second_stage_s_predictions_stay(blobs):
+    X = blobs[0]
+    unrevised, frozen = fit(blobs, revision_epochs=0), fit(blobs, revision_lr=0.0)
+    np.testing.assert_array_equal(unrevised.predict_proba(X), frozen.predict_proba(X))
+    np.testing.assert_array_equal(frozen.transition_revision_, np.zeros((3, 3)))
+    np.testing.assert_allclose(frozen.transition_matrix_, frozen.transition_init_, rtol=1e-5)
+
+
+def test_the_slack_is_learned_and_added_once(blobs):
+    clf = fit(blobs, revision_lr=1e-3, max_epochs=10)
+    dT = clf.transition_revision_
+    assert 1e-4 < np.abs(dT).max() < 0.1
+    raw = (clf.transition_init_ + dT).clip(0)
+    np.testing.assert_allclose(clf.transition_matrix_, raw / raw.sum(1, keepdims=True), rtol=1e-4)
+    assert clf.transition_history_.shape == (11, 3, 3)
+
+
+def test_T_comes_from_anchors_of_the_best_warm_up(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = fit(blobs, max_epochs=0, revision_epochs=0)
+    T = anchor_transition_matrix(clf.predict_proba(X))
+    np.testing.assert_allclose(clf.transition_init_, floor_transition_matrix(T, 1e-3 / 3), atol=1e-5)
+    gold = small(TRevisionClassifier).fit(X, y, meta=(X_meta, y_meta))
+    assert not np.allclose(gold.transition_init_, clf.transition_init_)
+
+
+def test_every_stage_ends_with_its_best_epoch_on_the_same_held_out_noisy_rows(blobs):
+    X, y = blobs[:2]
+    clf = fit(blobs, warm_up_epochs=5, max_epochs=5, revision_lr=1e-2, lr=0.5)
+    for history in clf.histories_.values():
+        assert np.isfinite(history[:, "valid_noisy_acc"]).all()
+        sizes = [batch.get("valid_batch_size", 0) for batch in history[0, "batches"]]
+        assert sum(sizes) == 30
+    order = ValidSplit(0.1, random_state=0)
+    given = fit(blobs, train_split=order)
+    assert given.net_.train_split is order  # the user's own stays
+    T, proba = clf.transition_matrix_, clf.predict_proba(X)
+    best = max(clf.histories_["revision"][:, "valid_noisy_acc"])
+    assert best >= clf.histories_["revision"][-1, "valid_noisy_acc"]
+    assert ((proba @ T).argmax(1) == y).mean() > 0.4
+
+
+def test_the_last_stage_has_its_own_optimiser(blobs):
+    clf = fit(blobs, optimizer__momentum=0.5, optimizer__weight_decay=0.1)
+    (group,) = clf.net_.optimizer_.param_groups
+    assert isinstance(clf.net_.optimizer_, torch.optim.Adam)
+    assert (group["lr"], group["weight_decay"]) == (5e-7, 0)
+    assert len(group["params"]) == len(list(clf.net_.module_.parameters())) + 1
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"revision_lr": -1}, "revision_lr"),
+        ({"revision_epochs": -1}, "revision_epochs"),
+        ({"validation_fraction": -0.1}, "validation_fraction"),
+    ],
+)
+def test_bad_parameters_are_refused(blobs, params, message):
+    with pytest.raises(ValueError, match=message):
+        fit(blobs, **params)

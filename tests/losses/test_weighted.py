@@ -1,0 +1,106 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from reference.meta_weight_net import weight_gradient, weighted_loss
+from torch import nn
+from torch.nn import functional as F
+
+from noisytransition.losses import WeightedLoss
+from noisytransition.meta_gradient import look_ahead
+
+seeds = st.integers(0, 2**31)
+both = pytest.mark.parametrize("normalize", [False, True])
+CLOSE = {"rtol": 1e-9, "atol": 1e-12}
+
+
+def problem(seed, normalize, n=7, c=3):
+    torch.manual_seed(seed)
+    loss = WeightedLoss(8, normalize=normalize).double()
+    return torch.randn(n, c).double() * 2, torch.randint(c, (n,)), loss
+
+
+@both
+@given(seeds)
+def test_the_cotangent_is_the_gradient_of_the_loss(normalize, seed):
+    z, y, loss = problem(seed, normalize)
+    z.requires_grad_()
+    twin = weighted_loss(z, y, loss.weight_net, normalize)
+    torch.testing.assert_close(loss(z, y), twin, **CLOSE)
+    expected = torch.autograd.grad(twin, z)[0]
+    torch.testing.assert_close(torch.autograd.grad(loss(z, y), z)[0], expected, **CLOSE)
+    torch.testing.assert_close(loss.cotangent(z.detach(), y), expected, **CLOSE)
+
+
+@both
+@given(seeds)
+def test_weights_frozen_at_one_give_cross_entropy(normalize, seed):
+    z, y, loss = problem(seed, normalize)
+    loss.weight_net[2].weight.data.zero_()
+    loss.weight_net[2].bias.data.fill_(100.0)
+    torch.testing.assert_close(loss(z, y), F.cross_entropy(z, y), **CLOSE)
+    assert loss.shares(torch.ones(5)).sum().item() == pytest.approx(1)
+
+
+@both
+@given(seeds)
+def test_duplicating_a_batch_and_permuting_classes_change_nothing(normalize, seed):
+    z, y, loss = problem(seed, normalize)
+    torch.testing.assert_close(loss(z.repeat(2, 1), y.repeat(2)), loss(z, y), **CLOSE)
+    order = torch.randperm(3)
+    torch.testing.assert_close(loss(z[:, order], torch.argsort(order)[y]), loss(z, y), **CLOSE)
+
+
+@both
+@pytest.mark.parametrize("kind", ["mlp", "batch-norm"])
+@pytest.mark.parametrize("route", ["factored", "dual", "double-vjp"])
+def test_the_look_ahead_gives_the_gradient_of_the_double_backward(normalize, kind, route):
+    torch.manual_seed(0)
+    norm = nn.BatchNorm1d(6) if kind == "batch-norm" else nn.Identity()
+    if kind == "batch-norm" and route == "factored":
+        route = "dual"
+    module = nn.Sequential(nn.Linear(4, 6), norm, nn.Tanh(), nn.Linear(6, 3)).double()
+    loss = WeightedLoss(8, normalize=normalize).double()
+    noisy, meta = ((torch.randn(n, 4).double(), torch.randint(3, (n,))) for n in (12, 9))
+    rates = {name: 0.3 for name, _ in module.named_parameters()}
+    expected = weight_gradient(module, loss.weight_net, 0.3, noisy, meta, normalize)
+    ahead = look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, rates, routes=(route,))
+    got = loss.meta_gradients(ahead.logits.detach(), noisy[1], ahead.tangent)
+    for ours, theirs in zip(got, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, **CLOSE)
+
+
+@both
+def test_the_gradient_agrees_with_finite_differences(normalize):
+    torch.manual_seed(1)
+    module = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2)).double()
+    loss = WeightedLoss(4, normalize=normalize).double()
+    noisy, meta = ((torch.randn(5, 2).double(), torch.randint(2, (5,))) for _ in range(2))
+
+    def clean_loss():
+        """Clean loss one plain step ahead, at V as it is."""
+        weights = dict(module.named_parameters())
+        gradients = torch.autograd.grad(loss(module(noisy[0]), noisy[1]), list(weights.values()))
+        ahead = {k: w - 0.5 * g for (k, w), g in zip(weights.items(), gradients, strict=True)}
+        return F.cross_entropy(torch.func.functional_call(module, ahead, (meta[0],)), meta[1]).item()
+
+    rates = {name: 0.5 for name, _ in module.named_parameters()}
+    ahead = look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, rates)
+    got = loss.meta_gradients(ahead.logits.detach(), noisy[1], ahead.tangent)
+    for parameter, gradient in zip(loss.meta_parameters(), got, strict=True):
+        flat, eps = parameter.data.view(-1), 1e-5
+        for i in range(len(flat)):
+            kept = flat[i].item()
+            flat[i] = kept + eps
+            up = clean_loss()
+            flat[i] = kept - eps
+            down = clean_loss()
+            flat[i] = kept
+            assert gradient.view(-1)[i].item() == pytest.approx((up - down) / (2 * eps), abs=1e-8)
+
+
+def test_logits_in_another_precision_than_the_weights():
+    loss = WeightedLoss()
+    z, y = torch.zeros(2, 3, dtype=torch.float64), torch.tensor([0, 1])
+    assert loss(z, y).dtype is torch.float64
+    assert loss.meta_gradients(z, y, torch.ones_like(z))[0].dtype is torch.float32
