@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
 
-from noisytransition import TrustedKFold, make_transition_scorer
+from noisytransition import TRevisionClassifier, TrustedKFold, make_transition_scorer
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
@@ -249,7 +249,8 @@ def test_names_are_skorch_s_and_typos_are_met_at_once(cls):
 def test_names_reach_the_net(cls, blobs):
     clf = fit(cls, blobs, module__hidden=12, optimizer__momentum=0.5, optimizer__weight_decay=0.1)
     assert clf.net_.module_[1].out_features == 12
-    assert clf.net_.optimizer_.param_groups[0]["momentum"] == 0.5
+    if cls is not TRevisionClassifier:  # its last stage has an optimiser of its own
+        assert clf.net_.optimizer_.param_groups[0]["momentum"] == 0.5
 
 
 # ---------------------------------------------------------------------------- repeatable, copyable
@@ -334,7 +335,7 @@ def test_a_search_by_the_error_of_T_picks_the_smallest(cls, blobs, n_jobs):
     X, y, X_meta, y_meta, _, _, T = blobs
     starts = [T, np.eye(3) * 0.7 + 0.1, np.full((3, 3), 1 / 3)]
     search = GridSearchCV(
-        small(cls, **{"transition_lr": 0.0} if "transition_lr" in cls().get_params() else {}),
+        small(cls, **{name: 0.0 for name in ("transition_lr", "revision_lr") if name in cls().get_params()}),
         {"transition_init": starts},
         cv=2,
         n_jobs=n_jobs,
@@ -394,3 +395,41 @@ def test_iris(cls):
     X = StandardScaler().fit_transform(X)
     scores = cross_val_score(clf, X, y, cv=3, params={"meta": (X[::5], y[::5])})
     assert scores.mean() > 0.85
+
+
+# ---------------------------------------------------------------------------- T, or none
+@every
+def test_only_methods_with_a_T_have_its_attributes(cls, blobs):
+    X, y, _, _, X_test, y_test, T = blobs
+    clf = fit(cls, blobs)
+    attributes = ("transition_matrix_", "transition_init_", "transition_history_", "predict_noisy_proba")
+    assert {hasattr(clf, name) for name in attributes} == {cls in WITH_TRANSITION}
+    if cls not in WITH_TRANSITION:
+        with pytest.raises(ValueError, match=f"{cls.__name__} has no transition_matrix_: score a fitted classifier"):
+            make_transition_scorer(T)(clf, X_test, y_test)
+        return
+    for matrix in (clf.transition_matrix_, clf.transition_init_, *clf.transition_history_):
+        assert matrix.dtype == np.float64
+        np.testing.assert_allclose(matrix.sum(1), 1)
+    np.testing.assert_array_equal(clf.transition_history_[0], clf.transition_init_)
+    np.testing.assert_allclose(clf.predict_noisy_proba(X), clf.predict_proba(X) @ clf.transition_matrix_)
+    np.testing.assert_allclose(clf.label_posterior(X, y).sum(1), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cls", WITHOUT_CLEAN_DATA)
+def test_clean_rows_are_not_trained_on_where_they_are_not_needed(cls, blobs):
+    """Each row is its own one-hot column of a linear module: what is not trained on keeps its initial weights."""
+    y, y_meta = blobs[1], blobs[3]
+    n, m = 60, 20
+    rows = np.eye(n + m)
+    module = nn.Linear(n + m, 3)
+    before = module.weight.detach().numpy()[:, n:].copy()
+    clf = (
+        small(cls, module=module, optimizer__momentum=0.0, transition_init="diagonal")
+        if cls in WITH_TRANSITION
+        else (small(cls, module=module, optimizer__momentum=0.0))
+    )
+    clf.fit(rows[:n], y[:n], meta=(rows[n:], y_meta[:m]))
+    after = clf.net_.module_.weight.detach().numpy()
+    np.testing.assert_array_equal(after[:, n:], before)
+    assert not np.array_equal(after[:, :n], module.weight.detach().numpy()[:, :n])

@@ -32,6 +32,7 @@ from noisytransition import (
     CrossEntropyClassifier,
     FineTuningClassifier,
     MetaTransitionClassifier,
+    sampling_limit,
     transition_error,
 )
 
@@ -70,6 +71,7 @@ def run(cell):
     """Fit one cell and measure it."""
     torch.set_num_threads(1)
     data = PROBLEMS[cell["problem"]](cell["noise"], cell["seed"])
+    T = data.transition_matrix
     held_out = len(data.y_test) // 2  # clean rows, in neither training nor (the other half) testing
     methods = (CrossEntropyClassifier, FineTuningClassifier, MetaTransitionClassifier)
     method = {m.__name__: m for m in methods}[cell["method"]]
@@ -80,12 +82,12 @@ def run(cell):
             data.y_test[:held_out], clf.predict_proba(data.X_test[:held_out]), labels=clf.classes_
         ),
         "accuracy": clf.score(data.X_test[held_out:], data.y_test[held_out:]),
-        "identity": transition_error(data.T, np.eye(len(data.T))),
-        "limit": data.limit,
+        "identity": transition_error(T, np.eye(len(T))),
+        "limit": sampling_limit(T, np.bincount(data.y_true)),
     }
     if method is MetaTransitionClassifier:
-        out["start"] = transition_error(data.T, clf.transition_init_)
-        out["end"] = transition_error(data.T, clf.transition_matrix_)
+        out["start"] = transition_error(T, clf.transition_init_)
+        out["end"] = transition_error(T, clf.transition_matrix_)
     return cell | out
 
 

@@ -1,25 +1,12 @@
-"""The problems of the benchmarks: noisy rows, clean rows, held-out clean rows, test rows, and the true T."""
-
-from typing import NamedTuple
+"""The problems of the benchmarks: noisy rows, clean rows, test rows, and the true T."""
 
 import numpy as np
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 
-from noisytransition.transition import digits_noise, flip_labels, pair_noise, sampling_limit, symmetric_noise
-
-
-class Problem(NamedTuple):
-    """One draw of a problem; `limit` is the error of T counted with the true labels."""
-
-    X: np.ndarray
-    y: np.ndarray
-    X_meta: np.ndarray
-    y_meta: np.ndarray
-    X_test: np.ndarray
-    y_test: np.ndarray
-    T: np.ndarray
-    limit: float
+from noisytransition import ComparisonData
+from noisytransition.transition import digits_noise, flip_labels, flip_noise, pair_noise, symmetric_noise
 
 
 def noise(name, n_classes):
@@ -49,9 +36,20 @@ def gaussians(noise_name, seed, n=10_000, n_clean=500, n_test=5_000):
     return _noisy(noise(noise_name, 5), seed, X, y, X_meta, y_meta, X_test, y_test)
 
 
+def breast_cancer(rates, seed, n_clean=20):
+    """scikit-learn's breast cancer table: malignant and benign flip at these two rates; features standardised."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=seed)
+    clean = np.concatenate([np.flatnonzero(y == k)[: n_clean // 2] for k in (0, 1)])  # rows are shuffled
+    noisy = np.setdiff1d(np.arange(len(y)), clean)
+    scale = StandardScaler().fit(X[noisy]).transform
+    T = flip_noise({(0, 1): rates[0], (1, 0): rates[1]}, 2)
+    return _noisy(T, seed, scale(X[noisy]), y[noisy], scale(X[clean]), y[clean], scale(X_test), y_test)
+
+
 def _noisy(T, seed, X, y, X_meta, y_meta, X_test, y_test):
-    limit = sampling_limit(T, np.bincount(y, minlength=len(T)))
-    return Problem(X, flip_labels(y, T, random_state=seed), X_meta, y_meta, X_test, y_test, T, limit)
+    y_noisy = flip_labels(y, T, random_state=seed)
+    return ComparisonData(X, y_noisy, X_meta, y_meta, X_test, y_test, T, y)
 
 
 PROBLEMS = {"digits": digits, "gaussians": gaussians}

@@ -1,6 +1,6 @@
 """Methods side by side: the same net, data and seeds for all, in one table."""
 
-from ._compare import ComparisonData, compare
+from ._compare import METHODS, ComparisonData, compare
 from ._table import Comparison
 
-__all__ = ["Comparison", "ComparisonData", "compare"]
+__all__ = ["METHODS", "Comparison", "ComparisonData", "compare"]

@@ -87,7 +87,7 @@ class Comparison:
         Returns
         -------
         list of dict
-            ``method``, ``mean`` of its value minus that of `to`, ``low``, ``high``, ``n_seeds``; methods that share
+            ``method``, ``mean`` of its value minus that of `to`, ``low``, ``high``; methods that share
             fewer than two seeds with `to` are left out.
 
         Raises
@@ -108,9 +108,7 @@ class Comparison:
                 continue
             half = t.ppf((1 + level) / 2, len(paired) - 1) * paired.std(ddof=1) / np.sqrt(len(paired))
             mean = float(paired.mean())
-            found.append(
-                {"method": method, "mean": mean, "low": mean - half, "high": mean + half, "n_seeds": len(paired)}
-            )
+            found.append({"method": method, "mean": mean, "low": mean - half, "high": mean + half})
         return found
 
     def markdown(self) -> str:

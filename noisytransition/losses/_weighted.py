@@ -27,7 +27,7 @@ class WeightedLoss(nn.Module):
     --------
     >>> import torch
     >>> loss = WeightedLoss(normalize=True)
-    >>> float(loss.shares(torch.tensor([0.1, 2.0])).sum())
+    >>> loss.shares(torch.tensor([0.1, 2.0])).sum().item()
     1.0...
     """
 

@@ -217,7 +217,15 @@ def test_images_and_sequences():
         (images / 255, {"module": conv}),
     ):
         lr = 1e-5 if not params else 0.05
-        clf = small(MetaTransitionClassifier, lr=lr, max_epochs=15, warm_up_epochs=15, batch_size=16, **params)
+        clf = small(
+            MetaTransitionClassifier,
+            lr=lr,
+            max_epochs=15,
+            warm_up_epochs=15,
+            batch_size=16,
+            transition_lr=0.1,
+            **params,
+        )
         clf.fit(X, y, meta=(X[:30], y[:30]))
         assert clf.predict_proba(X).shape == (90, 3)
         if params:
