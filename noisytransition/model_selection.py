@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 
+from ._unwrap import inner_classifier
 from .transition import check_transition_matrix, transition_error
 
 
@@ -85,17 +86,12 @@ class _TransitionScorer:
         self.T_true, self.labels = T_true, labels
 
     def __call__(self, estimator: Any, X: Any = None, y: Any = None, **kwargs: Any) -> float:
-        fitted = estimator
-        while not hasattr(fitted, "transition_matrix_"):
-            if hasattr(fitted, "steps"):
-                fitted = fitted.steps[-1][1]
-            elif hasattr(fitted, "best_estimator_"):
-                fitted = fitted.best_estimator_
-            else:
-                raise ValueError(
-                    f"{type(fitted).__name__} has no transition_matrix_: score a fitted classifier that learns one, "
-                    "a Pipeline that ends in one, or a search over one."
-                )
+        fitted = inner_classifier(estimator)
+        if not hasattr(fitted, "transition_matrix_"):
+            raise ValueError(
+                f"{type(fitted).__name__} has no transition_matrix_: score a fitted classifier that learns one, "
+                "a Pipeline that ends in one, or a search over one."
+            )
         return -transition_error(self.T_true, fitted.transition_matrix_, labels=self.labels)
 
     def __repr__(self) -> str:

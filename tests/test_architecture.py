@@ -20,9 +20,10 @@ ALLOWED = {
     "meta_gradient": {"torch"},
     "nets": {"torch", "skorch", "meta_gradient"},
     "classifiers": {"torch", "skorch", "sklearn", "joblib", "nets", "losses", "meta_gradient", "transition"},
-    "model_selection": {"sklearn", "transition"},
+    "_unwrap": set(),
+    "model_selection": {"sklearn", "transition", "_unwrap"},
     "comparison": {"sklearn", "joblib", "scipy", "pandas", "nets", "classifiers", "transition", "plotting"},
-    "plotting": {"sklearn", "matplotlib", "transition"},
+    "plotting": {"sklearn", "matplotlib", "transition", "_unwrap"},
     "__init__": {"classifiers", "comparison", "nets", "model_selection", "plotting", "transition"},
 }
 

@@ -94,6 +94,13 @@ def test_every_seed_has_its_own_data_and_all_methods_the_same(data):
     assert [row["seed"] for row in result.rows if row["method"] == "cross-entropy"] == [3, 5]  # added
 
 
+def test_a_cross_entropy_by_another_name_is_the_reference(data):
+    methods = {"slow": GLCClassifier(), "plain": CrossEntropyClassifier(lr=0.01)}
+    result = compare(data, methods, seeds=[0], **FAST)
+    assert result.methods[2:] == ["slow", "plain", _compare.LONGEST, _compare.POOLED]
+    assert by_method(result)[_compare.LONGEST]["steps"] == 25  # GLC takes 22, and an epoch has 5
+
+
 def test_processes_give_the_same_rows_in_the_same_order(data):
     methods = [CrossEntropyClassifier(), GLCClassifier()]
     one, two = (compare(data, methods, seeds=range(2), n_jobs=n, **FAST).rows for n in (1, 2))

@@ -148,16 +148,17 @@ def compare(
     if not seeds:
         raise ValueError("seeds is empty; give at least one, such as range(3).")
     methods = {name: clf.set_params(**params) for name, clf in _named(classifiers).items()}
+    base = next(name for name, clf in methods.items() if type(clf) is CrossEntropyClassifier)
     give = data if callable(data) else lambda seed: data
     book = _Book(Path(path) if path is not None else None)
     references = [row for seed in seeds for row in _references(give(seed), seed)]
     prints = {seed: _fingerprint(give(seed)) for seed in seeds}
-    pooled = PooledCrossEntropyClassifier().set_params(**methods[CROSS_ENTROPY].get_params(deep=False))
+    pooled = PooledCrossEntropyClassifier().set_params(**methods[base].get_params(deep=False))
     first = [
         Cell(name, clf, seed, prints[seed]) for seed in seeds for name, clf in (methods | {POOLED: pooled}).items()
     ]
     rows = book.fill(first, give, n_jobs, verbose)
-    longest = [_longest_budget(methods[CROSS_ENTROPY], rows, seed, prints[seed]) for seed in seeds]
+    longest = [_longest_budget(base, methods[base], rows, seed, prints[seed]) for seed in seeds]
     rows += book.fill([cell for cell in longest if cell is not None], give, n_jobs, verbose)
     return Comparison(references + rows, ["identity", "sampling limit", *methods, LONGEST, POOLED])
 
@@ -190,7 +191,8 @@ class _Book:
     def fill(self, cells: list[Cell], give: Callable, n_jobs: int | None, verbose: int) -> list[dict[str, Any]]:
         """Rows of these cells: those in the file, and the others run now."""
         keys = [cell.key() for cell in cells]
-        todo = [(c, k) for c, k in zip(cells, keys, strict=True) if "error" in self.done.get(_as_key(k), {"error": ""})]
+        failed = {"error": "not run yet"}
+        todo = [(c, k) for c, k in zip(cells, keys, strict=True) if "error" in self.done.get(_as_key(k), failed)]
         jobs = joblib.Parallel(n_jobs, return_as="generator_unordered")(
             joblib.delayed(_run)(cell.classifier, give, cell.seed, key) for cell, key in todo
         )
@@ -237,13 +239,13 @@ def _references(data: ComparisonData, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _longest_budget(cross_entropy: Any, rows: list[dict], seed: int, data: str) -> Cell | None:
+def _longest_budget(base: str, cross_entropy: Any, rows: list[dict], seed: int, data: str) -> Cell | None:
     """Cross-entropy with at least as many gradient steps as any method of this seed took."""
     steps = {row["method"]: row["steps"] for row in rows if row["seed"] == seed and row.get("steps")}
     epochs = cross_entropy.max_epochs
-    if CROSS_ENTROPY not in steps or not epochs:
+    if base not in steps or not epochs:
         return None
-    longest = -(-max(steps.values()) * epochs // steps[CROSS_ENTROPY])
+    longest = -(-max(steps.values()) * epochs // steps[base])
     return Cell(LONGEST, clone(cross_entropy).set_params(max_epochs=longest), seed, data)
 
 
@@ -261,7 +263,9 @@ def _named(classifiers: Any) -> dict[str, NoisyLabelClassifier]:
     if taken := {"identity", "sampling limit", LONGEST, POOLED} & set(classifiers):
         raise ValueError(f"{sorted(taken)} are rows that compare() adds itself; choose other names.")
     named = {name: clone(clf) for name, clf in classifiers.items()}
-    return named if CROSS_ENTROPY in named else {CROSS_ENTROPY: CrossEntropyClassifier(), **named}
+    if any(type(clf) is CrossEntropyClassifier for clf in named.values()):
+        return named
+    return {CROSS_ENTROPY: CrossEntropyClassifier(), **named}
 
 
 def _fingerprint(data: ComparisonData) -> str:

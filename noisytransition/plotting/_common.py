@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._unwrap import inner_classifier
+
 
 def pyplot() -> ModuleType:
     try:
@@ -17,11 +19,9 @@ def pyplot() -> ModuleType:
 
 def matrix_and_labels(estimator: Any, attribute: str, labels: Any) -> tuple[Any, Any]:
     """Fitted attribute of the classifier inside a Pipeline or a search, and its class names unless given."""
-    from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import check_is_fitted
 
-    while (is_pipeline := isinstance(estimator, Pipeline)) or hasattr(estimator, "best_estimator_"):
-        estimator = estimator.steps[-1][1] if is_pipeline else estimator.best_estimator_
+    estimator = inner_classifier(estimator)
     if hasattr(estimator, attribute):
         return getattr(estimator, attribute), getattr(estimator, "classes_", None) if labels is None else labels
     if hasattr(estimator, "fit"):
