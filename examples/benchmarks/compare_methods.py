@@ -3,6 +3,7 @@
     pip install ".[benchmarks]"
     python examples/benchmarks/compare_methods.py --search    # hyper-parameters: 6 settings for each method
     python examples/benchmarks/compare_methods.py             # the tables
+    python examples/benchmarks/compare_methods.py --defaults  # every method at its defaults, on other data too
 
 Data: scikit-learn's digits (100 clean rows, 1,247 noisy, 450 for testing) with four noises, and its breast cancer
 table (10 clean rows for each class, 406 noisy, 143 for testing) with two; 10 seeds, each with its own split and noise.
@@ -30,7 +31,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 import torch
-from problems import breast_cancer, digits
+from problems import breast_cancer, digits, gaussians, wine
 
 from noisytransition import Comparison, CrossEntropyClassifier, compare, transition_error
 from noisytransition.comparison import METHODS
@@ -57,6 +58,13 @@ SEARCH = {
     "T-Revision": {"revision_lr": [5e-7, 1e-5, 1e-4], "warm_up_epochs": [8, 40]},
     "MW-Net": {"weight_lr": [1e-3, 1e-2, 1e-1], "normalize_weights": [False, True]},
     "meta-transition": {"transition_lr": [0.1, 1.0, 10.0], "meta_weight": [0.0, 1.0]},
+}
+# nothing is tuned here
+UNTUNED = {
+    "digits, pair-0.4": partial(digits, "pair-0.4"),
+    "digits, symmetric-0.6": partial(digits, "symmetric-0.6"),
+    "Gaussians, pair-0.4": partial(gaussians, "pair-0.4", n=2000, n_clean=200),
+    "wine, symmetric-0.4": partial(wine, "symmetric-0.4"),
 }
 CLEANLAB = ("cleanlab, logistic regression", "cleanlab, MLP")
 
@@ -169,13 +177,16 @@ def goals(tables):
     return "\n".join(lines)
 
 
+def versions():
+    return f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU, 2 processes"
+
+
 def report(tables):
     """Write and print all tables, and draw the first."""
-    versions = f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU, 2 processes"
     own = "\n".join(f"* {name}: {', '.join(f'{k}={v:g}' for k, v in p.items())}" for name, p in chosen().items())
     parts = [
         "# Nine methods side by side",
-        f"Mean ± standard deviation over {len(SEEDS)} seeds, last epoch. {versions}. See `compare_methods.py`.",
+        f"Mean ± standard deviation over {len(SEEDS)} seeds, last epoch. {versions()}. See `compare_methods.py`.",
         f"## Hyper-parameters found\n\nShared: {', '.join(f'{k}={v:g}' for k, v in SHARED.items())}.\n\n{own}",
         "## Test accuracy\n\n" + overview(tables, "accuracy"),
         "## Error of T\n\n" + overview(tables, "transition_error"),
@@ -192,17 +203,49 @@ def report(tables):
     axes[0].figure.savefig(RESULTS.parent / "compare_methods.png", dpi=110)
 
 
+def report_defaults():
+    """Run, write and print the tables of untuned methods."""
+    tables = {
+        cell: compare(give, seeds=range(5), n_jobs=2, path=RESULTS / f"defaults_{file_name(cell)}.jsonl")
+        for cell, give in UNTUNED.items()
+    }
+    parts = [
+        "# Nine methods at their defaults",
+        f"Mean ± standard deviation over 5 seeds. {versions()}. `compare_methods.py --defaults`.",
+        "## Test accuracy\n\n" + overview(tables, "accuracy"),
+        "## Error of T\n\n" + overview(tables, "transition_error"),
+    ]
+    text = "\n\n".join(parts) + "\n"
+    (RESULTS.parent / "compare_methods_defaults.md").write_text(text)
+    print(text)
+
+
+def write_readme(tables):
+    """Put the tables between their marks in the README."""
+    path = Path(__file__).parents[2] / "README.md"
+    text = path.read_text()
+    for column in ("accuracy", "transition_error"):
+        head, _, rest = text.partition(f"<!-- {column} -->\n")
+        text = f"{head}<!-- {column} -->\n{overview(tables, column)}\n<!-- end -->" + rest.partition("<!-- end -->")[2]
+    path.write_text(text)
+
+
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--search", action="store_true", help="run the search for hyper-parameters")
+    parser.add_argument("--defaults", action="store_true", help="run every method at its defaults")
     args = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
     if args.search:
         search()
         print(*chosen().items(), sep="\n")
+    elif args.defaults:
+        report_defaults()
     else:
-        report({cell: run(cell) for cell in CELLS})
+        tables = {cell: run(cell) for cell in CELLS}
+        report(tables)
+        write_readme(tables)
 
 
 if __name__ == "__main__":

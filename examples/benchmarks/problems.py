@@ -1,7 +1,7 @@
 """The problems of the benchmarks: noisy rows, clean rows, test rows, and the true T."""
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
@@ -45,6 +45,15 @@ def breast_cancer(rates, seed, n_clean=20):
     scale = StandardScaler().fit(X[noisy]).transform
     T = flip_noise({(0, 1): rates[0], (1, 0): rates[1]}, 2)
     return _noisy(T, seed, scale(X[noisy]), y[noisy], scale(X[clean]), y[clean], scale(X_test), y_test)
+
+
+def wine(noise_name, seed, n_clean=18):
+    """scikit-learn's wine table, 100 noisy rows, 60 for testing; features standardised."""
+    X, y = load_wine(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=60, stratify=y, random_state=seed)
+    X, X_meta, y, y_meta = train_test_split(X, y, test_size=n_clean, stratify=y, random_state=seed)
+    scale = StandardScaler().fit(X).transform
+    return _noisy(noise(noise_name, 3), seed, scale(X), y, scale(X_meta), y_meta, scale(X_test), y_test)
 
 
 def _noisy(T, seed, X, y, X_meta, y_meta, X_test, y_test):

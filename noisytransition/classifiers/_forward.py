@@ -30,7 +30,8 @@ class ForwardClassifier(TransitionClassifier):
         Rows averaged for each class.
     validation_fraction : float in [0, 1), default=0.1
         Noisy rows held out of the warm-up, which ends with its epoch of the lowest noisy loss on them: a net that
-        has memorised its labels would give a T near the identity. 0: the last epoch.
+        has memorised its labels would give a T near the identity. 0: the last epoch. A `train_split` takes its
+        place.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
