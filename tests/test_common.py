@@ -23,6 +23,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from skorch.callbacks import Callback
 from torch import nn
 
 from noisytransition import TRevisionClassifier, TrustedKFold, make_transition_scorer
@@ -433,3 +434,28 @@ def test_clean_rows_are_not_trained_on_where_they_are_not_needed(cls, blobs):
     after = clf.net_.module_.weight.detach().numpy()
     np.testing.assert_array_equal(after[:, n:], before)
     assert not np.array_equal(after[:, :n], module.weight.detach().numpy()[:, :n])
+
+
+class MustNotTrain(Callback):
+    """Fails when a training begins."""
+
+    def on_train_begin(self, net, **kwargs):
+        pytest.fail("trained before it complained")
+
+
+@pytest.mark.parametrize("cls", WITH_TRANSITION)
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (np.eye(2), r"transition_init.*3"),
+        ([[0.5, 0.6, 0], [0, 1, 0], [0, 0, 1]], "transition_init"),
+        ("best", "transition_init='best'; valid are"),
+        ("count", "needs the noisy labels of the clean rows"),
+        ("gold", "clean data"),
+    ],
+)
+def test_a_bad_start_is_refused_before_training(cls, blobs, start, message):
+    X, y, X_meta, y_meta, *_ = blobs
+    meta = {} if isinstance(start, str) and start == "gold" else {"meta": (X_meta, y_meta)}
+    with pytest.raises(ValueError, match=message):
+        small(cls, transition_init=start, callbacks=[MustNotTrain()]).fit(X, y, **meta)

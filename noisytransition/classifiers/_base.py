@@ -145,6 +145,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             if clean is None and self._needs_clean_data:
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
             self.classes_, noisy_rows, meta_rows = encode(noisy, clean)
+            self._check_data(noisy_rows, meta_rows)
             self.histories_: dict[str, History] = {}
             with self._running(state, noisy_rows, meta_rows):
                 self._fit(noisy_rows, meta_rows)
@@ -164,6 +165,9 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         if self.batch_size != -1:
             check_count(self, "batch_size", low=1)
         check_callbacks(self)
+
+    def _check_data(self, noisy: Rows, meta: Any) -> None:
+        """Raise for data that the parameters do not fit, before any training."""
 
     def _forget(self) -> None:
         """Remove every fitted attribute: a refit that fails must not leave an old one's."""

@@ -59,7 +59,11 @@ class FineTuningClassifier(NoisyLabelClassifier):
 
     def _fit(self, noisy: Rows, meta: Any) -> None:
         noisy_net = self._train("cross_entropy", noisy)
-        lr = self.lr if self.fine_tuning_lr is None else self.fine_tuning_lr
         self.net_ = self._train(
-            "fine_tuning", meta, module=noisy_net.plain_module_, lr=lr, max_epochs=self.fine_tuning_epochs
+            "fine_tuning",
+            meta,
+            labels="clean",
+            module=noisy_net.plain_module_,
+            lr=self.lr if self.fine_tuning_lr is None else self.fine_tuning_lr,
+            max_epochs=self.fine_tuning_epochs,
         )

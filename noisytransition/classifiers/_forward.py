@@ -84,6 +84,11 @@ class ForwardClassifier(TransitionClassifier):
         check_fraction(self, "validation_fraction")
         self._anchors(np.ones((self.n_anchors, 1)))  # refuses a bad percentile
 
+    def _check_data(self, noisy: Rows, meta: Any) -> None:
+        super()._check_data(noisy, meta)
+        if self.n_anchors > len(noisy):
+            raise ValueError(f"n_anchors={self.n_anchors} for {len(noisy)} rows; give at most one per row.")
+
     def _anchors(self, proba: NDArray) -> NDArray[np.float64]:
         return anchor_transition_matrix(proba, percentile=self.anchor_percentile, n_anchors=self.n_anchors)
 

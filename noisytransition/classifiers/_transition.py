@@ -132,6 +132,16 @@ class TransitionClassifier(NoisyLabelClassifier):
                 "(n_classes, n_classes) whose rows sum to 1."
             )
 
+    def _check_data(self, noisy: Rows, meta: Rows | None) -> None:
+        super()._check_data(noisy, meta)
+        init = self.transition_init
+        if not isinstance(init, str):
+            check_transition_matrix(init, n_classes=len(self.classes_), name="transition_init")
+        elif init == "gold" and meta is None:
+            raise ValueError("transition_init='gold' needs clean data: fit(..., meta=(X_meta, y_meta)); or 'auto'.")
+        elif init == "count" and (meta is None or meta.y_noisy is None):
+            raise ValueError("transition_init='count' needs the noisy labels of the clean rows: fit(y_meta_noisy=...).")
+
     def _warm_up(self, noisy: Rows, **net_params: Any) -> NoisyLabelNet:
         """Cross-entropy on the noisy rows: a model of the noisy labels, from which T can be read."""
         epochs = self.max_epochs if self.warm_up_epochs is None else self.warm_up_epochs
@@ -154,7 +164,7 @@ class TransitionClassifier(NoisyLabelClassifier):
         """T to start from, floored: at exactly the identity its meta-gradient is exactly zero."""
         c, init = len(self.classes_), self.transition_init
         if not isinstance(init, str):
-            T = check_transition_matrix(init, n_classes=c, name="transition_init")
+            T = check_transition_matrix(init)
         else:
             if init == "auto":
                 init = self._start_without_clean_data if meta is None else "gold"
@@ -181,15 +191,11 @@ class TransitionClassifier(NoisyLabelClassifier):
     def _anchors(self, proba: NDArray) -> NDArray[np.float64]:
         return anchor_transition_matrix(proba)
 
-    def _counted(self, meta: Rows | None) -> NDArray[np.float64]:
-        if meta is None or meta.y_noisy is None:
-            raise ValueError("transition_init='count' needs the noisy labels of the clean rows: fit(y_meta_noisy=...).")
+    def _counted(self, meta: Any) -> NDArray[np.float64]:
         # one pseudo-count per row of T keeps unseen flips possible
         return count_transition_matrix(meta.y, meta.y_noisy, len(self.classes_), smoothing=1 / len(self.classes_))
 
-    def _gold(self, noisy: Rows, meta: Rows | None, warm_up: Callable[[], NoisyLabelNet]) -> NDArray[np.float64]:
-        if meta is None:
-            raise ValueError("transition_init='gold' needs clean data: fit(..., meta=(X_meta, y_meta)); or 'auto'.")
+    def _gold(self, noisy: Rows, meta: Any, warm_up: Callable[[], NoisyLabelNet]) -> NDArray[np.float64]:
         net, missing = warm_up(), None
         if (absent := np.setdiff1d(np.arange(len(self.classes_)), meta.y)).size:
             warnings.warn(

@@ -39,6 +39,8 @@ class NoisyLabelNet(NeuralNetClassifier):
     module : nn.Module, class or instance
     batch_transform : callable, optional
         Augmentation: batch of inputs on the device -> batch, for training batches only.
+    labels : {"noisy", "clean"}, default="noisy"
+        What the labels are; the scores of a validation set are named after it.
     dtype : str or torch.dtype, default="auto"
         What inputs are cast to, batch by batch. "auto": floats, images in uint8, and all input of modules without
         an embedding become the module's floating type; integers stay integers for embeddings.
@@ -51,6 +53,7 @@ class NoisyLabelNet(NeuralNetClassifier):
         module: Any,
         *args: Any,
         batch_transform: Callable[[Tensor], Tensor] | None = None,
+        labels: str = "noisy",
         dtype: str | torch.dtype = "auto",
         criterion: Any = nn.CrossEntropyLoss,
         train_split: Any = None,
@@ -72,6 +75,7 @@ class NoisyLabelNet(NeuralNetClassifier):
             **kwargs,
         )
         self.batch_transform = batch_transform
+        self.labels = labels
         self.dtype = dtype
 
     # ---- inputs
@@ -101,14 +105,15 @@ class NoisyLabelNet(NeuralNetClassifier):
             return next((p.dtype for p in self.plain_module_.parameters() if p.is_floating_point()), torch.float32)
         return x.dtype
 
-    # ---- scores of a validation set of noisy rows (`train_split`)
+    # ---- scores of a validation set (`train_split`)
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:
-        """skorch's own, and the noisy loss and accuracy under names that say what they are."""
+        """skorch's own, and loss and accuracy under names that say of which labels they are."""
+        loss, accuracy = f"valid_{self.labels}_loss", f"valid_{self.labels}_acc"
         ours = [
             ("valid_acc", EpochScoring(_accuracy, name="valid_acc", lower_is_better=False)),
-            ("valid_noisy_loss", PassthroughScoring("valid_noisy_loss", lower_is_better=True)),
-            ("valid_noisy_acc", EpochScoring(_noisy_accuracy, name="valid_noisy_acc", lower_is_better=False)),
+            (loss, PassthroughScoring(loss, lower_is_better=True)),
+            (accuracy, EpochScoring(_noisy_accuracy, name=accuracy, lower_is_better=False)),
         ]
         theirs = [(name, callback) for name, callback in super()._default_callbacks if name != "valid_acc"]
         return theirs[:-1] + ours + theirs[-1:]  # the last one prints
@@ -116,7 +121,7 @@ class NoisyLabelNet(NeuralNetClassifier):
     def validation_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
         """Score a validation batch by the loss that the net is trained on."""
         step = super().validation_step(batch, **fit_params)
-        self.history.record_batch("valid_noisy_loss", step["loss"].item())
+        self.history.record_batch(f"valid_{self.labels}_loss", step["loss"].item())
         return step
 
     # ---- a loss that is no longer a number, and interrupts

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from noisytransition import (
     CrossEntropyClassifier,
+    FineTuningClassifier,
     ForwardClassifier,
     GCEClassifier,
     GLCClassifier,
@@ -81,6 +82,14 @@ def test_noisy_rows_are_scored_through_T(cls, blobs):
     through = np.where(y.numpy()[:, None] < 3, proba @ T, proba)[np.arange(len(y)), y.numpy() % 3]
     np.testing.assert_allclose(row["valid_noisy_loss"], -np.log(through).mean(), rtol=1e-4)
     assert row["valid_loss"] == row["valid_noisy_loss"]
+
+
+def test_clean_rows_held_out_of_fine_tuning_are_called_clean(blobs):
+    clf = fit(FineTuningClassifier, blobs, train_split=ValidSplit(3))
+    noisy, clean = (history[-1].keys() for history in clf.histories_.values())
+    assert {"valid_noisy_loss", "valid_noisy_acc"} <= noisy
+    assert {"valid_clean_loss", "valid_clean_acc"} <= clean
+    assert "valid_noisy_loss" not in clean
 
 
 # ---------------------------------------------------------------------------- the best epoch
