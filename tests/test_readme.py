@@ -14,9 +14,11 @@ def test_the_code_blocks_run(capsys):
     namespace = {}
     for block in blocks:
         exec(compile(block, str(README), "exec"), namespace)
-    accuracy, error = map(float, capsys.readouterr().out.split())
+    lines = capsys.readouterr().out.splitlines()
+    accuracy, error = map(float, lines[0].split())
     assert accuracy > 0.85
     assert error < namespace["transition_error"](namespace["T"], namespace["np"].eye(10))
+    assert any(line.startswith("GLC ") for line in lines)  # the table of the comparison
 
 
 @pytest.mark.parametrize("name", re.findall(r"`(examples/\S+|docs/|CONTRIBUTING.md|CHANGELOG.md)`", README.read_text()))
