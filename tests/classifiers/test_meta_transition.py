@@ -210,22 +210,14 @@ def test_images_and_sequences():
         def forward(self, x):
             return self.head(self.body(self.embedding(x))[0][:, -1])
 
-    for X, params in (
-        (images, {"module": conv}),
-        (images, {}),
-        (tokens, {"module": Words, "module__n_words": 15}),
-        (images / 255, {"module": conv}),
+    for X, lr, params in (
+        (images, 0.01, {"module": conv}),
+        (images, 1e-5, {}),
+        (tokens, 0.05, {"module": Words, "module__n_words": 15}),
+        (images / 255, 0.01, {"module": conv}),
     ):
-        lr = 1e-5 if not params else 0.05
-        clf = small(
-            MetaTransitionClassifier,
-            lr=lr,
-            max_epochs=15,
-            warm_up_epochs=15,
-            batch_size=16,
-            transition_lr=0.1,
-            **params,
-        )
+        own = {"lr": lr, "max_epochs": 15, "warm_up_epochs": 15, "batch_size": 16}
+        clf = small(MetaTransitionClassifier, **own, **params)
         clf.fit(X, y, meta=(X[:30], y[:30]))
         assert clf.predict_proba(X).shape == (90, 3)
         if params:
