@@ -106,7 +106,7 @@ class Comparison:
             paired = np.array([values[seed] - base[seed] for seed in base if seed in values])
             if method == to or len(paired) < 2:
                 continue
-            half = t.ppf((1 + level) / 2, len(paired) - 1) * paired.std(ddof=1) / np.sqrt(len(paired))
+            half = float(t.ppf((1 + level) / 2, len(paired) - 1) * paired.std(ddof=1) / np.sqrt(len(paired)))
             mean = float(paired.mean())
             found.append({"method": method, "mean": mean, "low": mean - half, "high": mean + half})
         return found
