@@ -13,3 +13,4 @@ default_role = "code"
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 html_theme = "furo"
+autodoc_typehints = "none"  # the docstrings name the types

@@ -129,8 +129,9 @@ def compare(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.datasets import load_iris
-    >>> from noisytransition import CrossEntropyClassifier, GLCClassifier, compare, flip_labels
+    >>> from noisytransition import ComparisonData, CrossEntropyClassifier, GLCClassifier, compare, flip_labels
     >>> from noisytransition.transition import pair_noise
     >>> X, y = load_iris(return_X_y=True)
     >>> def iris(seed):
