@@ -18,6 +18,11 @@ def _named(callbacks: Any) -> list[tuple[str | None, Any]]:
     return [tuple(cb) if isinstance(cb, tuple | list) else (None, cb) for cb in callbacks or ()]
 
 
+def selects(callbacks: Any) -> bool:
+    """Say whether a callback of the user's brings back a best epoch."""
+    return any(getattr(callback, "load_best", False) for _, callback in _named(callbacks))
+
+
 def check_callbacks(estimator: Any) -> None:
     """Raise if `callbacks` is no list, or ``callbacks__...`` names one that is not there."""
     if isinstance(estimator.callbacks, str):

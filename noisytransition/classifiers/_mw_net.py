@@ -111,9 +111,9 @@ class MWNetClassifier(LookAheadClassifier):
             criterion__normalize=self.normalize_weights,
         )
         if self._weights(self.net_.predict_proba(noisy), noisy.y).max() < _COLLAPSED:
+            remedy = "" if self.normalize_weights else ", or set normalize_weights=True"
             warnings.warn(
-                "the weights of all rows went to zero, and the training with them: set normalize_weights=True, or a "
-                "smaller weight_lr.",
+                f"the weights of all rows went to zero: take a smaller weight_lr{remedy}.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -134,10 +134,13 @@ class MWNetClassifier(LookAheadClassifier):
         Raises
         ------
         ValueError
-            For a label that is not in `classes_`.
+            For a label that is not in `classes_`, or not one label per row.
         """
         check_is_fitted(self, "net_")
-        return self._weights(self.predict_proba(X), label_codes(y_noisy, self.classes_))
+        proba, codes = self.predict_proba(X), label_codes(y_noisy, self.classes_)
+        if len(codes) != len(proba):
+            raise ValueError(f"y_noisy has {len(codes)} labels for {len(proba)} rows of X.")
+        return self._weights(proba, codes)
 
     def _weights(self, proba: NDArray, codes: NDArray) -> NDArray:
         loss: Any = self.net_.criterion_

@@ -7,6 +7,7 @@ import joblib
 import numpy as np
 
 from ..nets import FitState, NoisyLabelNet, Rows, SaveState
+from ._describe import describe
 
 
 class Run:
@@ -54,10 +55,9 @@ class Run:
 
 
 def _fingerprint(estimator: Any, noisy: Rows, meta: Rows | None) -> dict[str, str]:
-    """Describe the fit: its class, its plain parameters, its data."""
+    """Describe the fit: its class, its parameters but for callbacks, its data."""
     params = estimator.get_params(deep=False)
-    plain = {k: repr(v) for k, v in params.items() if k not in ("verbose", "callbacks") and isinstance(v, _PLAIN)}
-    plain |= {k: joblib.hash(v) for k, v in params.items() if isinstance(v, np.ndarray)}
+    plain = {k: describe(v) for k, v in params.items() if not k.startswith(("verbose", "callbacks"))}
     sets = {"X, y": noisy, "clean set": meta}
     data = {name: "" if rows is None else joblib.hash(_content(rows)) for name, rows in sets.items()}
     return {"class": type(estimator).__name__, **plain, **data}
@@ -66,6 +66,3 @@ def _fingerprint(estimator: Any, noisy: Rows, meta: Rows | None) -> dict[str, st
 def _content(rows: Rows) -> tuple:
     """What of a data set can be hashed: all of an array, length and labels of a torch Dataset."""
     return (rows.X if isinstance(rows.X, np.ndarray) else len(rows), rows.y, rows.y_noisy)
-
-
-_PLAIN = (str, int, float, bool, tuple, type, type(None))

@@ -23,7 +23,7 @@ class SModelClassifier(TransitionClassifier):
     transition_lr : float, optional
         Step size of Theta; default: `lr`. 0 leaves T as it starts: forward correction.
     transition_init : str or array-like, default="auto"
-        As in `TransitionClassifier`. "auto" is "gold" with clean data, else "confusion", the paper's.
+        As in `TransitionClassifier`. "auto" is "gold" with clean data, else "confusion", as in the authors' code.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`. An entry that starts near 0 stays there: the softmax's gradient vanishes.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
@@ -83,14 +83,14 @@ class SModelClassifier(TransitionClassifier):
             criterion=ForwardLoss,
             criterion__transition_matrix=self._transition_start(noisy, meta, warm_up=lambda: warm_up),
             criterion__trainable=True,
-            optimizer__param_groups=[*self._net_params.get("optimizer__param_groups", ()), self._noise_layer()],
+            optimizer__param_groups=[self._noise_layer(), *self._net_params.get("optimizer__param_groups", ())],
             callbacks=[("transition_trace", trace)],
         )
         self._keep_transition(trace.matrices_, self.net_.criterion_.transition_matrix)
 
     def _noise_layer(self) -> tuple[str, dict[str, float]]:
         """The optimiser's group of T, without weight decay: decay would pull T to the uniform matrix."""
-        return "transition_logits", {
+        return "*transition_logits", {
             "lr": self.lr if self.transition_lr is None else self.transition_lr,
             "weight_decay": 0.0,
         }

@@ -23,14 +23,15 @@ class TRevisionClassifier(TransitionClassifier):
     module : nn.Module class or instance, optional
         As in `NoisyLabelClassifier`.
     revision_lr : float, default=5e-7
-        Step size of the last stage, of dT and of the network. The paper's: with Adam no entry moves more than
-        `revision_lr` times the number of steps.
+        Step size of the last stage, of dT and of the network. The paper's: with Adam an entry moves by about
+        `revision_lr` in a step.
     revision_epochs : int, optional
         Epochs of the last stage; default: `max_epochs`, which is the number of the second.
     revision_optimizer : class, default=torch.optim.Adam
-        Makes the steps of the last stage, without ``optimizer__...``.
+        Makes the steps of the last stage, without ``optimizer__...``: without the weight decay of the paper's code.
     validation_fraction : float in [0, 1), default=0.1
-        Noisy rows held out to choose epochs. 0: the last epoch of every stage. A `train_split` takes its place.
+        Noisy rows held out to choose epochs (in the paper's code not in the last stage). 0: the last epoch of every
+        stage. A `train_split` takes its place, a callback with ``load_best=True`` that of the choice.
     transition_init : str or array-like, default="auto"
         As in `TransitionClassifier`. "auto" is "gold" with clean data, else "anchor", the paper's.
     transition_floor, warm_up_epochs

@@ -21,7 +21,7 @@ from ..transition import (
     symmetric_noise,
 )
 from ._base import NoisyLabelClassifier
-from ._callbacks import check_checkpoints
+from ._callbacks import check_checkpoints, selects
 from ._checks import check_count, check_number
 from ._data import label_codes
 
@@ -134,9 +134,11 @@ class TransitionClassifier(NoisyLabelClassifier):
 
     def _check_data(self, noisy: Rows, meta: Rows | None) -> None:
         super()._check_data(noisy, meta)
-        init = self.transition_init
+        init, floor, c = self.transition_init, self.transition_floor, len(self.classes_)
+        if floor is not None and floor >= 1 / c:
+            raise ValueError(f"transition_floor={floor} for {c} classes; give less than 1 / {c}.")
         if not isinstance(init, str):
-            check_transition_matrix(init, n_classes=len(self.classes_), name="transition_init")
+            check_transition_matrix(init, n_classes=c, name="transition_init")
         elif init == "gold" and meta is None:
             raise ValueError("transition_init='gold' needs clean data: fit(..., meta=(X_meta, y_meta)); or 'auto'.")
         elif init == "count" and (meta is None or meta.y_noisy is None):
@@ -155,7 +157,8 @@ class TransitionClassifier(NoisyLabelClassifier):
                 return params
             # the same seed: the same rows in every stage
             params["train_split"] = ValidSplit(float(self.validation_fraction), random_state=self._run.seed)
-        params["callbacks"].append(("keep_best", best))
+        if not selects(self.callbacks):  # the user's choice of an epoch stands
+            params["callbacks"].append(("keep_best", best))
         return params
 
     def _transition_start(

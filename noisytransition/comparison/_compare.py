@@ -1,7 +1,6 @@
 """Fit every method on every seed's data; write each result as it comes."""
 
 import json
-import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +24,7 @@ from ..classifiers import (
     SModelClassifier,
     TRevisionClassifier,
 )
+from ..classifiers._describe import describe
 from ..nets import Rows, concatenate
 from ..transition import sampling_limit, transition_error
 from ._table import Comparison
@@ -114,7 +114,8 @@ def compare(
     verbose : int, default=1
         0 is silent; 1 prints a line for each fit.
     **params
-        Parameters that all classifiers share: ``module``, ``lr``, ``batch_size``, ``max_epochs``, ...
+        Parameters that all classifiers share: ``module``, ``batch_size``, ``max_epochs``, ... They replace a
+        classifier's own of that name.
 
     Returns
     -------
@@ -145,7 +146,7 @@ def compare(
     ['identity', 'sampling limit', 'cross-entropy', 'GLC', 'cross-entropy, longest budget',
      'cross-entropy, noisy + clean']
     """
-    seeds = list(seeds)
+    seeds = [int(seed) for seed in seeds]
     if not seeds:
         raise ValueError("seeds is empty; give at least one, such as range(3).")
     methods = {name: clf.set_params(**params) for name, clf in _named(classifiers).items()}
@@ -187,7 +188,7 @@ class _Book:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         lines = path.read_text().splitlines() if path is not None and path.exists() else []
-        self.done = {_as_key(row): row for row in map(json.loads, lines)}
+        self.done = {_as_key(row): row for row in map(_parsed, lines) if row is not None}
 
     def fill(self, cells: list[Cell], give: Callable, n_jobs: int | None, verbose: int) -> list[dict[str, Any]]:
         """Rows of these cells: those in the file, and the others run now."""
@@ -218,13 +219,13 @@ def _run(classifier: NoisyLabelClassifier, give: Callable, seed: int, key: dict[
     started = time.perf_counter()
     try:
         clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+        row = key | {"seconds": round(time.perf_counter() - started, 3)}
+        row["accuracy"] = float(clf.score(data.X_test, data.y_test))
+        row["steps"] = sum(epoch["train_batch_count"] for history in clf.histories_.values() for epoch in history)
+        if data.transition_matrix is not None and hasattr(clf, "transition_matrix_"):
+            row["transition_error"] = transition_error(data.transition_matrix, clf.transition_matrix_)
     except Exception as error:  # the other fits go on; the table shows what is missing
         return key | {"error": f"{type(error).__name__}: {error}"}
-    row = key | {"seconds": round(time.perf_counter() - started, 3)}
-    row["accuracy"] = float(clf.score(data.X_test, data.y_test))
-    row["steps"] = sum(sum(history[:, "train_batch_count"]) for history in clf.histories_.values())
-    if data.transition_matrix is not None and hasattr(clf, "transition_matrix_"):
-        row["transition_error"] = transition_error(data.transition_matrix, clf.transition_matrix_)
     return row
 
 
@@ -236,6 +237,8 @@ def _references(data: ComparisonData, seed: int) -> list[dict[str, Any]]:
     rows = [{"method": "identity", "seed": seed, "transition_error": transition_error(T, np.eye(len(T)))}]
     if data.y_true is not None:
         counts = np.unique(np.asarray(data.y_true), return_counts=True)[1]
+        if len(counts) < len(T):  # no row of a class: counting gives no T
+            return rows
         rows.append({"method": "sampling limit", "seed": seed, "transition_error": sampling_limit(T, counts)})
     return rows
 
@@ -270,14 +273,31 @@ def _named(classifiers: Any) -> dict[str, NoisyLabelClassifier]:
 
 
 def _fingerprint(data: ComparisonData) -> str:
-    return joblib.hash([part if hasattr(part, "__array__") or part is None else len(part) for part in data])
+    """Hash of the data; of a torch Dataset its length and first and last sample."""
+    return joblib.hash([_content(part) for part in data])
+
+
+def _content(part: Any) -> Any:
+    if hasattr(part, "__array__") or part is None:
+        return part
+    if isinstance(part, list | tuple):
+        return np.asarray(part)
+    return len(part), describe(list(part[0])), describe(list(part[len(part) - 1]))
 
 
 def _plain(classifier: NoisyLabelClassifier) -> dict[str, str]:
     """Parameters as text, without addresses in memory."""
     params = classifier.get_params(deep=False)
-    text = {k: joblib.hash(v) if isinstance(v, np.ndarray) else repr(v) for k, v in params.items() if k != "verbose"}
-    return {"class": type(classifier).__name__, **{k: re.sub(r" at 0x[0-9a-f]+", "", v) for k, v in text.items()}}
+    return {"class": type(classifier).__name__, **{k: describe(v) for k, v in params.items() if k != "verbose"}}
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    """One row of a file; None for a line that an interruption cut off."""
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError:
+        warnings.warn(f"left out a line that is no JSON: {line[:60]!r}", UserWarning, stacklevel=4)
+        return None
 
 
 def _as_key(row: dict[str, Any]) -> tuple:
