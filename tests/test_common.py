@@ -459,3 +459,9 @@ def test_a_bad_start_is_refused_before_training(cls, blobs, start, message):
     meta = {} if isinstance(start, str) and start == "gold" else {"meta": (X_meta, y_meta)}
     with pytest.raises(ValueError, match=message):
         small(cls, transition_init=start, callbacks=[MustNotTrain()]).fit(X, y, **meta)
+
+
+@pytest.mark.parametrize("cls", WITH_TRANSITION)
+def test_too_high_a_floor_is_refused_before_training(cls, blobs):
+    with pytest.raises(ValueError, match=r"transition_floor=0\.4 for 3 classes"):
+        fit(cls, blobs, transition_floor=0.4, callbacks=[MustNotTrain()])

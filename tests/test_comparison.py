@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from matplotlib import pyplot as plt
 from scipy import stats
 from torch import nn
@@ -210,3 +211,37 @@ def test_rows_are_plain_json(data, tmp_path):
     compare(data, [GLCClassifier()], seeds=[0], path=str(path), **FAST)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert {"method", "seed", "fingerprint", "accuracy", "steps", "seconds"} <= set(rows[0])
+
+
+def test_what_differs_in_lists_weights_and_functions_is_run_anew(data, tmp_path):
+    path, flip = tmp_path / "rows.jsonl", (2 - data.y).tolist()
+    torch.manual_seed(0)
+    modules = [nn.Linear(4, 3), nn.Linear(4, 3)]
+    calls = [
+        (data._replace(y=data.y.tolist()), {}),
+        (data._replace(y=flip), {}),
+        (data, {"module": modules[0]}),
+        (data, {"module": modules[1]}),
+        (data, {"batch_transform": lambda x: x}),
+        (data, {"batch_transform": lambda x: x * 0}),
+    ]
+    for i, (given, params) in enumerate(calls, 1):
+        compare(given, [CrossEntropyClassifier()], seeds=[0], path=path, **FAST, **params)
+        assert len(path.read_text().splitlines()) == 3 * i
+
+
+def test_seeds_of_numpy_and_a_line_that_was_cut_off(data, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    compare(data, [CrossEntropyClassifier()], seeds=np.arange(1), path=path, **FAST)
+    whole = path.read_text()
+    path.write_text(whole + whole.splitlines()[0][:30])
+    with pytest.warns(UserWarning, match="no JSON"):
+        compare(data, [CrossEntropyClassifier()], seeds=[0], path=path, **FAST)
+
+
+def test_a_class_without_rows_and_a_stage_without_epochs(data):
+    some = data.y < 2
+    less = data._replace(X=data.X[some], y=data.y[some], y_true=data.y[some])
+    result = compare(less, {"tuned": FineTuningClassifier(fine_tuning_epochs=0)}, seeds=[0], **FAST)
+    assert "sampling limit" not in result.methods
+    assert by_method(result)["tuned"]["steps"] == by_method(result)["cross-entropy"]["steps"]

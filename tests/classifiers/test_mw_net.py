@@ -156,3 +156,8 @@ def test_bad_parameters_are_refused(blobs, params, message):
 def test_unknown_labels_are_refused(blobs):
     with pytest.raises(ValueError, match="not among classes_"):
         fit(blobs).sample_weights(blobs[0][:1], [7])
+
+
+def test_one_label_per_row(blobs):
+    with pytest.raises(ValueError, match="2 labels for 1 rows"):
+        fit(blobs).sample_weights(blobs[0][:1], [0, 1])

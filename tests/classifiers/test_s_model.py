@@ -82,3 +82,11 @@ def test_the_step_of_T_is_its_own(blobs):
     assert 0 < moved[0] < moved[1]
     with pytest.raises(ValueError, match="transition_lr"):
         fit(blobs, transition_lr=-1.0)
+
+
+@pytest.mark.parametrize(
+    "params", [{"optimizer__param_groups": [("*", {"lr": 0.1})]}, {"compile": True, "compile__backend": "eager"}]
+)
+def test_nothing_takes_T_out_of_its_group(blobs, params):
+    clf = fit(blobs, transition_lr=0.0, **params)
+    np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_init_)

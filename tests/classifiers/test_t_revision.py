@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 from estimators import small
+from skorch.callbacks import EarlyStopping
 from skorch.dataset import ValidSplit
 
 from noisytransition import CrossEntropyClassifier, TRevisionClassifier
@@ -83,3 +84,11 @@ def test_the_last_stage_has_its_own_optimiser(blobs):
 def test_bad_parameters_are_refused(blobs, params, message):
     with pytest.raises(ValueError, match=message):
         fit(blobs, **params)
+
+
+def test_a_callback_that_brings_back_its_best_epoch_is_obeyed(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    stop = EarlyStopping(monitor="valid_clean_loss", patience=30, load_best=True)
+    clf = small(TRevisionClassifier, callbacks=[stop], revision_lr=1e-2, max_epochs=8).fit(X, y, meta=(X_meta, y_meta))
+    proba = clf.predict_proba(X_meta)[np.arange(len(y_meta)), y_meta]
+    assert -np.log(proba).mean() == pytest.approx(min(clf.history_[:, "valid_clean_loss"]), rel=1e-4)

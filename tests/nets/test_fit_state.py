@@ -3,6 +3,7 @@ import pytest
 import torch
 from estimators import CLASSIFIERS, small
 from skorch.callbacks import Callback, LRScheduler
+from skorch.dataset import ValidSplit
 from torch import nn
 
 from noisytransition import CrossEntropyClassifier, FitState, MetaTransitionClassifier
@@ -76,3 +77,12 @@ def test_another_fit_s_file_is_refused(blobs, tmp_path):
         small(CrossEntropyClassifier, lr=0.2).fit(X, y, state=path)
     with pytest.raises(ValueError, match="X, y"):
         small(CrossEntropyClassifier).fit(X[1:], y[1:], state=path)
+
+
+def test_lists_and_splits_tell_fits_apart(blobs, tmp_path):
+    X, y, path = *blobs[:2], tmp_path / "fit.pt"
+    small(CrossEntropyClassifier, module__hidden=[8], train_split=ValidSplit(5)).fit(X, y, state=path)
+    small(CrossEntropyClassifier, module__hidden=[8], train_split=ValidSplit(5)).fit(X, y, state=path)
+    for other in ({"module__hidden": [16], "train_split": ValidSplit(5)}, {"train_split": ValidSplit(2)}):
+        with pytest.raises(ValueError, match="differs from this one in"):
+            small(CrossEntropyClassifier, **({"module__hidden": [8]} | other)).fit(X, y, state=path)
