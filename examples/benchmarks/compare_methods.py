@@ -160,26 +160,37 @@ def paired(tables, to):
     found = {cell: {d["method"]: d for d in table.differences(to)} for cell, table in tables.items()}
     for name in next(iter(found.values())):
         row = (found[cell][name] for cell in tables)
-        numbers = (f"{100 * d['mean']:+.1f} [{100 * d['low']:+.1f}, {100 * d['high']:+.1f}]" for d in row)
-        lines.append(f"| {name} | " + " | ".join(numbers) + " |")
+        lines.append(f"| {name} | " + " | ".join(map(points, row)) + " |")
     return "\n".join(lines)
 
 
+def points(difference):
+    """Return a difference of accuracy in points, with its interval."""
+    mean, low, high = (100 * difference[k] for k in ("mean", "low", "high"))
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
 def goals(tables):
-    """Say in which cells GLC and fine-tuning are above cross-entropy, and what the paper's method adds to them."""
+    """Say in which cells GLC and fine-tuning are above cross-entropy."""
     lines = []
     for cell, table in tables.items():
         found = {d["method"]: d for d in table.differences("cross-entropy")}
         for name in ("GLC", "fine-tuning"):
             d = found[name]
             verdict = "holds" if d["low"] > 0 else "holds in the mean alone" if d["mean"] > 0 else "FALLS SHORT"
-            text = f"{name} above cross-entropy: {100 * d['mean']:+.1f} [{100 * d['low']:+.1f}, {100 * d['high']:+.1f}]"
-            lines.append(f"* {cell}: {text}: {verdict}")
+            lines.append(f"* {cell}: {name} above cross-entropy: {points(d)}: {verdict}")
     return "\n".join(lines)
 
 
 def versions():
     return f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU, 2 processes"
+
+
+def publish(name, parts):
+    """Write and print a page of results."""
+    text = "\n\n".join(parts) + "\n"
+    (RESULTS.parent / name).write_text(text)
+    print(text)
 
 
 def report(tables):
@@ -197,9 +208,7 @@ def report(tables):
         "## Cost\n\n"
         + "\n\n".join(f"{cell}\n\n{table.markdown()}" for cell, table in tables.items() if "asymmetric" in cell),
     ]
-    text = "\n\n".join(parts) + "\n"
-    (RESULTS.parent / "compare_methods.md").write_text(text)
-    print(text)
+    publish("compare_methods.md", parts)
     axes = tables["digits, asymmetric-0.4"].plot()
     axes[0].figure.savefig(RESULTS.parent / "compare_methods.png", dpi=110)
 
@@ -216,9 +225,7 @@ def report_defaults():
         "## Test accuracy\n\n" + overview(tables, "accuracy"),
         "## Error of T\n\n" + overview(tables, "transition_error"),
     ]
-    text = "\n\n".join(parts) + "\n"
-    (RESULTS.parent / "compare_methods_defaults.md").write_text(text)
-    print(text)
+    publish("compare_methods_defaults.md", parts)
 
 
 def write_readme(tables):

@@ -165,13 +165,10 @@ class TransitionClassifier(NoisyLabelClassifier):
         self, noisy: Rows, meta: Rows | None, warm_up: Callable[[], NoisyLabelNet]
     ) -> NDArray[np.float64]:
         """T to start from, floored: at exactly the identity its meta-gradient is exactly zero."""
-        c, init = len(self.classes_), self.transition_init
-        if not isinstance(init, str):
-            T = check_transition_matrix(init)
-        else:
-            if init == "auto":
-                init = self._start_without_clean_data if meta is None else "gold"
-            T = self._named_start(init, noisy, meta, warm_up)
+        c, T = len(self.classes_), self.transition_init
+        if isinstance(T, str):
+            name = T if T != "auto" else self._start_without_clean_data if meta is None else "gold"
+            T = self._named_start(name, noisy, meta, warm_up)
         return floor_transition_matrix(T, 1e-3 / c if self.transition_floor is None else self.transition_floor)
 
     def _named_start(

@@ -153,8 +153,11 @@ def compare(
     base = next(name for name, clf in methods.items() if type(clf) is CrossEntropyClassifier)
     give = data if callable(data) else lambda seed: data
     book = _Book(Path(path) if path is not None else None)
-    references = [row for seed in seeds for row in _references(give(seed), seed)]
-    prints = {seed: _fingerprint(give(seed)) for seed in seeds}
+    references, prints = [], {}
+    for seed in seeds:
+        given = give(seed)
+        references += _references(given, seed)
+        prints[seed] = _fingerprint(given)
     pooled = PooledCrossEntropyClassifier().set_params(**methods[base].get_params(deep=False))
     first = [
         Cell(name, clf, seed, prints[seed]) for seed in seeds for name, clf in (methods | {POOLED: pooled}).items()

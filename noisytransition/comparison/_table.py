@@ -120,9 +120,7 @@ class Comparison:
         """
         lines = ["| method | accuracy | error of T | gradient steps | seconds |", "| --- | --- | --- | --- | --- |"]
         for row in self.summary():
-            numbers = [_spread(row, "accuracy"), _spread(row, "transition_error")]
-            numbers += [_number(row["steps"], ".0f"), _number(row["seconds"], ".1f")]
-            lines.append("| " + " | ".join([row["method"], *numbers]) + " |")
+            lines.append("| " + " | ".join([row["method"], *_numbers(row)]) + " |")
         return "\n".join(lines)
 
     def plot(self, *, ax: Any = None) -> Any:
@@ -144,10 +142,15 @@ class Comparison:
         width = max(map(len, self.methods), default=6)
         lines = [f"{'':{width}}  {'accuracy':>15}  {'error of T':>15}  {'steps':>7}  {'seconds':>7}"]
         for row in self.summary():
-            numbers = f"{_spread(row, 'accuracy'):>15}  {_spread(row, 'transition_error'):>15}"
-            numbers += f"  {_number(row['steps'], '.0f'):>7}  {_number(row['seconds'], '.1f'):>7}"
-            lines.append(f"{row['method']:{width}}  {numbers}")
+            accuracy, error, steps, seconds = _numbers(row)
+            lines.append(f"{row['method']:{width}}  {accuracy:>15}  {error:>15}  {steps:>7}  {seconds:>7}")
         return "\n".join(lines)
+
+
+def _numbers(row: dict[str, Any]) -> list[str]:
+    """One row of a summary as text: accuracy, error of T, steps, seconds."""
+    spreads = [_spread(row, "accuracy"), _spread(row, "transition_error")]
+    return [*spreads, _number(row["steps"], ".0f"), _number(row["seconds"], ".1f")]
 
 
 def _number(value: float, spec: str) -> str:

@@ -19,16 +19,20 @@ def _softmax(logits: Tensor) -> Tensor:
 
 
 def _accuracy(net: Any, X: Any, y: Any) -> float:
-    """Share of labels that the clean head predicts; y + n_classes is a marked y."""
-    proba = net.predict_proba(X)
-    return float(np.mean(proba.argmax(axis=1) == np.asarray(y) % proba.shape[1]))
+    """Share of labels that the clean head predicts."""
+    return _share_right(net.predict_proba(X), y)
 
 
 def _noisy_accuracy(net: Any, X: Any, y: Any) -> float:
     """Share of noisy labels that are predicted through T; without a T, by the net itself."""
     proba = net.predict_proba(X)
     T = getattr(net.criterion_, "transition_matrix", np.eye(proba.shape[1]))
-    return float(np.mean((proba @ T).argmax(axis=1) == np.asarray(y) % proba.shape[1]))
+    return _share_right(proba @ T, y)
+
+
+def _share_right(scores: Any, y: Any) -> float:
+    """Share of rows whose highest score is that of their label; y + n_classes is a marked y."""
+    return float(np.mean(scores.argmax(axis=1) == np.asarray(y) % scores.shape[1]))
 
 
 class NoisyLabelNet(NeuralNetClassifier):
