@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 # where each public name lives
 _HOME = {
     "CrossEntropyClassifier": "classifiers",
+    "EMTransitionClassifier": "classifiers",
     "FineTuningClassifier": "classifiers",
     "MetaTransitionClassifier": "classifiers",
     "ForwardClassifier": "classifiers",
@@ -32,8 +33,10 @@ _HOME = {
     "plot_comparison": "plotting",
     "plot_transition_history": "plotting",
     "anchor_transition_matrix": "transition",
+    "confident_transition_matrix": "transition",
     "confusion_transition_matrix": "transition",
     "count_transition_matrix": "transition",
+    "em_transition_matrix": "transition",
     "flip_labels": "transition",
     "gold_transition_matrix": "transition",
     "label_posterior": "transition",
@@ -44,6 +47,7 @@ __all__ = [
     "Comparison",
     "ComparisonData",
     "CrossEntropyClassifier",
+    "EMTransitionClassifier",
     "FineTuningClassifier",
     "FitState",
     "ForwardClassifier",
@@ -57,8 +61,10 @@ __all__ = [
     "TrustedKFold",
     "anchor_transition_matrix",
     "compare",
+    "confident_transition_matrix",
     "confusion_transition_matrix",
     "count_transition_matrix",
+    "em_transition_matrix",
     "flip_labels",
     "gold_transition_matrix",
     "label_posterior",
@@ -72,6 +78,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .classifiers import (
         CrossEntropyClassifier,
+        EMTransitionClassifier,
         FineTuningClassifier,
         ForwardClassifier,
         GCEClassifier,
@@ -87,8 +94,10 @@ if TYPE_CHECKING:
     from .plotting import TransitionMatrixDisplay, plot_comparison, plot_transition_history
     from .transition import (
         anchor_transition_matrix,
+        confident_transition_matrix,
         confusion_transition_matrix,
         count_transition_matrix,
+        em_transition_matrix,
         flip_labels,
         gold_transition_matrix,
         label_posterior,

@@ -2,6 +2,7 @@
 
 from noisytransition import (
     CrossEntropyClassifier,
+    EMTransitionClassifier,
     FineTuningClassifier,
     ForwardClassifier,
     GCEClassifier,
@@ -12,7 +13,13 @@ from noisytransition import (
     TRevisionClassifier,
 )
 
-NEED_CLEAN_DATA = [FineTuningClassifier, GLCClassifier, MWNetClassifier, MetaTransitionClassifier]
+NEED_CLEAN_DATA = [
+    FineTuningClassifier,
+    GLCClassifier,
+    MWNetClassifier,
+    MetaTransitionClassifier,
+    EMTransitionClassifier,
+]
 WITHOUT_CLEAN_DATA = [CrossEntropyClassifier, GCEClassifier, ForwardClassifier, SModelClassifier, TRevisionClassifier]
 CLASSIFIERS = WITHOUT_CLEAN_DATA + NEED_CLEAN_DATA
 WITH_TRANSITION = [
@@ -21,6 +28,7 @@ WITH_TRANSITION = [
     SModelClassifier,
     TRevisionClassifier,
     MetaTransitionClassifier,
+    EMTransitionClassifier,
 ]
 
 
@@ -43,6 +51,7 @@ SELF_CLEANED = [_self_cleaned(cls) for cls in NEED_CLEAN_DATA]
 # the stages of each method's training
 N_STAGES = {cls: 1 if cls in (CrossEntropyClassifier, GCEClassifier, MWNetClassifier) else 2 for cls in CLASSIFIERS}
 N_STAGES[TRevisionClassifier] = 3
+N_STAGES[EMTransitionClassifier] = 4
 
 
 def small(cls, **params):
@@ -52,6 +61,8 @@ def small(cls, **params):
         fast["optimizer__momentum"] = 0.9
     if cls in WITH_TRANSITION:
         fast["warm_up_epochs"] = 2
+    if cls is EMTransitionClassifier:
+        fast |= {"cv": 2, "meta_weight": 0.2}
     if cls is FineTuningClassifier:
         fast["fine_tuning_epochs"] = 2
     return cls(**(fast | params))

@@ -1,6 +1,7 @@
 """The problems of the benchmarks: noisy rows, clean rows, test rows, and the true T."""
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -28,12 +29,55 @@ def digits(noise_name, seed, n_clean=100):
 def gaussians(noise_name, seed, n=10_000, n_clean=500, n_test=5_000):
     """Five overlapping classes in ten dimensions: unit variance, means of norm 2 in random directions."""
     rng = np.random.default_rng(seed)
-    means = rng.normal(size=(5, 10))
-    means *= 2 / np.linalg.norm(means, axis=1, keepdims=True)
+    means = _means(rng)
     y = rng.integers(5, size=n + n_clean + n_test)
     X = means[y] + rng.normal(size=(len(y), 10))
     (X, X_meta, X_test), (y, y_meta, y_test) = (np.split(a, [n, n + n_clean]) for a in (X, y))
     return _noisy(noise(noise_name, 5), seed, X, y, X_meta, y_meta, X_test, y_test)
+
+
+def _means(rng):
+    means = rng.normal(size=(5, 10))
+    return means * 2 / np.linalg.norm(means, axis=1, keepdims=True)
+
+
+def gaussians_posterior(seed, X):
+    """Exact P(true class | x) of rows of `gaussians`."""
+    means = _means(np.random.default_rng(seed))
+    return softmax(X @ means.T - (means**2).sum(axis=1) / 2, axis=1)
+
+
+def table(noise_name, seed, n=20_000, n_clean=40, n_test=5_000):
+    """A generated table of four classes: 22 numeric columns, correlated and skewed, and 8 categorical ones.
+
+    Numeric columns are standardised, categories one-hot. Classes come from effects of all columns, an interaction of
+    two numeric columns, and one of a numeric and a categorical column.
+    """
+    numeric, categories, _, y = _draw_table(seed, n + n_clean + n_test)
+    X = np.hstack([(numeric - numeric.mean(axis=0)) / numeric.std(axis=0), *categories])
+    (X, X_meta, X_test), (y, y_meta, y_test) = (np.split(a, [n, n + n_clean]) for a in (X, y))
+    return _noisy(noise(noise_name, 4), seed, X, y, X_meta, y_meta, X_test, y_test)
+
+
+def _draw_table(seed, n, n_classes=4):
+    rng = np.random.default_rng(seed)
+    numeric = rng.normal(size=(n, 22))
+    numeric[:, 10:14] += 0.8 * numeric[:, :4]
+    codes = [rng.integers(k, size=n) for k in (2, 3, 4, 5, 6, 8, 10, 12)]
+    categories = [np.eye(code.max() + 1)[code] for code in codes]
+    score = 0.3 * numeric @ rng.normal(size=(22, n_classes))
+    score += sum(0.6 * one_hot @ rng.normal(size=(one_hot.shape[1], n_classes)) for one_hot in categories)
+    score += 2 * np.tanh(numeric[:, :1] * numeric[:, 1:2]) * rng.normal(size=n_classes)
+    score += np.where(codes[3] > 2, 1, -1)[:, None] * numeric[:, 2:3] * rng.normal(size=n_classes)
+    proba = softmax(1.5 * score, axis=1)
+    numeric[:, 5:10] = np.exp(0.7 * numeric[:, 5:10])  # skewed, as amounts of money are
+    y = (proba.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=n_classes - 1)
+    return numeric, categories, proba, y
+
+
+def table_posterior(seed, X, n_clean=40, n_test=5_000):
+    """Exact P(true class | x) of the noisy rows of `table`."""
+    return _draw_table(seed, len(X) + n_clean + n_test)[2][: len(X)]
 
 
 def breast_cancer(rates, seed, n_clean=20):
@@ -47,10 +91,10 @@ def breast_cancer(rates, seed, n_clean=20):
     return _noisy(T, seed, scale(X[noisy]), y[noisy], scale(X[clean]), y[clean], scale(X_test), y_test)
 
 
-def wine(noise_name, seed, n_clean=18):
+def wine(noise_name, seed, n_clean=18, n_test=60):
     """scikit-learn's wine table, 100 noisy rows, 60 for testing; features standardised."""
     X, y = load_wine(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X, y, test_size=60, stratify=y, random_state=seed)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=n_test, stratify=y, random_state=seed)
     X, X_meta, y, y_meta = train_test_split(X, y, test_size=n_clean, stratify=y, random_state=seed)
     scale = StandardScaler().fit(X).transform
     return _noisy(noise(noise_name, 3), seed, scale(X), y, scale(X_meta), y_meta, scale(X_test), y_test)

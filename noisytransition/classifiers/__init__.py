@@ -2,6 +2,7 @@
 
 from ._base import NoisyLabelClassifier
 from ._cross_entropy import CrossEntropyClassifier
+from ._em_transition import EMTransitionClassifier
 from ._fine_tuning import FineTuningClassifier
 from ._forward import ForwardClassifier
 from ._gce import GCEClassifier
@@ -15,6 +16,7 @@ from ._transition import TransitionClassifier
 
 __all__ = [
     "CrossEntropyClassifier",
+    "EMTransitionClassifier",
     "FineTuningClassifier",
     "ForwardClassifier",
     "GCEClassifier",

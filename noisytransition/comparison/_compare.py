@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from ..classifiers import (
     CrossEntropyClassifier,
+    EMTransitionClassifier,
     FineTuningClassifier,
     ForwardClassifier,
     GCEClassifier,
@@ -42,6 +43,7 @@ METHODS: dict[str, type[NoisyLabelClassifier]] = {
     "T-Revision": TRevisionClassifier,
     "MW-Net": MWNetClassifier,
     "meta-transition": MetaTransitionClassifier,
+    "EM": EMTransitionClassifier,
 }
 
 

@@ -1,5 +1,6 @@
 """What a noisy label costs: torch criteria that take logits and integer labels."""
 
+from ._em import EMLoss
 from ._forward import ForwardLoss, clean_posterior, corrected_cross_entropy
 from ._generalized import GeneralizedCrossEntropyLoss
 from ._gold import GoldCorrectionLoss
@@ -7,6 +8,7 @@ from ._importance import ImportanceReweightedLoss
 from ._weighted import WeightedLoss
 
 __all__ = [
+    "EMLoss",
     "ForwardLoss",
     "GeneralizedCrossEntropyLoss",
     "GoldCorrectionLoss",

@@ -1,6 +1,7 @@
 """skorch callbacks of the library's own."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,46 @@ class CleanLoss(Callback):
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         """Let go of the rows: the net outlives its training."""
         self.rows = None
+
+
+class HeldOut(Callback):
+    """Keeps the posteriors of rows that the net is not trained on, after some epochs and at the end.
+
+    Parameters
+    ----------
+    sets : sequence of Rows
+    epochs : sequence of int
+
+    Attributes
+    ----------
+    posteriors_ : dict of int to list of ndarray of shape (n_samples, n_classes)
+        By number of epochs, one array for each set.
+    """
+
+    def __init__(self, sets: Sequence[Rows], epochs: Sequence[int]) -> None:
+        self.sets = sets
+        self.epochs = epochs
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Forget earlier trainings."""
+        self.posteriors_: dict[int, list[NDArray]] = {}
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Look, if it is time."""
+        if len(net.history) in self.epochs:
+            self._look(net)
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        """Look at the end too, which an EarlyStopping may have chosen; let go of the rows."""
+        self._look(net)
+        self.sets = ()
+
+    def _look(self, net: Any) -> None:
+        self.posteriors_[len(net.history)] = [net.predict_proba(rows) for rows in self.sets]
+
+    def at(self, epochs: int) -> list[NDArray]:
+        """Return the posteriors after so many epochs, or at the end of a training that ended before."""
+        return self.posteriors_[min(epochs, max(self.posteriors_))]
 
 
 class Truncation(Callback):

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ..meta_gradient import LookAhead, look_ahead, route_ladder
 from ._batches import Rows
+from ._joint import CleanBatches
 from ._net import NoisyLabelNet
 
 
@@ -80,9 +81,7 @@ class MetaStep:
 
     def draw(self, net: NoisyLabelNet) -> tuple[Tensor, Tensor]:
         """Return a fresh clean batch as the net takes it."""
-        size = min(self.batch_size or net.batch_size, len(self.meta))
-        x, y = self.meta.batch(torch.randperm(len(self.meta))[: size if size > 0 else None].numpy())
-        return net.prepare(x), y.to(net.device)
+        return CleanBatches(self.meta, self.batch_size or net.batch_size).draw(net)
 
     def __call__(self, net: NoisyLabelNet, x: Tensor, y: Tensor, meta: tuple[Tensor, Tensor]) -> LookAhead:
         """Look ahead from the noisy batch and move the loss's parameters."""

@@ -4,12 +4,15 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 """
 
 from ._checks import check_probabilities, check_transition_matrix
+from ._em import EMResult, check_prior, em_transition_matrix
 from ._estimation import (
     anchor_transition_matrix,
+    confident_transition_matrix,
     confusion_transition_matrix,
     count_transition_matrix,
     floor_transition_matrix,
     gold_transition_matrix,
+    pair_counts,
 )
 from ._flip_labels import flip_labels
 from ._metrics import sampling_limit, transition_error
@@ -25,18 +28,23 @@ from ._noise import (
 from ._posterior import label_posterior
 
 __all__ = [
+    "EMResult",
     "anchor_transition_matrix",
+    "check_prior",
     "check_probabilities",
     "check_transition_matrix",
     "cifar10_noise",
+    "confident_transition_matrix",
     "confusion_transition_matrix",
     "count_transition_matrix",
     "digits_noise",
+    "em_transition_matrix",
     "flip_labels",
     "flip_noise",
     "floor_transition_matrix",
     "gold_transition_matrix",
     "label_posterior",
+    "pair_counts",
     "pair_noise",
     "sampling_limit",
     "superclass_noise",

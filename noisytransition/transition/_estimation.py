@@ -152,7 +152,7 @@ def count_transition_matrix(
     if n_classes is None:
         n_classes = int(max(y_true.max(initial=-1), y_noisy.max(initial=-1))) + 1
     n_classes = check_count(n_classes, 1, "n_classes")
-    counts = np.bincount(n_classes * y_true + y_noisy, minlength=n_classes**2).reshape(n_classes, n_classes)
+    counts = pair_counts(y_true, y_noisy, n_classes)
     absent = np.flatnonzero(counts.sum(axis=1) == 0)
     if absent.size and not smoothing:
         raise ValueError(
@@ -209,6 +209,59 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike, *, soft: b
     return _normalise_rows(counts)
 
 
+def confident_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray[np.float64]:
+    """Count the rows that a model takes for each class with at least its usual confidence (the confident joint).
+
+    The threshold of class i is the mean of ``proba[:, i]`` over the rows labelled i. A row's true class is the most
+    probable of those whose thresholds it reaches; rows that reach none are left out. The counts are scaled to the
+    number of rows of each noisy label, then divided by those of each true class.
+
+    Parameters
+    ----------
+    proba : array-like of shape (n, c)
+        Out-of-sample probabilities of the *noisy* label, from a model trained on noisy labels
+        (`sklearn.model_selection.cross_val_predict`).
+    y_noisy : array-like of int, shape (n,)
+        Noisy labels of the same rows as class indices 0..c-1.
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64
+        Rows sum to 1. A class that no row is taken for gets the row of the identity; so does a noisy label none of
+        whose rows reaches a threshold.
+
+    Raises
+    ------
+    ValueError
+        If an input is not valid.
+
+    References
+    ----------
+    Northcutt, Jiang, Chuang, "Confident Learning: Estimating Uncertainty in Dataset Labels", JAIR 70, 2021,
+    equations (1) to (3).
+
+    Examples
+    --------
+    >>> confident_transition_matrix([[0.9, 0.1], [0.8, 0.2], [0.9, 0.1], [0.2, 0.8]], [0, 0, 1, 1])
+    array([[0.66666667, 0.33333333],
+           [0.        , 1.        ]])
+    """
+    proba = check_probabilities(proba)
+    n_rows, n_classes = proba.shape
+    y = check_label_indices(y_noisy, n_classes, n_rows, name="y_noisy")
+    n_labelled = np.bincount(y, minlength=n_classes)
+    own = np.bincount(y, weights=proba[np.arange(n_rows), y], minlength=n_classes)
+    thresholds = np.where(n_labelled, own / np.maximum(n_labelled, 1), np.inf)
+    reached = proba >= thresholds - 1e-9  # equal probabilities differ from their mean by rounding
+    sure = reached.any(axis=1)
+    taken_for = np.where(reached, proba, -1).argmax(axis=1)
+    counts = pair_counts(y[sure], taken_for[sure], n_classes)
+    counts_or_own = np.where(counts.sum(axis=1, keepdims=True) == 0, np.eye(n_classes), counts)
+    joint = _normalise_rows(counts_or_own) * n_labelled[:, None]
+    by_true = joint.T
+    return _normalise_rows(np.where(by_true.sum(axis=1, keepdims=True) == 0, np.eye(n_classes), by_true))
+
+
 def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
     """Raise every entry to at least `floor` and take the surplus from the rest of the row.
 
@@ -244,6 +297,11 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
         raise ValueError(f"floor={floor!r}; give at least 0 and less than 1/c = {1 / n_classes:.6g}.")
     surplus = np.maximum(T, floor) - floor
     return floor + (1 - n_classes * floor) * _normalise_rows(surplus)
+
+
+def pair_counts(first: NDArray[np.integer], second: NDArray[np.integer], n_classes: int) -> NDArray[np.intp]:
+    """Count the rows of each pair of labels: first label i, second label j."""
+    return np.bincount(n_classes * first + second, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
 def _normalise_rows(weights: NDArray[np.floating]) -> NDArray[np.float64]:

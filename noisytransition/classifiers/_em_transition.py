@@ -1,0 +1,290 @@
+"""Classifier and T by joint maximum likelihood: expectation-maximisation anchored by the clean rows."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..losses import EMLoss, ForwardLoss
+from ..nets import CleanBatches, HeldOut, JointNet, NoisyLabelNet, Rows, TransitionTrace
+from ..transition import EMResult, check_prior, em_transition_matrix, pair_counts
+from ._checks import check_count
+from ._transition import TransitionClassifier
+
+# numbers of epochs that are compared
+_N_LOOKS = 8
+# T's counts remember a quarter of an epoch, and at least four batches
+_MEMORY = 0.25
+# share of the training in which T rests at its start
+_HOLD = 0.1
+# steps of T that are enough to compare settings
+_ROUGH = 1e-4
+
+
+class EMTransitionClassifier(TransitionClassifier):
+    r"""Learn T and the classifier together as the maximum of one likelihood, with no step size for T.
+
+    Noisy rows count by ``sum_i f_i(x) T[i, y]``, clean rows by ``f_y(x)``. While a net trains, T follows the posterior
+    counts of its batches (`noisytransition.losses.EMLoss`). This is done in folds: the posteriors of rows that a net
+    was not trained on give T (`em_transition_matrix`, with a temperature and shrinkage), so that memorised labels do
+    not enter it; and their likelihood chooses the weight of the clean rows and the number of epochs. Then one net
+    learns from all rows, with this T and these settings::
+
+        for weight in meta_weight, k in folds:
+            train f, T on the rows outside fold k;  keep f's posteriors of fold k at several epochs
+        weight, epochs  = those whose held-out posteriors make all labels most likely
+        T               = maximum-likelihood T of these posteriors, shrunk by its evidence
+        classifier      = net trained through T for so many epochs, clean rows weighing as in the likelihood
+
+    The cost is that of a warm-up, of ``cv`` trainings for each weight, and of the last one. For a large network give
+    ``meta_weight`` a number, and perhaps ``cv=None``: a single training, T from its own posteriors.
+
+    Parameters
+    ----------
+    module : nn.Module class or instance, optional
+        As in `NoisyLabelClassifier`.
+    meta_weight : float, sequence of float or "auto", default="auto"
+        Weight of the clean batch's mean loss beside the noisy batch's. Of several, T comes from the one with the best
+        held-out likelihood; the last training has the weight of the likelihood itself, n_meta / n. "auto": 1, that
+        weight, and their geometric mean. One number serves everywhere.
+    cv : int or None, default=3
+        Folds of noisy and clean rows. None: no folds; posteriors are those of the training rows themselves.
+    select_epochs : bool, default=True
+        With folds, choose the number of epochs too; `max_epochs` is the highest.
+    transition_prior : "symmetric", array-like or None, default="symmetric"
+        What T is shrunk towards: `prior` of `em_transition_matrix` (superclasses of shape (n_classes,), or a matrix).
+    prior_strength : float or "auto", default="auto"
+        `strength` of `em_transition_matrix`: pseudo-rows per class; "auto" goes by the evidence.
+    meta_batch_size : int, optional
+        Clean rows in a step; default: a quarter of `batch_size`.
+    transition_init, transition_floor, warm_up_epochs
+        As in `TransitionClassifier`: where T starts in each net.
+    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
+        As in `NoisyLabelClassifier`, which see also for ``**net_params``.
+
+    Attributes
+    ----------
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
+    transition_init_ : ndarray of shape (n_classes, n_classes)
+        The start that was used.
+    transition_history_ : ndarray of shape (n_steps + 1, n_classes, n_classes)
+        The start and the result; without folds T after each epoch between them.
+    transition_counts_ : ndarray of shape (n_classes, n_classes)
+        Expected number of rows of each true and noisy label, behind T; `y_meta_noisy` is counted among them.
+    prior_strength_ : float
+        Pseudo-rows per class that the prior counted for.
+    temperature_ : float
+        What the held-out log-posteriors were divided by; 1 without folds.
+    meta_weight_ : float
+        Weight of the clean rows in the trainings that T comes from.
+    n_epochs_ : int
+        Their number of epochs, and that of the last training.
+    cv_results_ : dict of ndarray
+        ``meta_weight``, ``epochs``, ``log_likelihood`` and ``temperature`` of each setting; empty without folds.
+    classes_, net_, histories_, n_features_in_
+        As in `CrossEntropyClassifier`.
+
+    References
+    ----------
+    Dempster, Laird, Rubin, "Maximum Likelihood from Incomplete Data via the EM Algorithm", 1977. Dawid, Skene,
+    "Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm", 1979 (counts of labels).
+    Chernozhukov et al., "Double/Debiased Machine Learning", 2018 (cross-fitting).
+
+    Examples
+    --------
+    >>> from noisytransition.transition import flip_labels, pair_noise, transition_error
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X, T = X / 16, pair_noise(10, 0.4)
+    >>> y_noisy = flip_labels(y, T, random_state=0)
+    >>> clf = EMTransitionClassifier(meta_weight=0.2, random_state=0)
+    >>> clf = clf.fit(X[100:], y_noisy[100:], meta=(X[:100], y[:100]))
+    >>> transition_error(T, clf.transition_matrix_) < 0.12
+    True
+    """
+
+    _needs_clean_data = True
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        meta_weight: Any = "auto",
+        cv: int | None = 3,
+        select_epochs: bool = True,
+        transition_prior: Any = "symmetric",
+        prior_strength: Any = "auto",
+        meta_batch_size: int | None = None,
+        **net_params: Any,
+    ) -> None:
+        super().__init__(module, **net_params)
+        self.meta_weight = meta_weight
+        self.cv = cv
+        self.select_epochs = select_epochs
+        self.transition_prior = transition_prior
+        self.prior_strength = prior_strength
+        self.meta_batch_size = meta_batch_size
+
+    # ---- the recipe
+    def _fit(self, noisy: Rows, meta: Any) -> None:
+        start = self._transition_start(noisy, meta, warm_up=lambda: self._warm_up(noisy))
+        if self.cv is None:
+            self._fit_once(noisy, meta, start)
+            return
+        likely = len(meta) / len(noisy)
+        weights = (1.0, likely**0.5, likely) if self._is_auto() else self._weights()
+        settings = [s for weight in weights for s in self._cross_fit(noisy, meta, start, weight)]
+        tried = [self._most_likely(noisy, meta, setting, start, prior=None, tol=_ROUGH) for setting in settings]
+        best = int(np.argmax([found.log_likelihood[-1] for found in tried]))
+        found = self._most_likely(noisy, meta, settings[best], start, prior=self.transition_prior)
+        self.net_ = self._train_joint(
+            "em",
+            noisy,
+            meta,
+            weights[0] if len(weights) == 1 else likely,
+            max_epochs=settings[best].epochs,
+            criterion=ForwardLoss,
+            criterion__transition_matrix=found.transition_matrix,
+        )
+        self._keep(settings[best], found, [start, found.transition_matrix])
+        self.cv_results_ = {
+            "meta_weight": np.array([s.meta_weight for s in settings]),
+            "epochs": np.array([s.epochs for s in settings]),
+            "log_likelihood": np.array([t.log_likelihood[-1] for t in tried]),
+            "temperature": np.array([t.temperature for t in tried]),
+        }
+
+    def _fit_once(self, noisy: Rows, meta: Any, start: NDArray) -> None:
+        """Without folds: T of the net that is kept, from its own posteriors."""
+        (weight,), trace = self._weights(), TransitionTrace()
+        self.net_ = self._train_em("em", noisy, meta, start, weight, callbacks=[("transition_trace", trace)])
+        only = Setting(weight, len(self.net_.history), self.net_.predict_proba(noisy))
+        found = self._most_likely(noisy, meta, only, start, prior=self.transition_prior)
+        self._keep(only, found, [*trace.matrices_, found.transition_matrix])
+        self.cv_results_ = {}
+
+    def _cross_fit(self, noisy: Rows, meta: Rows, start: NDArray, weight: float) -> list["Setting"]:
+        """Train without each fold in turn; return the posteriors of all rows after several numbers of epochs."""
+        random, c, looks = np.random.default_rng(self._run.seed), len(self.classes_), self._looks()
+        sets = [(rows, _fold_of_rows(rows.y, int(self.cv or 0), random)) for rows in (noisy, meta)]
+        settings = [Setting(weight, e, *(np.empty((len(rows), c)) for rows, _ in sets)) for e in looks]
+        for k in range(int(self.cv or 0)):
+            kept, kept_clean = (rows.subset(np.flatnonzero(folds != k)) for rows, folds in sets)
+            held_out = HeldOut([rows.subset(np.flatnonzero(folds == k)) for rows, folds in sets], looks)
+            self._train_em(
+                f"weight_{weight:g}_fold_{k}", kept, kept_clean, start, weight, callbacks=[("held_out", held_out)]
+            )
+            for setting in settings:
+                of_noisy, of_clean = held_out.at(setting.epochs)
+                setting.proba[sets[0][1] == k] = of_noisy
+                setting.proba_meta[sets[1][1] == k] = of_clean
+        return settings
+
+    def _most_likely(
+        self, noisy: Rows, meta: Rows, setting: "Setting", start: NDArray, *, prior: Any, tol: float = 1e-5
+    ) -> EMResult:
+        """T behind the noisy labels, given a setting's posteriors."""
+        calibrated = {} if setting.proba_meta is None else {"proba_meta": setting.proba_meta, "y_meta": meta.y}
+        known = None if meta.y_noisy is None else pair_counts(meta.y, meta.y_noisy, len(start))
+        found: Any = em_transition_matrix(
+            setting.proba,
+            noisy.y,
+            init=start,
+            prior=prior,
+            strength=self.prior_strength,
+            counts=known,
+            tol=tol,
+            full_output=True,
+            **calibrated,
+        )
+        return found
+
+    def _keep(self, setting: "Setting", found: EMResult, history: Sequence[NDArray[np.float64]]) -> None:
+        """Set the fitted attributes."""
+        self._keep_transition(history, found.transition_matrix)
+        self.transition_counts_, self.prior_strength_ = found.counts, found.strength
+        self.temperature_ = found.temperature
+        self.meta_weight_, self.n_epochs_ = setting.meta_weight, setting.epochs
+
+    # ---- its trainings
+    def _train_em(
+        self, stage: str, noisy: Rows, meta: Rows, start: NDArray, weight: float, **net_params: Any
+    ) -> NoisyLabelNet:
+        """Train a net and T together."""
+        size = self.batch_size if 0 < self.batch_size < len(noisy) else len(noisy)
+        hold = int(_HOLD * self.max_epochs * len(noisy) / size)
+        loss = {"criterion__rate": min(size / (_MEMORY * len(noisy)), 0.25), "criterion__hold": hold}
+        return self._train_joint(
+            stage, noisy, meta, weight, criterion=EMLoss, criterion__transition_matrix=start, **loss, **net_params
+        )
+
+    def _train_joint(self, stage: str, noisy: Rows, meta: Rows, weight: float, **net_params: Any) -> NoisyLabelNet:
+        """Train a net on noisy rows and, by weight, on clean ones."""
+        size = -(-self.batch_size // 4) if self.meta_batch_size is None else self.meta_batch_size
+        clean = CleanBatches(meta, size if self.batch_size != -1 or self.meta_batch_size else -1)
+        net: Any = self._train(stage, noisy, net=JointNet, clean_batches=clean, meta_weight=weight, **net_params)
+        net.clean_batches = None  # the clean rows are not kept
+        return net
+
+    def _is_auto(self) -> bool:
+        return isinstance(self.meta_weight, str) and self.meta_weight == "auto"
+
+    def _weights(self) -> Sequence[float]:
+        """Weights as the user gave them."""
+        return tuple(np.atleast_1d(self.meta_weight).tolist())
+
+    def _looks(self) -> list[int]:
+        """Numbers of epochs that are compared."""
+        if not self.select_epochs:
+            return [self.max_epochs]
+        return sorted({-(-self.max_epochs * k // _N_LOOKS) for k in range(1, _N_LOOKS + 1)})
+
+    # ---- checks
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.meta_batch_size not in (None, -1):
+            check_count(self, "meta_batch_size", low=1)
+        if self.cv is not None:
+            check_count(self, "cv", low=2)
+        self._check_weights()
+
+    def _check_weights(self) -> None:
+        weights = self._weights()
+        if not self._is_auto() and not (
+            weights and all(isinstance(w, int | float) and 0 <= w < np.inf for w in weights)
+        ):
+            raise ValueError(f"meta_weight={self.meta_weight!r}; give a number of at least 0, several, or 'auto'.")
+        if self.cv is None and (self._is_auto() or len(weights) > 1):
+            raise ValueError(
+                f"meta_weight={self.meta_weight!r} with cv=None: without folds there is nothing to choose by; give "
+                "one number (0.2 is a fair start), or cv=3."
+            )
+
+    def _check_data(self, noisy: Rows, meta: Any) -> None:
+        super()._check_data(noisy, meta)
+        check_prior(self.transition_prior, self.prior_strength, len(self.classes_), name="transition_prior")
+        if self.cv is not None and self.cv > min(len(noisy), len(meta)):
+            raise ValueError(
+                f"cv={self.cv} for {len(noisy)} noisy and {len(meta)} clean rows: each fold needs one of both. Give "
+                "fewer folds, or cv=None and one number for meta_weight."
+            )
+
+
+class Setting(NamedTuple):
+    """What one training was given, and the posteriors that it gave back."""
+
+    meta_weight: float
+    epochs: int
+    proba: NDArray
+    proba_meta: Any = None
+
+
+def _fold_of_rows(y: NDArray, n_folds: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Fold of each row: drawn, with the classes dealt out evenly."""
+    order = random.permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    folds = np.empty(len(y), dtype=np.intp)
+    folds[order] = np.arange(len(y)) % n_folds
+    return folds

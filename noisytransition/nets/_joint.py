@@ -1,0 +1,70 @@
+"""Noisy and clean rows in one step: a fresh batch of clean rows beside every noisy one."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ._batches import Rows
+from ._net import NoisyLabelNet
+
+
+class CleanBatches:
+    """Clean rows, drawn anew and without repetition for each step.
+
+    Parameters
+    ----------
+    rows : Rows
+    batch_size : int
+        Rows in a batch; -1 for all.
+    """
+
+    def __init__(self, rows: Rows, batch_size: int) -> None:
+        self.rows = rows
+        self.size = len(rows) if batch_size < 0 else min(batch_size, len(rows))
+
+    def draw(self, net: NoisyLabelNet) -> tuple[Tensor, Tensor]:
+        """Return a fresh batch as the net takes it."""
+        x, y = self.rows.batch(torch.randperm(len(self.rows))[: self.size].numpy())
+        return net.prepare(x), y.to(net.device)
+
+
+class JointNet(NoisyLabelNet):
+    """A net that learns noisy rows through its criterion and clean rows by cross-entropy, in one forward pass.
+
+    Parameters
+    ----------
+    module : nn.Module, class or instance
+    clean_batches : CleanBatches, optional
+        None once trained: the clean rows are not kept.
+    meta_weight : float, default=1.0
+        Weight of the clean batch's mean cross-entropy beside the noisy batch's mean loss.
+    **kwargs
+        As for `NoisyLabelNet`.
+    """
+
+    def __init__(
+        self, module: Any, *args: Any, clean_batches: Any = None, meta_weight: float = 1.0, **kwargs: Any
+    ) -> None:
+        super().__init__(module, *args, **kwargs)
+        self.clean_batches = clean_batches
+        self.meta_weight = meta_weight
+
+    def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        """Draw the clean batch once: an optimiser that asks for the loss again (LBFGS) is to see the same rows."""
+        self._set_training(True)
+        self._clean: Any = self.clean_batches.draw(self)
+        try:
+            return super().train_step((self.prepare(batch[0]), batch[1].to(self.device)), **fit_params)
+        finally:
+            del self._clean
+
+    def train_step_single(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        """Loss of both batches, and its gradient."""
+        (x, y), (x_clean, y_clean) = batch, self._clean
+        logits = self.module_(torch.cat([x, x_clean]), **fit_params)
+        noisy, clean = logits[: len(x)], logits[len(x) :]
+        loss = self.get_loss(noisy, y, X=x, training=True) + self.meta_weight * F.cross_entropy(clean, y_clean)
+        loss.backward()
+        return {"loss": loss, "y_pred": noisy}
