@@ -1,25 +1,16 @@
 """Classifier and T by joint maximum likelihood: expectation-maximisation anchored by the clean rows."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import EMLoss, ForwardLoss
-from ..nets import CleanBatches, HeldOut, JointNet, NoisyLabelNet, Rows, TransitionTrace
-from ..transition import EMResult, check_prior, em_transition_matrix, pair_counts
+from ..nets import Rows, TransitionTrace
+from ..transition import check_prior
 from ._checks import check_count
+from ._joint import Found, JointTraining, Setting
 from ._transition import TransitionClassifier
-
-# numbers of epochs that are compared
-_N_LOOKS = 8
-# T's counts remember a quarter of an epoch, and at least four batches
-_MEMORY = 0.25
-# share of the training in which T rests at its start
-_HOLD = 0.1
-# steps of T that are enough to compare settings
-_ROUGH = 1e-4
 
 
 class EMTransitionClassifier(TransitionClassifier):
@@ -127,106 +118,42 @@ class EMTransitionClassifier(TransitionClassifier):
         self.prior_strength = prior_strength
         self.meta_batch_size = meta_batch_size
 
-    # ---- the recipe
     def _fit(self, noisy: Rows, meta: Any) -> None:
         start = self._transition_start(noisy, meta, warm_up=lambda: self._warm_up(noisy))
-        if self.cv is None:
-            self._fit_once(noisy, meta, start)
-            return
-        likely = len(meta) / len(noisy)
-        weights = (1.0, likely**0.5, likely) if self._is_auto() else self._weights()
-        settings = [s for weight in weights for s in self._cross_fit(noisy, meta, start, weight)]
-        tried = [self._most_likely(noisy, meta, setting, start, prior=None, tol=_ROUGH) for setting in settings]
-        best = int(np.argmax([found.log_likelihood[-1] for found in tried]))
-        found = self._most_likely(noisy, meta, settings[best], start, prior=self.transition_prior)
-        self.net_ = self._train_joint(
-            "em",
+        joint = JointTraining(
+            self,
             noisy,
             meta,
-            weights[0] if len(weights) == 1 else likely,
-            max_epochs=settings[best].epochs,
-            criterion=ForwardLoss,
-            criterion__transition_matrix=found.transition_matrix,
+            start,
+            meta_batch_size=self.meta_batch_size,
+            prior=self.transition_prior,
+            strength=self.prior_strength,
         )
-        self._keep(settings[best], found, [start, found.transition_matrix])
-        self.cv_results_ = {
-            "meta_weight": np.array([s.meta_weight for s in settings]),
-            "epochs": np.array([s.epochs for s in settings]),
-            "log_likelihood": np.array([t.log_likelihood[-1] for t in tried]),
-            "temperature": np.array([t.temperature for t in tried]),
-        }
+        if self.cv is None:
+            self._fit_once(joint)
+            return
+        weights = None if self._is_auto() else self._weights()
+        found = joint.find(weights, cv=self.cv, select_epochs=self.select_epochs)
+        weight = weights[0] if weights and len(weights) == 1 else joint.natural_weight
+        T = found.transition.transition_matrix
+        self.net_ = joint.train("em", weight, T, max_epochs=found.setting.epochs)
+        self._keep(found, [start, T])
 
-    def _fit_once(self, noisy: Rows, meta: Any, start: NDArray) -> None:
+    def _fit_once(self, joint: JointTraining) -> None:
         """Without folds: T of the net that is kept, from its own posteriors."""
         (weight,), trace = self._weights(), TransitionTrace()
-        self.net_ = self._train_em("em", noisy, meta, start, weight, callbacks=[("transition_trace", trace)])
-        only = Setting(weight, len(self.net_.history), self.net_.predict_proba(noisy))
-        found = self._most_likely(noisy, meta, only, start, prior=self.transition_prior)
-        self._keep(only, found, [*trace.matrices_, found.transition_matrix])
-        self.cv_results_ = {}
+        self.net_ = joint.train_with_transition("em", weight, callbacks=[("transition_trace", trace)])
+        only = Setting(weight, len(self.net_.history), self.net_.predict_proba(joint.noisy))
+        found = Found(joint.most_likely(only, prior=self.transition_prior), only, {})
+        self._keep(found, [*trace.matrices_, found.transition.transition_matrix])
 
-    def _cross_fit(self, noisy: Rows, meta: Rows, start: NDArray, weight: float) -> list["Setting"]:
-        """Train without each fold in turn; return the posteriors of all rows after several numbers of epochs."""
-        random, c, looks = np.random.default_rng(self._run.seed), len(self.classes_), self._looks()
-        sets = [(rows, _fold_of_rows(rows.y, int(self.cv or 0), random)) for rows in (noisy, meta)]
-        settings = [Setting(weight, e, *(np.empty((len(rows), c)) for rows, _ in sets)) for e in looks]
-        for k in range(int(self.cv or 0)):
-            kept, kept_clean = (rows.subset(np.flatnonzero(folds != k)) for rows, folds in sets)
-            held_out = HeldOut([rows.subset(np.flatnonzero(folds == k)) for rows, folds in sets], looks)
-            self._train_em(
-                f"weight_{weight:g}_fold_{k}", kept, kept_clean, start, weight, callbacks=[("held_out", held_out)]
-            )
-            for setting in settings:
-                of_noisy, of_clean = held_out.at(setting.epochs)
-                setting.proba[sets[0][1] == k] = of_noisy
-                setting.proba_meta[sets[1][1] == k] = of_clean
-        return settings
-
-    def _most_likely(
-        self, noisy: Rows, meta: Rows, setting: "Setting", start: NDArray, *, prior: Any, tol: float = 1e-5
-    ) -> EMResult:
-        """T behind the noisy labels, given a setting's posteriors."""
-        calibrated = {} if setting.proba_meta is None else {"proba_meta": setting.proba_meta, "y_meta": meta.y}
-        known = None if meta.y_noisy is None else pair_counts(meta.y, meta.y_noisy, len(start))
-        found: Any = em_transition_matrix(
-            setting.proba,
-            noisy.y,
-            init=start,
-            prior=prior,
-            strength=self.prior_strength,
-            counts=known,
-            tol=tol,
-            full_output=True,
-            **calibrated,
-        )
-        return found
-
-    def _keep(self, setting: "Setting", found: EMResult, history: Sequence[NDArray[np.float64]]) -> None:
+    def _keep(self, found: Found, history: Sequence[NDArray[np.float64]]) -> None:
         """Set the fitted attributes."""
-        self._keep_transition(history, found.transition_matrix)
-        self.transition_counts_, self.prior_strength_ = found.counts, found.strength
-        self.temperature_ = found.temperature
-        self.meta_weight_, self.n_epochs_ = setting.meta_weight, setting.epochs
-
-    # ---- its trainings
-    def _train_em(
-        self, stage: str, noisy: Rows, meta: Rows, start: NDArray, weight: float, **net_params: Any
-    ) -> NoisyLabelNet:
-        """Train a net and T together."""
-        size = self.batch_size if 0 < self.batch_size < len(noisy) else len(noisy)
-        hold = int(_HOLD * self.max_epochs * len(noisy) / size)
-        loss = {"criterion__rate": min(size / (_MEMORY * len(noisy)), 0.25), "criterion__hold": hold}
-        return self._train_joint(
-            stage, noisy, meta, weight, criterion=EMLoss, criterion__transition_matrix=start, **loss, **net_params
-        )
-
-    def _train_joint(self, stage: str, noisy: Rows, meta: Rows, weight: float, **net_params: Any) -> NoisyLabelNet:
-        """Train a net on noisy rows and, by weight, on clean ones."""
-        size = -(-self.batch_size // 4) if self.meta_batch_size is None else self.meta_batch_size
-        clean = CleanBatches(meta, size if self.batch_size != -1 or self.meta_batch_size else -1)
-        net: Any = self._train(stage, noisy, net=JointNet, clean_batches=clean, meta_weight=weight, **net_params)
-        net.clean_batches = None  # the clean rows are not kept
-        return net
+        T = found.transition
+        self._keep_transition(history, T.transition_matrix)
+        self.transition_counts_, self.prior_strength_, self.temperature_ = T.counts, T.strength, T.temperature
+        self.meta_weight_, self.n_epochs_ = found.setting.meta_weight, found.setting.epochs
+        self.cv_results_ = found.results
 
     def _is_auto(self) -> bool:
         return isinstance(self.meta_weight, str) and self.meta_weight == "auto"
@@ -234,12 +161,6 @@ class EMTransitionClassifier(TransitionClassifier):
     def _weights(self) -> Sequence[float]:
         """Weights as the user gave them."""
         return tuple(np.atleast_1d(self.meta_weight).tolist())
-
-    def _looks(self) -> list[int]:
-        """Numbers of epochs that are compared."""
-        if not self.select_epochs:
-            return [self.max_epochs]
-        return sorted({-(-self.max_epochs * k // _N_LOOKS) for k in range(1, _N_LOOKS + 1)})
 
     # ---- checks
     def _check_parameters(self) -> None:
@@ -270,21 +191,3 @@ class EMTransitionClassifier(TransitionClassifier):
                 f"cv={self.cv} for {len(noisy)} noisy and {len(meta)} clean rows: each fold needs one of both. Give "
                 "fewer folds, or cv=None and one number for meta_weight."
             )
-
-
-class Setting(NamedTuple):
-    """What one training was given, and the posteriors that it gave back."""
-
-    meta_weight: float
-    epochs: int
-    proba: NDArray
-    proba_meta: Any = None
-
-
-def _fold_of_rows(y: NDArray, n_folds: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """Fold of each row: drawn, with the classes dealt out evenly."""
-    order = random.permutation(len(y))
-    order = order[np.argsort(y[order], kind="stable")]
-    folds = np.empty(len(y), dtype=np.intp)
-    folds[order] = np.arange(len(y)) % n_folds
-    return folds

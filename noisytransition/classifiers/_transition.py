@@ -24,10 +24,11 @@ from ._base import NoisyLabelClassifier
 from ._callbacks import check_checkpoints, selects
 from ._checks import check_count, check_number
 from ._data import label_codes
+from ._joint import EM_FOLDS, JointTraining
 
 # noise rate of "diagonal", for want of any knowledge
 _DIAGONAL_RATE = 0.2
-_STARTS = ("auto", "gold", "anchor", "confusion", "confusion-soft", "count", "diagonal", "identity")
+_STARTS = ("auto", "gold", "em", "anchor", "confusion", "confusion-soft", "count", "diagonal", "identity")
 
 
 class TransitionClassifier(NoisyLabelClassifier):
@@ -41,6 +42,7 @@ class TransitionClassifier(NoisyLabelClassifier):
         Where T starts; in `ForwardClassifier` and `GLCClassifier`, where it stays.
 
         * "gold": mean posterior of the clean rows of each class under a net trained by cross-entropy, the warm-up;
+        * "em": the most likely T of `EMTransitionClassifier` at its defaults: ten trainings in folds;
         * "anchor": the warm-up's posterior at each class's most typical row;
         * "confusion", "confusion-soft": noisy labels counted by the warm-up's prediction, or its posterior;
         * "count": counts of (`y_meta`, `y_meta_noisy`);
@@ -139,8 +141,10 @@ class TransitionClassifier(NoisyLabelClassifier):
             raise ValueError(f"transition_floor={floor} for {c} classes; give less than 1 / {c}.")
         if not isinstance(init, str):
             check_transition_matrix(init, n_classes=c, name="transition_init")
-        elif init == "gold" and meta is None:
-            raise ValueError("transition_init='gold' needs clean data: fit(..., meta=(X_meta, y_meta)); or 'auto'.")
+        elif init in ("gold", "em") and meta is None:
+            raise ValueError(f"transition_init={init!r} needs clean data: fit(..., meta=(X_meta, y_meta)); or 'auto'.")
+        elif init == "em" and min(len(noisy), len(meta or ())) < EM_FOLDS:
+            raise ValueError(f"transition_init='em' needs at least {EM_FOLDS} noisy and {EM_FOLDS} clean rows.")
         elif init == "count" and (meta is None or meta.y_noisy is None):
             raise ValueError("transition_init='count' needs the noisy labels of the clean rows: fit(y_meta_noisy=...).")
 
@@ -165,14 +169,18 @@ class TransitionClassifier(NoisyLabelClassifier):
         self, noisy: Rows, meta: Rows | None, warm_up: Callable[[], NoisyLabelNet]
     ) -> NDArray[np.float64]:
         """T to start from, floored: at exactly the identity its meta-gradient is exactly zero."""
-        c, T = len(self.classes_), self.transition_init
+        T = self.transition_init
         if isinstance(T, str):
             name = T if T != "auto" else self._start_without_clean_data if meta is None else "gold"
             T = self._named_start(name, noisy, meta, warm_up)
-        return floor_transition_matrix(T, 1e-3 / c if self.transition_floor is None else self.transition_floor)
+        return self._floored(T)
+
+    def _floored(self, T: ArrayLike) -> NDArray[np.float64]:
+        floor = 1e-3 / len(self.classes_) if self.transition_floor is None else self.transition_floor
+        return floor_transition_matrix(T, floor)
 
     def _named_start(
-        self, name: str, noisy: Rows, meta: Rows | None, warm_up: Callable[[], NoisyLabelNet]
+        self, name: str, noisy: Rows, meta: Any, warm_up: Callable[[], NoisyLabelNet]
     ) -> NDArray[np.float64]:
         if name == "diagonal":
             return symmetric_noise(len(self.classes_), _DIAGONAL_RATE)
@@ -183,6 +191,9 @@ class TransitionClassifier(NoisyLabelClassifier):
             return self._counted(meta)
         if name == "gold":
             return self._gold(noisy, meta, warm_up)
+        if name == "em":
+            gold = self._floored(self._gold(noisy, meta, warm_up))
+            return JointTraining(self, noisy, meta, gold).find(cv=EM_FOLDS).transition.transition_matrix
         proba = warm_up().predict_proba(noisy)
         if name == "anchor":
             return self._anchors(proba)

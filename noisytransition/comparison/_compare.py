@@ -105,7 +105,7 @@ def compare(
     data : ComparisonData or callable
         Data for all seeds, or a function of the seed that gives each its own split and noise.
     classifiers : dict of str to classifier or iterable of classifiers, optional
-        Unfitted, with their own hyper-parameters; default: all nine methods. Cross-entropy is added if missing.
+        Unfitted, with their own hyper-parameters; default: all methods. Cross-entropy is added if missing.
     seeds : iterable of int, default=range(3)
         Of the data, if that is a function, and of every fit.
     n_jobs : int, optional

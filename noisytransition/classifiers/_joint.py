@@ -1,0 +1,173 @@
+"""Maximum likelihood of classifier and T together: training on noisy and clean rows at once, and T from folds."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..losses import EMLoss, ForwardLoss
+from ..nets import CleanBatches, HeldOut, JointNet, NoisyLabelNet, Rows
+from ..transition import EMResult, em_transition_matrix, pair_counts
+
+#: folds of the start of T by EM
+EM_FOLDS = 3
+# numbers of epochs that are compared
+_N_LOOKS = 8
+# T's counts remember a quarter of an epoch, and at least four batches
+_MEMORY = 0.25
+# share of the training in which T rests at its start
+_HOLD = 0.1
+# change of T that ends a maximisation, where settings are compared
+_ROUGH = 1e-4
+
+
+class Setting(NamedTuple):
+    """What a training was given, and the posteriors that it gave back, of noisy rows and of clean ones."""
+
+    meta_weight: float
+    epochs: int
+    proba: NDArray
+    proba_meta: NDArray | None = None
+
+
+class Found(NamedTuple):
+    """T, the setting that it came from, and the likelihoods of all settings."""
+
+    transition: EMResult
+    setting: Setting
+    results: dict[str, NDArray]
+
+
+class JointTraining:
+    """Trainings of one fit on noisy and clean rows.
+
+    Parameters
+    ----------
+    classifier : NoisyLabelClassifier
+        Whose nets are trained, in a fit under way.
+    noisy, meta : Rows
+    start : ndarray of shape (n_classes, n_classes)
+        Where T starts.
+    meta_batch_size : int, optional
+        Clean rows in a step; -1 for all; default: a quarter of the noisy ones.
+    prior, strength
+        As in `em_transition_matrix`.
+    """
+
+    def __init__(
+        self,
+        classifier: Any,
+        noisy: Rows,
+        meta: Rows,
+        start: NDArray,
+        *,
+        meta_batch_size: int | None = None,
+        prior: Any = "symmetric",
+        strength: Any = "auto",
+    ) -> None:
+        self.classifier, self.noisy, self.meta, self.start = classifier, noisy, meta, start
+        self.meta_batch_size, self.prior, self.strength = meta_batch_size, prior, strength
+
+    @property
+    def natural_weight(self) -> float:
+        """Weight of the clean rows' mean loss beside that of the noisy rows: that of the likelihood."""
+        return len(self.meta) / len(self.noisy)
+
+    # ---- trainings
+    def train(self, stage: str, weight: float, T: NDArray, max_epochs: int) -> NoisyLabelNet:
+        """Train a net through a T that is known."""
+        loss = {"criterion": ForwardLoss, "criterion__transition_matrix": T}
+        return self._train(stage, self.noisy, self.meta, weight, max_epochs=max_epochs, **loss)
+
+    def train_with_transition(
+        self, stage: str, weight: float, *, rows: tuple[Rows, Rows] | None = None, callbacks: Sequence = ()
+    ) -> NoisyLabelNet:
+        """Train a net and T together, on all rows or on a part of them."""
+        noisy, meta = rows or (self.noisy, self.meta)
+        size, epochs = self.classifier.batch_size, self.classifier.max_epochs
+        size = size if 0 < size < len(noisy) else len(noisy)
+        loss = {
+            "criterion": EMLoss,
+            "criterion__transition_matrix": self.start,
+            "criterion__rate": min(size / (_MEMORY * len(noisy)), 0.25),
+            "criterion__hold": int(_HOLD * epochs * len(noisy) / size),
+        }
+        return self._train(stage, noisy, meta, weight, callbacks=callbacks, **loss)
+
+    def _train(self, stage: str, noisy: Rows, meta: Rows, weight: float, **net_params: Any) -> NoisyLabelNet:
+        size = self.meta_batch_size
+        if size is None:
+            size = max(self.classifier.batch_size // 4, 1) if self.classifier.batch_size > 0 else -1
+        clean = CleanBatches(meta, size)
+        net = self.classifier._train(stage, noisy, net=JointNet, clean_batches=clean, meta_weight=weight, **net_params)
+        net.clean_batches = None  # the clean rows are not kept
+        return net
+
+    # ---- T
+    def find(self, weights: Sequence[float] | None = None, *, cv: int = EM_FOLDS, select_epochs: bool = True) -> Found:
+        """T of the setting whose held-out posteriors make all labels most likely.
+
+        Weights are by default 1, the natural weight, and their geometric mean.
+        """
+        natural = self.natural_weight
+        weights = (1.0, natural**0.5, natural) if weights is None else weights
+        looks = self._looks(select_epochs)
+        settings = [setting for weight in weights for setting in self._cross_fit(weight, cv, looks)]
+        tried = [self.most_likely(setting, prior=None, tol=_ROUGH) for setting in settings]
+        likelihood = np.array([found.log_likelihood[-1] for found in tried])
+        best = settings[int(likelihood.argmax())]
+        results = {
+            "meta_weight": np.array([setting.meta_weight for setting in settings]),
+            "epochs": np.array([setting.epochs for setting in settings]),
+            "log_likelihood": likelihood,
+            "temperature": np.array([found.temperature for found in tried]),
+        }
+        return Found(self.most_likely(best, prior=self.prior), best, results)
+
+    def most_likely(self, setting: Setting, *, prior: Any, tol: float = 1e-5) -> EMResult:
+        """T behind the noisy labels, given a setting's posteriors."""
+        y, y_noisy = self.meta.y, self.meta.y_noisy
+        found: Any = em_transition_matrix(
+            setting.proba,
+            self.noisy.y,
+            init=self.start,
+            prior=prior,
+            strength=self.strength,
+            counts=None if y_noisy is None else pair_counts(y, y_noisy, len(self.start)),
+            tol=tol,
+            proba_meta=setting.proba_meta,
+            y_meta=None if setting.proba_meta is None else y,
+            full_output=True,
+        )
+        return found
+
+    def _cross_fit(self, weight: float, cv: int, looks: Sequence[int]) -> list[Setting]:
+        """Train without each fold in turn; return the posteriors of all rows after several numbers of epochs."""
+        random, c = np.random.default_rng(self.classifier._run.seed), len(self.start)
+        sets = [(rows, fold_of_rows(rows.y, cv, random)) for rows in (self.noisy, self.meta)]
+        whole = {epochs: [np.empty((len(rows), c)) for rows, _ in sets] for epochs in looks}
+        for k in range(cv):
+            noisy, meta = (rows.subset(np.flatnonzero(folds != k)) for rows, folds in sets)
+            held_out = HeldOut([rows.subset(np.flatnonzero(folds == k)) for rows, folds in sets], looks)
+            self.train_with_transition(
+                f"weight_{weight:g}_fold_{k}", weight, rows=(noisy, meta), callbacks=[("held_out", held_out)]
+            )
+            for epochs, posteriors in whole.items():
+                for all_rows, (_, folds), part in zip(posteriors, sets, held_out.at(epochs), strict=True):
+                    all_rows[folds == k] = part
+        return [Setting(weight, epochs, *posteriors) for epochs, posteriors in whole.items()]
+
+    def _looks(self, select_epochs: bool) -> list[int]:
+        """Numbers of epochs that are compared."""
+        most = self.classifier.max_epochs
+        return sorted({-(-most * k // _N_LOOKS) for k in range(1, _N_LOOKS + 1)}) if select_epochs else [most]
+
+
+def fold_of_rows(y: NDArray, n_folds: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Fold of each row: drawn, with the classes dealt out evenly."""
+    order = random.permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    folds = np.empty(len(y), dtype=np.intp)
+    folds[order] = np.arange(len(y)) % n_folds
+    return folds

@@ -1,0 +1,214 @@
+"""Classifier and T by joint likelihood: what is held out, what is chosen, what comes out."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from skorch.callbacks import Callback
+from torch import nn
+
+from noisytransition import (
+    EMTransitionClassifier,
+    ForwardClassifier,
+    GLCClassifier,
+    label_posterior,
+    transition_error,
+)
+from noisytransition.classifiers import _joint
+from noisytransition.classifiers._joint import fold_of_rows
+from noisytransition.transition import flip_labels, pair_noise, symmetric_noise
+
+FAST = {"max_epochs": 8, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
+
+
+def overlapping(T, n=1500, seed=0):
+    """Classes that overlap: GLC's estimate is biased there."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n + 90)
+    X = rng.normal(size=(len(y), 2)) + 2.2 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    y_noisy = flip_labels(y, T, random_state=seed)
+    return X[90:], y_noisy[90:], (X[:90], y[:90]), y_noisy[:90]
+
+
+@pytest.mark.parametrize("params", [{}, {"meta_weight": 0.2}, {"meta_weight": 0.2, "cv": None}])
+@pytest.mark.parametrize("T", [pair_noise(3, 0.4), symmetric_noise(3, 0.5)], ids=["pair", "symmetric"])
+def test_finds_T_where_classes_overlap(T, params):
+    X, y, meta, _ = overlapping(T)
+    errors = [
+        transition_error(T, clf.fit(X, y, meta=meta).transition_matrix_)
+        for clf in (EMTransitionClassifier(**FAST, **params), GLCClassifier(**FAST))
+    ]
+    assert errors[0] < 0.5 * errors[1]
+
+
+def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(monkeypatch):
+    """Each row is its own feature and all weights start at 0: of a row not trained on, the net knows nothing."""
+    seen = []
+    whole = _joint.em_transition_matrix
+    monkeypatch.setattr(
+        _joint,
+        "em_transition_matrix",
+        lambda proba, y, **kw: seen.append((proba, kw["proba_meta"])) or whole(proba, y, **kw),
+    )
+    module = nn.Linear(60, 3, bias=False)
+    nn.init.zeros_(module.weight)
+    rows, y = np.eye(60), np.arange(60) % 3
+    clf = EMTransitionClassifier(module, transition_init="diagonal", meta_weight=(1.0, 0.1), cv=4, **FAST)
+    clf.fit(rows[:40], y[:40], meta=(rows[40:], y[40:]))
+    assert len(seen) == 2 * 8 + 1
+    for posteriors in seen:
+        for proba in posteriors:
+            np.testing.assert_allclose(proba, 1 / 3, rtol=1e-6)
+    assert clf.predict_proba(rows).std() > 1e-5  # the last net has learned from all rows
+
+
+def test_the_setting_with_the_highest_held_out_likelihood_is_taken():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    clf = EMTransitionClassifier(**FAST, meta_weight=(2.0, 0.1)).fit(X, y, meta=meta)
+    results = clf.cv_results_
+    assert {len(column) for column in results.values()} == {2 * 8}
+    best = results["log_likelihood"].argmax()
+    assert (clf.meta_weight_, clf.n_epochs_) == (results["meta_weight"][best], results["epochs"][best])
+    assert len(clf.history_) == clf.n_epochs_
+    assert clf.temperature_ == pytest.approx(results["temperature"][best], rel=0.05)
+
+
+def test_automatic_weights_lie_between_one_and_that_of_the_likelihood():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=360)
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
+    np.testing.assert_allclose(np.unique(clf.cv_results_["meta_weight"]), [0.25, 0.5, 1])
+    assert clf.net_.meta_weight == 0.25
+
+
+def test_epochs_are_those_given_if_so_wished():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    clf = EMTransitionClassifier(**FAST, select_epochs=False, meta_weight=0.2).fit(X, y, meta=meta)
+    assert clf.n_epochs_ == len(clf.history_) == 8
+    np.testing.assert_array_equal(clf.cv_results_["epochs"], [8])
+
+
+def test_noisy_labels_of_clean_rows_enter_the_counts():
+    T = pair_noise(3, 0.4)
+    X, y, meta, y_meta_noisy = overlapping(T, n=60)
+    clf = EMTransitionClassifier(**FAST, meta_weight=0.2)
+    without = clf.fit(X, y, meta=meta).transition_counts_
+    with_them = clf.fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy).transition_counts_
+    assert without.sum() == pytest.approx(60)
+    assert with_them.sum() == pytest.approx(150)
+    assert transition_error(T, clf.transition_matrix_) < 0.25
+
+
+def test_the_fitted_T_has_the_prior_in_it():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    prior = symmetric_noise(3, 0.3)
+    clf = EMTransitionClassifier(**FAST, meta_weight=0.2, transition_prior=prior, prior_strength=1e7)
+    np.testing.assert_allclose(clf.fit(X, y, meta=meta).transition_matrix_, prior, atol=1e-3)
+    assert clf.prior_strength_ == 1e7
+    plain = clf.set_params(transition_prior=None).fit(X, y, meta=meta)
+    assert plain.prior_strength_ == 0
+    counts = plain.transition_counts_
+    np.testing.assert_allclose(plain.transition_matrix_, counts / counts.sum(1, keepdims=True), atol=1e-3)
+
+
+def test_without_folds_the_path_of_T_is_kept():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    clf = EMTransitionClassifier(**FAST, meta_weight=0.2, cv=None).fit(X, y, meta=meta)
+    assert clf.transition_history_.shape == (1 + 9, 3, 3)  # the start, eight epochs, and the last word
+    assert list(clf.histories_) == ["warm_up", "em"]
+    assert (clf.temperature_, clf.cv_results_) == (1.0, {})
+
+
+def test_label_posterior_follows_T():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    clf = EMTransitionClassifier(**FAST, meta_weight=0.2).fit(X, y, meta=meta)
+    expected = label_posterior(clf.predict_proba(X), y, clf.transition_matrix_)
+    np.testing.assert_allclose(clf.label_posterior(X, y), expected)
+
+
+class StopAfter(Callback):
+    """Interrupts the fit, as Ctrl-C does."""
+
+    def __init__(self, n_epochs):
+        self.left = [n_epochs]  # shared by the copies of all stages
+
+    def on_epoch_end(self, net, **kwargs):
+        self.left[0] -= 1
+        if self.left[0] < 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("n_epochs", [10, 20, 35])
+def test_an_interrupted_fit_goes_on_to_the_same_result(tmp_path, n_epochs):
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
+    params = FAST | {"cv": 2, "meta_weight": (0.5, 0.1)}
+    whole = EMTransitionClassifier(**params).fit(X, y, meta=meta)
+    with pytest.raises(KeyboardInterrupt):
+        EMTransitionClassifier(**params, callbacks=[StopAfter(n_epochs)]).fit(X, y, meta=meta, state=tmp_path / "fit")
+    resumed = EMTransitionClassifier(**params).fit(X, y, meta=meta, state=tmp_path / "fit")
+    np.testing.assert_array_equal(resumed.transition_matrix_, whole.transition_matrix_)
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+
+
+def test_batch_normalisation_and_adam():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    module = nn.Sequential(nn.Linear(2, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 3))
+    clf = EMTransitionClassifier(
+        module, optimizer=torch.optim.Adam, lr=0.01, max_epochs=8, meta_weight=0.2, random_state=0
+    )
+    assert transition_error(pair_noise(3, 0.4), clf.fit(X, y, meta=meta).transition_matrix_) < 0.2
+
+
+@given(st.integers(0, 1000), st.integers(2, 5), st.integers(1, 4))
+def test_folds_are_even_in_size_and_classes(seed, n_folds, c):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(c, size=int(rng.integers(n_folds, 60)))
+    folds = fold_of_rows(y, n_folds, rng)
+    assert np.ptp(np.bincount(folds, minlength=n_folds)) <= 1
+    for k in range(c):
+        assert np.ptp(np.bincount(folds[y == k], minlength=n_folds)) <= 1
+
+
+class MustNotTrain(Callback):
+    def on_train_begin(self, net, **kwargs):
+        pytest.fail("trained before it complained")
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"meta_weight": -1.0}, "meta_weight=-1"),
+        ({"meta_weight": "some"}, "meta_weight='some'"),
+        ({"meta_weight": []}, "meta_weight"),
+        ({"meta_weight": [0.1, float("inf")]}, "meta_weight"),
+        ({"cv": 1}, "cv"),
+        ({"cv": 100}, "cv=100 for 60 noisy and 90 clean rows"),
+        ({"cv": None}, "without folds there is nothing to choose by"),
+        ({"cv": None, "meta_weight": [0.1, 0.2]}, "without folds"),
+        ({"transition_prior": "pairs"}, "transition_prior='pairs'"),
+        ({"transition_prior": np.eye(2)}, "transition_prior has 2 rows"),
+        ({"prior_strength": -1}, "strength=-1"),
+        ({"meta_batch_size": 0}, "meta_batch_size"),
+    ],
+)
+def test_bad_parameters_are_refused_before_training(params, message):
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
+    with pytest.raises(ValueError, match=message):
+        EMTransitionClassifier(**FAST, **params, callbacks=[MustNotTrain()]).fit(X, y, meta=meta)
+
+
+def test_other_methods_can_start_from_this_T():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=400)
+    em = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
+    glc = GLCClassifier(**FAST, transition_init="em").fit(X, y, meta=meta)
+    np.testing.assert_allclose(glc.transition_init_, em.transition_matrix_, atol=1e-3)  # the floor
+    assert len(glc.histories_) == 1 + 9 + 1
+
+
+def test_this_start_needs_clean_rows():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
+    clf = ForwardClassifier(**FAST, transition_init="em", callbacks=[MustNotTrain()])
+    with pytest.raises(ValueError, match="transition_init='em' needs clean data"):
+        clf.fit(X, y)
+    with pytest.raises(ValueError, match="at least 3 noisy and 3 clean rows"):
+        clf.fit(X, y, meta=(meta[0][:2], meta[1][:2]))

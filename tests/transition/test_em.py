@@ -1,0 +1,285 @@
+"""T by maximum likelihood: against slow twins, the conditions of a maximum, and the laws of counting."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+
+from noisytransition.transition import (
+    confident_transition_matrix,
+    count_transition_matrix,
+    em_transition_matrix,
+    flip_labels,
+    pair_counts,
+    pair_noise,
+    sampling_limit,
+    superclass_noise,
+    symmetric_noise,
+    transition_error,
+)
+
+seeds = st.integers(0, 10_000)
+
+
+def draw(seed, c=3, n=60, concentration=0.5):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.full(c, concentration), size=n), rng.integers(c, size=n)
+
+
+def simulated(seed, T, n=3000, spread=3.0):
+    """Exact posteriors of rows, their true labels and noisy ones."""
+    rng = np.random.default_rng(seed)
+    z = spread * rng.normal(size=(n, len(T)))
+    proba = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    y = (proba.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=len(T) - 1)
+    return proba, y, flip_labels(y, T, random_state=seed)
+
+
+def slow_em(proba, y, pseudo, n_steps=20_000):
+    """One row at a time, one step after the other."""
+    c = proba.shape[1]
+    T = [[1 / c] * c for _ in range(c)]
+    for _ in range(n_steps):
+        counts = [list(map(float, row)) for row in pseudo]
+        for p, j in zip(proba.tolist(), y.tolist(), strict=True):
+            total = sum(p[i] * T[i][j] for i in range(c))
+            for i in range(c):
+                counts[i][j] += p[i] * T[i][j] / total
+        before, T = T, [[v / sum(row) for v in row] for row in counts]
+        if max(abs(a - b) for r, s in zip(T, before, strict=True) for a, b in zip(r, s, strict=True)) < 1e-9:
+            break
+    return np.array(T)
+
+
+def log_likelihood(proba, y, T):
+    return np.log((proba * T[:, y].T).sum(axis=1)).sum()
+
+
+# ---------------------------------------------------------------------------- the maximum
+@pytest.mark.parametrize(("seed", "strength"), [(0, 0.0), (1, 0.0), (2, 5.0), (3, 40.0)])
+def test_agrees_with_a_slow_climb(seed, strength):
+    proba, y = draw(seed, n=40)
+    prior = pair_noise(3, 0.3) * 0.7 + 0.1
+    T = em_transition_matrix(proba, y, prior=prior, strength=strength, tol=1e-10, max_iter=10_000)
+    np.testing.assert_allclose(T, slow_em(proba, y, strength * prior), atol=2e-5)
+
+
+@given(seeds, st.integers(2, 5))
+@settings(max_examples=40)
+def test_no_entry_of_T_could_be_moved_for_a_higher_likelihood(seed, c):
+    """Karush-Kuhn-Tucker: in each row the slopes of positive entries are alike, those at 0 no larger."""
+    proba, y = draw(seed, c)
+    T = em_transition_matrix(proba, y, prior=None, tol=1e-9, max_iter=20_000)
+    slopes = np.stack([(proba / (proba * T[:, y].T).sum(1)[:, None])[y == j].sum(axis=0) for j in range(c)], axis=1)
+    highest = slopes.max(axis=1, keepdims=True)
+    assert (T * (highest - slopes) < 1e-2 * highest).all()
+
+
+@given(seeds)
+@settings(max_examples=25)
+def test_where_it_starts_does_not_matter(seed):
+    proba, y = draw(seed)
+    start = np.random.default_rng(seed).dirichlet(np.ones(3), size=3)
+    found = [em_transition_matrix(proba, y, init=T, prior=None, tol=1e-9, max_iter=20_000) for T in (None, start)]
+    low, high = sorted(log_likelihood(proba, y, T) for T in found)
+    assert high - low < 1e-3
+
+
+@given(seeds, st.booleans(), st.sampled_from([None, "symmetric"]), st.sampled_from([0.3, 10.0]))
+@settings(max_examples=40)
+def test_the_likelihood_never_falls(seed, calibrated, prior, strength):
+    proba, y = draw(seed, c=4)
+    clean = {"proba_meta": draw(seed + 1, 4, 20)[0], "y_meta": draw(seed + 2, 4, 20)[1]} if calibrated else {}
+    found = em_transition_matrix(proba, y, prior=prior, strength=strength, full_output=True, **clean)
+    assert (np.diff(found.log_likelihood) > -1e-6).all()
+    if not calibrated and prior is None:
+        assert found.log_likelihood[-1] == pytest.approx(log_likelihood(proba, y, found.transition_matrix), abs=0.01)
+
+
+# ---------------------------------------------------------------------------- laws
+@given(seeds, st.integers(2, 5))
+def test_certain_posteriors_are_counted(seed, c):
+    rng = np.random.default_rng(seed)
+    true = np.concatenate([np.arange(c), rng.integers(c, size=50)])
+    noisy = rng.integers(c, size=len(true))
+    T = em_transition_matrix(np.eye(c)[true], noisy, prior=None)
+    np.testing.assert_allclose(T, count_transition_matrix(true, noisy, c), atol=1e-6)
+
+
+@given(seeds, st.permutations(range(4)), st.sampled_from([None, "symmetric"]))
+@settings(max_examples=25)
+def test_permuting_classes_permutes_T(seed, order, prior):
+    proba, y = draw(seed, c=4)
+    order = np.array(order)
+    T = em_transition_matrix(proba, y, prior=prior)
+    permuted = em_transition_matrix(proba[:, order], np.argsort(order)[y], prior=prior)
+    np.testing.assert_allclose(permuted, T[np.ix_(order, order)], atol=1e-4)
+
+
+@given(seeds)
+@settings(max_examples=25)
+def test_the_order_of_rows_and_their_doubling_leave_the_maximum_alone(seed):
+    proba, y = draw(seed)
+    T = em_transition_matrix(proba, y, prior=None)
+    np.testing.assert_allclose(em_transition_matrix(proba[::-1], y[::-1], prior=None), T, atol=1e-6)
+    np.testing.assert_allclose(em_transition_matrix(np.tile(proba, (2, 1)), np.tile(y, 2), prior=None), T, atol=1e-6)
+
+
+def test_known_pairs_count_like_rows_of_certain_class():
+    proba, y = draw(0)
+    true, noisy = np.repeat([0, 1, 2], 10), draw(1, n=30)[1]
+    with_rows = em_transition_matrix(np.concatenate([proba, np.eye(3)[true]]), np.append(y, noisy), prior=None)
+    with_counts = em_transition_matrix(proba, y, counts=pair_counts(true, noisy, 3), prior=None)
+    np.testing.assert_allclose(with_counts, with_rows, atol=1e-4)
+
+
+def test_counts_say_how_many_rows_are_behind_T():
+    proba, y = draw(0)
+    found = em_transition_matrix(proba, y, counts=np.eye(3) * 4, full_output=True)
+    assert found.counts.sum() == pytest.approx(60 + 12)
+    np.testing.assert_allclose(found.counts.sum(axis=0), np.bincount(y) + 4)
+    weights = found.counts + found.strength * found.prior
+    np.testing.assert_allclose(found.transition_matrix, weights / weights.sum(axis=1, keepdims=True), atol=1e-4)
+
+
+def test_a_class_that_no_row_may_have_keeps_its_start():
+    proba, y = draw(0)
+    proba = np.column_stack([proba, np.zeros(60)])
+    T = em_transition_matrix(proba, y, init=np.eye(4) * 0.6 + 0.1, prior=None)
+    np.testing.assert_allclose(T[3], [0.1, 0.1, 0.1, 0.7], atol=1e-6)
+
+
+# ---------------------------------------------------------------------------- shrinkage
+@pytest.mark.parametrize("rate", [0.2, 0.4, 0.6])
+def test_symmetric_noise_comes_out_better_than_counting_could(rate):
+    T = symmetric_noise(6, rate)
+    proba, y, noisy = simulated(0, T)
+    found = em_transition_matrix(proba, noisy, full_output=True)
+    assert transition_error(T, found.transition_matrix) < 0.5 * sampling_limit(T, np.bincount(y))
+    assert found.strength > 100
+
+
+def test_a_prior_that_does_not_fit_is_hardly_used():
+    T = pair_noise(6, 0.45)
+    proba, _, noisy = simulated(0, T)
+    found = em_transition_matrix(proba, noisy, full_output=True)
+    plain = em_transition_matrix(proba, noisy, prior=None)
+    assert found.strength < 5
+    assert transition_error(T, found.transition_matrix) < transition_error(T, plain) + 0.01
+
+
+@pytest.mark.parametrize("strength", ["auto", 1000.0])
+def test_superclasses_help_where_noise_follows_them(strength):
+    groups = np.array(["a", "b", "a", "b", "a", "b"])
+    T = superclass_noise(groups, 0.5)
+    proba, _, noisy = simulated(1, T)
+    plain, grouped = (em_transition_matrix(proba, noisy, prior=p, strength=strength) for p in (None, groups))
+    assert transition_error(T, grouped) < 0.7 * transition_error(T, plain)
+
+
+@pytest.mark.parametrize("prior", [pair_noise(3, 0.3), [0, 0, 1], "symmetric"])
+def test_a_very_strong_prior_wins(prior):
+    proba, y = draw(0)
+    found = em_transition_matrix(proba, y, prior=prior, strength=1e9, full_output=True)
+    np.testing.assert_allclose(found.transition_matrix, found.prior, atol=1e-5)
+    np.testing.assert_allclose(found.prior.sum(axis=1), 1)
+    if isinstance(prior, np.ndarray):
+        np.testing.assert_allclose(found.prior, prior)
+
+
+def test_superclasses_alone_or_all_in_one():
+    proba, y = draw(0)
+    together, alone, symmetric = (
+        em_transition_matrix(proba, y, prior=p, strength=20.0) for p in ([1, 1, 1], [1, 2, 3], "symmetric")
+    )
+    np.testing.assert_allclose(together, symmetric, atol=1e-6)
+    np.testing.assert_allclose(alone, symmetric, atol=1e-6)
+
+
+# ---------------------------------------------------------------------------- temperature, and other classifiers
+@pytest.mark.parametrize("power", [0.5, 1.0, 3.0])
+def test_the_temperature_of_wrong_confidence_is_found(power):
+    T = pair_noise(4, 0.4)
+    proba, y, noisy = simulated(2, T, spread=2.0)
+    wrong = proba**power / (proba**power).sum(axis=1, keepdims=True)
+    found = em_transition_matrix(
+        wrong[400:], noisy[400:], proba_meta=wrong[:400], y_meta=y[:400], prior=None, full_output=True
+    )
+    assert found.temperature == pytest.approx(power, rel=0.12)
+    exact = em_transition_matrix(proba[400:], noisy[400:], prior=None)
+    assert transition_error(exact, found.transition_matrix) < 0.04
+
+
+def test_rows_without_error_do_not_send_the_temperature_to_zero():
+    proba = np.eye(3)[np.arange(60) % 3] * 0.7 + 0.1
+    found = em_transition_matrix(proba, np.arange(60) % 3, proba_meta=proba, y_meta=np.arange(60) % 3, full_output=True)
+    assert 0.05 < found.temperature < 1
+
+
+def test_probabilities_of_any_classifier():
+    X, y = load_iris(return_X_y=True)
+    T = pair_noise(3, 0.4)
+    noisy = flip_labels(y, T, random_state=0)
+    classifier = LogisticRegression(max_iter=1000).fit(X[::5], y[::5])  # verified labels alone
+    others = np.arange(150) % 5 > 0
+    found = em_transition_matrix(classifier.predict_proba(X[others]), noisy[others])
+    assert transition_error(T, found) < 0.4 * transition_error(T, np.eye(3))
+
+
+# ---------------------------------------------------------------------------- errors
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"prior": "pairs"}, 'prior=.*"symmetric"'),
+        ({"prior": [0, 1]}, r"prior has shape \(2,\)"),
+        ({"prior": np.eye(2)}, "prior has 2 rows"),
+        ({"strength": -1.0}, "strength=-1"),
+        ({"strength": "much"}, "strength='much'"),
+        ({"counts": np.eye(2)}, "counts must be 3 x 3"),
+        ({"counts": -np.eye(3)}, "at least 0"),
+        ({"y_meta": [0]}, "go together"),
+        ({"proba_meta": np.eye(3)[:1]}, "go together"),
+        ({"proba_meta": np.eye(3), "y_meta": [0, 1, 3]}, "y_meta holds"),
+        ({"init": np.eye(2)}, "init has 2 rows"),
+        ({"max_iter": 0}, "max_iter=0"),
+    ],
+)
+def test_errors_say_what_is_wrong(change, message):
+    proba, y = draw(0)
+    with pytest.raises(ValueError, match=message):
+        em_transition_matrix(proba, y, **change)
+
+
+def test_too_few_steps_are_warned_of():
+    with pytest.warns(UserWarning, match="still moved after max_iter=1"):
+        em_transition_matrix(*draw(0), prior=None, max_iter=1)
+
+
+# ---------------------------------------------------------------------------- confident joint
+def confident_by_hand(proba, y):
+    c = proba.shape[1]
+    thresholds = [np.mean([p[i] for p, label in zip(proba, y, strict=True) if label == i]) for i in range(c)]
+    joint = np.zeros((c, c))
+    for p, label in zip(proba, y, strict=True):
+        reached = [i for i in range(c) if p[i] >= thresholds[i] - 1e-9]
+        if reached:
+            joint[label, max(reached, key=lambda i: p[i])] += 1
+    joint = np.array([row / row.sum() * (y == j).sum() for j, row in enumerate(joint)])
+    return (joint / joint.sum(axis=0)).T
+
+
+@given(seeds, st.integers(2, 4))
+def test_confident_joint_agrees_with_loops(seed, c):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(c), 20)
+    proba = 0.5 * rng.dirichlet(np.ones(c), size=len(y)) + 0.5 * np.eye(c)[rng.permutation(y)]
+    by_hand = confident_by_hand(proba, y)
+    if np.isfinite(by_hand).all():
+        np.testing.assert_allclose(confident_transition_matrix(proba, y), by_hand, atol=1e-9)
+
+
+def test_confident_joint_without_confident_rows_is_the_identity_there():
+    T = confident_transition_matrix([[0.9, 0.1, 0.0], [0.6, 0.4, 0.0], [0.2, 0.8, 0.0]], [0, 0, 1])
+    np.testing.assert_allclose(T, np.eye(3))
