@@ -59,7 +59,7 @@ def main():
         CrossEntropyClassifier(**shared),
         FineTuningClassifier(**shared),
         MetaTransitionClassifier(**shared),  # the paper's algorithm
-        EMTransitionClassifier(**shared),  # maximum likelihood: ten small trainings
+        EMTransitionClassifier(**shared),  # maximum likelihood: eleven small trainings
     ):
         clf.fit(X, y_noisy, meta=(X_meta, y_meta))
         learned = getattr(clf, "transition_matrix_", None)

@@ -222,7 +222,12 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             params = {name: value for name, value in params.items() if not name.startswith("optimizer__")}
         trained = net(
             **(params | net_params),
-            callbacks=[*self._validation(), *stage_callbacks(self.callbacks), *callbacks, *run.callbacks(stage)],
+            callbacks=[
+                *self._validation(net_params),
+                *stage_callbacks(self.callbacks),
+                *callbacks,
+                *run.callbacks(stage),
+            ],
         ).initialize()
         check_output(trained, data, self.classes_)
         if run.n_stages:
@@ -231,10 +236,11 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         self.histories_[stage] = trained.history
         return trained
 
-    def _validation(self) -> list[tuple[str, CleanLoss]]:
-        """Watch the loss of clean rows that the method does not train on; before the user's callbacks, who may ask."""
+    def _validation(self, net_params: dict[str, Any]) -> list[tuple[str, CleanLoss]]:
+        """Watch the loss of clean rows that the stage does not train on; before the user's callbacks, who may ask."""
         meta = self._run.meta
-        return [] if meta is None or self._needs_clean_data else [("valid_clean_loss", CleanLoss(meta))]
+        trained_on = self._needs_clean_data or "clean_batches" in net_params
+        return [] if meta is None or trained_on else [("valid_clean_loss", CleanLoss(meta))]
 
     def _shared_params(self) -> dict[str, Any]:
         shared = {name: getattr(self, name) for name in _SHARED - {"callbacks"}}

@@ -28,8 +28,9 @@ class EMTransitionClassifier(TransitionClassifier):
         T               = maximum-likelihood T of these posteriors, shrunk by its evidence
         classifier      = net trained through T for so many epochs, clean rows weighing as in the likelihood
 
-    The cost is that of a warm-up, of ``cv`` trainings for each weight, and of the last one. For a large network give
-    ``meta_weight`` a number, and perhaps ``cv=None``: a single training, T from its own posteriors.
+    The cost is that of a warm-up, of ``cv`` trainings for each weight, and of the last one: eleven by default. For a
+    large network give ``meta_weight`` a number, and perhaps ``cv=None``: a single training after the warm-up, T from
+    its own posteriors.
 
     Parameters
     ----------
@@ -185,7 +186,9 @@ class EMTransitionClassifier(TransitionClassifier):
 
     def _check_data(self, noisy: Rows, meta: Any) -> None:
         super()._check_data(noisy, meta)
-        check_prior(self.transition_prior, self.prior_strength, len(self.classes_), name="transition_prior")
+        check_prior(
+            self.transition_prior, self.prior_strength, len(self.classes_), "transition_prior", "prior_strength"
+        )
         if self.cv is not None and self.cv > min(len(noisy), len(meta)):
             raise ValueError(
                 f"cv={self.cv} for {len(noisy)} noisy and {len(meta)} clean rows: each fold needs one of both. Give "

@@ -53,6 +53,8 @@ class JointTraining:
         Clean rows in a step; -1 for all; default: a quarter of the noisy ones.
     prior, strength
         As in `em_transition_matrix`.
+    prefix : str, default=""
+        Before the names of the stages in folds.
     """
 
     def __init__(
@@ -65,9 +67,11 @@ class JointTraining:
         meta_batch_size: int | None = None,
         prior: Any = "symmetric",
         strength: Any = "auto",
+        prefix: str = "",
     ) -> None:
         self.classifier, self.noisy, self.meta, self.start = classifier, noisy, meta, start
         self.meta_batch_size, self.prior, self.strength = meta_batch_size, prior, strength
+        self.prefix = prefix
 
     @property
     def natural_weight(self) -> float:
@@ -112,18 +116,16 @@ class JointTraining:
         """
         natural = self.natural_weight
         weights = (1.0, natural**0.5, natural) if weights is None else weights
-        looks = self._looks(select_epochs)
-        settings = [setting for weight in weights for setting in self._cross_fit(weight, cv, looks)]
-        tried = [self.most_likely(setting, prior=None, tol=_ROUGH) for setting in settings]
-        likelihood = np.array([found.log_likelihood[-1] for found in tried])
-        best = settings[int(likelihood.argmax())]
-        results = {
-            "meta_weight": np.array([setting.meta_weight for setting in settings]),
-            "epochs": np.array([setting.epochs for setting in settings]),
-            "log_likelihood": likelihood,
-            "temperature": np.array([found.temperature for found in tried]),
-        }
-        return Found(self.most_likely(best, prior=self.prior), best, results)
+        looks, tried = self._looks(select_epochs), []
+        best: Any = (-np.inf, None)
+        for i, weight in enumerate(dict.fromkeys(weights)):
+            for setting in self._cross_fit(f"{self.prefix}weight_{i}", weight, cv, looks):
+                found = self.most_likely(setting, prior=None, tol=_ROUGH)
+                tried.append((weight, setting.epochs, found.log_likelihood[-1], found.temperature))
+                best = max(best, (found.log_likelihood[-1], setting), key=lambda scored: scored[0])
+        columns = ("meta_weight", "epochs", "log_likelihood", "temperature")
+        results = {name: np.array(values) for name, values in zip(columns, zip(*tried, strict=True), strict=True)}
+        return Found(self.most_likely(best[1], prior=self.prior), best[1], results)
 
     def most_likely(self, setting: Setting, *, prior: Any, tol: float = 1e-5) -> EMResult:
         """T behind the noisy labels, given a setting's posteriors."""
@@ -142,16 +144,16 @@ class JointTraining:
         )
         return found
 
-    def _cross_fit(self, weight: float, cv: int, looks: Sequence[int]) -> list[Setting]:
+    def _cross_fit(self, stage: str, weight: float, cv: int, looks: Sequence[int]) -> list[Setting]:
         """Train without each fold in turn; return the posteriors of all rows after several numbers of epochs."""
         random, c = np.random.default_rng(self.classifier._run.seed), len(self.start)
         sets = [(rows, fold_of_rows(rows.y, cv, random)) for rows in (self.noisy, self.meta)]
-        whole = {epochs: [np.empty((len(rows), c)) for rows, _ in sets] for epochs in looks}
+        whole = {epochs: [np.empty((len(rows), c), np.float32) for rows, _ in sets] for epochs in looks}
         for k in range(cv):
             noisy, meta = (rows.subset(np.flatnonzero(folds != k)) for rows, folds in sets)
             held_out = HeldOut([rows.subset(np.flatnonzero(folds == k)) for rows, folds in sets], looks)
             self.train_with_transition(
-                f"weight_{weight:g}_fold_{k}", weight, rows=(noisy, meta), callbacks=[("held_out", held_out)]
+                f"{stage}_fold_{k}", weight, rows=(noisy, meta), callbacks=[("held_out", held_out)]
             )
             for epochs, posteriors in whole.items():
                 for all_rows, (_, folds), part in zip(posteriors, sets, held_out.at(epochs), strict=True):

@@ -42,7 +42,7 @@ class TransitionClassifier(NoisyLabelClassifier):
         Where T starts; in `ForwardClassifier` and `GLCClassifier`, where it stays.
 
         * "gold": mean posterior of the clean rows of each class under a net trained by cross-entropy, the warm-up;
-        * "em": the most likely T of `EMTransitionClassifier` at its defaults: ten trainings in folds;
+        * "em": the most likely T of `EMTransitionClassifier` at its defaults: a warm-up and nine trainings in folds;
         * "anchor": the warm-up's posterior at each class's most typical row;
         * "confusion", "confusion-soft": noisy labels counted by the warm-up's prediction, or its posterior;
         * "count": counts of (`y_meta`, `y_meta_noisy`);
@@ -193,7 +193,9 @@ class TransitionClassifier(NoisyLabelClassifier):
             return self._gold(noisy, meta, warm_up)
         if name == "em":
             gold = self._floored(self._gold(noisy, meta, warm_up))
-            return JointTraining(self, noisy, meta, gold).find(cv=EM_FOLDS).transition.transition_matrix
+            return (
+                JointTraining(self, noisy, meta, gold, prefix="start_").find(cv=EM_FOLDS).transition.transition_matrix
+            )
         proba = warm_up().predict_proba(noisy)
         if name == "anchor":
             return self._anchors(proba)

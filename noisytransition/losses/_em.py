@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from ._forward import ForwardLoss
 
-# counts of flips that never occur
+# counts too small to speak for themselves
 _TINY = 1e-12
 
 
@@ -71,5 +71,5 @@ class EMLoss(ForwardLoss):
         batch = torch.zeros_like(self.counts).index_add_(1, y, q.T) / len(y)
         self.counts.lerp_(batch, self.rate)
         self.n_batches += 1
-        if self.n_batches > self.hold:
-            self.transition_logits.copy_((self.counts + _TINY).log())
+        if self.n_batches > self.hold:  # a class that gets no posterior any more keeps its row
+            self.transition_logits.copy_((self.counts + _TINY * self.log_transition.exp()).log())

@@ -8,13 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
-from ._estimation import floor_transition_matrix
 from ._noise import symmetric_noise
 
 # keeps logarithms finite; far below what any data could tell from 0
 _TINY = 1e-12
-# longest leap, in steps of the climb
+# longest leap, in steps of the climb; and in the log temperature
 _FARTHEST = 1e3
+_WIDEST = 2.0
+# what a leap leaves of an entry at least: from 0 none would come back
+_LEAST = 0.05
+# shares of a step of the temperature that are tried where a whole one leads down
+_SHORTER = (0.5, 0.5, 0.5, 0.0)
+# share of the uniform matrix in the start: a flip that starts at 0 would never come up
+_MIXED = 0.1
 # pseudo-rows per class among which the evidence chooses
 _STRENGTHS = np.geomspace(0.1, 1e6, 71)
 # the strength changes the counts, and they it: it settles in two or three rounds
@@ -39,6 +45,8 @@ class EMResult(NamedTuple):
     log_likelihood : ndarray of shape (n_iter,)
         Of the last maximisation, before each of its steps: noisy rows, known pairs, clean rows (if calibrated) and
         prior. It never falls.
+    converged : bool
+        Whether the last step moved no entry of T, nor the log temperature, by more than `tol`.
     """
 
     transition_matrix: NDArray[np.float64]
@@ -47,6 +55,7 @@ class EMResult(NamedTuple):
     prior: NDArray[np.float64] | None
     strength: float
     log_likelihood: NDArray[np.float64]
+    converged: bool
 
 
 def em_transition_matrix(
@@ -71,8 +80,10 @@ def em_transition_matrix(
         C[i, j] = sum of q[n, i] over the rows with y_n = j
         T[i, j] = (C[i, j] + strength prior[i, j]) / (sum_j C[i, j] + strength)
 
-    For fixed probabilities the maximum is the only one. They should be out-of-sample: on rows whose noisy labels a
-    classifier has memorised, its probabilities repeat those labels, and T comes out near the identity.
+    For fixed probabilities the likelihood is concave: every maximum is as high as any other, and where it starts does
+    not matter (unless the probabilities hardly differ, so that they leave T open). They should be out-of-sample: on
+    rows whose noisy labels a classifier has memorised, its probabilities repeat those labels, and T comes out near
+    the identity.
 
     Parameters
     ----------
@@ -88,7 +99,7 @@ def em_transition_matrix(
         outside of it. Of shape (c, c): a transition matrix. None: no shrinkage.
     strength : float or "auto", default="auto"
         Pseudo-rows per class. "auto" maximises the evidence (Dirichlet-multinomial likelihood) of the counts: about
-        0 where the prior does not fit, large where it does.
+        0 where the prior does not fit, large where it does. Entries of a prior that are 0 have no part in it.
     proba_meta, y_meta : array-like of shape (n_meta, c) and int of shape (n_meta,), optional
         Out-of-sample probabilities and true labels of clean rows. With them, one temperature of all probabilities is
         found together with T. Probabilities of rows that the classifier was trained on would mislead it.
@@ -97,7 +108,7 @@ def em_transition_matrix(
     max_iter : int, default=1000
         Most steps of one maximisation.
     tol : float, default=1e-5
-        End when no entry of T changes by more.
+        End when no entry of T, nor the log temperature, changes by more.
     full_output : bool, default=False
         Return an `EMResult` instead of the matrix alone.
 
@@ -114,7 +125,7 @@ def em_transition_matrix(
     Warns
     -----
     UserWarning
-        If `max_iter` steps were too few.
+        If T or the temperature still moved after `max_iter` steps.
 
     References
     ----------
@@ -131,17 +142,23 @@ def em_transition_matrix(
     """
     proba = check_probabilities(proba)
     n_rows, c = proba.shape
+    if c < 2 or not n_rows:
+        raise ValueError(f"proba has shape {proba.shape}; at least one row and two classes are needed.")
     y = check_label_indices(y_noisy, c, n_rows, "y_noisy")
     known = np.zeros((c, c)) if counts is None else _check_counts(counts, c)
     rows = _Rows(proba, y, known, *_check_clean(proba_meta, y_meta, c))
     check_prior(prior, strength, c)
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
     max_iter = check_count(max_iter, 1, "max_iter")
-    found = rows.maximise(_Point(floor_transition_matrix(T, _TINY)), np.zeros((c, c)), max_iter, tol)
-    if prior is not None and strength != 0:
+    if not isinstance(tol, int | float | np.number) or not 0 <= tol < np.inf:
+        raise ValueError(f"tol={tol!r}; give a finite number of at least 0.")
+    found = rows.maximise(_Point((1 - _MIXED) * T + _MIXED / c), np.zeros((c, c)), max_iter, tol)
+    if prior is not None and (isinstance(strength, str) or strength > 0):
         found = _shrunk(rows, found, prior, strength, max_iter, tol)
-    if len(found.log_likelihood) == max_iter:
-        warnings.warn(f"T still moved after max_iter={max_iter} steps; give more.", UserWarning, stacklevel=2)
+    if not found.converged:
+        warnings.warn(f"T or the temperature still moved after {max_iter} steps (max_iter).", UserWarning, stacklevel=2)
+    empty = (found.counts.sum(axis=1) == 0) & (found.strength == 0)
+    found = found._replace(transition_matrix=np.where(empty[:, None], T, found.transition_matrix))
     return found if full_output else found.transition_matrix
 
 
@@ -160,8 +177,9 @@ class _Point(NamedTuple):
         step, bend = first - start, second - 2 * first + start
         far = np.clip(np.linalg.norm(step) / max(float(np.linalg.norm(bend)), _TINY), 1.0, _FARTHEST)
         reached = start + 2 * far * step + far**2 * bend
-        T = np.maximum(reached[:-1].reshape(self.T.shape), _TINY)
-        return _Point(_normalised(T, self.T), float(reached[-1]))
+        T = np.maximum(reached[:-1].reshape(self.T.shape), _LEAST * self.T)
+        near = np.clip(reached[-1], self.log_sharpness - _WIDEST, self.log_sharpness + _WIDEST)
+        return _Point(_normalised(T, self.T), float(near))
 
 
 class _Rows:
@@ -175,6 +193,8 @@ class _Rows:
         self.calibrates = proba_meta is not None
         parts = [proba[order]] if proba_meta is None else [proba[order], proba_meta]
         self.proba = np.concatenate(parts)
+        self.possible = self.proba > 0
+        self.possible[self.n :] = True  # a clean label cannot be impossible
         self.log_proba = np.log(np.maximum(self.proba, _TINY))
 
     def maximise(self, at: _Point, pseudo: NDArray, max_iter: int, tol: float) -> EMResult:
@@ -183,15 +203,18 @@ class _Rows:
         path = [likelihood]
         while at.distance(one) > tol and len(path) < max_iter:
             higher, two = self._step(one, pseudo)
-            if higher < likelihood:  # the temperature stepped too far
-                one = _Point(one.T, at.log_sharpness)
+            for share in _SHORTER:  # the temperature stepped too far
+                if higher >= likelihood:
+                    break
+                one = _Point(one.T, at.log_sharpness + share * (one.log_sharpness - at.log_sharpness))
                 higher, two = self._step(one, pseudo)
             leap = at.leap(one, two)
             highest, after = self._step(leap, pseudo)
             at, likelihood, one = (leap, highest, after) if highest >= higher else (one, higher, two)
             path.append(likelihood)
         counts = self._counts(self._calibrated(at.log_sharpness), at.T)[0] + self.known
-        return EMResult(one.T, counts, math.exp(-at.log_sharpness), None, 0.0, np.array(path))
+        converged = at.distance(one) <= tol
+        return EMResult(one.T, counts, math.exp(-at.log_sharpness), None, 0.0, np.array(path), converged)
 
     def _step(self, at: _Point, pseudo: NDArray) -> tuple[float, _Point]:
         """Log-likelihood at a point, and the point after a step of expectation-maximisation."""
@@ -218,7 +241,7 @@ class _Rows:
         if not self.calibrates:
             return self.proba
         z = math.exp(log_sharpness) * self.log_proba
-        z = np.exp(z - z.max(axis=1, keepdims=True))
+        z = np.exp(z - z.max(axis=1, keepdims=True)) * self.possible
         return z / z.sum(axis=1, keepdims=True)
 
     def _sharpening(self, p: NDArray, at: _Point, of_row: NDArray) -> float:
@@ -266,12 +289,14 @@ def _prior_matrix(prior: Any, counts: NDArray) -> NDArray:
 
 def _evidence_strength(counts: NDArray, M: NDArray) -> float:
     """Pseudo-rows per class at which the counts are most likely, T integrated out row by row."""
-    n = counts.sum(axis=1)
-    possible = M > 0
-    alpha = _STRENGTHS[:, None] * M[possible]
-    rows = _log_gamma(_STRENGTHS[:, None]) - _log_gamma(_STRENGTHS[:, None] + n)
-    evidence = rows.sum(axis=1) + (_log_gamma(alpha + counts[possible]) - _log_gamma(alpha)).sum(axis=1)
-    return float(_STRENGTHS[evidence.argmax()])
+    n, seen = counts.sum(axis=1), (M > 0) & (counts > 0)
+    M, counts = M[seen], counts[seen]
+
+    def evidence(a: float) -> float:
+        rows = _log_gamma(a) - _log_gamma(a + n)
+        return float(rows.sum() + (_log_gamma(a * M + counts) - _log_gamma(a * M)).sum())
+
+    return float(max(_STRENGTHS, key=evidence))
 
 
 def _normalised(weights: NDArray, otherwise: NDArray) -> NDArray[np.float64]:
@@ -296,7 +321,7 @@ def _check_counts(counts: ArrayLike, c: int) -> NDArray[np.float64]:
     return array
 
 
-def check_prior(prior: Any, strength: Any, c: int, name: str = "prior") -> None:
+def check_prior(prior: Any, strength: Any, c: int, name: str = "prior", strength_name: str = "strength") -> None:
     """Raise for a prior, or a strength, that `em_transition_matrix` does not know."""
     if isinstance(prior, str) and prior != "symmetric":
         raise ValueError(f'{name}={prior!r}; give "symmetric", superclasses of shape ({c},), a matrix, or None.')
@@ -305,6 +330,8 @@ def check_prior(prior: Any, strength: Any, c: int, name: str = "prior") -> None:
             check_transition_matrix(prior, c, name)
         elif np.shape(prior) != (c,):
             raise ValueError(f"{name} has shape {np.shape(prior)}; give ({c},), a superclass for each class.")
-    number = isinstance(strength, int | float | np.number)
-    if strength != "auto" and not (number and 0 <= strength < np.inf):
-        raise ValueError(f'strength={strength!r}; give "auto" or a finite number of at least 0.')
+        elif not np.equal(np.asarray(prior, dtype=object), np.asarray(prior, dtype=object)).all():
+            raise ValueError(f"{name} has a superclass that is NaN; give each class a superclass.")
+    valid = strength == "auto" if isinstance(strength, str) else isinstance(strength, int | float | np.number)
+    if not valid or (not isinstance(strength, str) and not 0 <= strength < np.inf):
+        raise ValueError(f'{strength_name}={strength!r}; give "auto" or a finite number of at least 0.')

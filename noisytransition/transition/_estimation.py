@@ -227,8 +227,7 @@ def confident_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray
     Returns
     -------
     ndarray of shape (c, c), float64
-        Rows sum to 1. A class that no row is taken for gets the row of the identity; so does a noisy label none of
-        whose rows reaches a threshold.
+        Rows sum to 1. A class that no row is taken for, such as one without noisy labels, gets the row of the identity.
 
     Raises
     ------

@@ -187,7 +187,7 @@ class MustNotTrain(Callback):
         ({"cv": None, "meta_weight": [0.1, 0.2]}, "without folds"),
         ({"transition_prior": "pairs"}, "transition_prior='pairs'"),
         ({"transition_prior": np.eye(2)}, "transition_prior has 2 rows"),
-        ({"prior_strength": -1}, "strength=-1"),
+        ({"prior_strength": -1}, "prior_strength=-1"),
         ({"meta_batch_size": 0}, "meta_batch_size"),
     ],
 )
@@ -203,6 +203,23 @@ def test_other_methods_can_start_from_this_T():
     glc = GLCClassifier(**FAST, transition_init="em").fit(X, y, meta=meta)
     np.testing.assert_allclose(glc.transition_init_, em.transition_matrix_, atol=1e-3)  # the floor
     assert len(glc.histories_) == 1 + 9 + 1
+
+
+def test_stages_have_names_of_their_own(tmp_path):
+    """A saved stage is found by its name: two of one name would take each other's place."""
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=90)
+    params = FAST | {"max_epochs": 2, "cv": 2, "transition_init": "em"}
+    plain = EMTransitionClassifier(**params).fit(X, y, meta=meta)  # as many clean rows as noisy: one weight
+    assert len(plain.histories_) == 1 + 3 + 2 + 1
+    saved = EMTransitionClassifier(**params).fit(X, y, meta=meta, state=tmp_path / "fit")
+    np.testing.assert_array_equal(saved.transition_matrix_, plain.transition_matrix_)
+
+
+def test_clean_rows_that_are_trained_on_do_not_validate():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=90)
+    clf = ForwardClassifier(**(FAST | {"max_epochs": 2}), transition_init="em").fit(X, y, meta=meta)
+    watched = {stage: "valid_clean_loss" in history[-1] for stage, history in clf.histories_.items()}
+    assert {stage for stage, seen in watched.items() if seen} == {"warm_up", "forward"}
 
 
 def test_this_start_needs_clean_rows():

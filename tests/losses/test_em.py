@@ -67,6 +67,13 @@ def test_a_doubled_batch_counts_once():
     np.testing.assert_allclose(double.transition_matrix, single.transition_matrix, rtol=1e-12)
 
 
+def test_a_class_without_posterior_keeps_its_row():
+    loss = EMLoss(START, rate=0.5)
+    for _ in range(200):
+        loss(torch.tensor([[0.0, 0.0, -200.0]]), torch.tensor([0]))
+    np.testing.assert_allclose(loss.transition_matrix[2], START[2], atol=0.02)
+
+
 def test_state_brings_counts_and_T_back():
     loss, other = EMLoss(START, rate=0.5), EMLoss(np.full((3, 3), 1 / 3), rate=0.5)
     (first, second) = batches(2)

@@ -7,7 +7,7 @@ from skorch.callbacks import EarlyStopping
 from torch import nn
 from torch.nn import functional as F
 
-from noisytransition.losses import ForwardLoss
+from noisytransition.losses import EMLoss, ForwardLoss
 from noisytransition.nets import CleanBatches, HeldOut, JointNet, NoisyLabelNet, Rows
 from noisytransition.transition import pair_noise
 
@@ -53,8 +53,15 @@ def test_lbfgs_sees_the_same_clean_rows_in_all_its_evaluations():
             drawn.append(1)
             return super().draw(net)
 
-    train(clean_batches=Counting(CLEAN, 3), optimizer=torch.optim.LBFGS, max_epochs=2)
+    net = train(
+        clean_batches=Counting(CLEAN, 3),
+        optimizer=torch.optim.LBFGS,
+        max_epochs=2,
+        criterion=EMLoss,
+        criterion__rate=0.1,
+    )
     assert len(drawn) == 2
+    assert net.criterion_.n_batches == 2  # nor does T count a batch again
 
 
 @pytest.mark.parametrize(("size", "drawn"), [(4, 4), (6, 6), (60, 6), (-1, 6)])

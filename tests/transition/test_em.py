@@ -21,6 +21,7 @@ from noisytransition.transition import (
 )
 
 seeds = st.integers(0, 10_000)
+pytestmark = pytest.mark.filterwarnings("error")
 
 
 def draw(seed, c=3, n=60, concentration=0.5):
@@ -98,6 +99,23 @@ def test_the_likelihood_never_falls(seed, calibrated, prior, strength):
         assert found.log_likelihood[-1] == pytest.approx(log_likelihood(proba, y, found.transition_matrix), abs=0.01)
 
 
+def test_slow_climbs_are_made_fast():
+    """Plain steps, one after the other, need some hundreds here."""
+    proba, y = draw(0, c=10, n=500, concentration=5.0)
+    found = em_transition_matrix(proba, y, prior=None, full_output=True)
+    assert found.converged
+    assert len(found.log_likelihood) < 100
+    assert log_likelihood(proba, y, slow_em(proba, y, np.zeros((10, 10)), 200)) < found.log_likelihood[-1] + 1e-3
+
+
+@pytest.mark.parametrize("start", [np.eye(3), [[0, 1, 0], [0, 0, 1], [1, 0, 0]]])
+def test_a_start_with_zeros_is_left(start):
+    T = pair_noise(3, 0.3)
+    proba, _, noisy = simulated(0, T)
+    found = em_transition_matrix(proba, noisy, init=start, prior=None)
+    np.testing.assert_allclose(found, em_transition_matrix(proba, noisy, prior=None), atol=2e-3)
+
+
 # ---------------------------------------------------------------------------- laws
 @given(seeds, st.integers(2, 5))
 def test_certain_posteriors_are_counted(seed, c):
@@ -148,6 +166,9 @@ def test_a_class_that_no_row_may_have_keeps_its_start():
     proba, y = draw(0)
     proba = np.column_stack([proba, np.zeros(60)])
     T = em_transition_matrix(proba, y, init=np.eye(4) * 0.6 + 0.1, prior=None)
+    np.testing.assert_allclose(T[3], [0.1, 0.1, 0.1, 0.7], atol=1e-6)
+    clean = {"proba_meta": proba[:9], "y_meta": y[:9]}
+    T = em_transition_matrix(proba, y, init=np.eye(4) * 0.6 + 0.1, prior=None, **clean)
     np.testing.assert_allclose(T[3], [0.1, 0.1, 0.1, 0.7], atol=1e-6)
 
 
@@ -212,6 +233,51 @@ def test_the_temperature_of_wrong_confidence_is_found(power):
     assert transition_error(exact, found.transition_matrix) < 0.04
 
 
+def at_temperature(proba, temperature):
+    powered = proba ** (1 / temperature)
+    return powered / powered.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_temperature_is_the_best_on_a_grid(seed):
+    """Noisy rows, clean rows and the prior of the log temperature, each as written down."""
+    proba, y = draw(seed, c=3, n=150)
+    clean, y_clean = draw(seed + 100, c=3, n=15)
+    found = em_transition_matrix(proba, y, proba_meta=clean, y_meta=y_clean, prior=None, full_output=True)
+    temperatures = np.geomspace(0.3, 30, 120)
+    heights = []
+    for t in temperatures:
+        T = em_transition_matrix(at_temperature(proba, t), y, prior=None)
+        of_clean = np.log(at_temperature(clean, t)[np.arange(15), y_clean]).sum()
+        heights.append(log_likelihood(at_temperature(proba, t), y, T) + of_clean - np.log(t) ** 2 / 2)
+    assert found.temperature == pytest.approx(temperatures[np.argmax(heights)], rel=0.05)
+    assert found.log_likelihood[-1] == pytest.approx(max(heights), abs=0.02)
+
+
+@pytest.mark.parametrize("n_noisy", [1, 30])
+def test_a_temperature_far_off_is_reached_in_steps(n_noisy):
+    clean = np.eye(3)[np.arange(60) % 3] * 0.01 + 0.33
+    found = em_transition_matrix(
+        clean[:n_noisy] / clean[:n_noisy].sum(1, keepdims=True),
+        np.arange(n_noisy) % 3,
+        proba_meta=clean / clean.sum(1, keepdims=True),
+        y_meta=np.arange(60) % 3,
+        full_output=True,
+    )
+    assert found.converged
+    assert 0 < found.temperature < 0.05
+
+
+@given(seeds, st.integers(1, 80), st.integers(1, 20), st.floats(0.05, 5))
+@settings(max_examples=60)
+def test_any_rows_come_to_an_end(seed, n, n_clean, concentration):
+    proba, y = draw(seed, 3, n, concentration)
+    clean, y_clean = draw(seed + 1, 3, n_clean, concentration)
+    found = em_transition_matrix(proba, y, proba_meta=clean, y_meta=y_clean, full_output=True)
+    assert found.converged
+    assert (np.diff(found.log_likelihood) > -1e-6).all()
+
+
 def test_rows_without_error_do_not_send_the_temperature_to_zero():
     proba = np.eye(3)[np.arange(60) % 3] * 0.7 + 0.1
     found = em_transition_matrix(proba, np.arange(60) % 3, proba_meta=proba, y_meta=np.arange(60) % 3, full_output=True)
@@ -244,6 +310,10 @@ def test_probabilities_of_any_classifier():
         ({"proba_meta": np.eye(3), "y_meta": [0, 1, 3]}, "y_meta holds"),
         ({"init": np.eye(2)}, "init has 2 rows"),
         ({"max_iter": 0}, "max_iter=0"),
+        ({"tol": float("nan")}, "tol=nan"),
+        ({"tol": None}, "tol=None"),
+        ({"strength": np.ones(3)}, "strength="),
+        ({"prior": [0.0, 1.0, float("nan")]}, "superclass that is NaN"),
     ],
 )
 def test_errors_say_what_is_wrong(change, message):
@@ -252,8 +322,14 @@ def test_errors_say_what_is_wrong(change, message):
         em_transition_matrix(proba, y, **change)
 
 
+@pytest.mark.parametrize("proba", [np.ones((3, 1)), np.ones((0, 3))])
+def test_no_rows_or_one_class(proba):
+    with pytest.raises(ValueError, match="at least one row and two classes"):
+        em_transition_matrix(proba, np.zeros(len(proba), dtype=int))
+
+
 def test_too_few_steps_are_warned_of():
-    with pytest.warns(UserWarning, match="still moved after max_iter=1"):
+    with pytest.warns(UserWarning, match="still moved after 1 steps"):
         em_transition_matrix(*draw(0), prior=None, max_iter=1)
 
 
