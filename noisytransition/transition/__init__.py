@@ -4,7 +4,8 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 """
 
 from ._checks import check_probabilities, check_transition_matrix
-from ._em import EMResult, check_prior, em_transition_matrix
+from ._em import EMResult, em_transition_matrix
+from ._em import check_prior as check_prior
 from ._estimation import (
     anchor_transition_matrix,
     confident_transition_matrix,
@@ -12,8 +13,8 @@ from ._estimation import (
     count_transition_matrix,
     floor_transition_matrix,
     gold_transition_matrix,
-    pair_counts,
 )
+from ._estimation import pair_counts as pair_counts
 from ._flip_labels import flip_labels
 from ._metrics import sampling_limit, transition_error
 from ._noise import (
@@ -30,7 +31,6 @@ from ._posterior import label_posterior
 __all__ = [
     "EMResult",
     "anchor_transition_matrix",
-    "check_prior",
     "check_probabilities",
     "check_transition_matrix",
     "cifar10_noise",
@@ -44,7 +44,6 @@ __all__ = [
     "floor_transition_matrix",
     "gold_transition_matrix",
     "label_posterior",
-    "pair_counts",
     "pair_noise",
     "sampling_limit",
     "superclass_noise",
