@@ -146,7 +146,7 @@ def report():
             shown = [", ".join(f"{v:.3f}" if k < 2 else f"{v:.0f}" for v in c) for k, c in enumerate(columns)]
             lines.append(f"| {method} | " + " | ".join(shown) + " |")
     text = (
-        "# A part of CIFAR-10\n\nEach seed's value, last epoch; two processes at once on two cores. See `cifar10.py`. "
+        "# A part of CIFAR-10\n\nEach seed's value, last epoch; seconds beside other work. See `cifar10.py`. "
         f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU.\n" + "\n".join(lines)
     )
     (RESULTS / "cifar10.md").write_text(text + "\n")
