@@ -10,9 +10,7 @@ same net trained on the true labels. Results are written as they come, and a sec
 """
 
 import argparse
-import json
 import os
-import platform
 import time
 from pathlib import Path
 
@@ -20,8 +18,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import joblib
 import numpy as np
-import torch
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from shared import RESULTS, add_row, markdown, out_of_fold, publish, read_rows, versions
+from sklearn.model_selection import train_test_split
 from torch import nn
 
 from noisytransition import (
@@ -39,7 +37,7 @@ from noisytransition import (
 )
 from noisytransition.transition import cifar10_noise, symmetric_noise
 
-RESULTS = Path(__file__).parent / "results"
+ROWS = RESULTS / "cifar10.jsonl"
 SEEDS = range(2)
 NOISES = {"asymmetric-0.4": cifar10_noise(0.4), "symmetric-0.4": symmetric_noise(10, 0.4)}
 NET = {"lr": 0.05, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3, "batch_size": 128, "max_epochs": 6}
@@ -80,19 +78,11 @@ def load(folder, noise, seed):
     )
 
 
-def out_of_fold(params, X, y):
-    """Posteriors of images that the net was not trained on."""
-    proba = np.empty((len(y), 10))
-    for train, held_out in StratifiedKFold(3).split(X, y):
-        proba[held_out] = CrossEntropyClassifier(**params).fit(X[train], y[train]).predict_proba(X[held_out])
-    return proba
-
-
 def run(folder, noise, seed):
     """All methods on one noise and seed, each written when it ends."""
     X, y_true, y, X_meta, y_meta, X_test, y_test = load(folder, noise, seed)
     params, T = {"module": CNN, "random_state": seed, **NET}, NOISES[noise]
-    done = {row["method"] for row in read() if (row["noise"], row["seed"]) == (noise, seed)}
+    done = {row["method"] for row in read_rows(ROWS) if (row["noise"], row["seed"]) == (noise, seed)}
 
     def write(method, matrix=None, clf=None, **more):
         row = {"noise": noise, "seed": seed, "method": method, **more}
@@ -100,8 +90,7 @@ def run(folder, noise, seed):
             row["transition_error"] = transition_error(T, matrix)
         if clf is not None:
             row["accuracy"] = float(clf.score(X_test, y_test))
-        with (RESULTS / "cifar10.jsonl").open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        add_row(ROWS, row)
         print(row, flush=True)
 
     started = time.perf_counter()
@@ -129,28 +118,22 @@ def run(folder, noise, seed):
             write(name, getattr(clf, "transition_matrix_", None), clf, seconds=seconds)
 
 
-def read():
-    """Rows that are there."""
-    path = RESULTS / "cifar10.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def report():
     """Write and print the table."""
-    rows, lines = read(), []
+    rows = read_rows(ROWS)
+    parts = [
+        "# A part of CIFAR-10",
+        f"Each seed's value, last epoch; seconds beside other work. {versions()}. See `cifar10.py`.",
+    ]
     for noise in NOISES:
-        lines += [f"\n## {noise}\n", "| | error of T | accuracy | seconds |", "| --- | --- | --- | --- |"]
+        lines = []
         for method in dict.fromkeys(row["method"] for row in rows):
             of_method = [row for row in rows if (row["noise"], row["method"]) == (noise, method)]
             columns = [[r[k] for r in of_method if k in r] for k in ("transition_error", "accuracy", "seconds")]
             shown = [", ".join(f"{v:.3f}" if k < 2 else f"{v:.0f}" for v in c) for k, c in enumerate(columns)]
-            lines.append(f"| {method} | " + " | ".join(shown) + " |")
-    text = (
-        "# A part of CIFAR-10\n\nEach seed's value, last epoch; seconds beside other work. See `cifar10.py`. "
-        f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU.\n" + "\n".join(lines)
-    )
-    (RESULTS / "cifar10.md").write_text(text + "\n")
-    print(text)
+            lines.append((method, shown))
+        parts.append(f"## {noise}\n\n" + markdown(["error of T", "accuracy", "seconds"], lines))
+    publish("cifar10.md", parts)
 
 
 def main():

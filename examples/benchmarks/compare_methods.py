@@ -20,24 +20,23 @@ had other work for a part of the time: search 3.5 minutes, tables 14, defaults 5
 import argparse
 import json
 import os
-import platform
 import time
-import warnings
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import joblib
 import numpy as np
-import torch
 from problems import breast_cancer, digits, gaussians, wine
+from shared import RESULTS as PAGES
+from shared import fit_cleanlab, markdown, points, publish, put_in_readme, read_rows, spread, versions
+from sklearn.linear_model import LogisticRegression
 
 from noisytransition import Comparison, CrossEntropyClassifier, compare, transition_error
 from noisytransition.comparison import METHODS as ALL_METHODS
 
-RESULTS = Path(__file__).parent / "results" / "compare_methods"
+RESULTS = PAGES / "compare_methods"
 SHARED = {
     "module__hidden": 64,
     "optimizer__momentum": 0.9,
@@ -93,7 +92,7 @@ def search():
 
 def chosen():
     """Best setting of each method, by its mean accuracy on held-out clean rows; the first of equal ones."""
-    rows = [json.loads(line) for line in (RESULTS / "search.jsonl").read_text().splitlines()]
+    rows = read_rows(RESULTS / "search.jsonl")
     found = Comparison(rows, [row["method"] for row in rows])
     score = {name: np.mean(list(found.values(name, "accuracy").values())) for name in found.methods}
     return {name: max(settings(name), key=lambda own: score[f"{name} {json.dumps(own)}"]) for name in METHODS}
@@ -102,22 +101,16 @@ def chosen():
 # ---------------------------------------------------------------------------- cleanlab
 def run_cleanlab(name, give, seed):
     """One of cleanlab's rows."""
-    from cleanlab.classification import CleanLearning
-    from sklearn.linear_model import LogisticRegression
-
     data, started = give(seed), time.perf_counter()
     base = LogisticRegression(C=0.1, max_iter=1000)
     if name == "cleanlab, MLP":
         base = CrossEntropyClassifier(**(SHARED | {"max_epochs": 15}), random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        clf = CleanLearning(base, seed=seed, find_label_issues_kwargs={"n_jobs": 1}).fit(data.X, data.y)
+    clf, T = fit_cleanlab(base, data, seed)
     return {
         "method": name,
         "seed": seed,
         "accuracy": float(np.mean(clf.predict(data.X_test) == data.y_test)),
-        # cleanlab's columns sum to 1
-        "transition_error": transition_error(data.transition_matrix, np.asarray(clf.noise_matrix).T),
+        "transition_error": transition_error(data.transition_matrix, T),
         "seconds": round(time.perf_counter() - started, 3),
     }
 
@@ -128,7 +121,7 @@ def cleanlab_rows(cell):
     if not path.exists():
         jobs = (joblib.delayed(run_cleanlab)(name, CELLS[cell], seed) for name in CLEANLAB for seed in SEEDS)
         path.write_text("".join(json.dumps(row) + "\n" for row in joblib.Parallel(2)(jobs)))
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return read_rows(path)
 
 
 # ---------------------------------------------------------------------------- the tables
@@ -146,29 +139,16 @@ def run(cell):
 
 def overview(tables, column):
     """Markdown: one line for each method, one column for each cell."""
-    lines = ["| | " + " | ".join(tables) + " |", "| --- |" + " --- |" * len(tables)]
-    for name in next(iter(tables.values())).methods:
-        values = [list(table.values(name, column).values()) for table in tables.values()]
-        if any(values):
-            cells = (f"{np.mean(v):.3f} ± {np.std(v, ddof=1):.3f}" if v else "" for v in values)
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    names = next(iter(tables.values())).methods
+    values = {name: [list(table.values(name, column).values()) for table in tables.values()] for name in names}
+    return markdown(tables, [(name, (spread(v) if v else "" for v in own)) for name, own in values.items() if any(own)])
 
 
 def paired(tables, to):
     """Markdown: difference of accuracy to one method, in points, with 95 % intervals."""
-    lines = ["| | " + " | ".join(tables) + " |", "| --- |" + " --- |" * len(tables)]
     found = {cell: {d["method"]: d for d in table.differences(to)} for cell, table in tables.items()}
-    for name in next(iter(found.values())):
-        row = (found[cell][name] for cell in tables)
-        lines.append(f"| {name} | " + " | ".join(map(points, row)) + " |")
-    return "\n".join(lines)
-
-
-def points(difference):
-    """Return a difference of accuracy in points, with its interval."""
-    mean, low, high = (100 * difference[k] for k in ("mean", "low", "high"))
-    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+    names = next(iter(found.values()))
+    return markdown(tables, [(name, [points(found[cell][name]) for cell in tables]) for name in names])
 
 
 def goals(tables):
@@ -183,23 +163,13 @@ def goals(tables):
     return "\n".join(lines)
 
 
-def versions():
-    return f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU, 2 processes"
-
-
-def publish(name, parts):
-    """Write and print a page of results."""
-    text = "\n\n".join(parts) + "\n"
-    (RESULTS.parent / name).write_text(text)
-    print(text)
-
-
 def report(tables):
     """Write and print all tables, and draw the first."""
     own = "\n".join(f"* {name}: {', '.join(f'{k}={v:g}' for k, v in p.items())}" for name, p in chosen().items())
     parts = [
         "# Nine methods side by side",
-        f"Mean ± standard deviation over {len(SEEDS)} seeds, last epoch. {versions()}. See `compare_methods.py`.",
+        f"Mean ± standard deviation over {len(SEEDS)} seeds, last epoch. {versions()}, 2 processes. See "
+        "`compare_methods.py`.",
         f"## Hyper-parameters found\n\nShared: {', '.join(f'{k}={v:g}' for k, v in SHARED.items())}.\n\n{own}",
         "## Test accuracy\n\n" + overview(tables, "accuracy"),
         "## Error of T\n\n" + overview(tables, "transition_error"),
@@ -211,7 +181,7 @@ def report(tables):
     ]
     publish("compare_methods.md", parts)
     axes = tables["digits, asymmetric-0.4"].plot()
-    axes[0].figure.savefig(RESULTS.parent / "compare_methods.png", dpi=110)
+    axes[0].figure.savefig(PAGES / "compare_methods.png", dpi=110)
 
 
 def report_defaults():
@@ -228,7 +198,7 @@ def report_defaults():
     }
     parts = [
         "# Nine methods at their defaults",
-        f"Mean ± standard deviation over 5 seeds. {versions()}. `compare_methods.py --defaults`.",
+        f"Mean ± standard deviation over 5 seeds. {versions()}, 2 processes. `compare_methods.py --defaults`.",
         "## Test accuracy\n\n" + overview(tables, "accuracy"),
         "## Error of T\n\n" + overview(tables, "transition_error"),
     ]
@@ -237,12 +207,8 @@ def report_defaults():
 
 def write_readme(tables):
     """Put the tables between their marks in the README."""
-    path = Path(__file__).parents[2] / "README.md"
-    text = path.read_text()
     for column in ("accuracy", "transition_error"):
-        head, _, rest = text.partition(f"<!-- {column} -->\n")
-        text = f"{head}<!-- {column} -->\n{overview(tables, column)}\n<!-- end -->" + rest.partition("<!-- end -->")[2]
-    path.write_text(text)
+        put_in_readme(column, overview(tables, column))
 
 
 def main():

@@ -7,21 +7,19 @@ ones, T counted in every step), 15 times; the median of the ratios counts. One t
 """
 
 import os
-import platform
 import time
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
+from shared import markdown, publish, versions
 from torch import nn
 
 from noisytransition.losses import EMLoss
 from noisytransition.nets import MLP, CleanBatches, JointNet, NoisyLabelNet, Rows
 from noisytransition.transition import pair_noise
 
-RESULTS = Path(__file__).parent / "results" / "cost.md"
 TURNS = 15
 
 
@@ -78,20 +76,17 @@ def seconds(net, rows):
 def main():
     """Measure, write and print."""
     torch.set_num_threads(1)
-    lines = [
-        "# Cost of EM's training",
-        "",
-        f"An epoch of EM as a multiple of a plain epoch; median [quartiles] of {TURNS} turns. See `cost.py`. "
-        f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU, one thread.",
-        "",
-        "| | EM / plain | milliseconds of a plain step |",
-        "| --- | --- | --- |",
-    ]
+    lines = []
     for name, case in CASES.items():
         middle, (low, high), step = ratio(*case)
-        lines.append(f"| {name} | {middle:.2f} [{low:.2f}, {high:.2f}] | {step:.2f} |")
-    RESULTS.write_text("\n".join(lines) + "\n")
-    print(RESULTS.read_text())
+        lines.append((name, [f"{middle:.2f} [{low:.2f}, {high:.2f}]", f"{step:.2f}"]))
+    parts = [
+        "# Cost of EM's training",
+        f"An epoch of EM as a multiple of a plain epoch; median [quartiles] of {TURNS} turns. See `cost.py`. "
+        f"{versions()}, one thread.",
+        markdown(["EM / plain", "milliseconds of a plain step"], lines),
+    ]
+    publish("cost.md", parts)
 
 
 if __name__ == "__main__":

@@ -23,23 +23,30 @@ decay 1e-3; batches of 64 and 40 epochs, for the two large sets batches of 256 a
 """
 
 import argparse
-import json
 import os
-import platform
 import time
-import warnings
 from functools import partial
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import joblib
 import numpy as np
-import torch
 from problems import breast_cancer, digits, gaussians, gaussians_posterior, table, table_posterior, wine
 from scipy import stats
+from shared import (
+    RESULTS,
+    add_row,
+    fit_cleanlab,
+    markdown,
+    out_of_fold,
+    points,
+    publish,
+    put_in_readme,
+    read_rows,
+    spread,
+    versions,
+)
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -54,7 +61,7 @@ from noisytransition import (
     transition_error,
 )
 
-RESULTS = Path(__file__).parent / "results"
+ROWS = RESULTS / "em_transition.jsonl"
 SEEDS = range(10)
 NET = {"module__hidden": 64, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3}
 SMALL, LARGE = {"batch_size": 64, "max_epochs": 40}, {"batch_size": 256, "max_epochs": 20}
@@ -118,7 +125,7 @@ def run(cell, seed):
     found["anchor"] = anchor_transition_matrix(fitted["cross-entropy"].predict_proba(data.X))
     found["identity"] = np.eye(len(T))
     found["confident joint"] = confident_transition_matrix(out_of_fold(params, data.X, data.y), data.y)
-    found["cleanlab"] = cleanlab_transition(data, seed)
+    _, found["cleanlab"] = fit_cleanlab(LogisticRegression(C=0.1, max_iter=1000), data, seed)
     found["oracle EM"] = em_transition_matrix(oracle_posterior(kind, data, params, per_class), data.y)
     em = fitted["EM"]
     return {
@@ -137,11 +144,6 @@ def run(cell, seed):
     }
 
 
-def out_of_fold(params, X, y):
-    """Posteriors of rows that the net was not trained on."""
-    return cross_val_predict(CrossEntropyClassifier(**params), X, y, cv=3, method="predict_proba")
-
-
 def oracle_posterior(kind, data, params, per_class):
     """P(true class | x) of the noisy rows, as well as it can be known."""
     if kind == "Gaussians":
@@ -149,17 +151,6 @@ def oracle_posterior(kind, data, params, per_class):
     if kind == "table":
         return table_posterior(params["random_state"], data.X, n_clean=per_class * CLASSES[kind])
     return out_of_fold(params, data.X, data.y_true)
-
-
-def cleanlab_transition(data, seed):
-    """cleanlab's T; its columns sum to 1."""
-    from cleanlab.classification import CleanLearning
-
-    base = LogisticRegression(C=0.1, max_iter=1000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        clf = CleanLearning(base, seed=seed, find_label_issues_kwargs={"n_jobs": 1}).fit(data.X, data.y)
-    return np.asarray(clf.noise_matrix).T
 
 
 def name_of(cell):
@@ -170,9 +161,7 @@ def name_of(cell):
 # ---------------------------------------------------------------------------- all of them
 def read():
     """Rows that are there, by cell and seed."""
-    path = RESULTS / "em_transition.jsonl"
-    rows = map(json.loads, path.read_text().splitlines()) if path.exists() else ()
-    return {(row["cell"], row["seed"]): row for row in rows}
+    return {(row["cell"], row["seed"]): row for row in read_rows(ROWS)}
 
 
 def fill(kinds, seeds):
@@ -181,8 +170,7 @@ def fill(kinds, seeds):
     todo = [(c, s) for s in seeds for c in CELLS if c[0] in kinds and (name_of(c), s) not in done]
     jobs = joblib.Parallel(2, return_as="generator_unordered")(joblib.delayed(run)(*job) for job in todo)
     for i, row in enumerate(jobs, 1):
-        with (RESULTS / "em_transition.jsonl").open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        add_row(ROWS, row)
         errors = ", ".join(f"{name} {row['error'][name]:.3f}" for name in ("sampling limit", "oracle EM", "GLC", "EM"))
         print(f"[{i}/{len(todo)}] {row['cell']}, seed {row['seed']}: {errors}", flush=True)
 
@@ -194,17 +182,8 @@ def values(rows, what, name):
 
 def table_of(cells, what, names):
     """Markdown: a line for each cell, mean ± standard deviation."""
-    lines = ["| | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(names)]
-    for cell, rows in cells.items():
-        parts = [values(rows, what, name) for name in names]
-        lines.append(f"| {cell} | " + " | ".join(f"{v.mean():.3f} ± {v.std(ddof=1):.3f}" for v in parts) + " |")
-    return "\n".join(lines)
-
-
-def interval(difference):
-    """Mean and 95 % interval of paired differences."""
-    half = stats.t.ppf(0.975, len(difference) - 1) * difference.std(ddof=1) / np.sqrt(len(difference))
-    return difference.mean(), difference.mean() - half, difference.mean() + half
+    lines = [(cell, [spread(values(rows, what, name)) for name in names]) for cell, rows in cells.items()]
+    return markdown(names, lines)
 
 
 def error_goals(cells):
@@ -229,16 +208,15 @@ def error_goals(cells):
 def accuracy_goals(cells):
     """Accuracy of EM against three others, paired, in points; a star where the interval lies below -1."""
     others = ("fine-tuning", "GLC", "true T")
-    lines = ["| | " + " | ".join(others) + " |", "| --- |" + " --- |" * len(others)]
-    for cell, rows in cells.items():
-        parts = []
-        for other in others:
-            mean, low, high = (
-                100 * v for v in interval(values(rows, "accuracy", "EM") - values(rows, "accuracy", other))
-            )
-            parts.append(f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]{' *' if high < -1 else ''}")
-        lines.append(f"| {cell} | " + " | ".join(parts) + " |")
-    return "\n".join(lines)
+    return markdown(others, [(cell, [gained(rows, other) for other in others]) for cell, rows in cells.items()])
+
+
+def gained(rows, other):
+    """EM's accuracy less that of another, with its paired interval."""
+    ours, theirs = values(rows, "accuracy", "EM"), values(rows, "accuracy", other)
+    low, high = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
+    shown = points({"mean": (ours - theirs).mean(), "low": low, "high": high})
+    return shown + (" *" if high < -0.01 else "")
 
 
 def report():
@@ -251,9 +229,8 @@ def report():
     seconds = {kind: [r for name, rows in cells.items() if name.startswith(kind) for r in rows] for kind in NOISES}
     parts = [
         "# T and the sampling limit",
-        f"Mean ± standard deviation over {min(n)} to {max(n)} seeds. torch {torch.__version__}, Python "
-        f"{platform.python_version()}, {platform.machine()} CPU, 2 processes. See `em_transition.py`, also for "
-        "what was in view when EM was designed.",
+        f"Mean ± standard deviation over {min(n)} to {max(n)} seeds. {versions()}, 2 processes. See "
+        "`em_transition.py`, also for what was in view when EM was designed.",
         "## Error of T\n\n" + table_of(cells, "error", ERRORS),
         "## Goals: error of T\n\n" + error_goals(cells),
         "## Test accuracy, last epoch\n\n" + table_of(cells, "accuracy", ACCURACIES),
@@ -262,31 +239,26 @@ def report():
         "## Seconds of a fit\n\nTwo processes at once on two cores, at times beside other work: compare within a line."
         "\n\n" + table_of({k: rows for k, rows in seconds.items() if rows}, "seconds", names),
     ]
-    text = "\n\n".join(parts) + "\n"
-    (RESULTS / "em_transition.md").write_text(text)
-    print(text)
+    publish("em_transition.md", parts)
 
 
 def write_readme():
     """Put the cells with the fewest clean rows between their marks in the README."""
-    done, path = read(), Path(__file__).parents[2] / "README.md"
+    done = read()
     errors, accuracies = (
         ["sampling limit", "GLC", "cleanlab", "meta-gradient", "EM"],
         ["fine-tuning", "GLC", "true T", "EM"],
     )
     heads = [f"T: {n}" for n in errors] + [f"accuracy: {n}" for n in accuracies]
-    lines = ["| | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
-    for kind, noise, per_class in CELLS:
-        rows = [
-            done[name_of((kind, noise, per_class)), s] for s in SEEDS if (name_of((kind, noise, per_class)), s) in done
-        ]
+    lines = []
+    for cell in CELLS:
+        kind, noise, per_class = cell
+        rows = [done[name_of(cell), s] for s in SEEDS if (name_of(cell), s) in done]
         if per_class > 10 or len(rows) < 3:
             continue
         parts = [values(rows, "error", n) for n in errors] + [values(rows, "accuracy", n) for n in accuracies]
-        shown = " | ".join(f"{v.mean():.3f} ± {v.std(ddof=1):.3f}" for v in parts)
-        lines.append(f"| {kind}, {noise} ({len(rows)} seeds) | {shown} |")
-    head, _, rest = path.read_text().partition("<!-- em -->\n")
-    path.write_text(f"{head}<!-- em -->\n" + "\n".join(lines) + "\n<!-- end -->" + rest.partition("<!-- end -->")[2])
+        lines.append((f"{kind}, {noise} ({len(rows)} seeds)", map(spread, parts)))
+    put_in_readme("em", markdown(heads, lines))
 
 
 def main():

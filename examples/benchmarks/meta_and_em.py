@@ -15,33 +15,25 @@ likelihood is misspecified; there the true T is the mean one. 5 seeds, net and o
 """
 
 import argparse
-import json
 import os
-import platform
 from functools import partial
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import joblib
 import numpy as np
 import torch
+from em_transition import NET, SMALL
 from problems import digits, gaussians, gaussians_posterior
+from shared import RESULTS, add_row, markdown, publish, read_rows, spread, versions
 
 from noisytransition import EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier, transition_error
 from noisytransition.classifiers import LookAheadClassifier, TransitionClassifier
 from noisytransition.losses import EMLoss
 from noisytransition.transition import count_transition_matrix
 
-RESULTS = Path(__file__).parent / "results"
+ROWS = RESULTS / "meta_and_em.jsonl"
 SEEDS = range(5)
-NET = {
-    "module__hidden": 64,
-    "optimizer__momentum": 0.9,
-    "optimizer__weight_decay": 1e-3,
-    "batch_size": 64,
-    "max_epochs": 40,
-}
 STEPS = (0.3, 3.0)
 
 
@@ -106,7 +98,7 @@ CELLS["Gaussians, row-dependent"] = row_dependent
 
 def run(cell, seed):
     """All variants on one data set."""
-    data, params = CELLS[cell](seed), NET | {"random_state": seed}
+    data, params = CELLS[cell](seed), NET | SMALL | {"random_state": seed}
     meta, T = (data.X_meta, data.y_meta), data.transition_matrix
     gold = GLCClassifier(**params).fit(data.X, data.y, meta=meta)
     em = EMTransitionClassifier(transition_init=gold.transition_matrix_, **params).fit(data.X, data.y, meta=meta)
@@ -129,43 +121,34 @@ def run(cell, seed):
     }
 
 
-def read():
-    """Rows that are there."""
-    path = RESULTS / "meta_and_em.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def fill():
     """Run what is missing, and write each row when it comes."""
-    done = {(row["cell"], row["seed"]) for row in read()}
+    done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}
     todo = [(cell, seed) for seed in SEEDS for cell in CELLS if (cell, seed) not in done]
     for row in joblib.Parallel(2, return_as="generator_unordered")(joblib.delayed(run)(*job) for job in todo):
-        with (RESULTS / "meta_and_em.jsonl").open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        add_row(ROWS, row)
         print(row["cell"], row["seed"], {name: round(v, 3) for name, v in row["error"].items()}, flush=True)
 
 
 def table_of(what):
     """Markdown: a line for each cell, mean ± standard deviation."""
-    rows = read()
+    rows = read_rows(ROWS)
     names = list(rows[0][what])
-    lines = ["| | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(names)]
-    for cell in CELLS:
-        parts = [np.array([row[what][name] for row in rows if row["cell"] == cell]) for name in names]
-        lines.append(f"| {cell} | " + " | ".join(f"{v.mean():.3f} ± {v.std(ddof=1):.3f}" for v in parts) + " |")
-    return "\n".join(lines)
+    of_cell = {cell: [row[what] for row in rows if row["cell"] == cell] for cell in CELLS}
+    lines = [(cell, [spread([row[name] for row in found]) for name in names]) for cell, found in of_cell.items()]
+    return markdown(names, lines)
 
 
 def report():
     """Write and print the page."""
-    n = len({row["seed"] for row in read()})
-    text = (
-        f"# Meta-gradient and likelihood\n\nMean ± standard deviation over {n} seeds. See `meta_and_em.py`. torch "
-        f"{torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU.\n\n## Error of T\n\n"
-        f"{table_of('error')}\n\n## Test accuracy\n\n{table_of('accuracy')}\n"
-    )
-    (RESULTS / "meta_and_em.md").write_text(text)
-    print(text)
+    n = len({row["seed"] for row in read_rows(ROWS)})
+    parts = [
+        "# Meta-gradient and likelihood",
+        f"Mean ± standard deviation over {n} seeds. {versions()}, 2 processes. See `meta_and_em.py`.",
+        "## Error of T\n\n" + table_of("error"),
+        "## Test accuracy\n\n" + table_of("accuracy"),
+    ]
+    publish("meta_and_em.md", parts)
 
 
 def main():

@@ -14,11 +14,8 @@ out of training; no test label and no true T enters it.
 """
 
 import argparse
-import json
 import os
-import platform
 from itertools import product
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -26,6 +23,7 @@ import numpy as np
 import torch
 from joblib import Parallel, delayed
 from problems import PROBLEMS
+from shared import RESULTS, add_row, publish, read_rows, spread, versions
 from sklearn.metrics import log_loss
 
 from noisytransition import (
@@ -36,7 +34,6 @@ from noisytransition import (
     transition_error,
 )
 
-RESULTS = Path(__file__).parent / "results"
 STEPS = (0.3, 1.0, 3.0, 10.0)
 TABLE = {
     ("digits", noise): (range(5), STEPS, (5, 15, 30))
@@ -94,27 +91,19 @@ def run(cell):
 def run_all(grid, path):
     """Run the cells that the result file does not have yet."""
     todo = list(cells(grid))
-    done = read(path)
+    done = read_rows(path)
     keys = [set(cell) for cell in todo]
     left = [c for c, k in zip(todo, keys, strict=True) if not any(c == {n: d.get(n) for n in k} for d in done)]
     jobs = Parallel(2, return_as="generator_unordered")(delayed(run)(cell) for cell in left)
-    path.parent.mkdir(exist_ok=True)
     for i, row in enumerate(jobs, 1):
-        with path.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        add_row(path, row)
         print(f"\r{path.stem}: {i} of {len(left)} cells", end="", flush=True)
     print()
 
 
-def read(path):
-    """Rows of a result file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def mean(rows, name):
     """Mean and standard deviation over seeds, as text."""
-    values = [row[name] for row in rows]
-    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"
+    return spread([row[name] for row in rows])
 
 
 def pick(rows, **wanted):
@@ -193,11 +182,10 @@ def goals(rows):
 
 def report():
     """Write and print both tables."""
-    versions = f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU, 2 processes"
-    chosen, rows = (read(RESULTS / f"meta_transition_{name}.jsonl") for name in ("selection", "table"))
+    chosen, rows = (read_rows(RESULTS / f"meta_transition_{name}.jsonl") for name in ("selection", "table"))
     parts = [
         "# Meta-gradient: step size x warm-up length",
-        f"Mean ± standard deviation over seeds, last epoch. {versions}.",
+        f"Mean ± standard deviation over seeds, last epoch. {versions()}, 2 processes.",
         "## Choice of the defaults",
         CHOICE,
         selection(chosen),
@@ -208,9 +196,7 @@ def report():
         "## Goals",
         goals(rows),
     ]
-    text = "\n\n".join(parts) + "\n"
-    (RESULTS / "meta_transition.md").write_text(text)
-    print(text)
+    publish("meta_transition.md", parts)
 
 
 def main():

@@ -24,6 +24,12 @@ def check_count(estimator: Any, name: str, *, low: int = 0) -> None:
     check_scalar(getattr(estimator, name), name, Integral, min_val=low)
 
 
+def check_batch_size(estimator: Any, name: str) -> None:
+    """Raise if a parameter is no integer of at least 1, nor -1 (all rows), nor None."""
+    if getattr(estimator, name) not in (None, -1):
+        check_count(estimator, name, low=1)
+
+
 def check_fraction(estimator: Any, name: str) -> None:
     """Raise if a parameter is no number of at least 0 and below 1."""
     check_scalar(getattr(estimator, name), name, Real, min_val=0, max_val=1, include_boundaries="left")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..nets import Rows, TransitionTrace
 from ..transition import check_prior
-from ._checks import check_count
+from ._checks import check_batch_size, check_count
 from ._joint import Found, JointTraining, Setting
 from ._transition import TransitionClassifier
 
@@ -166,8 +166,7 @@ class EMTransitionClassifier(TransitionClassifier):
     # ---- checks
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.meta_batch_size not in (None, -1):
-            check_count(self, "meta_batch_size", low=1)
+        check_batch_size(self, "meta_batch_size")
         if self.cv is not None:
             check_count(self, "cv", low=2)
         self._check_weights()

@@ -5,7 +5,7 @@ from typing import Any
 from ..meta_gradient import ROUTES
 from ..nets import LookAheadNet, MetaStep, Rows
 from ._base import NoisyLabelClassifier
-from ._checks import check_count, check_number
+from ._checks import check_batch_size, check_number
 
 
 class LookAheadClassifier(NoisyLabelClassifier):
@@ -44,8 +44,7 @@ class LookAheadClassifier(NoisyLabelClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.meta_batch_size not in (None, -1):
-            check_count(self, "meta_batch_size", low=1)
+        check_batch_size(self, "meta_batch_size")
         if self.look_ahead_lr is not None:
             check_number(self, "look_ahead_lr")
         if self.meta_gradient_route not in ("auto", *ROUTES):

@@ -193,9 +193,7 @@ class TransitionClassifier(NoisyLabelClassifier):
             return self._gold(noisy, meta, warm_up)
         if name == "em":
             gold = self._floored(self._gold(noisy, meta, warm_up))
-            return (
-                JointTraining(self, noisy, meta, gold, prefix="start_").find(cv=EM_FOLDS).transition.transition_matrix
-            )
+            return JointTraining(self, noisy, meta, gold, prefix="start_").find().transition.transition_matrix
         proba = warm_up().predict_proba(noisy)
         if name == "anchor":
             return self._anchors(proba)

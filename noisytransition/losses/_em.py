@@ -5,12 +5,8 @@ from typing import Any
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
-from torch.nn import functional as F
 
-from ._forward import ForwardLoss
-
-# counts too small to speak for themselves
-_TINY = 1e-12
+from ._forward import TINY, ForwardLoss, clean_posterior
 
 
 class EMLoss(ForwardLoss):
@@ -59,17 +55,15 @@ class EMLoss(ForwardLoss):
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
-        joint = F.log_softmax(logits, 1) + self.log_transition.to(logits.dtype).T[y]
-        loss = -torch.logsumexp(joint, dim=1).mean()
+        loss = super().forward(logits, y)
         if self.training:
-            self._count(joint.detach(), y)
+            self._count(clean_posterior(logits.detach(), y, self.log_transition.to(logits.dtype)), y)
         return loss
 
     @torch.no_grad()
-    def _count(self, joint: Tensor, y: Tensor) -> Any:
-        q = torch.softmax(joint, dim=1).to(self.counts.dtype)
-        batch = torch.zeros_like(self.counts).index_add_(1, y, q.T) / len(y)
+    def _count(self, posterior: Tensor, y: Tensor) -> Any:
+        batch = torch.zeros_like(self.counts).index_add_(1, y, posterior.T.to(self.counts.dtype)) / len(y)
         self.counts.lerp_(batch, self.rate)
         self.n_batches += 1
         if self.n_batches > self.hold:  # a class that gets no posterior any more keeps its row
-            self.transition_logits.copy_((self.counts + _TINY * self.log_transition.exp()).log())
+            self.transition_logits.copy_((self.counts + TINY * self.log_transition.exp()).log())

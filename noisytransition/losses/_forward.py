@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 # an entry of T never starts below this: log 0 would never come back, and an empty column costs infinity
-_TINY = 1e-12
+TINY = 1e-12
 
 
 def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ class ForwardLoss(nn.Module):
 
     def __init__(self, transition_matrix: ArrayLike, *, trainable: bool = False) -> None:
         super().__init__()
-        T = np.maximum(np.asarray(transition_matrix, dtype=np.float64), _TINY)
+        T = np.maximum(np.asarray(transition_matrix, dtype=np.float64), TINY)
         logits = torch.as_tensor(np.log(T), dtype=torch.get_default_dtype())
         if trainable:
             self.transition_logits = nn.Parameter(logits)

@@ -67,6 +67,7 @@ class MetaStep:
         """Make the optimiser of the loss's parameters, once the net has moved the loss to its device."""
         self.optimizer = self.make_optimizer(net.criterion_.meta_parameters(), lr=self.lr)
         self.routes = route_ladder(net.plain_module_) if self.route == "auto" else (self.route,)
+        self.clean_batches = CleanBatches(self.meta, self.batch_size or net.batch_size)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what an interrupted training needs to go on."""
@@ -78,10 +79,6 @@ class MetaStep:
             self.optimizer.load_state_dict(state["optimizer"])
         self.route, self.n_calls = state["route"], state["n_calls"]
         self.routes = (self.route,)
-
-    def draw(self, net: NoisyLabelNet) -> tuple[Tensor, Tensor]:
-        """Return a fresh clean batch as the net takes it."""
-        return CleanBatches(self.meta, self.batch_size or net.batch_size).draw(net)
 
     def __call__(self, net: NoisyLabelNet, x: Tensor, y: Tensor, meta: tuple[Tensor, Tensor]) -> LookAhead:
         """Look ahead from the noisy batch and move the loss's parameters."""
@@ -142,7 +139,7 @@ class LookAheadNet(NoisyLabelNet):
         self._set_training(True)
         x, y = self.prepare(batch[0]), batch[1].to(self.device)
         due, self._logits = self.meta_step.is_due(), None
-        self._meta_batch: Any = self.meta_step.draw(self) if due or self.meta_weight else None
+        self._meta_batch: Any = self.meta_step.clean_batches.draw(self) if due or self.meta_weight else None
         if due:
             ahead = self.meta_step(self, x, y, self._meta_batch)
             self._logits = ahead.logits

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
+from ._estimation import normalise_rows
 from ._noise import symmetric_noise
 
 # keeps logarithms finite; far below what any data could tell from 0
@@ -179,7 +180,7 @@ class _Point(NamedTuple):
         reached = start + 2 * far * step + far**2 * bend
         T = np.maximum(reached[:-1].reshape(self.T.shape), _LEAST * self.T)
         near = np.clip(reached[-1], self.log_sharpness - _WIDEST, self.log_sharpness + _WIDEST)
-        return _Point(_normalised(T, self.T), float(near))
+        return _Point(normalise_rows(T, self.T), float(near))
 
 
 class _Rows:
@@ -222,7 +223,7 @@ class _Rows:
         counts, of_row = self._counts(p, at.T)
         added = self.known + pseudo
         likelihood = float(np.log(of_row).sum() + (added * np.log(np.maximum(at.T, _TINY))).sum())
-        T = _normalised(counts + added, at.T)
+        T = normalise_rows(counts + added, at.T)
         if not self.calibrates:
             return likelihood, _Point(T)
         of_clean = p[self.n :][np.arange(len(self.y_meta)), self.y_meta]
@@ -280,11 +281,11 @@ def _prior_matrix(prior: Any, counts: NDArray) -> NDArray:
         return symmetric_noise(c, 1 - np.trace(counts) / counts.sum())
     given = np.asarray(prior)
     if given.ndim == 2:
-        return check_transition_matrix(given, c, "prior")
+        return given.astype(np.float64)
     alike = given[:, None] == given
     groups = [np.eye(c, dtype=bool), alike & ~np.eye(c, dtype=bool), ~alike]
     M = sum(g * counts[g].sum() / np.maximum(g.sum(axis=1, keepdims=True), 1) for g in groups)
-    return _normalised(M, np.eye(c))
+    return normalise_rows(M, np.eye(c))
 
 
 def _evidence_strength(counts: NDArray, M: NDArray) -> float:
@@ -297,12 +298,6 @@ def _evidence_strength(counts: NDArray, M: NDArray) -> float:
         return float(rows.sum() + (_log_gamma(a * M + counts) - _log_gamma(a * M)).sum())
 
     return float(max(_STRENGTHS, key=evidence))
-
-
-def _normalised(weights: NDArray, otherwise: NDArray) -> NDArray[np.float64]:
-    """Rows divided by their sums; an empty row from the other matrix."""
-    sums = weights.sum(axis=1, keepdims=True)
-    return np.where(sums > 0, weights / np.where(sums > 0, sums, 1), otherwise)
 
 
 def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray | None, NDArray]:

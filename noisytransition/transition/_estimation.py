@@ -57,7 +57,7 @@ def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike
                 "pass missing=, a transition matrix whose rows stand in (anchor_transition_matrix gives one)."
             )
         T[absent] = check_transition_matrix(missing, n_classes, "missing")[absent]
-    return _normalise_rows(T)
+    return normalise_rows(T)
 
 
 def anchor_transition_matrix(
@@ -110,7 +110,7 @@ def anchor_transition_matrix(
     score = np.where(proba <= limits, proba, -np.inf)
     best = np.argsort(-score, axis=0, kind="stable")[:n_anchors]
     weight = np.isfinite(np.take_along_axis(score, best, axis=0))[:, :, None]
-    return _normalise_rows((proba[best] * weight).sum(axis=0))
+    return normalise_rows((proba[best] * weight).sum(axis=0))
 
 
 def count_transition_matrix(
@@ -159,7 +159,7 @@ def count_transition_matrix(
             f"y_true has no rows of classes {absent.tolist()} of 0..{n_classes - 1}; add rows of each class, or "
             "set smoothing > 0 (such a row becomes uniform)."
         )
-    return _normalise_rows(counts + smoothing)
+    return normalise_rows(counts + smoothing)
 
 
 def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike, *, soft: bool = False) -> NDArray[np.float64]:
@@ -206,7 +206,7 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike, *, soft: b
     counts = np.where(soft | absent[:, None], proba.T @ labels, counts)
     if (empty := np.flatnonzero(counts.sum(axis=1) == 0)).size:
         raise ValueError(f"proba gives classes {empty.tolist()} no probability in any row: nothing to count.")
-    return _normalise_rows(counts)
+    return normalise_rows(counts)
 
 
 def confident_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray[np.float64]:
@@ -255,10 +255,9 @@ def confident_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray
     sure = reached.any(axis=1)
     taken_for = np.where(reached, proba, -1).argmax(axis=1)
     counts = pair_counts(y[sure], taken_for[sure], n_classes)
-    counts_or_own = np.where(counts.sum(axis=1, keepdims=True) == 0, np.eye(n_classes), counts)
-    joint = _normalise_rows(counts_or_own) * n_labelled[:, None]
-    by_true = joint.T
-    return _normalise_rows(np.where(by_true.sum(axis=1, keepdims=True) == 0, np.eye(n_classes), by_true))
+    own_label = np.eye(n_classes)
+    joint = normalise_rows(counts, own_label) * n_labelled[:, None]
+    return normalise_rows(joint.T, own_label)
 
 
 def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
@@ -295,7 +294,7 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
     if not 0 <= floor < 1 / n_classes:
         raise ValueError(f"floor={floor!r}; give at least 0 and less than 1/c = {1 / n_classes:.6g}.")
     surplus = np.maximum(T, floor) - floor
-    return floor + (1 - n_classes * floor) * _normalise_rows(surplus)
+    return floor + (1 - n_classes * floor) * normalise_rows(surplus)
 
 
 def pair_counts(first: NDArray[np.integer], second: NDArray[np.integer], n_classes: int) -> NDArray[np.intp]:
@@ -303,8 +302,10 @@ def pair_counts(first: NDArray[np.integer], second: NDArray[np.integer], n_class
     return np.bincount(n_classes * first + second, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
-def _normalise_rows(weights: NDArray[np.floating]) -> NDArray[np.float64]:
-    return weights / weights.sum(axis=1, keepdims=True)
+def normalise_rows(weights: NDArray, otherwise: NDArray | float = np.nan) -> NDArray[np.float64]:
+    """Rows divided by their sums; an empty row becomes that of the other matrix."""
+    sums = weights.sum(axis=1, keepdims=True)
+    return np.where(sums > 0, weights / np.where(sums > 0, sums, 1), otherwise)
 
 
 def _resolve_percentile(percentile: float | str | None, proba: NDArray[np.float64]) -> float:

@@ -1,0 +1,80 @@
+"""What the benchmark scripts share: result files, tables in Markdown, pages, cleanlab, posteriors of unseen rows."""
+
+import json
+import platform
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.model_selection import cross_val_predict
+
+from noisytransition import CrossEntropyClassifier
+
+RESULTS = Path(__file__).parent / "results"
+
+
+# ---------------------------------------------------------------------------- result files
+def read_rows(path):
+    """Rows of a file of JSON lines; none if there is no file yet."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def add_row(path, row):
+    """Write one row at the end of a file of JSON lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+# ---------------------------------------------------------------------------- tables and pages
+def markdown(heads, lines):
+    """Markdown table: names of the columns, and lines of a name and its cells."""
+    rows = ["| | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
+    return "\n".join(rows + [f"| {name} | " + " | ".join(cells) + " |" for name, cells in lines])
+
+
+def spread(values):
+    """Mean and standard deviation over seeds, as text."""
+    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"
+
+
+def points(difference):
+    """Return a difference of accuracy in points, with its interval."""
+    mean, low, high = (100 * difference[k] for k in ("mean", "low", "high"))
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def versions():
+    """Say what the figures were measured with."""
+    return f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU"
+
+
+def publish(name, parts):
+    """Write and print a page of results."""
+    text = "\n\n".join(parts) + "\n"
+    (RESULTS / name).write_text(text)
+    print(text)
+
+
+def put_in_readme(mark, text):
+    """Put a text between ``<!-- mark -->`` and the next ``<!-- end -->`` of the README."""
+    path = Path(__file__).parents[2] / "README.md"
+    head, _, rest = path.read_text().partition(f"<!-- {mark} -->\n")
+    path.write_text(f"{head}<!-- {mark} -->\n{text}\n<!-- end -->" + rest.partition("<!-- end -->")[2])
+
+
+# ---------------------------------------------------------------------------- others' posteriors and T
+def out_of_fold(params, X, y):
+    """Posteriors of rows that a net, trained by cross-entropy, has not seen."""
+    return cross_val_predict(CrossEntropyClassifier(**params), X, y, cv=3, method="predict_proba")
+
+
+def fit_cleanlab(base, data, seed):
+    """Fit cleanlab's classifier; return it and its T (its own noise matrix has columns that sum to 1)."""
+    from cleanlab.classification import CleanLearning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = CleanLearning(base, seed=seed, find_label_issues_kwargs={"n_jobs": 1}).fit(data.X, data.y)
+    return clf, np.asarray(clf.noise_matrix).T
