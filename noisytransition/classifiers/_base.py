@@ -198,6 +198,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         net: type[NoisyLabelNet] = NoisyLabelNet,
         module: nn.Module | None = None,
         callbacks: Sequence[tuple[str, Any]] = (),
+        callbacks_first: Sequence[tuple[str, Any]] = (),
         **net_params: Any,
     ) -> NoisyLabelNet:
         """Train one net: the stage of a recipe.
@@ -212,6 +213,8 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             Trained module to continue from; default: the user's, from the same initial weights in every stage.
         callbacks : sequence of (str, Callback)
             The recipe's own, after the user's.
+        callbacks_first : sequence of (str, Callback)
+            The recipe's own, before the user's: what these see is settled.
         **net_params
             Of the net; they win over the classifier's. With an ``optimizer``, the user's ``optimizer__...`` drop out.
         """
@@ -223,6 +226,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         trained = net(
             **(params | net_params),
             callbacks=[
+                *callbacks_first,
                 *self._validation(net_params),
                 *stage_callbacks(self.callbacks),
                 *callbacks,

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 from ..losses import ForwardLoss
-from ..nets import Rows, TransitionTrace
-from ._checks import check_count, check_number
+from ..nets import Rows, TransitionGuard, TransitionTrace
+from ._checks import check_count, check_fraction, check_number
 from ._look_ahead import LookAheadClassifier
 from ._transition import TransitionClassifier
 
@@ -23,6 +23,12 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
 
     The gradient of the second line is exact, in closed form (`noisytransition.meta_gradient`).
 
+    Where the network learns the clean rows' classes easily, the meta-gradient fades and T drifts away from a good
+    start. So noisy rows are held out (`validation_fraction`), and an epoch's move of T is taken back unless it makes
+    their labels more likely, judged with the network as it is then; the step halves, or grows by half where the move
+    stays.
+    ``validation_fraction=0`` is the paper's algorithm.
+
     Parameters
     ----------
     module : nn.Module class or instance, optional
@@ -32,6 +38,8 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
         proportional to the look-ahead's rate, so `lr` scales T's step too.
     transition_optimizer : class, default=torch.optim.SGD
         Makes T's step.
+    validation_fraction : float in [0, 1), default=0.1
+        Noisy rows held out to judge the moves of T; 0: every move stays. A `train_split` takes its place.
     transition_init : str or array-like, default="gold"
         Where T starts, as in `TransitionClassifier`: "gold" is the paper's choice.
     transition_every : int, default=1
@@ -84,6 +92,7 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
         transition_optimizer: Any = torch.optim.SGD,
         transition_every: int = 1,
         meta_weight: float = 0.0,
+        validation_fraction: float = 0.1,
         **net_params: Any,
     ) -> None:
         super().__init__(module, **net_params)
@@ -91,12 +100,14 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
         self.transition_optimizer = transition_optimizer
         self.transition_every = transition_every
         self.meta_weight = meta_weight
+        self.validation_fraction = validation_fraction
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name in ("transition_lr", "meta_weight"):
             check_number(self, name)
         check_count(self, "transition_every", low=1)
+        check_fraction(self, "validation_fraction")
 
     def _fit(self, noisy: Rows, meta: Any) -> None:
         start = self._transition_start(noisy, meta, warm_up=lambda: self._warm_up(noisy))
@@ -111,6 +122,8 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
             criterion=ForwardLoss,
             criterion__transition_matrix=start,
             meta_weight=self.meta_weight,
+            callbacks_first=[("transition_guard", TransitionGuard())],
             callbacks=[("transition_trace", trace)],
+            **self._held_out(),
         )
         self._keep_transition(trace.matrices_, self.net_.criterion_.transition_matrix)

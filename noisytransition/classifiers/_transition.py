@@ -155,15 +155,18 @@ class TransitionClassifier(NoisyLabelClassifier):
 
     def _selection(self, best: KeepBest, *callbacks: tuple[str, Any]) -> dict[str, Any]:
         """Parameters of a stage that ends with its best epoch on noisy rows held out of it (or on a `train_split`)."""
-        params: dict[str, Any] = {"callbacks": list(callbacks)}
-        if self._net_params.get("train_split") is None:
-            if not self.validation_fraction:
-                return params
-            # the same seed: the same rows in every stage
-            params["train_split"] = ValidSplit(float(self.validation_fraction), random_state=self._run.seed)
-        if not selects(self.callbacks):  # the user's choice of an epoch stands
+        params: dict[str, Any] = {"callbacks": list(callbacks)} | self._held_out()
+        holds_out = "train_split" in params or self._net_params.get("train_split") is not None
+        if holds_out and not selects(self.callbacks):  # the user's choice of an epoch stands
             params["callbacks"].append(("keep_best", best))
         return params
+
+    def _held_out(self) -> dict[str, Any]:
+        """Parameters that hold out noisy rows, unless the user has a split or wants none."""
+        if self._net_params.get("train_split") is not None or not self.validation_fraction:
+            return {}
+        # the same seed: the same rows in every stage
+        return {"train_split": ValidSplit(float(self.validation_fraction), random_state=self._run.seed)}
 
     def _transition_start(
         self, noisy: Rows, meta: Rows | None, warm_up: Callable[[], NoisyLabelNet]

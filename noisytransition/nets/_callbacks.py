@@ -1,7 +1,7 @@
 """skorch callbacks of the library's own."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from torch.nn import functional as F
 
 from ._batches import Rows, whole
 
-# clean rows in one forward pass
+# rows in one forward pass
 _CHUNK = 1024
+# T's step after a move that was taken back, and after one that stayed
+_SHORTER, _LONGER = 0.5, 1.5
 
 
 class TransitionTrace(Callback):
@@ -46,6 +48,42 @@ class TransitionTrace(Callback):
         for _, callback in net.callbacks_:
             if isinstance(callback, EarlyStopping) and callback.load_best and callback.best_epoch_:
                 net.criterion_.load_state_dict(self.states_[callback.best_epoch_])
+
+
+class TransitionGuard(Callback):
+    """Takes back an epoch's move of T, unless it makes the noisy labels of held-out rows more likely.
+
+    Both matrices are judged with the net as it is after the epoch. A move that is taken back halves the step of T, one
+    that stays makes it longer by half. Without validation rows it does nothing.
+
+    Attributes
+    ----------
+    logits_ : Tensor of shape (n_classes, n_classes)
+        Logits of T as they were last kept.
+    """
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Note the start."""
+        self.logits_ = net.criterion_.transition_logits.detach().clone()
+
+    def on_epoch_end(self, net: Any, dataset_valid: Any = None, **kwargs: Any) -> None:
+        """Keep the move, or take it back."""
+        if dataset_valid is None:
+            return
+        outputs = list(_evaluated(net, *whole(dataset_valid)))
+        moved = net.criterion_.transition_logits.detach().clone()
+        kept = self._loss(net, moved, outputs) < self._loss(net, self.logits_, outputs)
+        if kept:
+            self.logits_ = moved
+        net.criterion_.transition_logits.copy_(self.logits_)
+        net.meta_step.scale_rate(_LONGER if kept else _SHORTER)
+
+    @staticmethod
+    @torch.no_grad()
+    def _loss(net: Any, transition_logits: Tensor, outputs: Sequence[tuple[Tensor, Tensor]]) -> float:
+        """Corrected loss of the held-out rows through one T."""
+        net.criterion_.transition_logits.copy_(transition_logits)
+        return sum(len(y) * net.criterion_(logits, y.to(logits.device)).item() for logits, y in outputs)
 
 
 class KeepBest(Callback):
@@ -100,9 +138,7 @@ class CleanLoss(Callback):
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         """Score the clean head."""
         rows: Any = self.rows
-        batches = (rows.batch(np.arange(len(rows))[i : i + _CHUNK]) for i in range(0, len(rows), _CHUNK))
-        losses = [_summed_loss(net.evaluation_step(batch), batch[1]) for batch in batches]
-        loss = sum(losses) / len(rows)
+        loss = sum(_summed_loss(logits, y) for logits, y in _evaluated(net, rows, np.arange(len(rows)))) / len(rows)
         net.history.record("valid_clean_loss", loss)
         net.history.record("valid_clean_loss_best", bool(loss < self.best_))
         self.best_ = min(loss, self.best_)
@@ -197,6 +233,13 @@ class Truncation(Callback):
 
 def _copied(part: torch.nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in part.state_dict().items()}
+
+
+def _evaluated(net: Any, rows: Any, places: NDArray) -> Iterator[tuple[Tensor, Tensor]]:
+    """Logits and labels of rows, some at a time; draws no random number, as a DataLoader would."""
+    for i in range(0, len(places), _CHUNK):
+        batch = rows.batch(places[i : i + _CHUNK])
+        yield net.evaluation_step(batch), batch[1]
 
 
 def _summed_loss(logits: Tensor, y: Tensor) -> float:

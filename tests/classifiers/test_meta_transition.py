@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 import torch
 from estimators import small
+from skorch.callbacks import Callback
+from skorch.dataset import ValidSplit
 from torch import nn
 from torch.utils.data import Dataset, IterableDataset
 
@@ -97,6 +99,7 @@ def test_a_class_without_clean_rows_starts_from_its_anchor_and_is_named(blobs):
         ({"look_ahead_lr": -0.1}, "look_ahead_lr"),
         ({"transition_floor": 0.7}, "transition_floor"),
         ({"transition_every": 0}, "transition_every"),
+        ({"validation_fraction": 1}, "validation_fraction"),
         ({"warm_up_epochs": 0}, "warm_up_epochs"),
         ({"meta_batch_size": 0}, "meta_batch_size"),
         ({"meta_gradient_route": "fast"}, "'fast'; valid are"),
@@ -147,6 +150,59 @@ def test_a_wrong_start_is_mended_where_classes_overlap():
     start, end = (transition_error(T, a) for a in (clf.transition_init_, clf.transition_matrix_))
     assert end < 0.7 * start
     assert end < transition_error(T, np.eye(3))
+
+
+class Watch(Callback):
+    """What the guard will decide on: T as the epoch moved it, the step, and posteriors of the rows held out."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on_batch_end(self, net, training=False, **kwargs):
+        if training and getattr(net, "meta_step", None) is not None:
+            self.last = net.criterion_.transition_matrix, net.meta_step.optimizer.param_groups[0]["lr"]
+
+    def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
+        if getattr(net, "meta_step", None) is None:
+            return
+        held_out = (None, None)
+        if dataset_valid is not None:
+            held_out = net.predict_proba(dataset_valid), dataset_valid.dataset.y[dataset_valid.indices]
+        self.seen.append((*self.last, *held_out))
+
+    def __copy__(self):  # every stage would have its own
+        return self
+
+
+def test_an_epoch_s_move_stays_only_if_it_makes_held_out_labels_more_likely(blobs):
+    watch = Watch()
+    T = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+    clf = fit(blobs, transition_lr=30.0, max_epochs=12, transition_init=T, callbacks=[watch])
+    kept, decisions = clf.transition_init_, []
+    for k, (moved, rate, proba, y) in enumerate(watch.seen):
+        assert len(y) == 30  # a tenth of 300 rows
+        before, after = (np.log((proba * M.T[y]).sum(1)).sum() for M in (kept, moved))
+        decisions.append(after > before)
+        kept = moved if after > before else kept
+        np.testing.assert_allclose(clf.transition_history_[k + 1], kept, rtol=1e-6)
+        if k + 1 < len(watch.seen):
+            assert watch.seen[k + 1][1] == pytest.approx(rate * (1.5 if decisions[-1] else 0.5))
+    assert set(decisions) == {True, False}
+    np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[-1])
+
+
+def test_without_held_out_rows_every_move_stays(blobs):
+    watch = Watch()
+    clf = fit(blobs, transition_lr=30.0, max_epochs=6, validation_fraction=0, callbacks=[watch])
+    np.testing.assert_array_equal(clf.transition_history_[1:], [moved for moved, *_ in watch.seen])
+    assert {rate for _, rate, _, _ in watch.seen} == {30.0}
+
+
+def test_a_split_of_the_user_s_judges_in_place_of_the_fraction(blobs):
+    watch = Watch()
+    clf = fit(blobs, transition_lr=30.0, max_epochs=6, train_split=ValidSplit(3), callbacks=[watch])
+    assert {len(y) for *_, y in watch.seen} == {100}
+    assert not np.array_equal(clf.transition_history_[1:], [moved for moved, *_ in watch.seen])
 
 
 # ---------------------------------------------------------------------------- predictions

@@ -15,7 +15,7 @@ T_START = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
 
 def fit(blobs, **params):
     X, y, X_meta, y_meta, *_ = blobs
-    return small(MetaTransitionClassifier, **params).fit(X, y, meta=(X_meta, y_meta))
+    return small(MetaTransitionClassifier, validation_fraction=0, **params).fit(X, y, meta=(X_meta, y_meta))
 
 
 @pytest.mark.usefixtures("float64")
