@@ -108,7 +108,9 @@ def run(folder, noise, seed):
         "fine-tuning": FineTuningClassifier(fine_tuning_epochs=6, **params),
         "GLC": GLCClassifier(transition_init=gold, **params),
         "true T": GLCClassifier(transition_init=T, **params),
-        "meta-gradient": MetaTransitionClassifier(transition_init=gold, **params),
+        "meta-gradient": MetaTransitionClassifier(
+            transition_init=gold, transition_lr=3.0, validation_fraction=0, **params
+        ),
         "EM": EMTransitionClassifier(transition_init=gold, **params),
     }.items():
         if name not in done:

@@ -19,6 +19,7 @@ decay 1e-3; batches of 64 and 40 epochs, for the two large sets batches of 256 a
 * oracle EM: `em_transition_matrix` with the exact posterior (Gaussians, table), else with out-of-fold posteriors of
   the same net trained on the *true* labels.
 * confident joint: of the same net's out-of-fold posteriors. cleanlab: its own T, with logistic regression.
+* meta-gradient: as published, every move of T stays.
 * true T: the net of GLC with the true T in place of its estimate.
 """
 
@@ -64,6 +65,7 @@ from noisytransition import (
 ROWS = RESULTS / "em_transition.jsonl"
 SEEDS = range(10)
 NET = {"module__hidden": 64, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3}
+PAPER = {"transition_lr": 3.0, "validation_fraction": 0}  # the meta-gradient as published: every move of T stays
 SMALL, LARGE = {"batch_size": 64, "max_epochs": 40}, {"batch_size": 256, "max_epochs": 20}
 SYMMETRIC = ["symmetric-0.2", "symmetric-0.4", "symmetric-0.6"]
 NOISES = {
@@ -113,7 +115,7 @@ def run(cell, seed):
         "fine-tuning": FineTuningClassifier(**params),
         "GLC": GLCClassifier(**params),
         "true T": GLCClassifier(transition_init=T, **params),
-        "meta-gradient": MetaTransitionClassifier(**params),
+        "meta-gradient": MetaTransitionClassifier(**PAPER, **params),
         "EM": EMTransitionClassifier(**params),
     }
     seconds = {}

@@ -106,7 +106,11 @@ def run(cell, seed):
     for step in STEPS:
         for name, start in (("gold", gold), ("EM", em)):
             fitted[f"{name} + meta {step:g}"] = MetaTransitionClassifier(
-                transition_init=start.transition_matrix_, transition_lr=step, meta_weight=0.25, **params
+                transition_init=start.transition_matrix_,
+                transition_lr=step,
+                validation_fraction=0,
+                meta_weight=0.25,
+                **params,
             )
     for step in (0.0, *STEPS):
         name = f"EM and meta {step:g}" if step else "EM alone"
