@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ..nets import Rows, TransitionTrace
 from ..transition import check_prior
 from ._checks import check_batch_size, check_count
-from ._joint import Found, JointTraining, Setting
+from ._joint import MOST_WITH_ERROR_BARS, Found, JointTraining, Setting
 from ._transition import TransitionClassifier
 
 
@@ -67,6 +68,10 @@ class EMTransitionClassifier(TransitionClassifier):
         Expected number of rows of each true and noisy label, behind T; `y_meta_noisy` is counted among them.
     prior_strength_ : float
         Pseudo-rows per class that the prior counted for.
+    transition_std_ : ndarray of shape (n_classes, n_classes)
+        Standard errors of T's entries; with folds, for up to 50 classes.
+    transition_uncertainty_ : TransitionUncertainty
+        What they and `transition_interval` come from.
     temperature_ : float
         What the held-out log-posteriors were divided by; 1 without folds.
     meta_weight_ : float
@@ -139,6 +144,8 @@ class EMTransitionClassifier(TransitionClassifier):
         T = found.transition.transition_matrix
         self.net_ = joint.train("em", weight, T, max_epochs=found.setting.epochs)
         self._keep(found, [start, T])
+        if (uncertainty := joint.uncertainty(found)) is not None:
+            self.transition_uncertainty_, self.transition_std_ = uncertainty, uncertainty.std
 
     def _fit_once(self, joint: JointTraining) -> None:
         """Without folds: T of the net that is kept, from its own posteriors."""
@@ -155,6 +162,64 @@ class EMTransitionClassifier(TransitionClassifier):
         self.transition_counts_, self.prior_strength_, self.temperature_ = T.counts, T.strength, T.temperature
         self.meta_weight_, self.n_epochs_ = found.setting.meta_weight, found.setting.epochs
         self.cv_results_ = found.results
+
+    # ---- error bars of T
+    def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Bounds of T in the population that the rows come from.
+
+        They hold the chance in the labels and the uncertainty of the classifier, as far as the clean rows tell of it
+        (`noisytransition.transition.transition_uncertainty`).
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_classes, n_classes)
+            Where `low` is 0, the flip may not happen at all, and `high` is an upper bound.
+
+        Raises
+        ------
+        ValueError
+            If `level` is not between 0 and 1, or there are no error bars: after ``cv=None``, or for more than 50
+            classes.
+        """
+        check_is_fitted(self, "transition_matrix_")
+        if not hasattr(self, "transition_uncertainty_"):
+            raise ValueError(
+                f"no error bars of T with cv={self.cv} and {len(self.classes_)} classes: they need clean rows held "
+                f"out in folds, so give cv=3; and at most {MOST_WITH_ERROR_BARS} classes."
+            )
+        return self.transition_uncertainty_.interval(level)
+
+    def transition_summary(self, level: float = 0.9, *, least: float = 0.01) -> str:
+        """Say what becomes of each class, with error bars.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+        least : float, default=0.01
+            Flips that are less probable are not listed one by one.
+
+        Returns
+        -------
+        str
+            A line for each flip, such as ``cat -> dog 0.38 [0.35, 0.42]``, the most probable first.
+
+        Raises
+        ------
+        ValueError
+            As `transition_interval`.
+        """
+        low, high = self.transition_interval(level)
+        T, names = self.transition_matrix_, self.classes_
+        flips = [(i, j) for i, j in np.argwhere(~np.eye(len(T), dtype=bool))]
+        listed = sorted((f for f in flips if T[f] >= least), key=lambda f: -T[f])
+        lines = [f"{names[i]} -> {names[j]} {T[i, j]:.2f} [{low[i, j]:.2f}, {high[i, j]:.2f}]" for i, j in listed]
+        if rest := [f for f in flips if T[f] < least]:
+            lines.append(f"{len(rest)} other flips: each below {least:g}, at most {max(high[f] for f in rest):.2f}")
+        return "\n".join(lines)
 
     def _is_auto(self) -> bool:
         return isinstance(self.meta_weight, str) and self.meta_weight == "auto"

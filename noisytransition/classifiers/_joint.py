@@ -8,10 +8,18 @@ from numpy.typing import NDArray
 
 from ..losses import EMLoss, ForwardLoss
 from ..nets import CleanBatches, HeldOut, JointNet, NoisyLabelNet, Rows
-from ..transition import EMResult, em_transition_matrix, pair_counts
+from ..transition import (
+    EMResult,
+    TransitionUncertainty,
+    em_transition_matrix,
+    pair_counts,
+    transition_uncertainty,
+)
 
 #: folds of the start of T by EM
 EM_FOLDS = 3
+#: classes up to which T gets error bars: their information is a matrix of n_classes^2 rows
+MOST_WITH_ERROR_BARS = 50
 # numbers of epochs that are compared
 _N_LOOKS = 8
 # T's counts remember a quarter of an epoch, and at least four batches
@@ -129,20 +137,37 @@ class JointTraining:
 
     def most_likely(self, setting: Setting, *, prior: Any, tol: float = 1e-5) -> EMResult:
         """T behind the noisy labels, given a setting's posteriors."""
-        y, y_noisy = self.meta.y, self.meta.y_noisy
         found: Any = em_transition_matrix(
             setting.proba,
             self.noisy.y,
             init=self.start,
             prior=prior,
             strength=self.strength,
-            counts=None if y_noisy is None else pair_counts(y, y_noisy, len(self.start)),
+            counts=self._known_pairs(),
             tol=tol,
             proba_meta=setting.proba_meta,
-            y_meta=None if setting.proba_meta is None else y,
+            y_meta=None if setting.proba_meta is None else self.meta.y,
             full_output=True,
         )
         return found
+
+    def uncertainty(self, found: Found) -> TransitionUncertainty | None:
+        """Error bars of T; none without held-out clean rows, or where their information would be too large a matrix."""
+        if found.setting.proba_meta is None or len(self.start) > MOST_WITH_ERROR_BARS:
+            return None
+        return transition_uncertainty(
+            found.setting.proba,
+            self.noisy.y,
+            found.transition.transition_matrix,
+            proba_meta=found.setting.proba_meta,
+            counts=self._known_pairs(),
+            temperature=found.transition.temperature,
+        )
+
+    def _known_pairs(self) -> NDArray | None:
+        """Counts of the clean rows whose noisy labels are known."""
+        y, y_noisy = self.meta.y, self.meta.y_noisy
+        return None if y_noisy is None else pair_counts(y, y_noisy, len(self.start))
 
     def _cross_fit(self, stage: str, weight: float, cv: int, looks: Sequence[int]) -> list[Setting]:
         """Train without each fold in turn; return the posteriors of all rows after several numbers of epochs."""

@@ -27,9 +27,11 @@ from ._noise import (
     uniform_noise,
 )
 from ._posterior import label_posterior
+from ._uncertainty import TransitionUncertainty, transition_uncertainty
 
 __all__ = [
     "EMResult",
+    "TransitionUncertainty",
     "anchor_transition_matrix",
     "check_probabilities",
     "check_transition_matrix",
@@ -49,5 +51,6 @@ __all__ = [
     "superclass_noise",
     "symmetric_noise",
     "transition_error",
+    "transition_uncertainty",
     "uniform_noise",
 ]

@@ -146,7 +146,7 @@ def em_transition_matrix(
     if c < 2 or not n_rows:
         raise ValueError(f"proba has shape {proba.shape}; at least one row and two classes are needed.")
     y = check_label_indices(y_noisy, c, n_rows, "y_noisy")
-    known = np.zeros((c, c)) if counts is None else _check_counts(counts, c)
+    known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
     rows = _Rows(proba, y, known, *_check_clean(proba_meta, y_meta, c))
     check_prior(prior, strength, c)
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
@@ -309,7 +309,7 @@ def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[
     return proba, check_label_indices(y, c, len(proba), "y_meta")
 
 
-def _check_counts(counts: ArrayLike, c: int) -> NDArray[np.float64]:
+def check_counts(counts: ArrayLike, c: int) -> NDArray[np.float64]:
     array = np.asarray(counts, dtype=np.float64)
     if array.shape != (c, c) or not np.isfinite(array).all() or (array < 0).any():
         raise ValueError(f"counts must be {c} x {c} numbers of at least 0, one row per true class.")

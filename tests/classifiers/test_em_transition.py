@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 from skorch.callbacks import Callback
 from torch import nn
 
@@ -17,7 +18,7 @@ from noisytransition import (
 )
 from noisytransition.classifiers import _joint
 from noisytransition.classifiers._joint import fold_of_rows
-from noisytransition.transition import flip_labels, pair_noise, symmetric_noise
+from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_uncertainty
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
 
@@ -117,6 +118,58 @@ def test_without_folds_the_path_of_T_is_kept():
     assert clf.transition_history_.shape == (1 + 9, 3, 3)  # the start, eight epochs, and the last word
     assert list(clf.histories_) == ["warm_up", "em"]
     assert (clf.temperature_, clf.cv_results_) == (1.0, {})
+
+
+def test_error_bars_hold_T_and_are_told_in_words():
+    T = np.array([[0.6, 0.4, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    X, y, meta, _ = overlapping(T)
+    names = np.array(["ant", "bee", "cat"])
+    clf = EMTransitionClassifier(**FAST).fit(X, names[y], meta=(meta[0], names[meta[1]]))
+    low, high = clf.transition_interval(0.99)
+    assert ((low <= T) & (high >= T)).all()
+    assert (high - low).max() < 0.3
+    np.testing.assert_array_equal(clf.transition_std_, clf.transition_uncertainty_.std)
+    first, *_, last = clf.transition_summary(least=0.2).splitlines()
+    value = clf.transition_matrix_[0, 1]
+    low, high = clf.transition_interval()
+    assert first == f"ant -> bee {value:.2f} [{low[0, 1]:.2f}, {high[0, 1]:.2f}]"
+    off = ~np.eye(3, dtype=bool) & (clf.transition_matrix_ < 0.2)
+    assert last == f"5 other flips: each below 0.2, at most {high[off].max():.2f}"
+
+
+def test_error_bars_come_from_what_T_came_from(monkeypatch):
+    """The tempered held-out posteriors, and the pairs of labels that are known."""
+    X, y, meta, y_meta_noisy = overlapping(pair_noise(3, 0.4))
+    asked = {}
+
+    def watch(proba, y, T, **kwargs):
+        asked.update(kwargs, proba=proba, T=T)
+        return transition_uncertainty(proba, y, T, **kwargs)
+
+    monkeypatch.setattr(_joint, "transition_uncertainty", watch)
+    clf = EMTransitionClassifier(meta_weight=0.2, **FAST).fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy)
+    assert asked["temperature"] == clf.temperature_
+    assert asked["proba"].shape == (1500, 3)
+    assert asked["proba_meta"].shape == (90, 3)
+    np.testing.assert_array_equal(asked["T"], clf.transition_matrix_)
+    assert asked["counts"].sum() == 90
+    without = EMTransitionClassifier(meta_weight=0.2, **FAST).fit(X, y, meta=meta)
+    assert (clf.transition_std_ < without.transition_std_).all()
+
+
+def test_without_held_out_clean_rows_there_are_no_error_bars(monkeypatch):
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
+    clf.set_params(cv=None, meta_weight=0.2).fit(X, y, meta=meta)
+    assert not hasattr(clf, "transition_std_")
+    with pytest.raises(ValueError, match="cv=None and 3 classes: they need clean rows held out in folds"):
+        clf.transition_interval()
+    monkeypatch.setattr(_joint, "MOST_WITH_ERROR_BARS", 2)
+    many = EMTransitionClassifier(meta_weight=0.2, **FAST).fit(X, y, meta=meta)
+    with pytest.raises(ValueError, match="no error bars of T"):
+        many.transition_interval()
+    with pytest.raises(NotFittedError):
+        EMTransitionClassifier().transition_interval()
 
 
 def test_label_posterior_follows_T():

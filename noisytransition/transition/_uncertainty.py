@@ -1,0 +1,238 @@
+"""How far T may be off: error bars from the information in noisy, clean and paired labels."""
+
+import math
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._checks import check_label_indices, check_probabilities, check_transition_matrix
+from ._em import check_counts
+from ._estimation import normalise_rows
+
+# keeps logarithms and quotients finite
+_TINY = 1e-12
+# with more classes, a map of logits of n_classes^2 numbers is more than clean rows can tell about
+_MOST_FOR_A_FULL_MAP = 20
+# rows at a time
+_CHUNK = 4096
+# information of no data at all: a standard error of 0.5
+_NOTHING = 4.0
+# farthest that a bound at 0 may lie above the middle, in scales: beyond, tails leave the floating-point numbers
+_FARTHEST = 30.0
+
+
+class TransitionUncertainty(NamedTuple):
+    """What is known of T beside its estimate.
+
+    Each entry off the largest of its row is normal around `location`, with standard deviation `scale`, cut off at 0.
+
+    Attributes
+    ----------
+    transition_matrix : ndarray of shape (c, c)
+    location : ndarray of shape (c, c)
+        The estimate; for an entry that would be lower, could it be, below it.
+    scale : ndarray of shape (c, c)
+    std : ndarray of shape (c, c)
+        Standard errors.
+    """
+
+    transition_matrix: NDArray[np.float64]
+    location: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+    def interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper bounds of every entry.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+
+        Returns
+        -------
+        low, high : ndarray of shape (c, c)
+            Where `low` is 0, the flip may not happen at all, and `high` is an upper bound.
+
+        Raises
+        ------
+        ValueError
+            If `level` is not between 0 and 1.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level={level!r}; give a number between 0 and 1, such as 0.9.")
+        T, share = self.transition_matrix, (1 + level) / 2
+        z = NormalDist().inv_cdf(share)
+        low = np.maximum(T - z * self.scale, 0)
+        above = self.location + self.scale * _cut_quantile(-self.location / self.scale, share)
+        high = np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T))
+        return low, np.minimum(high, 1)
+
+
+def transition_uncertainty(
+    proba: ArrayLike,
+    y_noisy: ArrayLike,
+    T: ArrayLike,
+    *,
+    proba_meta: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    temperature: float = 1.0,
+) -> TransitionUncertainty:
+    r"""Find error bars of T that hold the uncertainty of the classifier too.
+
+    They come from the information in the joint likelihood of T and of a map of the classifier's logits,
+    ``z = A u + b`` with ``u = log proba``, at ``A = I`` and ``b = 0``: clean rows tell how far off the classifier may
+    be, and what that would do to T is in T's errors. With ``q`` the posterior of the true label, a noisy row with
+    label j has the scores ::
+
+        d/dT[i, j] = proba[i] / sum_k proba[k] T[k, j],    d/dA = (q - proba) u',    d/db = q - proba
+
+    The information is the sum of their outer products, with T's rows held to sum 1; for clean rows that expected of A
+    and b; and a unit normal prior on A and b. With more than 20 classes A is left out. Shrinkage of T is not counted as
+    information: where it was strong, the bars are longer than T varies. They are those of *one* T that holds for all
+    rows, and of posteriors that such a map can set right; a classifier that is wrong otherwise is not in them.
+
+    Parameters
+    ----------
+    proba : array-like of shape (n, c)
+        Probabilities of the *true* label, out-of-sample, of the noisy rows.
+    y_noisy : array-like of int, shape (n,)
+        Noisy labels as class indices 0..c-1.
+    T : array-like of shape (c, c)
+        Their most likely transition matrix (`em_transition_matrix`).
+    proba_meta : array-like of shape (n_meta, c), optional
+        Out-of-sample probabilities of the clean rows. Without them the classifier is taken as known, and the bars are
+        too short.
+    counts : array-like of shape (c, c), optional
+        Numbers of rows whose true (i) and noisy (j) label are both known.
+    temperature : float, default=1.0
+        What the logarithms of all probabilities are divided by (`EMResult.temperature`).
+
+    Returns
+    -------
+    TransitionUncertainty
+        With `std` and ``interval(level)``. A row of T without any data has standard errors of about 0.3.
+
+    Raises
+    ------
+    ValueError
+        If an input is not valid.
+
+    References
+    ----------
+    Louis, "Finding the Observed Information Matrix when Using the EM Algorithm", 1982. Berndt, Hall, Hall, Hausman,
+    "Estimation and Inference in Nonlinear Structural Models", 1974 (outer products of scores).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> proba, y = np.eye(2)[[0] * 100 + [1] * 100], np.repeat([0, 1, 1], [80, 20, 100])
+    >>> found = transition_uncertainty(proba, y, [[0.8, 0.2], [0, 1]])
+    >>> found.std.round(2)  # sqrt(0.8 * 0.2 / 100); none of 100 flipped
+    array([[0.04, 0.04],
+           [0.01, 0.01]])
+    >>> low, high = found.interval(0.9)
+    >>> low.round(2), high.round(2)
+    (array([[0.73, 0.13],
+           [0.  , 0.98]]), array([[0.87, 0.27],
+           [0.03, 1.  ]]))
+    """
+    if not 0 < temperature < np.inf:
+        raise ValueError(f"temperature={temperature!r}; give a finite number above 0.")
+    proba = _tempered(check_probabilities(proba), temperature)
+    n, c = proba.shape
+    T = check_transition_matrix(T, c, "T")
+    y = check_label_indices(y_noisy, c, n, "y_noisy")
+    known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
+    clean = None if proba_meta is None else _tempered(check_probabilities(proba_meta, c, "proba_meta"), temperature)
+    slope, of_T, of_both, of_map = _noisy_information(proba, y, T)
+    slope += known / np.maximum(T, _TINY)
+    of_T[np.diag_indices(c * c)] += (known / np.maximum(T, _TINY) ** 2).ravel()
+    move = _moves_within_rows(T)
+    information = move.T @ of_T @ move + _NOTHING * np.eye(move.shape[1])
+    if clean is not None:
+        of_map += _clean_information(clean) + np.eye(len(of_map))
+        of_both = of_both @ move
+        information -= of_both.T @ np.linalg.solve(of_map, of_both)
+    covariance = np.linalg.inv(information)
+    return _cut_at_zero(T, (move.T @ slope.ravel()), covariance, move)
+
+
+def _cut_at_zero(T: NDArray, slope: NDArray, covariance: NDArray, move: NDArray) -> TransitionUncertainty:
+    """Normal approximation of each free entry, cut off at 0; the largest of each row is what they leave."""
+    free = ~_largest_of_rows(T)
+    scale, location, std = np.ones_like(T), T.copy(), np.empty_like(T)
+    scale[free] = np.sqrt(np.diag(covariance))
+    location[free] += np.maximum(scale[free] ** 2 * np.minimum(slope, 0), -_FARTHEST * scale[free])
+    cut = -location[free] / scale[free]
+    hazard = np.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / _upper_tail(cut)
+    shorter = np.sqrt(np.maximum(1 + cut * hazard - hazard**2, _TINY))
+    spread = move * shorter  # of all entries, moved by the free ones
+    std = np.sqrt(np.einsum("ea,ab,eb->e", spread, covariance, spread)).reshape(T.shape)
+    return TransitionUncertainty(T, location, np.where(free, scale, std), std)
+
+
+def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Summed scores of T, and sums of outer products of scores: of T, of the map and T, of the map."""
+    c, n_map = len(T), _scores_of_map(proba[:1], proba[:1]).shape[1]
+    slope, of_T = np.zeros((c, c)), np.zeros((c, c, c, c))
+    of_both, of_map = np.zeros((n_map, c, c)), np.zeros((n_map, n_map))
+    for start in range(0, len(y), _CHUNK):
+        p, labels = proba[start : start + _CHUNK], y[start : start + _CHUNK]
+        joint = p * T.T[labels]
+        likelihood = np.maximum(joint.sum(axis=1, keepdims=True), _TINY)
+        of_row, map_scores = p / likelihood, _scores_of_map(p, joint / likelihood - p)
+        of_map += map_scores.T @ map_scores
+        for j in np.unique(labels):
+            mine = labels == j
+            slope[:, j] += of_row[mine].sum(axis=0)
+            of_T[:, j, :, j] += of_row[mine].T @ of_row[mine]
+            of_both[:, :, j] += map_scores[mine].T @ of_row[mine]
+    return slope, of_T.reshape(c * c, c * c), of_both.reshape(n_map, c * c), of_map
+
+
+def _clean_information(proba: NDArray) -> NDArray:
+    """Expected information of the map in clean rows: each label with its probability."""
+    total = np.zeros(())
+    for label in range(proba.shape[1]):
+        score = np.eye(proba.shape[1])[label] - proba
+        scores = _scores_of_map(proba, score) * np.sqrt(proba[:, [label]])
+        total = total + scores.T @ scores
+    return total
+
+
+def _scores_of_map(proba: NDArray, score: NDArray) -> NDArray:
+    """Scores of b, and of A unless there are too many classes, from those of the logits; shape (n, n_map)."""
+    n, c = proba.shape
+    if c > _MOST_FOR_A_FULL_MAP:
+        return score
+    u = np.log(np.maximum(proba, _TINY))
+    inputs = np.hstack([u - u.mean(axis=1, keepdims=True), np.ones((n, 1))])
+    return (score[:, :, None] * inputs[:, None]).reshape(n, -1)
+
+
+def _tempered(proba: NDArray, temperature: float) -> NDArray[np.float64]:
+    return normalise_rows((proba / proba.max(axis=1, keepdims=True)) ** (1 / temperature))
+
+
+def _largest_of_rows(T: NDArray) -> NDArray[np.bool_]:
+    return np.arange(len(T)) == T.argmax(axis=1)[:, None]
+
+
+def _moves_within_rows(T: NDArray) -> NDArray:
+    """Ways to move T, shape (c * c, c * c - c): each free entry up, the largest of its row down."""
+    largest = _largest_of_rows(T)
+    rows, columns = np.nonzero(~largest)
+    moves = np.zeros((*T.shape, len(rows)))
+    moves[rows, columns, np.arange(len(rows))] = 1
+    moves[rows, T.argmax(axis=1)[rows], np.arange(len(rows))] = -1
+    return moves.reshape(T.size, -1)
+
+
+_upper_tail = np.vectorize(lambda x: math.erfc(x / math.sqrt(2)) / 2, otypes=[float])
+
+
+def _cut_quantile(cut: NDArray, share: float) -> NDArray:
+    """Quantile of a standard normal number that is known to be above `cut`."""
+    return -np.vectorize(NormalDist().inv_cdf, otypes=[float])((1 - share) * _upper_tail(cut))

@@ -1,0 +1,209 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noisytransition.transition import _uncertainty as module
+from noisytransition.transition import (
+    em_transition_matrix,
+    flip_labels,
+    pair_noise,
+    symmetric_noise,
+    transition_uncertainty,
+)
+
+T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
+
+
+def softmax(z):
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def rows(seed=0, n=300, n_meta=40, T=T3, sharpness=2.0):
+    """Posteriors that are right, and labels drawn from them."""
+    rng, c = np.random.default_rng(seed), len(T)
+    proba = softmax(sharpness * rng.normal(size=(n + n_meta, c)))
+    y = np.array([rng.choice(c, p=p) for p in proba])
+    return proba[:n], flip_labels(y[:n], T, random_state=seed), proba[n:], y[n:]
+
+
+# ---------------------------------------------------------------------------- the twin
+def numeric_scores(log_likelihood, theta, step=1e-6):
+    ahead = [log_likelihood(theta + step * e) - log_likelihood(theta - step * e) for e in np.eye(len(theta))]
+    return np.array(ahead).T / (2 * step)  # a row for each sample
+
+
+def twin_covariance(proba, y, T, proba_meta):
+    """Covariance of the free entries: scores of all rows by finite differences of the joint likelihood."""
+    c = len(T)
+    free = [(i, j) for i in range(c) for j in range(c) if j != T[i].argmax()]
+    n_map = c * c + c
+
+    def mapped(p, theta):
+        u = np.log(p)
+        u = u - u.mean(axis=1, keepdims=True)
+        A, b = theta[: c * c].reshape(c, c), theta[c * c : n_map]
+        return softmax(u + u @ A.T + b)
+
+    def with_T(theta):
+        M = T.copy()
+        for (i, j), value in zip(free, theta[n_map:], strict=True):
+            M[i, j] += value
+            M[i, T[i].argmax()] -= value
+        return M
+
+    start = np.zeros(n_map + len(free))
+    scores = numeric_scores(lambda t: np.log((mapped(proba, t) * with_T(t).T[y]).sum(axis=1)), start)
+    information = scores.T @ scores
+    for label in range(c):  # clean rows: every label with its probability
+        of_label = numeric_scores(lambda t: np.log(mapped(proba_meta, t)[:, label]), start)  # noqa: B023
+        information += (of_label * proba_meta[:, [label]]).T @ of_label
+    information += np.diag([1.0] * n_map + [4.0] * len(free))
+    return free, np.linalg.inv(information)[n_map:, n_map:]
+
+
+def test_scales_are_those_of_the_joint_information_by_finite_differences():
+    proba, y, proba_meta, _ = rows()
+    T = np.array([[0.7, 0.25, 0.05], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
+    found = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
+    free, covariance = twin_covariance(proba, y, T, proba_meta)
+    np.testing.assert_allclose([found.scale[f] for f in free], np.sqrt(np.diag(covariance)), rtol=1e-5)
+
+
+def test_chunks_of_rows_add_up(monkeypatch):
+    proba, y, proba_meta, _ = rows()
+    whole = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
+    monkeypatch.setattr(module, "_CHUNK", 7)
+    for one, other in zip(whole, transition_uncertainty(proba, y, T3, proba_meta=proba_meta), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+# ---------------------------------------------------------------------------- known limits
+def test_with_certain_posteriors_the_errors_are_those_of_shares():
+    T, n = symmetric_noise(3, 0.3), 2000
+    proba = np.repeat(np.eye(3), n, axis=0)
+    y = np.tile(np.repeat([0, 1, 2], [1400, 300, 300]), 3)
+    y = np.concatenate([(y[k * n : (k + 1) * n] + k) % 3 for k in range(3)])
+    found = transition_uncertainty(proba, y, T)
+    np.testing.assert_allclose(found.std, np.sqrt(T * (1 - T) / n), rtol=0.02)
+
+
+@pytest.mark.parametrize("n", [50, 400])
+def test_a_flip_never_seen_gets_the_rule_of_three(n):
+    proba, y = np.repeat(np.eye(2), n, axis=0), np.repeat([0, 1], n)
+    low, high = transition_uncertainty(proba, y, np.eye(2)).interval(0.9)
+    assert low[0, 1] == 0
+    assert high[0, 1] == pytest.approx(-np.log(0.05) / n, rel=0.1)
+
+
+def test_four_times_the_rows_halve_the_errors():
+    proba, y, proba_meta, _ = rows(n=4000, n_meta=400)
+    T = np.array([[0.7, 0.25, 0.05], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
+    T = em_transition_matrix(proba, y, prior=None, init=T)
+    one = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
+    four = transition_uncertainty(np.tile(proba, (4, 1)), np.tile(y, 4), T, proba_meta=np.tile(proba_meta, (4, 1)))
+    np.testing.assert_allclose(four.std[T > 0.1], one.std[T > 0.1] / 2, rtol=0.05)
+
+
+def test_what_clean_rows_and_pairs_tell():
+    proba, y, proba_meta, _ = rows()
+    known = transition_uncertainty(proba, y, T3).scale
+    many = transition_uncertainty(proba, y, T3, proba_meta=np.tile(proba_meta, (100, 1))).scale
+    few = transition_uncertainty(proba, y, T3, proba_meta=proba_meta[:5]).scale
+    paired = transition_uncertainty(proba, y, T3, proba_meta=proba_meta[:5], counts=1000 * T3).scale
+    free = T3 < 0.5
+    assert (known[free] <= many[free] + 1e-12).all()
+    assert (many[free] < few[free]).all()
+    assert (paired[free] < few[free]).all()
+
+
+def test_permuting_the_classes_permutes_the_bars():
+    proba, y, proba_meta, _ = rows()
+    order = np.array([2, 0, 1])  # new class k is old class order[k]
+    plain = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
+    moved = transition_uncertainty(
+        proba[:, order], order.argsort()[y], T3[np.ix_(order, order)], proba_meta=proba_meta[:, order]
+    )
+    np.testing.assert_allclose(moved.std, plain.std[np.ix_(order, order)], rtol=1e-6)
+    for one, other in zip(moved.interval(), plain.interval(), strict=True):
+        np.testing.assert_allclose(one, other[np.ix_(order, order)], rtol=1e-6, atol=1e-12)
+
+
+def test_a_temperature_is_that_of_the_probabilities():
+    proba, y, proba_meta, _ = rows()
+    sharp, sharp_meta = (p**2 / (p**2).sum(axis=1, keepdims=True) for p in (proba, proba_meta))
+    at_two = transition_uncertainty(sharp, y, T3, proba_meta=sharp_meta, temperature=2.0)
+    np.testing.assert_allclose(at_two.std, transition_uncertainty(proba, y, T3, proba_meta=proba_meta).std)
+
+
+def test_a_class_without_rows_and_many_classes():
+    proba, y, proba_meta, _ = rows()
+    proba = np.hstack([proba, np.zeros((len(proba), 1))])
+    T = np.block([[T3, np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]])
+    low, high = transition_uncertainty(proba, y, T).interval(0.9)
+    assert (low[3, :3] == 0).all()
+    assert (high[3, :3] > 0.4).all()
+    c = 25
+    proba, y, proba_meta, _ = rows(T=pair_noise(c, 0.3), n=2000)
+    found = transition_uncertainty(proba, y, pair_noise(c, 0.3), proba_meta=proba_meta)
+    assert np.isfinite(found.std).all()
+
+
+def test_coverage_where_the_posterior_is_known():
+    """All that varies here is the labels; the full coverage, with a classifier that is learned, is a benchmark."""
+    covered = []
+    for seed in range(100):
+        proba, y, *_ = rows(seed, n=600)
+        low, high = transition_uncertainty(proba, y, em_transition_matrix(proba, y, prior=None)).interval(0.9)
+        covered.append((low <= T3) & (high >= T3))
+    covered = np.mean(covered, axis=0)
+    assert 0.85 < covered[T3 > 0].mean() < 0.95
+    assert covered[T3 == 0].mean() >= 0.9
+
+
+# ---------------------------------------------------------------------------- for any input
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 4), st.integers(1, 60), st.booleans())
+def test_intervals_hold_the_estimate_and_grow_with_the_level(seed, c, n, with_clean):
+    rng = np.random.default_rng(seed)
+    T = rng.dirichlet(np.full(c, 0.5), size=c)
+    proba = rng.dirichlet(np.full(c, 0.3), size=n + 5)
+    found = transition_uncertainty(proba[:n], rng.integers(c, size=n), T, proba_meta=proba[n:] if with_clean else None)
+    assert (found.std > 0).all()
+    assert (found.std[T.max(axis=1, keepdims=True) > T] < 0.51).all()
+    bounds = [found.interval(level) for level in (0.5, 0.9, 0.99)]
+    for low, high in bounds:
+        assert (low >= 0).all()
+        assert (low <= T + 1e-12).all()
+        assert (high >= T - 1e-12).all()
+        assert (high <= 1).all()
+    for (low, high), (lower, higher) in itertools.pairwise(bounds):
+        assert (lower <= low).all()
+        assert (higher >= high - 1e-12).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"proba": [[0.5, 0.6]]}, "proba"),
+        ({"y_noisy": [5] * 300}, "y_noisy"),
+        ({"T": np.eye(2)}, "T"),
+        ({"proba_meta": [[0.5, 0.5]]}, "proba_meta"),
+        ({"counts": -np.eye(3)}, "counts must be 3 x 3"),
+        ({"temperature": 0.0}, "temperature=0.0; give a finite number above 0"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    proba, y, *_ = rows()
+    with pytest.raises(ValueError, match=message):
+        transition_uncertainty(**({"proba": proba, "y_noisy": y, "T": T3} | change))
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 90])
+def test_a_level_is_a_share(level):
+    proba, y, *_ = rows()
+    with pytest.raises(ValueError, match="give a number between 0 and 1"):
+        transition_uncertainty(proba, y, T3).interval(level)
