@@ -65,8 +65,8 @@ CELLS = {
     "Gaussians, linear, 99 clean": (partial(gaussians, WITH_ZEROS, 99), LINEAR),
     "Gaussians, MLP, 99 clean": (partial(gaussians, WITH_ZEROS, 99), MLP),
     "Gaussians, linear, 30 clean": (partial(gaussians, WITH_ZEROS, 30), LINEAR),
-    "Gaussians, symmetric, linear, 99 clean": (partial(gaussians, symmetric_noise(3, 0.4), 99), LINEAR),
     "table, linear, 100 clean": (part_of_table, LINEAR | {"module__in_features": 72, "module__out_features": 4}),
+    "Gaussians, symmetric, linear, 99 clean": (partial(gaussians, symmetric_noise(3, 0.4), 99), LINEAR),
     "digits, MLP, 100 clean": (partial(digits, "asymmetric-0.4"), {"module__hidden": 64, "max_epochs": 40}),
 }
 
@@ -127,13 +127,14 @@ def report():
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cells", nargs="*", help=f"of {list(CELLS)}; default: all")
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--report", action="store_true", help="only write the table of what is there")
     args = parser.parse_args()
     if not args.report:
         done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}
-        todo = [(c, s) for s in range(1000, 1000 + args.repeats) for c in CELLS if (c, s) not in done]
+        todo = [(c, s) for s in range(1000, 1000 + args.repeats) for c in args.cells or CELLS if (c, s) not in done]
         jobs = joblib.Parallel(args.processes, return_as="generator_unordered")(joblib.delayed(run)(*j) for j in todo)
         for i, row in enumerate(jobs, 1):
             add_row(ROWS, row)
