@@ -33,8 +33,8 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
     ----------
     module : nn.Module class or instance, optional
         As in `NoisyLabelClassifier`.
-    transition_lr : float, default=3.0
-        Step size of the logits of T (the paper's beta); 0 leaves T as it starts. The meta-gradient is
+    transition_lr : float, default=10.0
+        First step size of the logits of T (the paper's beta); 0 leaves T as it starts. The meta-gradient is
         proportional to the look-ahead's rate, so `lr` scales T's step too.
     transition_optimizer : class, default=torch.optim.SGD
         Makes T's step.
@@ -88,7 +88,7 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
         self,
         module: Any = None,
         *,
-        transition_lr: float = 3.0,
+        transition_lr: float = 10.0,
         transition_optimizer: Any = torch.optim.SGD,
         transition_every: int = 1,
         meta_weight: float = 0.0,
