@@ -8,8 +8,8 @@ from ._estimation import normalise_rows
 
 # keeps a denominator from 0
 _TINY = 1e-300
-# a row has arrived when no entry of it moves by more
-_STILL = 1e-7
+# a row has arrived when its log-likelihood lacks no more than this: the largest slope, less 1, is a bound of that
+_GAP = 1e-6
 # share of the uniform distribution's entries in the start: what starts at 0 would stay there
 _LEAST = 1e-3
 
@@ -97,9 +97,10 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, max_iter: int = 1000)
     found = normalise_rows(np.maximum(noisy @ np.linalg.pinv(T), _LEAST / n_classes))
     moving = np.arange(n_rows)
     for _ in range(check_count(max_iter, 1, "max_iter")):
-        before = found[moving]
-        found[moving] = before * ((noisy[moving] / np.maximum(before @ T, _TINY)) @ T.T)
-        moving = moving[np.abs(found[moving] - before).max(axis=1, initial=0) > _STILL]
+        at, noisy_at = found[moving], noisy[moving]
+        slopes = (noisy_at / np.maximum(at @ T, _TINY)) @ T.T
+        found[moving] = at * slopes
+        moving = moving[slopes.max(axis=1, initial=0) > 1 + _GAP]
         if not moving.size:
             break
     return normalise_rows(found, noisy)
