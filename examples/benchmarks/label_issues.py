@@ -285,8 +285,9 @@ def report():
     ]
     if MEMORISED.exists():
         parts.append(
-            "## Nets that memorise\n\n256 units, 200 epochs, no weight decay. Average precision with `label_quality` of the "
-            "fitted classifier on its training rows, and with out-of-fold posteriors of GLC at its T.\n\n" + large()
+            "## Nets that memorise\n\n256 units, 200 epochs, no weight decay. Average precision with `label_quality` "
+            "of the fitted classifier on its training rows, and with posteriors out of fold of GLC at its T. A T near the "
+            "identity hides that the net has memorised: then both columns of right labels differ.\n\n" + large()
         )
     publish("label_issues.md", parts)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..transition import find_label_issues, label_posterior, label_quality, normalise_rows, relabel
+from ..transition import check_rate, find_label_issues, label_posterior, label_quality, normalise_rows, relabel
 from ._data import label_codes, validate_labels
 
 
@@ -84,6 +84,7 @@ class LabelIssuesMixin(ABC):
         ValueError
             As in `label_posterior`, or for a threshold outside of [0, 1].
         """
+        check_rate(threshold, "threshold")
         return find_label_issues(*self._weighed(X, y_noisy), threshold=threshold)
 
     def relabel(self, X: Any, y_noisy: ArrayLike, *, threshold: float = 0.9) -> NDArray:
@@ -107,7 +108,9 @@ class LabelIssuesMixin(ABC):
         ValueError
             As in `label_posterior`, or for a threshold outside of [0, 1].
         """
-        return self.classes_[relabel(*self._weighed(X, y_noisy), threshold=threshold)]
+        check_rate(threshold, "threshold")
+        codes = relabel(*self._weighed(X, y_noisy), threshold=threshold)
+        return self.classes_[codes]
 
     def to_cleanlab(self) -> dict[str, NDArray[np.float64]]:
         """T and the shares of the true classes as cleanlab has them: matrices transposed, columns sum to 1.

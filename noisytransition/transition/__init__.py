@@ -4,6 +4,7 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 """
 
 from ._checks import check_probabilities, check_transition_matrix
+from ._checks import check_rate as check_rate
 from ._em import EMResult, em_transition_matrix
 from ._em import check_prior as check_prior
 from ._estimation import (

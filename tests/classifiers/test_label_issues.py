@@ -70,8 +70,9 @@ def test_labels_that_do_not_fit_are_refused_before_any_prediction(fitted, blobs,
         getattr(GLCClassifier(), method)(X, NAMES[y])
 
 
-def test_thresholds_are_probabilities(fitted, blobs):
+def test_thresholds_are_probabilities(fitted, blobs, monkeypatch):
     X, y = blobs[:2]
+    monkeypatch.setattr(type(fitted), "predict_proba", lambda *_: pytest.fail("predicted before it complained"))
     for method in (fitted.find_label_issues, fitted.relabel):
         with pytest.raises(ValueError, match=r"threshold=2.*between 0 and 1"):
             method(X, NAMES[y], threshold=2)
