@@ -19,7 +19,7 @@ method of ranking has the same probabilities, of four sorts:
   "not denoised" takes the noisy label's probabilities for those of the true one.
 * true label, held out: EM's own folds, those behind T, as they left the nets (no temperature).
 * true label, as fitted: `predict_proba` of the fitted EM classifier, on the rows that it was trained on.
-* true label, GLC out of fold: what the docs advise where a net memorises, three nets trained through EM's T.
+* true label, GLC out of fold (digits alone): what the docs advise where a net memorises, three nets through EM's T.
 
 "Ours, counted T" has the T that the true labels give: what better estimates of T could bring, at most.
 cleanlab: `get_label_quality_scores` by self-confidence (its default) and by normalised margin.
@@ -91,16 +91,23 @@ def probabilities(cell, seed, folder):
     params, meta = params | {"random_state": seed}, (data.X_meta, data.y_meta)
     weight = 0.25 if cell in HUMAN else "auto"
     em = KeepsHeldOut(meta_weight=weight, **params).fit(data.X, data.y, meta=meta)
-    through_T = GLCClassifier(transition_init=em.transition_matrix_, **params)
-    return {
+    found = {
         "y": data.y,
         "y_true": data.y_true,
         "T": em.transition_matrix_,
         "noisy": out_of_fold(params, data.X, data.y),
         "held_out": em.held_out_,
         "fitted": em.predict_proba(data.X),
-        "glc": cross_val_predict(through_T, data.X, data.y, cv=3, method="predict_proba", params={"meta": meta}),
     }
+    if cell not in HUMAN:
+        found["glc"] = unseen(em.transition_matrix_, params, data)
+    return found
+
+
+def unseen(T, params, data):
+    """Posteriors of rows that nets trained through T have not seen."""
+    through_T, meta = GLCClassifier(transition_init=T, **params), (data.X_meta, data.y_meta)
+    return cross_val_predict(through_T, data.X, data.y, cv=3, method="predict_proba", params={"meta": meta})
 
 
 def kept(cell, seed, folder, keep):
@@ -135,8 +142,9 @@ def run(cell, seed, folder, keep):
     counted = count_transition_matrix(given["y_true"], y, len(T))
     row = {"cell": cell, "seed": seed, "wrong": float(wrong.mean()), "average_precision": {}, "precision": {}}
     row["transition_error"] = transition_error(counted, T)
-    row["accuracy"] = {sort: float((given[sort].argmax(axis=1) == given["y_true"]).mean()) for sort in SORTS}
-    for sort in SORTS:
+    sorts = [sort for sort in SORTS if sort in given]
+    row["accuracy"] = {sort: float((given[sort].argmax(axis=1) == given["y_true"]).mean()) for sort in sorts}
+    for sort in sorts:
         scores = qualities(sort, given[sort], y, T, counted)
         row["average_precision"][sort] = {n: float(average_precision_score(wrong, -q)) for n, q in scores.items()}
         worst = {n: np.argsort(q, kind="stable")[: wrong.sum()] for n, q in scores.items()}
@@ -167,9 +175,8 @@ def memorised(noise, name, seed):
     wrong, meta = data.y != data.y_true, (data.X_meta, data.y_meta)
     clf = {"GLC": GLCClassifier, "S-Model": SModelClassifier}[name](**params).fit(data.X, data.y, meta=meta)
     T = clf.transition_matrix_
-    through_T = GLCClassifier(transition_init=T, **params)
-    unseen = cross_val_predict(through_T, data.X, data.y, cv=3, method="predict_proba", params={"meta": meta})
-    qualities = {"fitted": clf.label_quality(data.X, data.y), "out of fold": label_quality(unseen, data.y, T)}
+    out_of_fold = label_quality(unseen(T, params, data), data.y, T)
+    qualities = {"fitted": clf.label_quality(data.X, data.y), "out of fold": out_of_fold}
     return {
         "cell": f"digits, {noise}, {name}",
         "seed": seed,
@@ -195,7 +202,9 @@ def title(cell, rows):
 
 
 def shown(values):
-    """Mean and spread; the value alone if there is one."""
+    """Mean and spread; the value alone if there is one, nothing if none."""
+    if None in values:
+        return ""
     return spread(values) if len(values) > 1 else f"{values[0]:.3f}"
 
 
@@ -204,12 +213,15 @@ def table(cells, measure, sort):
     lines = [
         (title(cell, rows), [shown([row[measure][sort][name] for row in rows]) for name in methods])
         for cell, rows in cells.items()
+        if sort in rows[0][measure]
     ]
     return f"### {SORTS[sort]}\n\n" + markdown(methods, lines)
 
 
 def difference(rows, sort, other):
     """Average precision of ours less that of another: mean ± standard error; a star where it is clearly below."""
+    if sort not in rows[0]["average_precision"]:
+        return ""
     d = np.array([r["average_precision"][sort]["ours"] - r["average_precision"][sort][other] for r in rows])
     if len(d) == 1:
         return f"{d[0]:+.4f} (one seed)"
@@ -230,7 +242,7 @@ def behind(cells):
     """Error of EM's T against the counted one, and how often each sort's most probable class is the true one."""
     lines = []
     for cell, rows in cells.items():
-        columns = [[r["transition_error"] for r in rows]] + [[r["accuracy"][sort] for r in rows] for sort in SORTS]
+        columns = [[r["transition_error"] for r in rows]] + [[r["accuracy"].get(sort) for r in rows] for sort in SORTS]
         lines.append((title(cell, rows), [shown(column) for column in columns]))
     return markdown(["error of T", *SORTS.values()], lines)
 
@@ -286,8 +298,8 @@ def report():
     if MEMORISED.exists():
         parts.append(
             "## Nets that memorise\n\n256 units, 200 epochs, no weight decay. Average precision with `label_quality` "
-            "of the fitted classifier on its training rows, and with posteriors out of fold of GLC at its T. A T near the "
-            "identity hides that the net has memorised: then both columns of right labels differ.\n\n" + large()
+            "of the fitted classifier on its training rows, and with posteriors out of fold of GLC at its T. A T near "
+            "the identity hides that the net has memorised: both columns of right labels differ then.\n\n" + large()
         )
     publish("label_issues.md", parts)
 
