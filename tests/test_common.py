@@ -405,7 +405,8 @@ def test_iris(cls):
 def test_only_methods_with_a_T_have_its_attributes(cls, blobs):
     X, y, _, _, X_test, y_test, T = blobs
     clf = fit(cls, blobs)
-    attributes = ("transition_matrix_", "transition_init_", "transition_history_", "predict_noisy_proba")
+    attributes = ("transition_matrix_", "transition_init_", "transition_history_", "class_counts_")
+    attributes += ("predict_noisy_proba", "find_label_issues", "relabel", "to_cleanlab")
     assert {hasattr(clf, name) for name in attributes} == {cls in WITH_TRANSITION}
     if cls not in WITH_TRANSITION:
         with pytest.raises(ValueError, match=f"{cls.__name__} has no transition_matrix_: score a fitted classifier"):
@@ -416,7 +417,12 @@ def test_only_methods_with_a_T_have_its_attributes(cls, blobs):
         np.testing.assert_allclose(matrix.sum(1), 1)
     np.testing.assert_array_equal(clf.transition_history_[0], clf.transition_init_)
     np.testing.assert_allclose(clf.predict_noisy_proba(X), clf.predict_proba(X) @ clf.transition_matrix_)
-    np.testing.assert_allclose(clf.label_posterior(X, y).sum(1), 1, rtol=1e-6)
+    posterior = clf.label_posterior(X, y)
+    np.testing.assert_allclose(posterior.sum(1), 1, rtol=1e-6)
+    assert set(clf.find_label_issues(X, y)) == set(np.flatnonzero(posterior[np.arange(len(y)), y] < 0.5))
+    np.testing.assert_array_equal(clf.relabel(X, y, threshold=0), posterior.argmax(axis=1))
+    assert clf.class_counts_.sum() == pytest.approx(len(y))
+    assert clf.to_cleanlab()["py"].sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("cls", WITHOUT_CLEAN_DATA)

@@ -66,6 +66,8 @@ class EMTransitionClassifier(TransitionClassifier):
         The start and the result; without folds T after each epoch between them.
     transition_counts_ : ndarray of shape (n_classes, n_classes)
         Expected number of rows of each true and noisy label, behind T; `y_meta_noisy` is counted among them.
+    class_counts_ : ndarray of shape (n_classes,)
+        Their sums for each true class.
     prior_strength_ : float
         Pseudo-rows per class that the prior counted for.
     transition_std_ : ndarray of shape (n_classes, n_classes)
@@ -160,6 +162,7 @@ class EMTransitionClassifier(TransitionClassifier):
         T = found.transition
         self._keep_transition(history, T.transition_matrix)
         self.transition_counts_, self.prior_strength_, self.temperature_ = T.counts, T.strength, T.temperature
+        self.class_counts_ = T.counts.sum(axis=1)  # from x too: nearer than what T makes of the noisy labels' shares
         self.meta_weight_, self.n_epochs_ = found.setting.meta_weight, found.setting.epochs
         self.cv_results_ = found.results
 

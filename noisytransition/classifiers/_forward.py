@@ -44,6 +44,8 @@ class ForwardClassifier(TransitionClassifier):
     transition_init_ : ndarray of shape (n_classes, n_classes)
         The same: T stays where it starts.
     transition_history_ : ndarray of shape (1, n_classes, n_classes)
+    class_counts_ : ndarray of shape (n_classes,)
+        Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

@@ -61,6 +61,8 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
         The start that was used.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
         The start, and T after each epoch.
+    class_counts_ : ndarray of shape (n_classes,)
+        Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     meta_gradient_route_ : str
         The route that was taken.
     classes_, net_, histories_, n_features_in_

@@ -17,13 +17,15 @@ class Run:
     ----------
     seed : int
     state : FitState or None
+    noisy : Rows
     meta : Rows or None
         The clean rows, for stages that watch their loss on them.
     """
 
-    def __init__(self, seed: int, state: FitState | None, meta: Rows | None) -> None:
+    def __init__(self, seed: int, state: FitState | None, noisy: Rows, meta: Rows | None) -> None:
         self.seed = seed
         self.state = state
+        self.noisy = noisy
         self.meta = meta
         self.n_stages = 0
 
@@ -33,10 +35,10 @@ class Run:
     ) -> "Run":
         """Open the state, if one is wanted."""
         if state is None:
-            return cls(seed, None, meta)
+            return cls(seed, None, noisy, meta)
         state = state if isinstance(state, FitState) else FitState(state)
         seed = state.open(_fingerprint(estimator, noisy, meta), seed)
-        return cls(seed, state, meta)
+        return cls(seed, state, noisy, meta)
 
     def callbacks(self, stage: str) -> list[tuple[str, SaveState]]:
         """Return the callback that saves a stage."""

@@ -37,6 +37,8 @@ class SModelClassifier(TransitionClassifier):
         The start that was used.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
         The start, and T after each epoch.
+    class_counts_ : ndarray of shape (n_classes,)
+        Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

@@ -49,6 +49,8 @@ class TRevisionClassifier(TransitionClassifier):
         T.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
         T, and T + dT projected after each epoch of the last stage.
+    class_counts_ : ndarray of shape (n_classes,)
+        Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 from skorch.dataset import ValidSplit
 
 from ..nets import KeepBest, NoisyLabelNet, Rows
@@ -15,24 +14,24 @@ from ..transition import (
     check_transition_matrix,
     confusion_transition_matrix,
     count_transition_matrix,
+    denoise_proba,
     floor_transition_matrix,
     gold_transition_matrix,
-    label_posterior,
     symmetric_noise,
 )
 from ._base import NoisyLabelClassifier
 from ._callbacks import check_checkpoints, selects
 from ._checks import check_count, check_number
-from ._data import label_codes
 from ._joint import EM_FOLDS, JointTraining
+from ._label_issues import LabelIssuesMixin
 
 # noise rate of "diagonal", for want of any knowledge
 _DIAGONAL_RATE = 0.2
 _STARTS = ("auto", "gold", "em", "anchor", "confusion", "confusion-soft", "count", "diagonal", "identity")
 
 
-class TransitionClassifier(NoisyLabelClassifier):
-    """Classifier that holds T: a start for it, and predictions of noisy labels.
+class TransitionClassifier(NoisyLabelClassifier, LabelIssuesMixin):
+    """Classifier that holds T: a start for it, predictions of noisy labels, and which labels are wrong.
 
     Parameters
     ----------
@@ -90,33 +89,13 @@ class TransitionClassifier(NoisyLabelClassifier):
         """
         return self.predict_proba(X) @ self.transition_matrix_
 
-    def label_posterior(self, X: Any, y_noisy: ArrayLike) -> NDArray:
-        """P(true class | x, noisy label): what a row's label should have been.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, ...) or torch Dataset
-        y_noisy : array-like of shape (n_samples,)
-            Noisy labels, out of `classes_`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Columns as in `classes_`; rows sum to 1.
-
-        Raises
-        ------
-        ValueError
-            For a label that is not in `classes_`.
-        """
-        check_is_fitted(self, "transition_matrix_")
-        return label_posterior(self.predict_proba(X), label_codes(y_noisy, self.classes_), self.transition_matrix_)
-
     def _keep_transition(self, history: Sequence[NDArray[np.float64]], learned: NDArray[np.float64]) -> None:
         """Set the fitted attributes of T."""
         self.transition_history_ = np.stack(history)
         self.transition_init_ = self.transition_history_[0]
         self.transition_matrix_ = learned
+        noisy = np.bincount(self._run.noisy.y, minlength=len(learned))
+        self.class_counts_ = noisy.sum() * denoise_proba([noisy / noisy.sum()], learned)[0]
 
     # ---- the start of T
     def _check_parameters(self) -> None:

@@ -4,6 +4,7 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 """
 
 from ._checks import check_probabilities, check_transition_matrix
+from ._checks import check_rate as check_rate
 from ._em import EMResult, em_transition_matrix
 from ._em import check_prior as check_prior
 from ._estimation import (
@@ -14,8 +15,10 @@ from ._estimation import (
     floor_transition_matrix,
     gold_transition_matrix,
 )
+from ._estimation import normalise_rows as normalise_rows
 from ._estimation import pair_counts as pair_counts
 from ._flip_labels import flip_labels
+from ._issues import find_label_issues, label_quality, relabel
 from ._metrics import sampling_limit, transition_error
 from ._noise import (
     cifar10_noise,
@@ -26,7 +29,7 @@ from ._noise import (
     symmetric_noise,
     uniform_noise,
 )
-from ._posterior import label_posterior
+from ._posterior import denoise_proba, label_posterior
 from ._uncertainty import TransitionUncertainty, transition_uncertainty
 
 __all__ = [
@@ -39,14 +42,18 @@ __all__ = [
     "confident_transition_matrix",
     "confusion_transition_matrix",
     "count_transition_matrix",
+    "denoise_proba",
     "digits_noise",
     "em_transition_matrix",
+    "find_label_issues",
     "flip_labels",
     "flip_noise",
     "floor_transition_matrix",
     "gold_transition_matrix",
     "label_posterior",
+    "label_quality",
     "pair_noise",
+    "relabel",
     "sampling_limit",
     "superclass_noise",
     "symmetric_noise",

@@ -1,9 +1,17 @@
-"""The posterior of the true label, given the noisy one."""
+"""Probabilities of the true label: given the noisy one too, or behind those of the noisy one."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_label_indices, check_probabilities, check_transition_matrix
+from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
+from ._estimation import normalise_rows
+
+# keeps a denominator from 0
+_TINY = 1e-300
+# a row has arrived when its log-likelihood lacks no more than this: the largest slope, less 1, is a bound of that
+_GAP = 1e-6
+# share of the uniform distribution's entries in the start: what starts at 0 would stay there
+_LEAST = 1e-3
 
 
 def label_posterior(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArray[np.float64]:
@@ -43,3 +51,56 @@ def label_posterior(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArr
     joint = proba * T[:, check_label_indices(y_noisy, n_classes, n_rows, "y_noisy")].T
     posterior = np.where(joint.sum(axis=1, keepdims=True) > 0, joint, proba)
     return posterior / posterior.sum(axis=1, keepdims=True)
+
+
+def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, max_iter: int = 1000) -> NDArray[np.float64]:
+    r"""Probabilities of the *true* label behind those of the noisy label, ``noisy_proba = proba @ T`` solved for proba.
+
+    A classifier that was trained on noisy labels as they are predicts noisy labels. Where ``noisy_proba @ inv(T)`` has
+    no negative entry, it is the answer; elsewhere the answer is the distribution under which the noisy one is most
+    likely (the smallest Kullback-Leibler divergence of ``proba @ T``), found by expectation-maximisation.
+
+    Parameters
+    ----------
+    noisy_proba : array-like of shape (n, c)
+        Probabilities of the *noisy* label, ``P(noisy = j | x)``; or shares of noisy labels, in one row.
+    T : array-like of shape (c, c)
+        Transition matrix.
+    max_iter : int, default=1000
+        Most steps for a row.
+
+    Returns
+    -------
+    ndarray of shape (n, c), float64
+        ``P(true = i | x)``; rows sum to 1. A row that `T` rules out altogether is returned as it is.
+
+    Raises
+    ------
+    ValueError
+        If an input is not valid or the shapes do not fit.
+
+    References
+    ----------
+    Richardson, "Bayesian-Based Iterative Method of Image Restoration", 1972 (the iteration). Patrini, Rozza, Menon,
+    Nock, Qu, CVPR 2017 (the inverse of T, of losses).
+
+    Examples
+    --------
+    >>> denoise_proba([[0.8, 0.2], [0.4, 0.6], [0.1, 0.9]], [[0.8, 0.2], [0.2, 0.8]]).round(3)
+    array([[1.   , 0.   ],
+           [0.333, 0.667],
+           [0.   , 1.   ]])
+    """
+    noisy = check_probabilities(noisy_proba, name="noisy_proba")
+    n_rows, n_classes = noisy.shape
+    T = check_transition_matrix(T, n_classes, "T")
+    found = normalise_rows(np.maximum(noisy @ np.linalg.pinv(T), _LEAST / n_classes))
+    moving = np.arange(n_rows)
+    for _ in range(check_count(max_iter, 1, "max_iter")):
+        at, noisy_at = found[moving], noisy[moving]
+        slopes = (noisy_at / np.maximum(at @ T, _TINY)) @ T.T
+        found[moving] = at * slopes
+        moving = moving[slopes.max(axis=1, initial=0) > 1 + _GAP]
+        if not moving.size:
+            break
+    return normalise_rows(found, noisy)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisytransition.transition import flip_labels, label_posterior, pair_noise
+from noisytransition.transition import denoise_proba, flip_labels, label_posterior, pair_noise
 
 seeds = st.integers(0, 10_000)
 
@@ -71,3 +71,55 @@ def test_no_rows_give_no_rows():
 def test_what_does_not_fit(proba, y, T, message):
     with pytest.raises(ValueError, match=message):
         label_posterior(proba, y, T)
+
+
+# ---------------------------------------------------------------------------- from the noisy label's probabilities
+@given(seeds, st.integers(2, 6), st.floats(0, 0.4))
+def test_denoising_undoes_the_noise(seed, c, rate):
+    rng = np.random.default_rng(seed)
+    proba, T = rng.dirichlet(np.ones(c), size=8), pair_noise(c, rate)
+    np.testing.assert_allclose(denoise_proba(proba @ T, T), proba, atol=2e-3)
+
+
+@given(seeds)
+def test_denoised_probabilities_are_the_most_likely(seed):
+    """Karush-Kuhn-Tucker: slopes are 1 where a probability is positive, and no higher elsewhere."""
+    noisy, _, T = drawn(seed)
+    T = 0.9 * T + 0.1 * np.eye(4)
+    proba = denoise_proba(noisy, T, max_iter=100_000)
+    slopes = (noisy / (proba @ T)) @ T.T
+    assert (slopes < 1.02).all()
+    assert (proba * np.abs(slopes - 1) < 0.01).all()
+
+
+@given(seeds)
+def test_permuting_the_classes_permutes_denoised_probabilities(seed):
+    noisy, _, T = drawn(seed)
+    p = np.random.default_rng(seed + 1).permutation(4)
+    np.testing.assert_allclose(denoise_proba(noisy[:, p], T[np.ix_(p, p)]), denoise_proba(noisy, T)[:, p], atol=1e-3)
+
+
+def test_rows_are_denoised_one_by_one():
+    noisy, _, T = drawn(0)
+    whole = denoise_proba(noisy, T)
+    np.testing.assert_allclose(np.concatenate([denoise_proba(row[None], T) for row in noisy]), whole, atol=1e-12)
+    np.testing.assert_allclose(whole.sum(axis=1), 1)
+    np.testing.assert_allclose(denoise_proba(noisy, np.eye(4)), noisy, atol=1e-3)
+
+
+def test_rows_that_T_rules_out_stay_as_they_are():
+    np.testing.assert_allclose(denoise_proba([[0.0, 1.0]], [[1, 0], [1, 0]]), [[0, 1]])
+    assert denoise_proba(np.empty((0, 3)), np.eye(3)).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("noisy", "T", "max_iter", "message"),
+    [
+        ([[3.0, -1.0]], np.eye(2), 10, r"noisy_proba\[0, 1\] = -1"),
+        ([[0.5, 0.5]], np.eye(3), 10, "T has 3 rows"),
+        ([[0.5, 0.5]], np.eye(2), 0, "max_iter=0"),
+    ],
+)
+def test_what_cannot_be_denoised(noisy, T, max_iter, message):
+    with pytest.raises(ValueError, match=message):
+        denoise_proba(noisy, T, max_iter=max_iter)

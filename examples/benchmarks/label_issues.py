@@ -1,0 +1,330 @@
+"""How well T finds wrong labels, beside cleanlab on the same probabilities.
+
+    pip install ".[benchmarks]"
+    python examples/benchmarks/label_issues.py                     # digits
+    python examples/benchmarks/label_issues.py --data DIR worse    # CIFAR-10N: human labels; also: aggre
+    python examples/benchmarks/label_issues.py --memorise          # large nets on digits
+    python examples/benchmarks/label_issues.py --report            # the tables of what is there
+
+DIR holds X_train.npy (uint8, n x 32 x 32 x 3), y_train.npy and the human labels cifar10n_worse.npy, cifar10n_aggre.npy,
+all in one order. A second call goes on; with ``--keep FOLDER`` probabilities are kept there and not computed again.
+
+Rows are noisy training rows, ranked by how wrong their labels seem. Digits: 100 clean rows, the net of
+`em_transition.py`. CIFAR-10N: 10,000 images, 500 of them clean, the small CNN of `cifar10.py`, 6 epochs, EM with one
+weight of the clean rows (0.25: 5 trainings instead of 11). T is that of the fitted `EMTransitionClassifier`. Each
+method of ranking has the same probabilities, of four sorts:
+
+* noisy label, out of fold: the net trained by cross-entropy on noisy labels, cleanlab's usual input. Ours needs
+  P(true | x): `denoise_proba`, chosen because that is what the model says (noisy = true @ T), not by these figures;
+  "not denoised" takes the noisy label's probabilities for those of the true one.
+* true label, held out: EM's own folds, those behind T, as they left the nets (no temperature).
+* true label, as fitted: `predict_proba` of the fitted EM classifier, on the rows that it was trained on.
+* true label, GLC out of fold (digits alone): what the docs advise where a net memorises, three nets through EM's T.
+
+"Ours, counted T" has the T that the true labels give: what better estimates of T could bring, at most.
+cleanlab: `get_label_quality_scores` by self-confidence (its default) and by normalised margin.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import cifar10
+import numpy as np
+from problems import digits
+from shared import RESULTS, add_row, markdown, out_of_fold, publish, read_rows, spread, versions
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import cross_val_predict, train_test_split
+
+from noisytransition import ComparisonData, EMTransitionClassifier, GLCClassifier, SModelClassifier, transition_error
+from noisytransition.transition import count_transition_matrix, denoise_proba, find_label_issues, label_quality, relabel
+
+ROWS, MEMORISED = RESULTS / "label_issues.jsonl", RESULTS / "label_issues_memorised.jsonl"
+DIGITS, HUMAN = ["asymmetric-0.4", "pair-0.45", "symmetric-0.4"], ["worse", "aggre"]
+SEEDS = {name: range(6) for name in DIGITS} | {name: range(3) for name in HUMAN}
+NET = {
+    "module__hidden": 64,
+    "optimizer__momentum": 0.9,
+    "optimizer__weight_decay": 1e-3,
+    "batch_size": 64,
+    "max_epochs": 40,
+}
+SORTS = {
+    "noisy": "noisy label, out of fold",
+    "held_out": "true label, held out",
+    "fitted": "true label, as fitted",
+    "glc": "true label, GLC out of fold",
+}
+# nets that can repeat the labels that they are trained on
+LARGE = {"module__hidden": 256, "optimizer__momentum": 0.9, "batch_size": 64, "max_epochs": 200}
+LARGE_SEEDS = range(3)
+CLEANLAB = {"self-confidence": "self_confidence", "margin": "normalized_margin"}
+
+
+# ---------------------------------------------------------------------------- data and probabilities
+def human(folder, labels, seed):
+    """10,000 images of CIFAR-10: 500 with true labels, the others with those of people."""
+    folder = Path(folder)
+    X, y = np.load(folder / "X_train.npy", mmap_mode="r"), np.load(folder / "y_train.npy").astype(int)
+    y_human = np.load(folder / f"cifar10n_{labels}.npy").astype(int)
+    rows, _ = train_test_split(np.arange(len(y)), train_size=10_000, stratify=y, random_state=seed)
+    noisy, clean = train_test_split(rows, test_size=500, stratify=y[rows], random_state=seed)
+    return ComparisonData(X[noisy], y_human[noisy], X[clean], y[clean], X[clean], y[clean], None, y[noisy])
+
+
+class KeepsHeldOut(EMTransitionClassifier):
+    """Keeps the posteriors of held-out rows that T comes from."""
+
+    def _keep(self, found, history):
+        super()._keep(found, history)
+        self.held_out_ = found.setting.proba
+
+
+def probabilities(cell, seed, folder):
+    """T, labels, and the probabilities of each sort."""
+    if cell in HUMAN:
+        data, params = human(folder, cell, seed), {"module": cifar10.CNN, **cifar10.NET}
+    else:
+        data, params = digits(cell, seed), NET
+    params, meta = params | {"random_state": seed}, (data.X_meta, data.y_meta)
+    weight = 0.25 if cell in HUMAN else "auto"
+    em = KeepsHeldOut(meta_weight=weight, **params).fit(data.X, data.y, meta=meta)
+    found = {
+        "y": data.y,
+        "y_true": data.y_true,
+        "T": em.transition_matrix_,
+        "noisy": out_of_fold(params, data.X, data.y),
+        "held_out": em.held_out_,
+        "fitted": em.predict_proba(data.X),
+    }
+    if cell not in HUMAN:
+        found["glc"] = unseen(em.transition_matrix_, params, data)
+    return found
+
+
+def unseen(T, params, data):
+    """Posteriors of rows that nets trained through T have not seen."""
+    through_T, meta = GLCClassifier(transition_init=T, **params), (data.X_meta, data.y_meta)
+    return cross_val_predict(through_T, data.X, data.y, cv=3, method="predict_proba", params={"meta": meta})
+
+
+def kept(cell, seed, folder, keep):
+    """Probabilities from a file, if one is there; else computed, and written if wished."""
+    path = None if keep is None else Path(keep) / f"{cell}-{seed}.npz"
+    if path is not None and path.exists():
+        return dict(np.load(path))
+    found = probabilities(cell, seed, folder)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(path, **found)
+    return found
+
+
+# ---------------------------------------------------------------------------- one seed of one cell
+def qualities(sort, proba, y, T, counted):
+    """How right each label seems, by each method; `counted` is the T that the true labels give."""
+    from cleanlab.rank import get_label_quality_scores
+
+    scores = {name: get_label_quality_scores(y, proba, method=method) for name, method in CLEANLAB.items()}
+    for name, matrix in {"ours": T, "ours, counted T": counted}.items():
+        scores[name] = label_quality(denoise_proba(proba, matrix) if sort == "noisy" else proba, y, matrix)
+    if sort == "noisy":
+        scores["ours, not denoised"] = label_quality(proba, y, T)
+    return scores
+
+
+def run(cell, seed, folder, keep):
+    """Average precision, and precision at the number of wrong labels, of each sort and method."""
+    given = kept(cell, seed, folder, keep)
+    y, T, wrong = given["y"], given["T"], given["y"] != given["y_true"]
+    counted = count_transition_matrix(given["y_true"], y, len(T))
+    row = {"cell": cell, "seed": seed, "wrong": float(wrong.mean()), "average_precision": {}, "precision": {}}
+    row["transition_error"] = transition_error(counted, T)
+    sorts = [sort for sort in SORTS if sort in given]
+    row["accuracy"] = {sort: float((given[sort].argmax(axis=1) == given["y_true"]).mean()) for sort in sorts}
+    for sort in sorts:
+        scores = qualities(sort, given[sort], y, T, counted)
+        row["average_precision"][sort] = {n: float(average_precision_score(wrong, -q)) for n, q in scores.items()}
+        worst = {n: np.argsort(q, kind="stable")[: wrong.sum()] for n, q in scores.items()}
+        row["precision"][sort] = {n: float(wrong[rows].mean()) for n, rows in worst.items()}
+    issues, mended = (f(given["fitted"], y, T) for f in (find_label_issues, relabel))
+    row["issues"] = {"precision": float(wrong[issues].mean()), "recall": float(wrong[issues].sum() / wrong.sum())}
+    row["right after relabel"] = float((mended == given["y_true"]).mean())
+    row["agreement"] = {
+        "classifier and labels": float((given["fitted"].argmax(axis=1) == y).mean()),
+        "right labels": float(1 - wrong.mean()),
+    }
+    return row
+
+
+def fill(cells, seeds, folder, keep):
+    """Run what is missing, seed by seed, and write each row when it comes."""
+    done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}
+    for seed in range(max(map(len, SEEDS.values()))):
+        for cell in cells:
+            if seed in SEEDS[cell][:seeds] and (cell, seed) not in done:
+                add_row(ROWS, run(cell, seed, folder, keep))
+                print(f"{cell}, seed {seed}", flush=True)
+
+
+def memorised(noise, name, seed):
+    """Average precision with a large net's posteriors: of its training rows, and out of fold."""
+    data, params = digits(noise, seed), LARGE | {"random_state": seed}
+    wrong, meta = data.y != data.y_true, (data.X_meta, data.y_meta)
+    clf = {"GLC": GLCClassifier, "S-Model": SModelClassifier}[name](**params).fit(data.X, data.y, meta=meta)
+    T = clf.transition_matrix_
+    out_of_fold = label_quality(unseen(T, params, data), data.y, T)
+    qualities = {"fitted": clf.label_quality(data.X, data.y), "out of fold": out_of_fold}
+    return {
+        "cell": f"digits, {noise}, {name}",
+        "seed": seed,
+        "right labels": float(1 - wrong.mean()),
+        "right labels by T": float(clf.class_counts_ @ T.diagonal() / len(wrong)),
+        "agreement": float((clf.predict(data.X) == data.y).mean()),
+    } | {name: float(average_precision_score(wrong, -q)) for name, q in qualities.items()}
+
+
+def fill_memorised():
+    """Run what is missing of the large nets."""
+    done = {(row["cell"], row["seed"]) for row in read_rows(MEMORISED)}
+    for seed in LARGE_SEEDS:
+        for noise, name in (("symmetric-0.4", "GLC"), ("asymmetric-0.4", "GLC"), ("symmetric-0.4", "S-Model")):
+            if (f"digits, {noise}, {name}", seed) not in done:
+                add_row(MEMORISED, memorised(noise, name, seed))
+
+
+# ---------------------------------------------------------------------------- the report
+def title(cell, rows):
+    name = f"CIFAR-10N {cell}" if cell in HUMAN else f"digits, {cell}" if cell in DIGITS else cell
+    return f"{name} ({len(rows)} {'seed' if len(rows) == 1 else 'seeds'})"
+
+
+def shown(values):
+    """Mean and spread; the value alone if there is one, nothing if none."""
+    if None in values:
+        return ""
+    return spread(values) if len(values) > 1 else f"{values[0]:.3f}"
+
+
+def table(cells, measure, sort):
+    methods = list(next(iter(cells.values()))[0][measure][sort])
+    lines = [
+        (title(cell, rows), [shown([row[measure][sort][name] for row in rows]) for name in methods])
+        for cell, rows in cells.items()
+        if sort in rows[0][measure]
+    ]
+    return f"### {SORTS[sort]}\n\n" + markdown(methods, lines)
+
+
+def difference(rows, sort, other):
+    """Average precision of ours less that of another: mean ± standard error; a star where it is clearly below."""
+    if sort not in rows[0]["average_precision"]:
+        return ""
+    d = np.array([r["average_precision"][sort]["ours"] - r["average_precision"][sort][other] for r in rows])
+    if len(d) == 1:
+        return f"{d[0]:+.4f} (one seed)"
+    error = d.std(ddof=1) / np.sqrt(len(d))
+    return f"{d.mean():+.4f} ± {error:.4f}" + (" *" if d.mean() < -2 * error else "")
+
+
+def differences(cells):
+    heads = [f"{SORTS[sort]}: {other}" for sort in SORTS for other in CLEANLAB]
+    lines = [
+        (title(c, rows), [difference(rows, sort, other) for sort in SORTS for other in CLEANLAB])
+        for c, rows in cells.items()
+    ]
+    return markdown(heads, lines)
+
+
+def behind(cells):
+    """Error of EM's T against the counted one, and how often each sort's most probable class is the true one."""
+    lines = []
+    for cell, rows in cells.items():
+        columns = [[r["transition_error"] for r in rows]] + [[r["accuracy"].get(sort) for r in rows] for sort in SORTS]
+        lines.append((title(cell, rows), [shown(column) for column in columns]))
+    return markdown(["error of T", *SORTS.values()], lines)
+
+
+def used(cells):
+    """What `find_label_issues` and `relabel` of the fitted classifier come to at their defaults."""
+    heads = ["wrong labels", "issues: precision", "issues: recall", "right labels", "after relabel", "agreement"]
+    lines = []
+    for cell, rows in cells.items():
+        columns = [
+            [r["wrong"] for r in rows],
+            [r["issues"]["precision"] for r in rows],
+            [r["issues"]["recall"] for r in rows],
+            [r["agreement"]["right labels"] for r in rows],
+            [r["right after relabel"] for r in rows],
+            [r["agreement"]["classifier and labels"] for r in rows],
+        ]
+        lines.append((title(cell, rows), [shown(column) for column in columns]))
+    return markdown(heads, lines)
+
+
+def large():
+    """Fitted and unseen posteriors of large nets."""
+    rows = read_rows(MEMORISED)
+    heads = ["right labels", "right labels by T", "agreement", "fitted", "out of fold"]
+    lines = []
+    for cell in dict.fromkeys(row["cell"] for row in rows):
+        of_cell = [row for row in rows if row["cell"] == cell]
+        lines.append((title(cell, of_cell), [shown([row[head] for row in of_cell]) for head in heads]))
+    return markdown(heads, lines)
+
+
+def report():
+    """Write and print the page of results."""
+    rows = read_rows(ROWS)
+    cells = {c: [r for r in rows if r["cell"] == c] for c in SEEDS}
+    cells = {c: found for c, found in cells.items() if found}
+    parts = [
+        "# Finding wrong labels",
+        f"Mean ± standard deviation over seeds. {versions()}. See `label_issues.py` for the sorts of probabilities.",
+        "## Ours minus cleanlab's: average precision\n\nPaired over seeds, mean ± standard error, on the same "
+        "probabilities; a star where ours is below by more than two standard errors.\n\n" + differences(cells),
+        "## Average precision of finding wrong labels",
+        *[table(cells, "average_precision", sort) for sort in SORTS],
+        "## Precision among as many rows as there are wrong labels",
+        *[table(cells, "precision", sort) for sort in SORTS],
+        "## What is behind it\n\nError of T against the counted one, and accuracy of each sort of probabilities.\n\n"
+        + behind(cells),
+        '## `find_label_issues` and `relabel` of the fitted classifier, at their defaults\n\n"agreement": of the '
+        "classifier's predictions with the labels that it was trained on; well above the share of right labels, it "
+        "has memorised them.\n\n" + used(cells),
+    ]
+    if MEMORISED.exists():
+        parts.append(
+            "## Nets that memorise\n\n256 units, 200 epochs, no weight decay. Average precision with `label_quality` "
+            "of the fitted classifier on its training rows, and with posteriors out of fold of GLC at its T. A T near "
+            "the identity hides that the net has memorised: both columns of right labels differ then.\n\n" + large()
+        )
+    publish("label_issues.md", parts)
+
+
+def main():
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cells", nargs="*", help=f"of {list(SEEDS)}; default: {DIGITS}")
+    parser.add_argument("--data", help="folder of CIFAR-10 and its human labels")
+    parser.add_argument("--keep", help="folder to keep probabilities in")
+    parser.add_argument("--seeds", type=int, default=6, help="run this many of the seeds at most")
+    parser.add_argument("--memorise", action="store_true", help="only the large nets")
+    parser.add_argument("--report", action="store_true", help="only write the tables of what is there")
+    args = parser.parse_args()
+    cells = args.cells or DIGITS
+    if unknown := set(cells) - set(SEEDS):
+        parser.error(f"no cells {sorted(unknown)}; there are {list(SEEDS)}")
+    if set(cells) & set(HUMAN) and args.data is None and not args.report:
+        parser.error("the cells of CIFAR-10N need --data")
+    if args.memorise:
+        fill_memorised()
+    elif not args.report:
+        fill(cells, args.seeds, args.data, args.keep)
+    report()
+
+
+if __name__ == "__main__":
+    main()

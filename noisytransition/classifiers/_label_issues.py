@@ -1,0 +1,146 @@
+"""What classifiers do with T: which labels are wrong, and what they should be."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..transition import check_rate, find_label_issues, label_posterior, label_quality, normalise_rows, relabel
+from ._data import label_codes, validate_labels
+
+
+class LabelIssuesMixin(ABC):
+    """Methods of a classifier with T that weigh its opinion of a row against the row's noisy label."""
+
+    classes_: NDArray
+    transition_matrix_: NDArray[np.float64]
+    class_counts_: NDArray[np.float64]
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> NDArray:
+        """Posterior of the true class."""
+
+    def label_posterior(self, X: Any, y_noisy: ArrayLike) -> NDArray[np.float64]:
+        """P(true class | x, noisy label): what a row's label should have been.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...) or torch Dataset
+        y_noisy : array-like of shape (n_samples,)
+            Noisy labels, out of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns as in `classes_`; rows sum to 1.
+
+        Raises
+        ------
+        ValueError
+            For a label that is not in `classes_`, or another number of labels than of rows.
+        """
+        return label_posterior(*self._weighed(X, y_noisy))
+
+    def label_quality(self, X: Any, y_noisy: ArrayLike) -> NDArray[np.float64]:
+        """P(true class = noisy label | x, noisy label): how probably each label is right.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...) or torch Dataset
+        y_noisy : array-like of shape (n_samples,)
+            Noisy labels, out of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            As in `label_posterior`.
+        """
+        return label_quality(*self._weighed(X, y_noisy))
+
+    def find_label_issues(self, X: Any, y_noisy: ArrayLike, *, threshold: float = 0.5) -> NDArray[np.intp]:
+        """Rows whose label is probably wrong, the most doubtful first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...) or torch Dataset
+        y_noisy : array-like of shape (n_samples,)
+            Noisy labels, out of `classes_`.
+        threshold : float in [0, 1], default=0.5
+            Rows are listed whose `label_quality` is below this; 0.5: labels that are more probably wrong than right.
+
+        Returns
+        -------
+        ndarray of int, shape (n_issues,)
+            Positions of rows, by rising `label_quality`.
+
+        Raises
+        ------
+        ValueError
+            As in `label_posterior`, or for a threshold outside of [0, 1].
+        """
+        check_rate(threshold, "threshold")
+        return find_label_issues(*self._weighed(X, y_noisy), threshold=threshold)
+
+    def relabel(self, X: Any, y_noisy: ArrayLike, *, threshold: float = 0.9) -> NDArray:
+        """Labels with those replaced whose true class is all but certain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...) or torch Dataset
+        y_noisy : array-like of shape (n_samples,)
+            Noisy labels, out of `classes_`.
+        threshold : float in [0, 1], default=0.9
+            A row gets its most probable true class if `label_posterior` of that class is at least this.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels of the kind of `classes_`; rows below the threshold keep theirs.
+
+        Raises
+        ------
+        ValueError
+            As in `label_posterior`, or for a threshold outside of [0, 1].
+        """
+        check_rate(threshold, "threshold")
+        codes = relabel(*self._weighed(X, y_noisy), threshold=threshold)
+        return self.classes_[codes]
+
+    def to_cleanlab(self) -> dict[str, NDArray[np.float64]]:
+        """T and the shares of the true classes as cleanlab has them: matrices transposed, columns sum to 1.
+
+        Returns
+        -------
+        dict of str to ndarray
+            ``noise_matrix[s, y]`` = P(label s | true class y) and ``inverse_noise_matrix[y, s]`` = P(true class y |
+            label s), for ``CleanLearning().fit(X, labels, noise_matrix=..., inverse_noise_matrix=...)``; ``py``, the
+            shares of the true classes; ``confident_joint[s, y]``, the expected number of noisy rows of each pair, for
+            ``cleanlab.filter.find_label_issues(labels, pred_probs, confident_joint=...)``. Classes are those of
+            `classes_`, in their order; cleanlab's labels are their indices.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
+        check_is_fitted(self, "transition_matrix_")
+        T, counts = self.transition_matrix_, self.class_counts_
+        joint = (counts[:, None] * T).T
+        return {
+            "noise_matrix": T.T.copy(),
+            "inverse_noise_matrix": normalise_rows(joint, np.eye(len(T))).T,
+            "py": counts / counts.sum(),
+            "confident_joint": joint,
+        }
+
+    def _weighed(self, X: Any, y_noisy: ArrayLike) -> tuple[NDArray, NDArray[np.intp], NDArray[np.float64]]:
+        """Opinion of the classifier, indices of the labels, and T; labels that do not fit are refused first."""
+        check_is_fitted(self, "transition_matrix_")
+        codes = label_codes(validate_labels(y_noisy, len(X), "y_noisy"), self.classes_)
+        return self.predict_proba(X), codes, self.transition_matrix_

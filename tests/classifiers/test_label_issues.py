@@ -1,0 +1,153 @@
+"""Methods that use T: labels of any kind go in, rows or labels come out; cleanlab takes the rest."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import WITH_TRANSITION, small
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier
+from noisytransition.transition import denoise_proba, find_label_issues, label_posterior, label_quality, relabel
+
+NAMES = np.array(["ant", "bee", "cat"])
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs):
+    """GLC at the true T: the names of the classes are strings."""
+    X, y, X_meta, y_meta, _, _, T = blobs
+    return small(GLCClassifier, transition_init=T, max_epochs=10).fit(X, NAMES[y], meta=(X_meta, NAMES[y_meta]))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, list, pd.Series, lambda y: pd.Series(y, dtype="category")])
+def test_labels_of_any_container(fitted, blobs, kind):
+    X, y = blobs[:2]
+    weighed = fitted.predict_proba(X), y, fitted.transition_matrix_
+    given = kind(NAMES[y])
+    np.testing.assert_allclose(fitted.label_posterior(X, given), label_posterior(*weighed))
+    np.testing.assert_allclose(fitted.label_quality(X, given), label_quality(*weighed))
+    np.testing.assert_array_equal(
+        fitted.find_label_issues(X, given, threshold=0.3), find_label_issues(*weighed, threshold=0.3)
+    )
+    np.testing.assert_array_equal(fitted.relabel(X, given, threshold=0.95), NAMES[relabel(*weighed, threshold=0.95)])
+    np.testing.assert_array_equal(given, NAMES[y])
+
+
+def test_wrong_labels_come_first_and_are_mended(fitted, blobs):
+    """The fixture's true labels, drawn again."""
+    X, y = blobs[:2]
+    true = np.random.default_rng(0).integers(3, size=600)[100:400]
+    assert 0.2 < (true != y).mean() < 0.5
+    found = fitted.find_label_issues(X, NAMES[y])
+    assert (true != y)[found].mean() > 0.85
+    assert (true != y)[found[:50]].mean() >= (true != y)[found].mean()
+    mended = fitted.relabel(X, NAMES[y])
+    assert (mended == NAMES[true]).mean() > (y == true).mean() + 0.15
+
+
+@pytest.mark.parametrize("names", [np.array([-7, 10, 300]), np.array([0.0, 1.0, 2.0]), NAMES.astype(object)])
+def test_relabelled_are_of_the_kind_that_the_labels_were(blobs, names):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = small(GLCClassifier).fit(X, names[y], meta=(X_meta, names[y_meta]))
+    labels = clf.relabel(X, names[y])
+    assert labels.dtype == names.dtype
+    assert set(labels) <= set(names)
+
+
+@pytest.mark.parametrize("method", ["label_posterior", "label_quality", "find_label_issues", "relabel"])
+def test_labels_that_do_not_fit_are_refused_before_any_prediction(fitted, blobs, method, monkeypatch):
+    X, y = blobs[:2]
+    monkeypatch.setattr(type(fitted), "predict_proba", lambda *_: pytest.fail("predicted before it complained"))
+    call = getattr(fitted, method)
+    with pytest.raises(ValueError, match=r"'dog'.*not among classes_"):
+        call(X, np.where(y == 0, "dog", NAMES[y]))
+    with pytest.raises(ValueError, match="299 labels for 300 rows"):
+        call(X, NAMES[y][1:])
+    with pytest.raises(ValueError, match=r"Unknown label type|missing ones"):
+        call(X, [None, *NAMES[y][1:]])
+    with pytest.raises(NotFittedError):
+        getattr(GLCClassifier(), method)(X, NAMES[y])
+
+
+def test_thresholds_are_probabilities(fitted, blobs, monkeypatch):
+    X, y = blobs[:2]
+    monkeypatch.setattr(type(fitted), "predict_proba", lambda *_: pytest.fail("predicted before it complained"))
+    for method in (fitted.find_label_issues, fitted.relabel):
+        with pytest.raises(ValueError, match=r"threshold=2.*between 0 and 1"):
+            method(X, NAMES[y], threshold=2)
+
+
+def test_without_T_there_is_nothing_to_weigh():
+    for name in ("label_posterior", "label_quality", "find_label_issues", "relabel", "to_cleanlab"):
+        assert not hasattr(CrossEntropyClassifier(), name)
+
+
+# ---------------------------------------------------------------------------- numbers of rows of each class
+def test_class_counts_are_the_most_likely_behind_the_noisy_labels(fitted, blobs):
+    y, T = blobs[1], blobs[-1]
+    noisy = np.bincount(y)
+    np.testing.assert_allclose(fitted.class_counts_, 300 * denoise_proba([noisy / 300], fitted.transition_matrix_)[0])
+    np.testing.assert_allclose(fitted.class_counts_ @ T, noisy, atol=0.5)  # here the solution has no negative entry
+
+
+def test_em_counts_them_by_its_posteriors(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = small(EMTransitionClassifier).fit(X, y, meta=(X_meta, y_meta))
+    np.testing.assert_allclose(clf.class_counts_, clf.transition_counts_.sum(axis=1))
+    true = np.random.default_rng(0).integers(3, size=600)[100:400]
+    np.testing.assert_allclose(clf.class_counts_, np.bincount(true), atol=30)
+
+
+# ---------------------------------------------------------------------------- cleanlab
+def test_matrices_for_cleanlab_are_one_joint_distribution(fitted):
+    given = fitted.to_cleanlab()
+    joint = given["confident_joint"] / given["confident_joint"].sum()
+    np.testing.assert_allclose(given["noise_matrix"], joint / joint.sum(axis=0))
+    np.testing.assert_allclose(given["inverse_noise_matrix"], joint.T / joint.sum(axis=1))
+    np.testing.assert_allclose(given["py"], joint.sum(axis=0))
+    np.testing.assert_allclose(given["noise_matrix"], fitted.transition_matrix_.T)
+    assert given["confident_joint"].sum() == pytest.approx(300)
+    given["noise_matrix"][:] = 0
+    assert fitted.transition_matrix_.any()
+
+
+@pytest.mark.parametrize("cls", WITH_TRANSITION)
+def test_before_fit_there_is_nothing_for_cleanlab(cls):
+    with pytest.raises(NotFittedError):
+        cls().to_cleanlab()
+
+
+def test_cleanlab_takes_them(fitted, blobs):
+    cleanlab = pytest.importorskip("cleanlab")
+    from cleanlab.benchmarking.noise_generation import noise_matrix_is_valid
+    from cleanlab.classification import CleanLearning
+    from cleanlab.filter import find_label_issues
+    from cleanlab.internal.latent_algebra import compute_ps_py_inv_noise_matrix
+
+    assert cleanlab.__version__
+    X, y, *_, X_test, y_test, _ = blobs
+    given = fitted.to_cleanlab()
+    matrices = {name: given[name] for name in ("noise_matrix", "inverse_noise_matrix")}
+    assert noise_matrix_is_valid(given["noise_matrix"], given["py"])
+    _, py, inverse = compute_ps_py_inv_noise_matrix(y, given["noise_matrix"])
+    np.testing.assert_allclose(py, given["py"], atol=0.01)
+    np.testing.assert_allclose(inverse, given["inverse_noise_matrix"], atol=0.02)
+
+    def learner(**kwargs):
+        return CleanLearning(LogisticRegression(), seed=0, find_label_issues_kwargs={"n_jobs": 1} | kwargs)
+
+    weighted = learner().fit(X, y, **matrices)
+    np.testing.assert_array_equal(weighted.noise_matrix, given["noise_matrix"])
+    assert weighted.score(X_test, y_test) > 0.7
+    by_our_joint = learner(confident_joint=given["confident_joint"]).fit(X, y)
+    np.testing.assert_allclose(by_our_joint.noise_matrix, given["noise_matrix"], atol=0.02)
+    true = np.random.default_rng(0).integers(3, size=600)[100:400]
+    found = find_label_issues(
+        y,
+        fitted.predict_proba(X),
+        confident_joint=given["confident_joint"],
+        return_indices_ranked_by="self_confidence",
+        n_jobs=1,
+    )
+    assert (true != y)[found].mean() > 0.8
