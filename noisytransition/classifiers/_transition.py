@@ -23,6 +23,7 @@ from ..transition import (
 from ._base import NoisyLabelClassifier
 from ._callbacks import check_checkpoints, selects
 from ._checks import check_count, check_number
+from ._class_conditional import ClassConditionalMixin
 from ._data import label_codes
 from ._joint import EM_FOLDS, JointTraining
 
@@ -31,7 +32,7 @@ _DIAGONAL_RATE = 0.2
 _STARTS = ("auto", "gold", "em", "anchor", "confusion", "confusion-soft", "count", "diagonal", "identity")
 
 
-class TransitionClassifier(NoisyLabelClassifier):
+class TransitionClassifier(ClassConditionalMixin, NoisyLabelClassifier):
     """Classifier that holds T: a start for it, and predictions of noisy labels.
 
     Parameters

@@ -4,6 +4,7 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 """
 
 from ._checks import check_probabilities, check_transition_matrix
+from ._class_conditional import ClassConditionalTest, class_conditional_test
 from ._em import EMResult, em_transition_matrix
 from ._em import check_prior as check_prior
 from ._estimation import (
@@ -29,11 +30,13 @@ from ._noise import (
 from ._posterior import label_posterior
 
 __all__ = [
+    "ClassConditionalTest",
     "EMResult",
     "anchor_transition_matrix",
     "check_probabilities",
     "check_transition_matrix",
     "cifar10_noise",
+    "class_conditional_test",
     "confident_transition_matrix",
     "confusion_transition_matrix",
     "count_transition_matrix",

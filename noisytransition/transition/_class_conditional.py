@@ -170,17 +170,11 @@ def class_conditional_test(
     random = np.random.default_rng(list(as_generator(random_state).bytes(16)))
     sources, subsets = _sources(groups, features, proba, y, s)
     n_classes = int(max(y.max(initial=-1), s.max(initial=-1))) + 1 if proba is None else np.shape(proba)[1]
-    strata = [Stratum(i, np.flatnonzero(y == i), s[y == i]) for i in range(n_classes)]
-    strata = [stratum for stratum in strata if len(np.unique(stratum.labels)) > 1]
-    if not strata:
-        raise ValueError(
-            "no true class has two rows with different noisy labels: nothing can be permuted. Give more rows, or rows "
-            "with noise."
-        )
+    strata = _strata(y, s)
     terms = [_terms(sources, stratum, _permutations(stratum.labels, n_permutations, random)) for stratum in strata]
     names = list(terms[0])
-    together = np.stack([_statistic(name, sum(of_class[name] for of_class in terms)) for name in names], axis=1)
-    apart = np.stack([_statistic(name, of_class[name]) for of_class in terms for name in names], axis=1)
+    together = [_statistic(name, np.sum([of_class[name] for of_class in terms], axis=0)) for name in names]
+    apart = [_statistic(name, of_class[name]) for of_class in terms for name in names]
     pvalues, of_classes = _adjusted_pvalues(together), np.full(n_classes, np.nan)
     of_classes[[stratum.label for stratum in strata]] = _adjusted_pvalues(apart).reshape(len(strata), -1).min(axis=1)
     tested = np.concatenate([stratum.rows for stratum in strata])
@@ -202,6 +196,18 @@ class Stratum(NamedTuple):
     label: int
     rows: NDArray[np.intp]
     labels: NDArray[np.intp]
+
+
+def _strata(y: NDArray[np.intp], s: NDArray[np.intp]) -> list[Stratum]:
+    """Classes whose noisy labels can be permuted."""
+    strata = [Stratum(int(label), np.flatnonzero(y == label), s[y == label]) for label in np.unique(y)]
+    strata = [stratum for stratum in strata if len(np.unique(stratum.labels)) > 1]
+    if not strata:
+        raise ValueError(
+            "no true class has two rows with different noisy labels: nothing can be permuted. Give more rows, or rows "
+            "with noise."
+        )
+    return strata
 
 
 # ---------------------------------------------------------------------------- what T may depend on
@@ -296,10 +302,10 @@ def _statistic(name: str, term: NDArray[np.float64]) -> NDArray[np.float64]:
     return (value - value.mean()) / spread
 
 
-def _adjusted_pvalues(statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+def _adjusted_pvalues(statistics: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Share of permutations, the data among them, whose largest statistic is at least each of the data's."""
-    largest = statistics.max(axis=1)
-    return (largest[:, None] >= statistics[0] - _EQUAL).mean(axis=0)
+    largest = np.max(statistics, axis=0)
+    return np.array([(largest >= statistic[0] - _EQUAL).mean() for statistic in statistics])
 
 
 # ---------------------------------------------------------------------------- what is said beside the p-value
