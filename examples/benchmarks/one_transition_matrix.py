@@ -7,14 +7,15 @@
 Every result is written when it comes, and a second call goes on.
 
 Simulations: five overlapping Gaussian classes in ten dimensions, 1,000 noisy rows, clean rows with both labels; one
-fit for each result, an MLP of 32 units, 5 epochs, batches of 128. Groups are the sign of the first feature, so they go with the class.
+fit for each result, an MLP of 32 units, 5 epochs, batches of 128. Groups are the sign of the first feature, so they go
+with the class.
 
 Size, 200 fits each, one T for all rows (0.45 to the next class), 300 clean rows:
 
 * GLC, its T counted from the pairs of the clean rows; EM without folds, the pairs counted beside the noisy rows. The
   clean rows tested are those trained on.
-* "also among the noisy rows": GLC, 30 epochs (100 fits), with the clean rows and their noisy labels among the noisy ones too:
-  what the documentation warns of.
+* "also among the noisy rows": GLC, 30 epochs (100 fits), with the clean rows and their noisy labels among the noisy
+  ones too: what the documentation warns of.
 
 Power, 100 data sets each, at level 0.05:
 

@@ -2,21 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import as_floats, check_count, check_label_indices, check_probabilities
+from ._checks import check_count, check_label_indices
+from ._class_conditional_scores import Features, Stratum, sources
 from ._class_conditional_words import in_words
 from ._flip_labels import RandomState, as_generator
 
-# entries of a matrix of permuted labels that are worked on at once
-_BLOCK = 4_000_000
 # statistics that differ by less are equal: sums in another order differ by rounding
 _EQUAL = 1e-8
-# keeps logarithms finite
-_TINY = 1e-12
 _LEVEL, _POWER = 0.05, 0.8
 
 
@@ -43,8 +40,8 @@ class ClassConditionalTest(NamedTuple):
     Attributes
     ----------
     pvalue : float
-        Of one T for all rows; small values speak against it. Exact: at most p of data sets with one T have a p-value
-        of at most p.
+        Of one T for all rows; small values speak against it. Exact: at most a share p of data sets with one T have a
+        p-value of at most p (fewer where ties are many, as with groups of few rows).
     pvalues : dict of str to float
         Of each statistic, already adjusted for their number: "groups: rate", "groups: labels", "features: rate",
         "features: labels", "posteriors: direction", "posteriors: labels". The smallest is `pvalue`.
@@ -168,10 +165,10 @@ def class_conditional_test(
     s = check_label_indices(y_noisy, n_rows=len(y), name="y_noisy")
     n_permutations = check_count(n_permutations, 1, "n_permutations")
     random = np.random.default_rng(list(as_generator(random_state).bytes(16)))
-    sources, subsets = _sources(groups, features, proba, y, s)
+    given, subsets = sources(groups, features, proba, y, s)
     n_classes = int(max(y.max(initial=-1), s.max(initial=-1))) + 1 if proba is None else np.shape(proba)[1]
     strata = _strata(y, s)
-    terms = [_terms(sources, stratum, _permutations(stratum.labels, n_permutations, random)) for stratum in strata]
+    terms = [_terms(given, stratum, _permutations(stratum.labels, n_permutations, random)) for stratum in strata]
     names = list(terms[0])
     together = [_statistic(name, np.sum([of_class[name] for of_class in terms], axis=0)) for name in names]
     apart = [_statistic(name, of_class[name]) for of_class in terms for name in names]
@@ -190,14 +187,6 @@ def class_conditional_test(
     )
 
 
-class Stratum(NamedTuple):
-    """Rows of a true class, and their noisy labels."""
-
-    label: int
-    rows: NDArray[np.intp]
-    labels: NDArray[np.intp]
-
-
 def _strata(y: NDArray[np.intp], s: NDArray[np.intp]) -> list[Stratum]:
     """Classes whose noisy labels can be permuted."""
     strata = [Stratum(int(label), np.flatnonzero(y == label), s[y == label]) for label in np.unique(y)]
@@ -210,68 +199,6 @@ def _strata(y: NDArray[np.intp], s: NDArray[np.intp]) -> list[Stratum]:
     return strata
 
 
-# ---------------------------------------------------------------------------- what T may depend on
-class _Features:
-    """Numbers of each row that the noisy label may go with."""
-
-    name = "features"
-
-    def __init__(self, values: NDArray[np.float64]) -> None:
-        self.values = values
-
-    def scores(self, rows: NDArray) -> NDArray[np.float64]:
-        """Scores of the rows of a class, centred."""
-        return _rank_polynomials(self.values[rows])
-
-    def terms(self, stratum: Stratum, drawn: NDArray) -> dict[str, NDArray[np.float64]]:
-        """Return what a class adds to each statistic, one row for each permutation."""
-        scores = self.scores(stratum.rows)
-        rate, spread = np.zeros((len(drawn), scores.shape[1])), np.zeros((len(drawn), 1))
-        for label in np.unique(stratum.labels):
-            sums = _sums(drawn, label, scores)
-            spread[:, 0] += (sums**2).sum(axis=1) / len(stratum.rows)
-            if label == stratum.label:
-                rate = -sums  # that of the wrong labels, since scores are centred
-        return {f"{self.name}: rate": rate, f"{self.name}: labels": spread}
-
-
-class _Groups(_Features):
-    """Group of each row, as indicators."""
-
-    name = "groups"
-
-    def scores(self, rows: NDArray) -> NDArray[np.float64]:
-        scores = self.values / np.sqrt(self.values.mean(axis=0))
-        return scores[rows] - scores[rows].mean(axis=0)
-
-
-class _Posteriors(_Features):
-    """Log-posteriors of a classifier."""
-
-    name = "posteriors"
-
-    def terms(self, stratum: Stratum, drawn: NDArray) -> dict[str, NDArray[np.float64]]:
-        spread = super().terms(stratum, drawn)[f"{self.name}: labels"]
-        own = self.values[stratum.rows] - self.values[stratum.rows].mean(axis=0)
-        direction = sum(_sums(drawn, label, own[:, [label]]) for label in np.unique(stratum.labels))
-        return {f"{self.name}: direction": np.asarray(direction), f"{self.name}: labels": spread}
-
-
-def _rank_polynomials(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks of each column and their squares, centred, of unit variance; 0 where all values are alike."""
-    ranks = np.stack([_ranks(column) for column in values.T], axis=1)
-    scores = np.hstack([ranks, 3 * ranks**2 - 1])
-    scores -= scores.mean(axis=0)
-    spread = scores.std(axis=0)
-    return np.where(spread > _EQUAL, scores / np.maximum(spread, _EQUAL), 0)
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks from -1 to 1; equal values share the middle of theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (2 * np.cumsum(counts) - counts)[place] / len(values) - 1
-
-
 # ---------------------------------------------------------------------------- permutations
 def _permutations(labels: NDArray[np.intp], n: int, random: np.random.Generator) -> NDArray:
     """The labels as they are, and below them n permutations."""
@@ -279,15 +206,9 @@ def _permutations(labels: NDArray[np.intp], n: int, random: np.random.Generator)
     return np.vstack([small, random.permuted(np.tile(small, (n, 1)), axis=1)])
 
 
-def _sums(drawn: NDArray, label: int, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum of the scores over the rows with a label, in each permutation."""
-    blocks = np.array_split(drawn, -(-drawn.size // _BLOCK))
-    return np.concatenate([(block == label).astype(np.float64) @ scores for block in blocks])
-
-
-def _terms(sources: Sequence[_Features], stratum: Stratum, drawn: NDArray) -> dict[str, NDArray[np.float64]]:
+def _terms(given: Sequence[Features], stratum: Stratum, drawn: NDArray) -> dict[str, NDArray[np.float64]]:
     """Return what a class adds to all statistics, by name."""
-    return {name: term for source in sources for name, term in source.terms(stratum, drawn).items()}
+    return {name: term for source in given for name, term in source.terms(stratum, drawn).items()}
 
 
 def _statistic(name: str, term: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -330,61 +251,3 @@ def _detectable(y: NDArray, s: NDArray, sizes: Sequence[int], n_statistics: int)
     rates, normal = _rates(y, s), NormalDist()
     z = normal.inv_cdf(1 - _LEVEL / (2 * n_statistics)) + normal.inv_cdf(_POWER)
     return float(min(z * np.sqrt((rates * (1 - rates)).mean() * (1 / first + 1 / second)), 1.0))
-
-
-# ---------------------------------------------------------------------------- checks
-def _sources(
-    groups: Any, features: Any, proba: Any, y: NDArray, s: NDArray
-) -> tuple[list[_Features], dict[str, NDArray[np.bool_]]]:
-    """Return what was given, checked, and the parts of the rows whose noise is shown."""
-    sources: list[_Features] = []
-    subsets: dict[str, NDArray[np.bool_]] = {}
-    if proba is not None:
-        proba = check_probabilities(proba)
-        for labels, name in ((y, "y_true"), (s, "y_noisy")):
-            check_label_indices(labels, proba.shape[1], len(proba), name)
-        log_proba = np.log(np.maximum(proba, _TINY))
-        sources.append(_Posteriors(log_proba))
-        subsets = _halves(log_proba, y)
-    if features is not None:
-        sources.append(_Features(_check_features(features, len(y))))
-    if groups is not None:
-        names = _check_groups(groups, len(y))
-        subsets = {str(name): names == name for name in np.unique(names)}
-        sources.append(_Groups(np.stack(list(subsets.values()), axis=1).astype(np.float64)))
-    if not sources:
-        raise ValueError("nothing that T could depend on was given: pass groups=, features= or proba=.")
-    return sources, subsets
-
-
-def _halves(log_proba: NDArray, y: NDArray) -> dict[str, NDArray[np.bool_]]:
-    """Rows whose true class has a higher posterior than that of the class's median row, and the others."""
-    own, easy = log_proba[np.arange(len(y)), y], np.zeros(len(y), dtype=bool)
-    for label in np.unique(y):
-        easy[y == label] = own[y == label] > np.median(own[y == label])
-    return {"easier half": easy, "harder half": ~easy}
-
-
-def _check_features(features: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    values = as_floats(features, "features")
-    values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or len(values) != n_rows or not values.shape[1]:
-        raise ValueError(
-            f"features has shape {values.shape} for {n_rows} rows; give one row of numbers each. For images or "
-            "sequences give proba=, a classifier's probabilities."
-        )
-    if not np.isfinite(values).all():
-        raise ValueError("features has NaN or infinite values; fill them, and add a column that marks them.")
-    return values
-
-
-def _check_groups(groups: ArrayLike, n_rows: int) -> NDArray[np.str_]:
-    given = np.asarray(groups)
-    if given.shape != (n_rows,):
-        raise ValueError(f"groups has shape {given.shape} for {n_rows} rows; give one group per row.")
-    if missing := sum((group == group) is not True for group in given.tolist()):
-        raise ValueError(f"groups is missing in {missing} rows; give these rows a group of their own.")
-    names = given.astype(str)
-    if len(np.unique(names)) < 2:
-        raise ValueError(f"all rows are of one group, {np.unique(names).tolist()}; give at least two groups.")
-    return names

@@ -1,82 +1,95 @@
 """The result of the test of one T in words."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+# groups whose noise is named, those that are furthest from what one T expects
+_MOST_GROUPS = 6
+_SOURCES = {"groups": "the group", "features": "the features", "posteriors": "the classifier's posteriors"}
 # what a statistic with a small p-value says
 _FINDINGS = {
-    "groups: rate": "some groups have more wrong labels than others of the same true classes",
-    "groups: labels": "the groups differ in which wrong labels they give, or how often",
+    "groups: rate": "some groups have more wrong labels than others, true classes being equal",
+    "groups: labels": "groups differ in how often they give which label",
     "features: rate": "the noise rate goes with the features",
     "features: labels": "the noisy label goes with the features",
-    "posteriors: direction": "the noisy labels lie nearer to the classifier's opinion than one T says, so the mistakes "
-    "of both are related",
+    "posteriors: direction": "noisy labels lie nearer to the classifier's opinion than one T says",
     "posteriors: labels": "the noisy label goes with the classifier's posteriors",
 }
-_ALWAYS = "T is then a mean over rows: shares of classes and the overall noise rate stand, corrections of single rows "
-_FOLLOWS = {
-    "groups": _ALWAYS + "are off. Estimate T in each group that has enough clean rows "
-    "(count_transition_matrix of its pairs), or fit each group by itself.",
-    "features": _ALWAYS + "are off where the noise is far from its mean. If the features split the rows into a few "
-    "parts, test these as groups and estimate T in each; else take posteriors of single labels for a ranking.",
-    "posteriors": _ALWAYS + "are off. On hard rows a noisy label is trusted too much, on easy ones too little, and "
-    "one that agrees with the classifier is weaker evidence than its label posterior says. Take label posteriors for "
-    "a ranking of rows to look at, not as probabilities; do not relabel hard rows unseen.",
+_ALWAYS = (
+    "What follows: T is a mean over rows. If the clean rows are a random sample, shares of classes and the overall "
+    "noise rate stand; what is said of single rows (label posteriors, label issues) is off {where}."
+)
+_ADVICE = {
+    "groups": "Estimate T in each group that has enough clean rows (count_transition_matrix of its pairs), or fit each "
+    "group by itself.",
+    "features": "If the features split the rows into a few parts, test these as groups, and estimate T in each.",
+    "posteriors": "Use label posteriors to rank rows for a second look, not as probabilities.",
 }
-_HALVES = ("easier half", "harder half")
+_RELATED = (
+    "Labels and classifier share mistakes: a noisy label that agrees with the classifier is weaker evidence than its "
+    "label posterior says."
+)
 
 
 def in_words(found: Any, level: float) -> str:
     """Say what was tested, what was found, and what follows."""
-    sources = list(dict.fromkeys(name.partition(":")[0] for name in found.pvalues))
-    tested = "whether, given the true label, noisy labels go with " + _listed(_the(sources))
-    parts = [f"Tested on {found.n_rows} rows: {tested}."]
-    parts += _rejected(found, level) if found.pvalue <= level else _kept(found)
-    return "\n".join(parts)
+    sources = [_SOURCES[source] for source in _sources(found.pvalues)]
+    tested = f"whether noisy labels, given the true label, go with {_listed(sources)}"
+    lines = [f"Tested on {found.n_rows} rows: {tested}."]
+    return "\n".join(lines + (_rejected(found, level) if found.pvalue <= level else _kept(found)))
 
 
 def _rejected(found: Any, level: float) -> list[str]:
     small = [name for name, p in found.pvalues.items() if p <= level]
     findings = "; ".join(f"{_FINDINGS[name]} (p = {found.pvalues[name]:.3g})" for name in small)
-    lines = [f"One T does not hold for all rows (p = {found.pvalue:.3g}): {findings}."]
-    lines += _rates(found)
-    classes = [i for i in np.argsort(found.class_pvalues) if found.class_pvalues[i] <= level]
-    if classes:
-        named = (f"{found.classes[i]} (p = {found.class_pvalues[i]:.3g})" for i in classes)
-        lines.append(f"Seen in single true classes: {_listed(list(named))}.")
-    else:
-        lines.append("In no single true class are there enough rows to see it.")
-    return lines + [_FOLLOWS[source] for source in dict.fromkeys(name.partition(":")[0] for name in small)]
+    return [
+        f"One T does not hold for all rows (p = {found.pvalue:.3g}): {findings}.",
+        *_rates(found),
+        _of_classes(found, level),
+        _ALWAYS.format(where="by about the differences above" if found.noise else "where the noise is unlike its mean"),
+        *([_RELATED] if "posteriors: direction" in small else []),
+        *(_ADVICE[source] for source in _sources(small)),
+    ]
 
 
 def _kept(found: Any) -> list[str]:
+    parts = "two halves of the rows"
+    if "groups" in _sources(found.pvalues):
+        parts = "the two largest groups"
     return [
         f"No evidence against one T (p = {found.pvalue:.3g}).",
         *_rates(found),
-        f"That is no proof: with so many rows, noise rates of {_parts(found)} that differ by less than about "
-        f"{found.detectable:.2f} are likely to be missed.",
-        "One T may be used; test again when there are more clean rows.",
+        f"That is no proof: at this number of rows, noise rates of {parts} that differ by less than about "
+        f"{found.detectable:.2f} are easily missed.",
+        "What follows: use one T, and test again when there are more clean rows.",
     ]
 
 
 def _rates(found: Any) -> list[str]:
+    """Noise of the parts of the rows that are furthest from what is expected."""
+    if not found.noise:
+        return []
+    far = sorted(found.noise, key=lambda name: -abs(found.noise[name].observed - found.noise[name].expected))
     shown = [
-        f"{name} {part.observed:.1%} (one T expects {part.expected:.1%}, {part.n_rows} rows)"
-        for name, part in found.noise.items()
+        f"{name}: {part.observed:.1%} of {part.n_rows} rows, where one T expects {part.expected:.1%}"
+        for name, part in ((name, found.noise[name]) for name in far[:_MOST_GROUPS])
     ]
-    return [f"Wrong labels: {', '.join(shown)}."] if shown else []
+    return [f"Wrong labels: {'; '.join(shown)}."]
 
 
-def _parts(found: Any) -> str:
-    if found.noise and not set(found.noise) <= set(_HALVES):
-        return "the two largest groups"
-    return "two halves of the rows"
+def _of_classes(found: Any, level: float) -> str:
+    order = np.argsort(found.class_pvalues)  # NaN, of a class not tested, comes last and is never small
+    named = [f"{found.classes[i]} (p = {found.class_pvalues[i]:.3g})" for i in order if found.class_pvalues[i] <= level]
+    if not named:
+        return "No single true class has enough rows to show it."
+    return f"Single true classes that show it: {_listed(named)}."
 
 
-def _the(sources: list[str]) -> list[str]:
-    full = {"groups": "the group", "features": "the features", "posteriors": "the classifier's posteriors"}
-    return [full[source] for source in sources]
+def _sources(names: Iterable[str]) -> list[str]:
+    """Where statistics come from, each once."""
+    return list(dict.fromkeys(name.partition(":")[0] for name in names))
 
 
 def _listed(names: list[str]) -> str:
