@@ -7,15 +7,15 @@
 Every result is written when it comes, and a second call goes on.
 
 Simulations: five overlapping Gaussian classes in ten dimensions, 1,000 noisy rows, clean rows with both labels; one
-fit for each result, an MLP of 32 units, 5 epochs, batches of 128. Groups are the sign of the first feature, so they go
-with the class.
+fit for each result, an MLP of 32 units, 10 epochs, batches of 256. Groups are the sign of the first feature, so they
+go with the class.
 
 Size, 200 fits each, one T for all rows (0.45 to the next class), 300 clean rows:
 
 * GLC, its T counted from the pairs of the clean rows; EM without folds, the pairs counted beside the noisy rows. The
   clean rows tested are those trained on.
-* "also among the noisy rows": GLC, 30 epochs (100 fits), with the clean rows and their noisy labels among the noisy
-  ones too: what the documentation warns of.
+* "trained on their noisy labels": Forward, 256 units, 100 epochs (100 fits), whose noisy rows are the 300 rows tested:
+  what the documentation warns of.
 
 Power, 100 data sets each, at level 0.05:
 
@@ -47,30 +47,39 @@ from problems import gaussians, gaussians_posterior
 from scipy import stats
 from shared import RESULTS, add_row, markdown, publish, read_rows, versions
 
-from noisytransition import EMTransitionClassifier, GLCClassifier, class_conditional_test, flip_labels, label_posterior
+from noisytransition import (
+    EMTransitionClassifier,
+    ForwardClassifier,
+    GLCClassifier,
+    class_conditional_test,
+    flip_labels,
+    label_posterior,
+)
 from noisytransition.transition import count_transition_matrix, pair_noise, symmetric_noise
 
 ROWS = RESULTS / "one_transition_matrix.jsonl"
 N_FITS, N_REPEATS, N_NOISY, SIZES = 200, 100, 1000, (300, 1000, 5000)
-SMALL = {"module__hidden": 32, "max_epochs": 5, "batch_size": 128, "optimizer__momentum": 0.9}
+SMALL = {"module__hidden": 32, "max_epochs": 10, "batch_size": 256, "optimizer__momentum": 0.9}
+# noise is drawn with another seed than the rows: two streams, not one twice
+OTHER = 10_000
 HUMAN = ("worse", "worse, drawn", "aggre")
 
 
 # ---------------------------------------------------------------------------- noise
 def one_T(T, seed, X, y):
-    return flip_labels(y, T, random_state=seed)
+    return flip_labels(y, T, random_state=seed + OTHER)
 
 
 def by_group(rates, seed, X, y):
     """Symmetric noise of two rates, by the sign of the first feature."""
-    first, second = (flip_labels(y, symmetric_noise(5, rate), random_state=seed) for rate in rates)
+    first, second = (flip_labels(y, symmetric_noise(5, rate), random_state=seed + OTHER) for rate in rates)
     return np.where(X[:, 0] > 0, second, first)
 
 
 def boundary(rise, seed, X, y):
     """The next class, more often where the class is less sure."""
     sure = gaussians_posterior(seed, X)[np.arange(len(y)), y]
-    flipped = np.random.default_rng(seed + 10_000).random(len(y)) < 0.2 + rise * (1 - sure)
+    flipped = np.random.default_rng(seed + OTHER).random(len(y)) < 0.2 + rise * (1 - sure)
     return np.where(flipped, (y + 1) % 5, y)
 
 
@@ -112,21 +121,23 @@ def em(noisy, clean, seed):
     return clf.fit(*noisy, meta=clean[:2], y_meta_noisy=clean[2])
 
 
-def leaking(noisy, clean, seed):
-    both = [np.concatenate(pair) for pair in zip(noisy, (clean[0], clean[2]), strict=True)]
-    clf = GLCClassifier(transition_init="count", random_state=seed, **SMALL | {"max_epochs": 30})
-    return clf.fit(*both, meta=clean[:2], y_meta_noisy=clean[2])
+def memorising(noisy, clean, seed):
+    params = SMALL | {"module__hidden": 256, "max_epochs": 100, "random_state": seed}
+    clf = ForwardClassifier(transition_init="count", **params)
+    return clf.fit(clean[0], clean[2], meta=clean[:2], y_meta_noisy=clean[2])
 
 
-LEAK = "GLC, clean rows also among the noisy rows"
-FITS = {"GLC": glc, "EM": em, LEAK: leaking}
+MEMORISED = "Forward, trained on their noisy labels"
+FITS = {"GLC": glc, "EM": em, MEMORISED: memorising}
 
 
 def size(fit, seed):
     """p-values of one fit where one T holds."""
     noisy, clean, _ = simulate(partial(one_T, pair_noise(5, 0.45)), seed, 300)
     test = partial(FITS[fit](noisy, clean, seed).class_conditional_test, *clean, random_state=seed)
-    return {"default": test().pvalue, "groups": test(groups=clean[0][:, 0] > 0).pvalue}
+    # groups have no part of the classifier
+    groups = {"groups": test(groups=clean[0][:, 0] > 0).pvalue} if fit == "GLC" else {}
+    return {"default": test().pvalue} | groups
 
 
 def power(alternative, n, seed):
@@ -143,7 +154,7 @@ def power(alternative, n, seed):
 def fill():
     """Run what is missing, one seed after the other, and write each row when it comes."""
     done = {(row["part"], row["case"], row.get("n"), row["seed"]) for row in read_rows(ROWS) if row["part"] != "CIFAR"}
-    fits = [(fit, seed) for seed in range(N_FITS) for fit in FITS if fit != LEAK or seed < N_REPEATS]
+    fits = [(fit, seed) for seed in range(N_FITS) for fit in FITS if fit != MEMORISED or seed < N_REPEATS]
     jobs = [("size", fit, 300, seed, partial(size, fit)) for fit, seed in fits]
     jobs += [
         ("power", name, n, seed, partial(power, name, n))
@@ -217,7 +228,7 @@ def share(p):
 def size_table():
     lines = []
     for fit in FITS:
-        for name in ("default", "groups"):
+        for name in ("default", "groups") if fit == "GLC" else ("default",):
             p = pvalues("size", fit, name, 300)
             if len(p):
                 rejected = (p <= 0.05).mean()
