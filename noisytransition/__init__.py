@@ -33,6 +33,7 @@ _HOME = {
     "plot_comparison": "plotting",
     "plot_transition_history": "plotting",
     "anchor_transition_matrix": "transition",
+    "class_conditional_test": "transition",
     "confident_transition_matrix": "transition",
     "confusion_transition_matrix": "transition",
     "count_transition_matrix": "transition",
@@ -60,6 +61,7 @@ __all__ = [
     "TransitionMatrixDisplay",
     "TrustedKFold",
     "anchor_transition_matrix",
+    "class_conditional_test",
     "compare",
     "confident_transition_matrix",
     "confusion_transition_matrix",
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
     from .plotting import TransitionMatrixDisplay, plot_comparison, plot_transition_history
     from .transition import (
         anchor_transition_matrix,
+        class_conditional_test,
         confident_transition_matrix,
         confusion_transition_matrix,
         count_transition_matrix,

@@ -1,6 +1,5 @@
 """What classifiers do with T: which labels are wrong, and what they should be."""
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,12 @@ from ..transition import check_rate, find_label_issues, label_posterior, label_q
 from ._data import label_codes, validate_labels
 
 
-class LabelIssuesMixin(ABC):
+class LabelIssuesMixin:
     """Methods of a classifier with T that weigh its opinion of a row against the row's noisy label."""
 
     classes_: NDArray
     transition_matrix_: NDArray[np.float64]
     class_counts_: NDArray[np.float64]
-
-    @abstractmethod
-    def predict_proba(self, X: Any) -> NDArray:
-        """Posterior of the true class."""
 
     def label_posterior(self, X: Any, y_noisy: ArrayLike) -> NDArray[np.float64]:
         """P(true class | x, noisy label): what a row's label should have been.
@@ -139,7 +134,7 @@ class LabelIssuesMixin(ABC):
             "confident_joint": joint,
         }
 
-    def _weighed(self, X: Any, y_noisy: ArrayLike) -> tuple[NDArray, NDArray[np.intp], NDArray[np.float64]]:
+    def _weighed(self: Any, X: Any, y_noisy: ArrayLike) -> tuple[NDArray, NDArray[np.intp], NDArray[np.float64]]:
         """Opinion of the classifier, indices of the labels, and T; labels that do not fit are refused first."""
         check_is_fitted(self, "transition_matrix_")
         codes = label_codes(validate_labels(y_noisy, len(X), "y_noisy"), self.classes_)

@@ -22,6 +22,7 @@ from ..transition import (
 from ._base import NoisyLabelClassifier
 from ._callbacks import check_checkpoints, selects
 from ._checks import check_count, check_number
+from ._class_conditional import ClassConditionalMixin
 from ._joint import EM_FOLDS, JointTraining
 from ._label_issues import LabelIssuesMixin
 
@@ -30,8 +31,8 @@ _DIAGONAL_RATE = 0.2
 _STARTS = ("auto", "gold", "em", "anchor", "confusion", "confusion-soft", "count", "diagonal", "identity")
 
 
-class TransitionClassifier(NoisyLabelClassifier, LabelIssuesMixin):
-    """Classifier that holds T: a start for it, predictions of noisy labels, and which labels are wrong.
+class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelClassifier):
+    """Classifier that holds T: a start for it, predictions of noisy labels, and what T is good for.
 
     Parameters
     ----------

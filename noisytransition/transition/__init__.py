@@ -5,6 +5,7 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 
 from ._checks import check_probabilities, check_transition_matrix
 from ._checks import check_rate as check_rate
+from ._class_conditional import ClassConditionalTest, class_conditional_test
 from ._em import EMResult, em_transition_matrix
 from ._em import check_prior as check_prior
 from ._estimation import (
@@ -33,12 +34,14 @@ from ._posterior import denoise_proba, label_posterior
 from ._uncertainty import TransitionUncertainty, transition_uncertainty
 
 __all__ = [
+    "ClassConditionalTest",
     "EMResult",
     "TransitionUncertainty",
     "anchor_transition_matrix",
     "check_probabilities",
     "check_transition_matrix",
     "cifar10_noise",
+    "class_conditional_test",
     "confident_transition_matrix",
     "confusion_transition_matrix",
     "count_transition_matrix",

@@ -37,7 +37,7 @@ def check_transition_matrix(
     array([[0.9, 0.1],
            [0.2, 0.8]])
     """
-    T = _as_floats(T, name)
+    T = as_floats(T, name)
     if T.ndim != 2 or T.shape[0] != T.shape[1] or not T.size:
         raise ValueError(f"{name} has shape {T.shape}; give a square matrix: one row and one column per class.")
     if n_classes is not None and len(T) != n_classes:
@@ -79,7 +79,7 @@ def check_probabilities(proba: ArrayLike, n_classes: int | None = None, name: st
     array([[0.5, 0.5],
            [1. , 0. ]])
     """
-    proba = _as_floats(proba, name)
+    proba = as_floats(proba, name)
     if proba.ndim != 2 or not proba.shape[1]:
         raise ValueError(f"{name} has shape {proba.shape}; give a 2-d array: one row per sample, one column per class.")
     if n_classes is not None and proba.shape[1] != n_classes:
@@ -134,7 +134,7 @@ def check_count(n: int, least: int, name: str) -> int:
     return n
 
 
-def _as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
+def as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
     try:
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -50,7 +50,7 @@ def flip_labels(
     named = _classes_of_rows(y, len(T)) if classes is None else _check_classes(classes, len(T))
     cumulated = T.cumsum(axis=1)
     cumulated /= cumulated[:, -1:]  # ends at exactly 1, so that no draw lands beyond the last possible class
-    draws = _as_generator(random_state).random(len(y))
+    draws = as_generator(random_state).random(len(y))
     return named[(draws[:, None] >= cumulated[_encode(y, named)]).sum(axis=1)]
 
 
@@ -86,7 +86,7 @@ def _encode(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
     return index
 
 
-def _as_generator(random_state: RandomState) -> np.random.RandomState | np.random.Generator:
+def as_generator(random_state: RandomState) -> np.random.RandomState | np.random.Generator:
     if isinstance(random_state, np.random.RandomState | np.random.Generator):
         return random_state
     if random_state is None:

@@ -1,0 +1,253 @@
+"""Is one T enough? A permutation test of class-conditional noise, where true and noisy labels are known."""
+
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._checks import check_count, check_label_indices
+from ._class_conditional_scores import Features, Stratum, sources
+from ._class_conditional_words import in_words
+from ._flip_labels import RandomState, as_generator
+
+# statistics that differ by less are equal: sums in another order differ by rounding
+_EQUAL = 1e-8
+_LEVEL, _POWER = 0.05, 0.8
+
+
+class NoiseOfRows(NamedTuple):
+    """Wrong labels in a part of the rows.
+
+    Attributes
+    ----------
+    n_rows : int
+    observed : float
+        Share of rows whose noisy label is not the true one.
+    expected : float
+        The same share if one T held for all rows: that of the true classes of this part.
+    """
+
+    n_rows: int
+    observed: float
+    expected: float
+
+
+class ClassConditionalTest(NamedTuple):
+    """What `class_conditional_test` found; ``str()`` says it in words.
+
+    Attributes
+    ----------
+    pvalue : float
+        Of one T for all rows; small values speak against it. Exact: at most a share p of data sets with one T have a
+        p-value of at most p (fewer where ties are many, as with groups of few rows).
+    pvalues : dict of str to float
+        Of each statistic, already adjusted for their number: "groups: rate", "groups: labels", "features: rate",
+        "features: labels", "posteriors: direction", "posteriors: labels". The smallest is `pvalue`.
+    class_pvalues : ndarray of shape (n_classes,)
+        Of each true class by itself, adjusted for the number of classes and statistics; NaN where there was nothing
+        to test.
+    n_rows : int
+        Rows of the classes that could be tested.
+    noise : dict of str to NoiseOfRows
+        Wrong labels, seen and expected: in each group, or in the "easier half" and the "harder half" of each class
+        by its posterior. Of `n_rows`.
+    detectable : float
+        Difference of the noise rate between two known halves of the rows (or the two largest groups) that would be
+        found in 4 of 5 data sets at level 0.05; smaller ones are likely to be missed. Approximate.
+    classes : tuple
+        Names of the classes.
+    """
+
+    pvalue: float
+    pvalues: dict[str, float]
+    class_pvalues: NDArray[np.float64]
+    n_rows: int
+    noise: dict[str, NoiseOfRows]
+    detectable: float
+    classes: tuple
+
+    def explain(self, level: float = _LEVEL) -> str:
+        """Say what was tested, what was found, and what follows.
+
+        Parameters
+        ----------
+        level : float, default=0.05
+            p-values of at most this are taken for evidence.
+
+        Returns
+        -------
+        str
+        """
+        return in_words(self, level)
+
+    def __str__(self) -> str:
+        return self.explain()
+
+
+def class_conditional_test(
+    y_true: ArrayLike,
+    y_noisy: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    features: ArrayLike | None = None,
+    proba: ArrayLike | None = None,
+    n_permutations: int = 999,
+    random_state: RandomState = None,
+) -> ClassConditionalTest:
+    r"""Test whether one T holds for all rows: whether, within each true class, the noisy label ignores the row.
+
+    With one T the noisy labels of the rows of a true class are exchangeable. So they are permuted, and the statistics
+    of the data compared with those of the permutations. Whatever follows from features, true labels and the *counts*
+    of pairs of labels is the same in all permutations; posteriors of a classifier that was fitted with these true
+    labels, or with those counts, may be given. Its training must not have seen which row has which of these noisy
+    labels.
+
+    With z the scores of a row, centred in its class, and 1[s = j] its noisy label:
+
+    * "rate", of groups and features: ``|sum_n z_n 1[s_n != y_n]|^2``, does the noise rate go with the scores, in all
+      classes alike?
+    * "labels": ``sum_i sum_j |sum of z_n over true class i with s_n = j|^2 / n_i``, does anything go with them?
+    * "direction", of posteriors: ``sum_n log proba[n, s_n]``, centred likewise: are noisy labels nearer to the
+      classifier's opinion than one T says? (Score of b = 0 in ``T_n[i, j] ~ T[i, j] proba[n, j]^b``, one-sided.)
+
+    Scores of a group are its indicator over the root of its share, of a feature (or log-posterior) its ranks in the
+    class and their squares (Legendre's first two polynomials). Of several statistics, cube roots of the quadratic
+    ones, each less its mean and divided by its standard deviation over the permutations, the largest counts.
+
+    Parameters
+    ----------
+    y_true, y_noisy : array-like of int, shape (n,)
+        Class indices 0..c-1 of the same rows.
+    groups : array-like of shape (n,), optional
+        Group of each row: source, annotator, batch. Give at least one of these three; all that is given is tested
+        together.
+    features : array-like of shape (n, d) or (n,), optional
+        Numbers that T may depend on. The fewer, the more can be seen.
+    proba : array-like of shape (n, c), optional
+        Probabilities of the *true* label, from a classifier. The right choice for images: what is hard for a
+        classifier is often hard for people.
+    n_permutations : int, default=999
+    random_state : int, RandomState, Generator or None
+        Source of the permutations.
+
+    Returns
+    -------
+    ClassConditionalTest
+
+    Raises
+    ------
+    ValueError
+        If an input is not valid, nothing to test for is given, or no class has two rows with different noisy labels.
+
+    References
+    ----------
+    Phipson, Smyth, "Permutation P-values Should Never Be Zero", 2010. Westfall, Young, "Resampling-Based Multiple
+    Testing", 1993, section 2.3 (the largest of several statistics). Mantel, Haenszel, "Statistical Aspects of the
+    Analysis of Data from Retrospective Studies of Disease", 1959 ("rate": strata and groups). Gretton et al., "A
+    Kernel Statistical Test of Independence", NeurIPS 2007 ("labels", with a linear kernel of the scores).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition.transition import flip_labels, symmetric_noise
+    >>> y, group = np.arange(600) % 3, np.arange(600) // 300
+    >>> careful, hasty = (flip_labels(y, symmetric_noise(3, rate), random_state=0) for rate in (0.1, 0.4))
+    >>> one_T = class_conditional_test(y, hasty, groups=group, random_state=0)
+    >>> two_T = class_conditional_test(y, np.where(group == 0, careful, hasty), groups=group, random_state=0)
+    >>> one_T.pvalue > 0.05, two_T.pvalue
+    (True, 0.001)
+    >>> two_T.noise["1"]
+    NoiseOfRows(n_rows=300, observed=..., expected=...)
+    """
+    y = check_label_indices(y_true, name="y_true")
+    s = check_label_indices(y_noisy, n_rows=len(y), name="y_noisy")
+    n_permutations = check_count(n_permutations, 1, "n_permutations")
+    random = np.random.default_rng(list(as_generator(random_state).bytes(16)))
+    given, subsets = sources(groups, features, proba, y, s)
+    n_classes = int(max(y.max(initial=-1), s.max(initial=-1))) + 1 if proba is None else np.shape(proba)[1]
+    strata = _strata(y, s)
+    terms = [_terms(given, stratum, _permutations(stratum.labels, n_permutations, random)) for stratum in strata]
+    names = list(terms[0])
+    together = [_statistic(name, np.sum([of_class[name] for of_class in terms], axis=0)) for name in names]
+    apart = [_statistic(name, of_class[name]) for of_class in terms for name in names]
+    pvalues, of_classes = _adjusted_pvalues(together), np.full(n_classes, np.nan)
+    of_classes[[stratum.label for stratum in strata]] = _adjusted_pvalues(apart).reshape(len(strata), -1).min(axis=1)
+    tested = np.concatenate([stratum.rows for stratum in strata])
+    noise = _noise(y[tested], s[tested], {name: rows[tested] for name, rows in subsets.items()})
+    return ClassConditionalTest(
+        float(pvalues.min()),
+        dict(zip(names, pvalues.tolist(), strict=True)),
+        of_classes,
+        len(tested),
+        noise,
+        _detectable(y[tested], s[tested], [part.n_rows for part in noise.values()], len(names)),
+        tuple(range(n_classes)),
+    )
+
+
+def _strata(y: NDArray[np.intp], s: NDArray[np.intp]) -> list[Stratum]:
+    """Classes whose noisy labels can be permuted."""
+    strata = [Stratum(int(label), np.flatnonzero(y == label), s[y == label]) for label in np.unique(y)]
+    strata = [stratum for stratum in strata if len(np.unique(stratum.labels)) > 1]
+    if not strata:
+        raise ValueError(
+            "no true class has two rows with different noisy labels: nothing can be permuted. Give more rows, or rows "
+            "with noise."
+        )
+    return strata
+
+
+# ---------------------------------------------------------------------------- permutations
+def _permutations(labels: NDArray[np.intp], n: int, random: np.random.Generator) -> NDArray:
+    """The labels as they are, and below them n permutations."""
+    small = labels.astype(np.min_scalar_type(int(labels.max())))
+    return np.vstack([small, random.permuted(np.tile(small, (n, 1)), axis=1)])
+
+
+def _terms(given: Sequence[Features], stratum: Stratum, drawn: NDArray) -> dict[str, NDArray[np.float64]]:
+    """Return what a class adds to all statistics, by name."""
+    return {name: term for source in given for name, term in source.terms(stratum, drawn).items()}
+
+
+def _statistic(name: str, term: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standardised statistic in each permutation; cube roots of sums of squares are close to normal."""
+    if name.endswith("direction"):
+        value = term[:, 0]
+    else:
+        value = np.cbrt((term**2).sum(axis=1) if name.endswith("rate") else term[:, 0])
+    spread = value.std()
+    if spread <= _EQUAL * np.abs(value).max():
+        return np.zeros(len(value))
+    return (value - value.mean()) / spread
+
+
+def _adjusted_pvalues(statistics: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Share of permutations, the data among them, whose largest statistic is at least each of the data's."""
+    largest = np.max(statistics, axis=0)
+    return np.array([(largest >= statistic[0] - _EQUAL).mean() for statistic in statistics])
+
+
+# ---------------------------------------------------------------------------- what is said beside the p-value
+def _noise(y: NDArray, s: NDArray, subsets: Mapping[str, NDArray[np.bool_]]) -> dict[str, NoiseOfRows]:
+    """Wrong labels of parts of the rows, and how many one T expects there."""
+    expected = _rates(y, s)
+    return {
+        name: NoiseOfRows(int(part.sum()), float((s != y)[part].mean()), float(expected[part].mean()))
+        for name, part in subsets.items()
+        if part.any()
+    }
+
+
+def _rates(y: NDArray, s: NDArray) -> NDArray[np.float64]:
+    """Noise rate of each row's true class."""
+    return (np.bincount(y, weights=s != y) / np.maximum(np.bincount(y), 1))[y]
+
+
+def _detectable(y: NDArray, s: NDArray, sizes: Sequence[int], n_statistics: int) -> float:
+    """Difference of noise rates of two parts that a test of normal means finds with the power."""
+    first, second = sorted(sizes)[-2:] if len(sizes) > 1 else (len(y) / 2, len(y) / 2)
+    rates, normal = _rates(y, s), NormalDist()
+    z = normal.inv_cdf(1 - _LEVEL / (2 * n_statistics)) + normal.inv_cdf(_POWER)
+    return float(min(z * np.sqrt((rates * (1 - rates)).mean() * (1 / first + 1 / second)), 1.0))
