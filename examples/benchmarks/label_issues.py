@@ -15,8 +15,8 @@ weight of the clean rows (0.25: 5 trainings instead of 11). T is that of the fit
 method of ranking has the same probabilities, of four sorts:
 
 * noisy label, out of fold: the net trained by cross-entropy on noisy labels, cleanlab's usual input. Ours needs
-  P(true | x): `denoise_proba`, chosen because that is what the model says (noisy = true @ T), not by these figures;
-  "not denoised" takes the noisy label's probabilities for those of the true one.
+  P(true | x): `denoise_proba`, since that is what the model says (noisy = true @ T); "not denoised" takes the noisy
+  label's probabilities for those of the true one. Figures of both were in view, and each is ahead in some cells.
 * true label, held out: EM's own folds, those behind T, as they left the nets (no temperature).
 * true label, as fitted: `predict_proba` of the fitted EM classifier, on the rows that it was trained on.
 * true label, GLC out of fold (digits alone): what the docs advise where a net memorises, three nets through EM's T.
