@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 
-from ..losses import ForwardLoss
-from ..nets import Rows, TransitionGuard, TransitionTrace
+from ..losses import JudgedLoss
+from ..nets import Rows, TransitionJudge, TransitionTrace
 from ._checks import check_count, check_fraction, check_number
 from ._look_ahead import LookAheadClassifier
 from ._transition import TransitionClassifier
@@ -24,22 +24,21 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
     The gradient of the second line is exact, in closed form (`noisytransition.meta_gradient`).
 
     Where the network learns the clean rows' classes easily, the meta-gradient fades and T drifts away from a good
-    start. So noisy rows are held out (`validation_fraction`), and an epoch's move of T is taken back unless it makes
-    their labels more likely, judged with the network as it is then; the step halves, or grows by half where the move
-    stays.
-    ``validation_fraction=0`` is the paper's algorithm.
+    start. The training goes on with the T of the paper; but noisy rows are held out (`validation_fraction`), and the T
+    that is *kept*, `transition_matrix_`, becomes that of an epoch only if it makes their labels more likely than the T
+    kept so far, judged with the network as it is then. ``validation_fraction=0`` is the paper's algorithm.
 
     Parameters
     ----------
     module : nn.Module class or instance, optional
         As in `NoisyLabelClassifier`.
     transition_lr : float, default=10.0
-        First step size of the logits of T (the paper's beta); 0 leaves T as it starts. The meta-gradient is
+        Step size of the logits of T (the paper's beta); 0 leaves T as it starts. The meta-gradient is
         proportional to the look-ahead's rate, so `lr` scales T's step too.
     transition_optimizer : class, default=torch.optim.SGD
         Makes T's step.
     validation_fraction : float in [0, 1), default=0.1
-        Noisy rows held out to judge the moves of T; 0: every move stays. A `train_split` takes its place.
+        Noisy rows held out to judge T; 0: the last T is kept. A `train_split` takes its place.
     transition_init : str or array-like, default="gold"
         Where T starts, as in `TransitionClassifier`: "gold" is the paper's choice.
     transition_every : int, default=1
@@ -60,7 +59,7 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
     transition_init_ : ndarray of shape (n_classes, n_classes)
         The start that was used.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        The start, and T after each epoch.
+        The start, and the T kept after each epoch.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     meta_gradient_route_ : str
@@ -121,10 +120,10 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
             step_lr=self.transition_lr,
             step_optimizer=self.transition_optimizer,
             every=self.transition_every,
-            criterion=ForwardLoss,
+            criterion=JudgedLoss,
             criterion__transition_matrix=start,
             meta_weight=self.meta_weight,
-            callbacks_first=[("transition_guard", TransitionGuard())],
+            callbacks_first=[("transition_judge", TransitionJudge())],
             callbacks=[("transition_trace", trace)],
             **self._held_out(),
         )

@@ -5,6 +5,7 @@ from ._forward import ForwardLoss, clean_posterior, corrected_cross_entropy
 from ._generalized import GeneralizedCrossEntropyLoss
 from ._gold import GoldCorrectionLoss
 from ._importance import ImportanceReweightedLoss
+from ._judged import JudgedLoss
 from ._weighted import WeightedLoss
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "GeneralizedCrossEntropyLoss",
     "GoldCorrectionLoss",
     "ImportanceReweightedLoss",
+    "JudgedLoss",
     "WeightedLoss",
     "clean_posterior",
     "corrected_cross_entropy",

@@ -59,6 +59,11 @@ def clean_posterior(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor
     return torch.softmax(logits + log_transition.T[y], dim=1)
 
 
+def row_softmax(transition_logits: Tensor) -> NDArray[np.float64]:
+    """T of its logits, a float64 ndarray of the same shape."""
+    return torch.softmax(transition_logits.detach().double().cpu(), dim=1).numpy()
+
+
 class ForwardLoss(nn.Module):
     """Corrected cross-entropy that holds its transition matrix as ``T = row-softmax(transition_logits)``.
 
@@ -102,7 +107,7 @@ class ForwardLoss(nn.Module):
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
         """T, a float64 ndarray of shape (n_classes, n_classes); row i, column j is P(noisy j | true i)."""
-        return torch.softmax(self.transition_logits.detach().double().cpu(), dim=1).numpy()
+        return row_softmax(self.transition_logits)
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""

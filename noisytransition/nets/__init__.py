@@ -1,7 +1,7 @@
 """What skorch's own loop lacks: batches from memory, the look-ahead step, a default module, states to resume from."""
 
 from ._batches import BatchLoader, DatasetRows, Rows, concatenate
-from ._callbacks import CleanLoss, HeldOut, KeepBest, TransitionGuard, TransitionTrace, Truncation
+from ._callbacks import CleanLoss, HeldOut, KeepBest, TransitionJudge, TransitionTrace, Truncation
 from ._fit_state import FitState, SaveState
 from ._joint import CleanBatches, JointNet
 from ._look_ahead import LookAheadNet, MetaStep
@@ -23,7 +23,7 @@ __all__ = [
     "NoisyLabelNet",
     "Rows",
     "SaveState",
-    "TransitionGuard",
+    "TransitionJudge",
     "TransitionTrace",
     "Truncation",
     "concatenate",

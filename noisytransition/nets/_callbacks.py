@@ -15,8 +15,6 @@ from ._batches import Rows, whole
 
 # rows in one forward pass
 _CHUNK = 1024
-# T's step after a move that was taken back, and after one that stayed
-_SHORTER, _LONGER = 0.5, 1.5
 
 
 class TransitionTrace(Callback):
@@ -50,40 +48,12 @@ class TransitionTrace(Callback):
                 net.criterion_.load_state_dict(self.states_[callback.best_epoch_])
 
 
-class TransitionGuard(Callback):
-    """Takes back an epoch's move of T, unless it makes the noisy labels of held-out rows more likely.
-
-    Both matrices are judged with the net as it is after the epoch. A move that is taken back halves the step of T, one
-    that stays makes it longer by half. Without validation rows it does nothing.
-
-    Attributes
-    ----------
-    logits_ : Tensor of shape (n_classes, n_classes)
-        Logits of T as they were last kept.
-    """
-
-    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
-        """Note the start."""
-        self.logits_ = net.criterion_.transition_logits.detach().clone()
+class TransitionJudge(Callback):
+    """Lets a criterion decide, after every epoch, whether the T it trains through is better than the T it keeps."""
 
     def on_epoch_end(self, net: Any, dataset_valid: Any = None, **kwargs: Any) -> None:
-        """Keep the move, or take it back."""
-        if dataset_valid is None:
-            return
-        outputs = list(_evaluated(net, *whole(dataset_valid)))
-        moved = net.criterion_.transition_logits.detach().clone()
-        kept = self._loss(net, moved, outputs) < self._loss(net, self.logits_, outputs)
-        if kept:
-            self.logits_ = moved
-        net.criterion_.transition_logits.copy_(self.logits_)
-        net.meta_step.scale_rate(_LONGER if kept else _SHORTER)
-
-    @staticmethod
-    @torch.no_grad()
-    def _loss(net: Any, transition_logits: Tensor, outputs: Sequence[tuple[Tensor, Tensor]]) -> float:
-        """Corrected loss of the held-out rows through one T."""
-        net.criterion_.transition_logits.copy_(transition_logits)
-        return sum(len(y) * net.criterion_(logits, y.to(logits.device)).item() for logits, y in outputs)
+        """Show it the outputs of the rows that are held out."""
+        net.criterion_.judge([] if dataset_valid is None else list(_evaluated(net, *whole(dataset_valid))))
 
 
 class KeepBest(Callback):

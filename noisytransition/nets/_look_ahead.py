@@ -93,11 +93,6 @@ class MetaStep:
         self.optimizer.step()
         return ahead
 
-    def scale_rate(self, factor: float) -> None:
-        """Make the steps to come longer or shorter."""
-        for group in self.optimizer.param_groups:
-            group["lr"] *= factor
-
     def is_due(self) -> bool:
         """Say whether this step looks ahead, and count it."""
         self.n_calls += 1

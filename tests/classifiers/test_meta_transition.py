@@ -153,14 +153,10 @@ def test_a_wrong_start_is_mended_where_classes_overlap():
 
 
 class Watch(Callback):
-    """What the guard will decide on: T as the epoch moved it, the step, and posteriors of the rows held out."""
+    """What is judged: T of the training after each epoch, and posteriors of the rows held out."""
 
     def __init__(self):
         self.seen = []
-
-    def on_batch_end(self, net, training=False, **kwargs):
-        if training and getattr(net, "meta_step", None) is not None:
-            self.last = net.criterion_.transition_matrix, net.meta_step.optimizer.param_groups[0]["lr"]
 
     def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
         if getattr(net, "meta_step", None) is None:
@@ -168,41 +164,60 @@ class Watch(Callback):
         held_out = (None, None)
         if dataset_valid is not None:
             held_out = net.predict_proba(dataset_valid), dataset_valid.dataset.y[dataset_valid.indices]
-        self.seen.append((*self.last, *held_out))
+        trained = torch.softmax(net.criterion_.transition_logits.double(), dim=1).numpy()
+        self.seen.append((trained, *held_out))
 
     def __copy__(self):  # every stage would have its own
         return self
 
 
-def test_an_epoch_s_move_stays_only_if_it_makes_held_out_labels_more_likely(blobs):
+def test_T_is_kept_only_if_it_makes_held_out_labels_more_likely(blobs):
     watch = Watch()
     T = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
     clf = fit(blobs, transition_lr=30.0, max_epochs=12, transition_init=T, callbacks=[watch])
     kept, decisions = clf.transition_init_, []
-    for k, (moved, rate, proba, y) in enumerate(watch.seen):
+    for k, (trained, proba, y) in enumerate(watch.seen):
         assert len(y) == 30  # a tenth of 300 rows
-        before, after = (np.log((proba * M.T[y]).sum(1)).sum() for M in (kept, moved))
+        before, after = (np.log((proba * M.T[y]).sum(1)).sum() for M in (kept, trained))
         decisions.append(after > before)
-        kept = moved if after > before else kept
+        kept = trained if after > before else kept
         np.testing.assert_allclose(clf.transition_history_[k + 1], kept, rtol=1e-6)
-        if k + 1 < len(watch.seen):
-            assert watch.seen[k + 1][1] == pytest.approx(rate * (1.5 if decisions[-1] else 0.5))
     assert set(decisions) == {True, False}
     np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[-1])
 
 
-def test_without_held_out_rows_every_move_stays(blobs):
+def test_judging_leaves_the_training_alone(blobs):
+    """Held-out rows draw no random number, and the net never sees the T that is kept."""
+    watches = Watch(), Watch()
+    never = [("never", JudgeNothing())]
+    fits = [
+        fit(blobs, transition_lr=30.0, max_epochs=6, callbacks=[watch, *more])
+        for watch, more in zip(watches, ([], never), strict=True)
+    ]
+    np.testing.assert_array_equal(fits[0].predict_proba(blobs[0]), fits[1].predict_proba(blobs[0]))
+    np.testing.assert_array_equal(*([trained for trained, *_ in watch.seen] for watch in watches))
+    assert not np.array_equal(fits[0].transition_matrix_, fits[1].transition_matrix_)
+
+
+class JudgeNothing(Callback):
+    """Undoes every judgement."""
+
+    def on_epoch_end(self, net, **kwargs):
+        if getattr(net, "meta_step", None) is not None:
+            net.criterion_.kept_logits.fill_(0)
+
+
+def test_without_held_out_rows_the_last_T_is_kept(blobs):
     watch = Watch()
     clf = fit(blobs, transition_lr=30.0, max_epochs=6, validation_fraction=0, callbacks=[watch])
-    np.testing.assert_array_equal(clf.transition_history_[1:], [moved for moved, *_ in watch.seen])
-    assert {rate for _, rate, _, _ in watch.seen} == {30.0}
+    np.testing.assert_array_equal(clf.transition_history_[1:], [trained for trained, *_ in watch.seen])
 
 
 def test_a_split_of_the_user_s_judges_in_place_of_the_fraction(blobs):
     watch = Watch()
     clf = fit(blobs, transition_lr=30.0, max_epochs=6, train_split=ValidSplit(3), callbacks=[watch])
     assert {len(y) for *_, y in watch.seen} == {100}
-    assert not np.array_equal(clf.transition_history_[1:], [moved for moved, *_ in watch.seen])
+    assert not np.array_equal(clf.transition_history_[1:], [trained for trained, *_ in watch.seen])
 
 
 # ---------------------------------------------------------------------------- predictions

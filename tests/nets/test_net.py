@@ -112,8 +112,17 @@ class Worsens(Callback):
 
 def test_early_stopping_brings_T_back_with_the_weights(blobs):
     stop = EarlyStopping(monitor="score", patience=9, load_best=True)
-    clf = fit(MetaTransitionClassifier, blobs, callbacks=[Worsens(), stop], max_epochs=6, transition_lr=100.0)
-    short = fit(MetaTransitionClassifier, blobs, max_epochs=2, warm_up_epochs=2, transition_lr=100.0)
+    clf = fit(
+        MetaTransitionClassifier,
+        blobs,
+        callbacks=[Worsens(), stop],
+        max_epochs=6,
+        transition_lr=100.0,
+        validation_fraction=0,
+    )
+    short = fit(
+        MetaTransitionClassifier, blobs, max_epochs=2, warm_up_epochs=2, transition_lr=100.0, validation_fraction=0
+    )
     np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[2])
     assert not np.array_equal(clf.transition_matrix_, clf.transition_history_[-1])
     np.testing.assert_allclose(clf.transition_matrix_, short.transition_matrix_, rtol=1e-6)
