@@ -27,8 +27,8 @@ class WeightedLoss(nn.Module):
     --------
     >>> import torch
     >>> loss = WeightedLoss(normalize=True)
-    >>> loss.shares(torch.tensor([0.1, 2.0])).sum().item()
-    1.0...
+    >>> round(loss.shares(torch.tensor([0.1, 2.0])).sum().item(), 5)
+    1.0
     """
 
     def __init__(self, hidden: int = 100, *, normalize: bool = False) -> None:
