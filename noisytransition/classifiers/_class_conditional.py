@@ -33,7 +33,7 @@ class ClassConditionalMixin:
 
         The p-value is exact for rows that the classifier was trained on with their true labels (`y_meta`), with
         `y_meta_noisy` or without: it enters a fit as counts alone. It is not if these rows were among the noisy ones
-        as well: their posteriors may then repeat their noisy labels.
+        as well (their posteriors may then repeat their noisy labels), nor for rows chosen by their noisy labels.
 
         Parameters
         ----------

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_count, check_label_indices
+from ._checks import check_count, check_label_indices, check_rate
 from ._class_conditional_scores import Features, Stratum, sources
 from ._class_conditional_words import in_words
 from ._flip_labels import RandomState, as_generator
@@ -55,7 +55,7 @@ class ClassConditionalTest(NamedTuple):
         by its posterior. Of `n_rows`.
     detectable : float
         Difference of the noise rate between two known halves of the rows (or the two largest groups) that would be
-        found in 4 of 5 data sets at level 0.05; smaller ones are likely to be missed. Approximate.
+        found in about 4 of 5 data sets at level 0.05; smaller ones are easily missed.
     classes : tuple
         Names of the classes.
     """
@@ -79,8 +79,13 @@ class ClassConditionalTest(NamedTuple):
         Returns
         -------
         str
+
+        Raises
+        ------
+        ValueError
+            If `level` is not between 0 and 1.
         """
-        return in_words(self, level)
+        return in_words(self, check_rate(level, "level"))
 
     def __str__(self) -> str:
         return self.explain()
@@ -102,7 +107,7 @@ def class_conditional_test(
     of the data compared with those of the permutations. Whatever follows from features, true labels and the *counts*
     of pairs of labels is the same in all permutations; posteriors of a classifier that was fitted with these true
     labels, or with those counts, may be given. Its training must not have seen which row has which of these noisy
-    labels.
+    labels, and the rows must not have been chosen by them (those that looked wrong, say).
 
     With z the scores of a row, centred in its class, and 1[s = j] its noisy label:
 

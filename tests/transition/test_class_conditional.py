@@ -325,6 +325,8 @@ def test_words_when_it_does_not():
     assert "rank rows for a second look" in text
     assert "ant (p = " in text
     assert "No evidence" in found.explain(level=0.0001)
+    with pytest.raises(ValueError, match="level=5"):
+        found.explain(level=5)
 
 
 def test_words_for_features_and_for_many_groups():
