@@ -1,4 +1,4 @@
-"""Do error bars of T tell the truth? Coverage of 90 % intervals over 200 repeats that refit everything.
+"""Do error bars of T tell the truth? Coverage of 90 % intervals over repeats that refit everything.
 
     python examples/benchmarks/error_bars.py             # all cells; every result is written when it comes
     python examples/benchmarks/error_bars.py --report
@@ -11,7 +11,7 @@ classes with numeric and categorical columns, 2,000 noisy rows, 100 clean ones, 
 in the columns. digits: the rows are the same 1,797 images in every repeat, only splits and noise are new.
 
 The recipe was developed with repeats 0 to 99 of the linear Gaussian cells with noise of zeros in view; repeats are
-numbered from 1000 here.
+numbered from 1000 here. 200 of each cell are asked for; a call that is stopped goes on where it was.
 """
 
 import argparse

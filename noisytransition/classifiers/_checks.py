@@ -33,6 +33,8 @@ def check_batch_size(estimator: Any, name: str) -> None:
 def check_fraction(estimator: Any, name: str) -> None:
     """Raise if a parameter is no number of at least 0 and below 1."""
     check_scalar(getattr(estimator, name), name, Real, min_val=0, max_val=1, include_boundaries="left")
+    if getattr(estimator, name) != getattr(estimator, name):
+        raise ValueError(f"{name} == nan, must be a number.")
 
 
 def check_output(net: NoisyLabelNet, data: Rows, classes: Any) -> None:

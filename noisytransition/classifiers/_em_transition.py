@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..nets import Rows, TransitionTrace
-from ..transition import check_prior
+from ..transition import MOST_CLASSES, check_prior, check_rate
 from ._checks import check_batch_size, check_count
-from ._joint import MOST_WITH_ERROR_BARS, Found, JointTraining, Setting
+from ._joint import Found, JointTraining, Setting
 from ._transition import TransitionClassifier
 
 
@@ -190,10 +190,9 @@ class EMTransitionClassifier(TransitionClassifier):
         """
         check_is_fitted(self, "transition_matrix_")
         if not hasattr(self, "transition_uncertainty_"):
-            raise ValueError(
-                f"no error bars of T with cv={self.cv} and {len(self.classes_)} classes: they need clean rows held "
-                f"out in folds, so give cv=3; and at most {MOST_WITH_ERROR_BARS} classes."
-            )
+            if (c := len(self.classes_)) > MOST_CLASSES:
+                raise ValueError(f"no error bars of T with {c} classes; they are for up to {MOST_CLASSES}.")
+            raise ValueError(f"no error bars of T with cv={self.cv}: they need clean rows held out in folds (cv=3).")
         return self.transition_uncertainty_.interval(level)
 
     def transition_summary(self, level: float = 0.9, *, least: float = 0.01) -> str:
@@ -213,8 +212,9 @@ class EMTransitionClassifier(TransitionClassifier):
         Raises
         ------
         ValueError
-            As `transition_interval`.
+            As `transition_interval`, or if `least` is no probability.
         """
+        check_rate(least, "least")
         low, high = self.transition_interval(level)
         T, names = self.transition_matrix_, self.classes_
         flips = [(i, j) for i, j in np.argwhere(~np.eye(len(T), dtype=bool))]

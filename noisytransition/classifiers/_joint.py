@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ..losses import EMLoss, ForwardLoss
 from ..nets import CleanBatches, HeldOut, JointNet, NoisyLabelNet, Rows
 from ..transition import (
+    MOST_CLASSES,
     EMResult,
     TransitionUncertainty,
     em_transition_matrix,
@@ -18,8 +19,6 @@ from ..transition import (
 
 #: folds of the start of T by EM
 EM_FOLDS = 3
-#: classes up to which T gets error bars: their information is a matrix of n_classes^2 rows
-MOST_WITH_ERROR_BARS = 50
 # numbers of epochs that are compared
 _N_LOOKS = 8
 # T's counts remember a quarter of an epoch, and at least four batches
@@ -153,7 +152,7 @@ class JointTraining:
 
     def uncertainty(self, found: Found) -> TransitionUncertainty | None:
         """Error bars of T; none without held-out clean rows, or where their information would be too large a matrix."""
-        if found.setting.proba_meta is None or len(self.start) > MOST_WITH_ERROR_BARS:
+        if found.setting.proba_meta is None or len(self.start) > MOST_CLASSES:
             return None
         return transition_uncertainty(
             found.setting.proba,

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..transition import check_rate, find_label_issues, label_posterior, label_quality, normalise_rows, relabel
-from ._data import label_codes, validate_labels
+from ._data import label_codes, validate_labels, validate_rows
 
 
 class LabelIssuesMixin:
@@ -137,5 +137,6 @@ class LabelIssuesMixin:
     def _weighed(self: Any, X: Any, y_noisy: ArrayLike) -> tuple[NDArray, NDArray[np.intp], NDArray[np.float64]]:
         """Opinion of the classifier, indices of the labels, and T; labels that do not fit are refused first."""
         check_is_fitted(self, "transition_matrix_")
-        codes = label_codes(validate_labels(y_noisy, len(X), "y_noisy"), self.classes_)
+        rows = validate_rows(self, X, reset=False)
+        codes = label_codes(validate_labels(y_noisy, len(rows), "y_noisy"), self.classes_)
         return self.predict_proba(X), codes, self.transition_matrix_

@@ -80,6 +80,8 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
     def predict_noisy_proba(self, X: Any) -> NDArray:
         """Posterior of the noisy label, ``predict_proba(X) @ transition_matrix_``.
 
+        The T that was learned may be another than the network was trained through, where it is judged or shrunk.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, ...) or torch Dataset
@@ -96,7 +98,9 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
         self.transition_init_ = self.transition_history_[0]
         self.transition_matrix_ = learned
         noisy = np.bincount(self._run.noisy.y, minlength=len(learned))
-        self.class_counts_ = noisy.sum() * denoise_proba([noisy / noisy.sum()], learned)[0]
+        with warnings.catch_warnings():  # shares that T leaves open are still shares
+            warnings.simplefilter("ignore", UserWarning)
+            self.class_counts_ = noisy.sum() * denoise_proba([noisy / noisy.sum()], learned)[0]
 
     # ---- the start of T
     def _check_parameters(self) -> None:
@@ -117,6 +121,11 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
     def _check_data(self, noisy: Rows, meta: Rows | None) -> None:
         super()._check_data(noisy, meta)
         init, floor, c = self.transition_init, self.transition_floor, len(self.classes_)
+        if self._held_out_fraction() and len(noisy) * (1 - self.validation_fraction) < 1:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} of {len(noisy)} noisy rows leaves none to train on; "
+                "give 0, or more rows."
+            )
         if floor is not None and floor >= 1 / c:
             raise ValueError(f"transition_floor={floor} for {c} classes; give less than 1 / {c}.")
         if not isinstance(init, str):
@@ -143,10 +152,13 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
 
     def _held_out(self) -> dict[str, Any]:
         """Parameters that hold out noisy rows, unless the user has a split or wants none."""
-        if self._net_params.get("train_split") is not None or not self.validation_fraction:
-            return {}
+        fraction = self._held_out_fraction()
         # the same seed: the same rows in every stage
-        return {"train_split": ValidSplit(float(self.validation_fraction), random_state=self._run.seed)}
+        return {"train_split": ValidSplit(fraction, random_state=self._run.seed)} if fraction else {}
+
+    def _held_out_fraction(self) -> float:
+        """Share of noisy rows that the method holds out; a split of the user's takes its place."""
+        return 0.0 if self._net_params.get("train_split") is not None else float(self.validation_fraction)
 
     def _transition_start(
         self, noisy: Rows, meta: Rows | None, warm_up: Callable[[], NoisyLabelNet]

@@ -56,5 +56,8 @@ class JudgedLoss(ForwardLoss):
 
     @staticmethod
     def _loss(transition_logits: Tensor, outputs: Sequence[tuple[Tensor, Tensor]]) -> float:
-        log_T = F.log_softmax(transition_logits, 1)
-        return sum(len(y) * corrected_cross_entropy(z, y.to(z.device), log_T.to(z.dtype)).item() for z, y in outputs)
+        total, log_T = 0.0, F.log_softmax(transition_logits, 1)
+        for logits, y in outputs:  # half precision cannot tell two T's apart
+            z = logits.to(torch.promote_types(logits.dtype, torch.float32))
+            total += len(y) * corrected_cross_entropy(z, y.to(z.device), log_T.to(z.dtype)).item()
+        return total

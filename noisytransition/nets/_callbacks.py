@@ -53,7 +53,7 @@ class TransitionJudge(Callback):
 
     def on_epoch_end(self, net: Any, dataset_valid: Any = None, **kwargs: Any) -> None:
         """Show it the outputs of the rows that are held out."""
-        net.criterion_.judge([] if dataset_valid is None else list(_evaluated(net, *whole(dataset_valid))))
+        net.criterion_.judge([] if dataset_valid is None else list(_held_out(net, dataset_valid)))
 
 
 class KeepBest(Callback):
@@ -203,6 +203,15 @@ class Truncation(Callback):
 
 def _copied(part: torch.nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in part.state_dict().items()}
+
+
+def _held_out(net: Any, dataset: Any) -> Iterator[tuple[Tensor, Tensor]]:
+    """Logits and labels of validation rows; a data set of the user's own comes as skorch would load it."""
+    rows, places = whole(dataset)
+    if hasattr(rows, "batch"):
+        yield from _evaluated(net, rows, places)
+    else:
+        yield from ((net.evaluation_step(batch), batch[1]) for batch in net.get_iterator(dataset, training=False))
 
 
 def _evaluated(net: Any, rows: Any, places: NDArray) -> Iterator[tuple[Tensor, Tensor]]:

@@ -31,6 +31,7 @@ from ._noise import (
     uniform_noise,
 )
 from ._posterior import denoise_proba, label_posterior
+from ._uncertainty import MOST_CLASSES as MOST_CLASSES
 from ._uncertainty import TransitionUncertainty, transition_uncertainty
 
 __all__ = [

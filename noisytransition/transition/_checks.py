@@ -118,7 +118,7 @@ def check_label_indices(
 
 def check_rate(rate: float, name: str = "rate") -> float:
     """Check that `rate` is a probability."""
-    if not 0 <= rate <= 1:
+    if not isinstance(rate, int | float | np.number) or not 0 <= rate <= 1:
         raise ValueError(f"{name}={rate!r}; give a probability between 0 and 1.")
     return float(rate)
 

@@ -180,6 +180,8 @@ def class_conditional_test(
     pvalues, of_classes = _adjusted_pvalues(together), np.full(n_classes, np.nan)
     of_classes[[stratum.label for stratum in strata]] = _adjusted_pvalues(apart).reshape(len(strata), -1).min(axis=1)
     tested = np.concatenate([stratum.rows for stratum in strata])
+    if groups is not None and sum(rows[tested].any() for rows in subsets.values()) < 2:
+        raise ValueError("all rows that can be tested are of one group: give more rows, of classes with noise.")
     noise = _noise(y[tested], s[tested], {name: rows[tested] for name, rows in subsets.items()})
     return ClassConditionalTest(
         float(pvalues.min()),

@@ -9,6 +9,8 @@ from ._checks import as_floats, check_label_indices, check_probabilities
 
 # entries of a matrix of permuted labels that are worked on at once
 _BLOCK = 4_000_000
+# entries of the table of groups
+_MOST_INDICATORS = 20_000_000
 # columns whose spread is less are constant
 _CONSTANT = 1e-8
 # keeps logarithms finite
@@ -122,7 +124,7 @@ def _halves(log_proba: NDArray, y: NDArray) -> dict[str, NDArray[np.bool_]]:
     own, easy = log_proba[np.arange(len(y)), y], np.zeros(len(y), dtype=bool)
     for label in np.unique(y):
         easy[y == label] = own[y == label] > np.median(own[y == label])
-    return {"easier half": easy, "harder half": ~easy}
+    return {"easier half": easy, "harder half": ~easy} if easy.any() else {}
 
 
 def _check_features(features: ArrayLike, n_rows: int) -> NDArray[np.float64]:
@@ -142,12 +144,14 @@ def _check_groups(groups: ArrayLike, n_rows: int) -> NDArray[np.str_]:
     given = np.asarray(groups)
     if given.shape != (n_rows,):
         raise ValueError(f"groups has shape {given.shape} for {n_rows} rows; give one group per row.")
-    if missing := sum(group is None or (group == group) is not True for group in given.tolist()):
+    if missing := sum(group is None or str(group == group) != "True" for group in given.tolist()):  # NaN, NaT, NA
         raise ValueError(f"groups is missing in {missing} of {n_rows} rows; give these rows a group of their own.")
     names = given.astype(str)
     n_groups = len(np.unique(names))
     if n_groups < 2:
         raise ValueError(f"all rows are of one group, {names[:1].tolist()}; give at least two groups.")
+    if n_rows * n_groups > _MOST_INDICATORS:
+        raise ValueError(f"{n_groups} groups for {n_rows} rows are too many to test; join the small ones.")
     if n_groups == n_rows:
         raise ValueError(f"groups has {n_groups} groups for {n_rows} rows: one for each; give numbers as features=.")
     return names

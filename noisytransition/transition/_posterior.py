@@ -1,5 +1,7 @@
 """Probabilities of the true label: given the noisy one too, or behind those of the noisy one."""
 
+import warnings
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -10,6 +12,8 @@ from ._estimation import normalise_rows
 _TINY = 1e-300
 # a row has arrived when its log-likelihood lacks no more than this: the largest slope, less 1, is a bound of that
 _GAP = 1e-6
+# rounding of the inverse
+_EXACT = 1e-9
 # share of the uniform distribution's entries in the start: what starts at 0 would stay there
 _LEAST = 1e-3
 
@@ -79,6 +83,11 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, max_iter: int = 1000)
     ValueError
         If an input is not valid or the shapes do not fit.
 
+    Warns
+    -----
+    UserWarning
+        If rows still moved after `max_iter` steps: T hardly tells some classes apart, or there are many.
+
     References
     ----------
     Richardson, "Bayesian-Based Iterative Method of Image Restoration", 1972 (the iteration). Patrini, Rozza, Menon,
@@ -94,8 +103,10 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, max_iter: int = 1000)
     noisy = check_probabilities(noisy_proba, name="noisy_proba")
     n_rows, n_classes = noisy.shape
     T = check_transition_matrix(T, n_classes, "T")
-    found = normalise_rows(np.maximum(noisy @ np.linalg.pinv(T), _LEAST / n_classes))
-    moving = np.arange(n_rows)
+    inverse = noisy @ np.linalg.pinv(T)
+    exact = np.asarray((inverse.min(axis=1) >= -_EXACT) & (np.abs(inverse @ T - noisy).max(axis=1) < _EXACT))
+    found = np.where(exact[:, None], np.maximum(inverse, 0), normalise_rows(np.maximum(inverse, _LEAST / n_classes)))
+    moving = np.flatnonzero(~exact)
     for _ in range(check_count(max_iter, 1, "max_iter")):
         at, noisy_at = found[moving], noisy[moving]
         slopes = (noisy_at / np.maximum(at @ T, _TINY)) @ T.T
@@ -103,4 +114,7 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, max_iter: int = 1000)
         moving = moving[slopes.max(axis=1, initial=0) > 1 + _GAP]
         if not moving.size:
             break
+    else:
+        moved = f"{len(moving)} of {n_rows} rows still moved after {max_iter} steps"
+        warnings.warn(f"{moved}; raise max_iter.", UserWarning, stacklevel=2)
     return normalise_rows(found, noisy)

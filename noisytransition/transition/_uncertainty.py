@@ -15,6 +15,8 @@ from ._estimation import normalise_rows
 _TINY = 1e-12
 # with more classes, a map of logits of n_classes^2 numbers is more than clean rows can tell about
 _MOST_FOR_A_FULL_MAP = 20
+#: with more, the information is too large a matrix to invert
+MOST_CLASSES = 50
 # rows at a time
 _CHUNK = 4096
 # information of no data at all: a standard error of 0.5
@@ -53,14 +55,14 @@ class TransitionUncertainty(NamedTuple):
         Returns
         -------
         low, high : ndarray of shape (c, c)
-            Where `low` is 0, the flip may not happen at all, and `high` is an upper bound.
+            Each is a one-sided bound at ``(1 + level) / 2``. Where `low` is 0, the flip may not happen at all.
 
         Raises
         ------
         ValueError
             If `level` is not between 0 and 1.
         """
-        if not 0 < level < 1:
+        if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise ValueError(f"level={level!r}; give a number between 0 and 1, such as 0.9.")
         T, share = self.transition_matrix, (1 + level) / 2
         z = NormalDist().inv_cdf(share)
@@ -117,7 +119,7 @@ def transition_uncertainty(
     Raises
     ------
     ValueError
-        If an input is not valid.
+        If an input is not valid, a label has no probability, or there are more than 50 classes.
 
     References
     ----------
@@ -138,67 +140,103 @@ def transition_uncertainty(
            [0.  , 0.98]]), array([[0.87, 0.27],
            [0.03, 1.  ]]))
     """
-    if not 0 < temperature < np.inf:
+    if not isinstance(temperature, int | float | np.number) or not 0 < temperature < np.inf:
         raise ValueError(f"temperature={temperature!r}; give a finite number above 0.")
-    proba = _tempered(check_probabilities(proba), temperature)
+    proba = _checked(proba, temperature)
     n, c = proba.shape
+    if c > MOST_CLASSES:
+        raise ValueError(f"{c} classes: error bars are for up to {MOST_CLASSES}, whose information fits in memory.")
     T = check_transition_matrix(T, c, "T")
     y = check_label_indices(y_noisy, c, n, "y_noisy")
+    if (impossible := int(((proba * T.T[y]).sum(axis=1) == 0).sum())) or not n:
+        raise ValueError(
+            f"T and proba give {impossible} of {n} rows' labels no probability; at least one row is needed, and the "
+            "most likely T (em_transition_matrix), or one with a floor (floor_transition_matrix)."
+        )
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
-    clean = None if proba_meta is None else _tempered(check_probabilities(proba_meta, c, "proba_meta"), temperature)
     slope, of_T, of_both, of_map = _noisy_information(proba, y, T)
     slope += known / np.maximum(T, _TINY)
-    of_T[np.diag_indices(c * c)] += (known / np.maximum(T, _TINY) ** 2).ravel()
-    move = _moves_within_rows(T)
-    information = move.T @ of_T @ move + _NOTHING * np.eye(move.shape[1])
-    if clean is not None:
-        of_map += _clean_information(clean) + np.eye(len(of_map))
-        of_both = of_both @ move
-        information -= of_both.T @ np.linalg.solve(of_map, of_both)
-    covariance = np.linalg.inv(information)
-    return _cut_at_zero(T, (move.T @ slope.ravel()), covariance, move)
+    of_T[:, np.arange(c), np.arange(c)] += (known / np.maximum(T, _TINY) ** 2).T
+    free = _Free(T)
+    information = free.of_blocks(of_T) + _NOTHING * np.eye(len(free.rows))
+    if proba_meta is not None:
+        of_map += _clean_information(_checked(proba_meta, temperature, c, "proba_meta")) + np.eye(len(of_map))
+        both = free.of_vectors(of_both)
+        information -= both.T @ np.linalg.solve(of_map, both)
+    return _cut_at_zero(T, free, free.of_vectors(slope), np.linalg.inv(information))
 
 
-def _cut_at_zero(T: NDArray, slope: NDArray, covariance: NDArray, move: NDArray) -> TransitionUncertainty:
+def _checked(proba: ArrayLike, temperature: float, c: int | None = None, name: str = "proba") -> NDArray[np.float64]:
+    """Tempered probabilities, of at least one row."""
+    array = check_probabilities(proba, c, name)
+    if not len(array):
+        raise ValueError(f"{name} has no rows; give at least one.")
+    return normalise_rows((array / array.max(axis=1, keepdims=True)) ** (1 / temperature))
+
+
+class _Free:
+    """Entries of T that may move: all but the largest of each row, which makes up for them."""
+
+    def __init__(self, T: NDArray) -> None:
+        self.rows, self.columns = np.nonzero(~_largest_of_rows(T))
+        self.largest = T.argmax(axis=1)[self.rows]
+
+    def of_vectors(self, values: NDArray) -> NDArray[np.float64]:
+        """Derivatives with respect to the free entries, from those to all of T in the last two dimensions."""
+        return values[..., self.rows, self.columns] - values[..., self.rows, self.largest]
+
+    def of_blocks(self, blocks: NDArray) -> NDArray[np.float64]:
+        """Information about the free entries, from that about each column j of T, ``blocks[j]``."""
+        total = np.zeros((len(self.rows), len(self.rows)))
+        for one, sign in ((self.columns, 1), (self.largest, -1)):
+            for other, other_sign in ((self.columns, 1), (self.largest, -1)):
+                alike = one[:, None] == other
+                total += sign * other_sign * alike * blocks[one[:, None], self.rows[:, None], self.rows]
+        return total
+
+
+def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, covariance: NDArray) -> TransitionUncertainty:
     """Normal approximation of each free entry, cut off at 0; the largest of each row is what they leave."""
-    free = ~_largest_of_rows(T)
-    scale, location, std = np.ones_like(T), T.copy(), np.empty_like(T)
-    scale[free] = np.sqrt(np.diag(covariance))
-    location[free] += np.maximum(scale[free] ** 2 * np.minimum(slope, 0), -_FARTHEST * scale[free])
-    cut = -location[free] / scale[free]
+    at, scale, location, std = (free.rows, free.columns), np.empty_like(T), T.copy(), np.empty_like(T)
+    scale[at] = np.sqrt(np.diag(covariance))
+    location[at] += np.maximum(scale[at] ** 2 * np.minimum(slope, 0), -_FARTHEST * scale[at])
+    cut = -location[at] / scale[at]
     hazard = np.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / _upper_tail(cut)
     shorter = np.sqrt(np.maximum(1 + cut * hazard - hazard**2, _TINY))
-    spread = move * shorter  # of all entries, moved by the free ones
-    std = np.sqrt(np.einsum("ea,ab,eb->e", spread, covariance, spread)).reshape(T.shape)
-    return TransitionUncertainty(T, location, np.where(free, scale, std), std)
+    std[at] = scale[at] * shorter
+    covariance = covariance * shorter * shorter[:, None]
+    for i, largest in enumerate(T.argmax(axis=1)):
+        std[i, largest] = scale[i, largest] = math.sqrt(covariance[np.ix_(free.rows == i, free.rows == i)].sum())
+    return TransitionUncertainty(T, location, scale, std)
 
 
 def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Summed scores of T, and sums of outer products of scores: of T, of the map and T, of the map."""
+    """Summed scores of T, and sums of outer products of scores: of T (its columns), of the map and T, of the map."""
     c, n_map = len(T), _scores_of_map(proba[:1], proba[:1]).shape[1]
-    slope, of_T = np.zeros((c, c)), np.zeros((c, c, c, c))
+    slope, of_T = np.zeros((c, c)), np.zeros((c, c, c))
     of_both, of_map = np.zeros((n_map, c, c)), np.zeros((n_map, n_map))
     for start in range(0, len(y), _CHUNK):
         p, labels = proba[start : start + _CHUNK], y[start : start + _CHUNK]
         joint = p * T.T[labels]
-        likelihood = np.maximum(joint.sum(axis=1, keepdims=True), _TINY)
+        likelihood = joint.sum(axis=1, keepdims=True)
         of_row, map_scores = p / likelihood, _scores_of_map(p, joint / likelihood - p)
         of_map += map_scores.T @ map_scores
         for j in np.unique(labels):
             mine = labels == j
             slope[:, j] += of_row[mine].sum(axis=0)
-            of_T[:, j, :, j] += of_row[mine].T @ of_row[mine]
+            of_T[j] += of_row[mine].T @ of_row[mine]
             of_both[:, :, j] += map_scores[mine].T @ of_row[mine]
-    return slope, of_T.reshape(c * c, c * c), of_both.reshape(n_map, c * c), of_map
+    return slope, of_T, of_both, of_map
 
 
 def _clean_information(proba: NDArray) -> NDArray:
     """Expected information of the map in clean rows: each label with its probability."""
     total = np.zeros(())
-    for label in range(proba.shape[1]):
-        score = np.eye(proba.shape[1])[label] - proba
-        scores = _scores_of_map(proba, score) * np.sqrt(proba[:, [label]])
-        total = total + scores.T @ scores
+    for start in range(0, len(proba), _CHUNK):
+        p = proba[start : start + _CHUNK]
+        for label, one_hot in enumerate(np.eye(proba.shape[1])):
+            scores = _scores_of_map(p, one_hot - p) * np.sqrt(p[:, [label]])
+            total = total + scores.T @ scores
     return total
 
 
@@ -212,22 +250,8 @@ def _scores_of_map(proba: NDArray, score: NDArray) -> NDArray:
     return (score[:, :, None] * inputs[:, None]).reshape(n, -1)
 
 
-def _tempered(proba: NDArray, temperature: float) -> NDArray[np.float64]:
-    return normalise_rows((proba / proba.max(axis=1, keepdims=True)) ** (1 / temperature))
-
-
 def _largest_of_rows(T: NDArray) -> NDArray[np.bool_]:
     return np.arange(len(T)) == T.argmax(axis=1)[:, None]
-
-
-def _moves_within_rows(T: NDArray) -> NDArray:
-    """Ways to move T, shape (c * c, c * c - c): each free entry up, the largest of its row down."""
-    largest = _largest_of_rows(T)
-    rows, columns = np.nonzero(~largest)
-    moves = np.zeros((*T.shape, len(rows)))
-    moves[rows, columns, np.arange(len(rows))] = 1
-    moves[rows, T.argmax(axis=1)[rows], np.arange(len(rows))] = -1
-    return moves.reshape(T.size, -1)
 
 
 _upper_tail = np.vectorize(lambda x: math.erfc(x / math.sqrt(2)) / 2, otypes=[float])

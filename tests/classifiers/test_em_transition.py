@@ -16,7 +16,7 @@ from noisytransition import (
     label_posterior,
     transition_error,
 )
-from noisytransition.classifiers import _joint
+from noisytransition.classifiers import _em_transition, _joint
 from noisytransition.classifiers._joint import fold_of_rows
 from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_uncertainty
 
@@ -133,6 +133,8 @@ def test_error_bars_hold_T_and_are_told_in_words():
     value = clf.transition_matrix_[0, 1]
     low, high = clf.transition_interval()
     assert first == f"ant -> bee {value:.2f} [{low[0, 1]:.2f}, {high[0, 1]:.2f}]"
+    with pytest.raises(ValueError, match="least=nan; give a probability"):
+        clf.transition_summary(least=np.nan)
     off = ~np.eye(3, dtype=bool) & (clf.transition_matrix_ < 0.2)
     assert last == f"5 other flips: each below 0.2, at most {high[off].max():.2f}"
 
@@ -162,11 +164,12 @@ def test_without_held_out_clean_rows_there_are_no_error_bars(monkeypatch):
     clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
     clf.set_params(cv=None, meta_weight=0.2).fit(X, y, meta=meta)
     assert not hasattr(clf, "transition_std_")
-    with pytest.raises(ValueError, match="cv=None and 3 classes: they need clean rows held out in folds"):
+    with pytest.raises(ValueError, match="cv=None: they need clean rows held out in folds"):
         clf.transition_interval()
-    monkeypatch.setattr(_joint, "MOST_WITH_ERROR_BARS", 2)
+    for module in (_joint, _em_transition):
+        monkeypatch.setattr(module, "MOST_CLASSES", 2)
     many = EMTransitionClassifier(meta_weight=0.2, **FAST).fit(X, y, meta=meta)
-    with pytest.raises(ValueError, match="no error bars of T"):
+    with pytest.raises(ValueError, match="with 3 classes; they are for up to 2"):
         many.transition_interval()
     with pytest.raises(NotFittedError):
         EMTransitionClassifier().transition_interval()

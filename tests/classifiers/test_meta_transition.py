@@ -4,8 +4,9 @@ import torch
 from estimators import small
 from skorch.callbacks import Callback
 from skorch.dataset import ValidSplit
+from skorch.helper import predefined_split
 from torch import nn
-from torch.utils.data import Dataset, IterableDataset
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -100,6 +101,7 @@ def test_a_class_without_clean_rows_starts_from_its_anchor_and_is_named(blobs):
         ({"transition_floor": 0.7}, "transition_floor"),
         ({"transition_every": 0}, "transition_every"),
         ({"validation_fraction": 1}, "validation_fraction"),
+        ({"validation_fraction": np.nan}, "validation_fraction == nan"),
         ({"warm_up_epochs": 0}, "warm_up_epochs"),
         ({"meta_batch_size": 0}, "meta_batch_size"),
         ({"meta_gradient_route": "fast"}, "'fast'; valid are"),
@@ -229,6 +231,23 @@ def test_noisy_probabilities_and_label_posteriors(blobs):
     np.testing.assert_allclose(clf.label_posterior(X, y), label_posterior(proba, y, T))
     with pytest.raises(ValueError, match=r"labels \[7\]"):
         clf.label_posterior(X[:1], [7])
+
+
+def test_rows_that_the_user_holds_out_judge_too(blobs):
+    X, y, *_ = blobs
+    held_out = TensorDataset(torch.tensor(X[:40], dtype=torch.float32), torch.tensor((y[:40] + 1) % 3))
+    T = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+    shared = {"transition_lr": 30.0, "max_epochs": 6, "transition_init": T}
+    clf = fit(blobs, train_split=predefined_split(held_out), **shared)
+    every = fit(blobs, validation_fraction=0, **shared)
+    assert not np.array_equal(clf.transition_matrix_, every.transition_matrix_)
+
+
+def test_too_few_rows_to_hold_any_out_are_named():
+    rows, y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 0])
+    clf = MetaTransitionClassifier(max_epochs=1, validation_fraction=0.9)
+    with pytest.raises(ValueError, match=r"validation_fraction=0.9 of 3 noisy rows leaves none to train on; give 0"):
+        clf.fit(rows, y, meta=(rows, y))
 
 
 class Lazy(Dataset):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisytransition.transition import denoise_proba, flip_labels, label_posterior, pair_noise
+from noisytransition.transition import denoise_proba, flip_labels, label_posterior, pair_noise, symmetric_noise
 
 seeds = st.integers(0, 10_000)
 
@@ -123,3 +123,15 @@ def test_rows_that_T_rules_out_stay_as_they_are():
 def test_what_cannot_be_denoised(noisy, T, max_iter, message):
     with pytest.raises(ValueError, match=message):
         denoise_proba(noisy, T, max_iter=max_iter)
+
+
+def test_rows_that_have_not_arrived_are_counted_in_a_warning():
+    noisy, _, T = drawn(0)
+    with pytest.warns(UserWarning, match=r"\d+ of 12 rows still moved after 1 steps; raise max_iter"):
+        denoise_proba(noisy, T, max_iter=1)
+
+
+def test_the_inverse_is_exact_where_it_is_a_distribution():
+    rng = np.random.default_rng(0)
+    proba, T = rng.dirichlet(np.full(5, 0.1), size=200), symmetric_noise(5, 0.4)
+    np.testing.assert_allclose(denoise_proba(proba @ T, T), proba, atol=1e-8)

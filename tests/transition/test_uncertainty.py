@@ -36,16 +36,17 @@ def numeric_scores(log_likelihood, theta, step=1e-6):
     return np.array(ahead).T / (2 * step)  # a row for each sample
 
 
-def twin_covariance(proba, y, T, proba_meta):
+def twin_covariance(proba, y, T, proba_meta, full):
     """Covariance of the free entries: scores of all rows by finite differences of the joint likelihood."""
     c = len(T)
     free = [(i, j) for i in range(c) for j in range(c) if j != T[i].argmax()]
-    n_map = c * c + c
+    n_map = c * c + c if full else c
 
     def mapped(p, theta):
         u = np.log(p)
         u = u - u.mean(axis=1, keepdims=True)
-        A, b = theta[: c * c].reshape(c, c), theta[c * c : n_map]
+        A = theta[: c * c].reshape(c, c) if full else np.zeros((c, c))
+        b = theta[n_map - c : n_map]
         return softmax(u + u @ A.T + b)
 
     def with_T(theta):
@@ -65,11 +66,13 @@ def twin_covariance(proba, y, T, proba_meta):
     return free, np.linalg.inv(information)[n_map:, n_map:]
 
 
-def test_scales_are_those_of_the_joint_information_by_finite_differences():
+@pytest.mark.parametrize("full", [True, False], ids=["A and b", "b alone"])
+def test_scales_are_those_of_the_joint_information_by_finite_differences(full, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_FOR_A_FULL_MAP", 3 if full else 2)
     proba, y, proba_meta, _ = rows()
     T = np.array([[0.7, 0.25, 0.05], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
     found = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
-    free, covariance = twin_covariance(proba, y, T, proba_meta)
+    free, covariance = twin_covariance(proba, y, T, proba_meta, full)
     np.testing.assert_allclose([found.scale[f] for f in free], np.sqrt(np.diag(covariance)), rtol=1e-5)
 
 
@@ -97,6 +100,13 @@ def test_a_flip_never_seen_gets_the_rule_of_three(n):
     low, high = transition_uncertainty(proba, y, np.eye(2)).interval(0.9)
     assert low[0, 1] == 0
     assert high[0, 1] == pytest.approx(-np.log(0.05) / n, rel=0.1)
+
+
+def test_pairs_without_a_flip_lower_its_bound_as_rows_do():
+    proba, y = np.repeat(np.eye(2), 50, axis=0), np.repeat([0, 1], 50)
+    high = transition_uncertainty(proba, y, np.eye(2), counts=[[350, 0], [0, 0]]).interval(0.9)[1]
+    assert high[0, 1] == pytest.approx(-np.log(0.05) / 400, rel=0.1)
+    assert high[1, 0] == pytest.approx(-np.log(0.05) / 50, rel=0.1)
 
 
 def test_four_times_the_rows_halve_the_errors():
@@ -194,6 +204,11 @@ def test_intervals_hold_the_estimate_and_grow_with_the_level(seed, c, n, with_cl
         ({"proba_meta": [[0.5, 0.5]]}, "proba_meta"),
         ({"counts": -np.eye(3)}, "counts must be 3 x 3"),
         ({"temperature": 0.0}, "temperature=0.0; give a finite number above 0"),
+        ({"temperature": "a"}, "temperature='a'; give a finite number above 0"),
+        ({"T": [[1, 0, 0]] * 3}, r"of 300 rows' labels no probability; .* the most likely T"),
+        ({"proba": np.zeros((0, 3)), "y_noisy": []}, "proba has no rows"),
+        ({"proba_meta": np.zeros((0, 3))}, "proba_meta has no rows"),
+        ({"proba": np.full((300, 60), 1 / 60), "T": np.eye(60)}, "60 classes: error bars are for up to 50"),
     ],
 )
 def test_bad_input_is_named(change, message):
@@ -202,7 +217,7 @@ def test_bad_input_is_named(change, message):
         transition_uncertainty(**({"proba": proba, "y_noisy": y, "T": T3} | change))
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, 90])
+@pytest.mark.parametrize("level", [0, 1, -0.5, 90, "a"])
 def test_a_level_is_a_share(level):
     proba, y, *_ = rows()
     with pytest.raises(ValueError, match="give a number between 0 and 1"):
