@@ -15,7 +15,8 @@ def test_the_code_blocks_run(capsys):
     for block in blocks:
         exec(compile(block, str(README), "exec"), namespace)
     lines = capsys.readouterr().out.splitlines()
-    accuracy, error = map(float, lines[0].split())
+    assert re.fullmatch(r"\d -> \d 0\.\d\d \[0\.\d\d, 0\.\d\d\]", lines[0])  # the summary of T
+    accuracy, error = map(float, next(line for line in lines if re.fullmatch(r"[\d.]+ [\d.]+", line)).split())
     assert accuracy > 0.85
     assert error < namespace["transition_error"](namespace["T"], namespace["np"].eye(10))
     assert any(line.startswith("GLC ") for line in lines)  # the table of the comparison
