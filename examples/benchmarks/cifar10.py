@@ -18,7 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import joblib
 import numpy as np
-from shared import RESULTS, add_row, markdown, out_of_fold, publish, read_rows, versions
+from shared import PAPER, RESULTS, add_row, markdown, out_of_fold, publish, read_rows, versions
 from sklearn.model_selection import train_test_split
 from torch import nn
 
@@ -61,12 +61,17 @@ class _Scale(nn.Module):
         return x.permute(0, 3, 1, 2) / 64 - 2
 
 
+def split(y, seed):
+    """Draw 9,500 noisy and 500 clean images, the classes in equal shares."""
+    rows, _ = train_test_split(np.arange(len(y)), train_size=10_000, stratify=y, random_state=seed)
+    return train_test_split(rows, test_size=500, stratify=y[rows], random_state=seed)
+
+
 def load(folder, noise, seed):
     """Noisy images, true labels, noisy labels, clean images and labels, test images and labels."""
     X, y, X_test, y_test = (np.load(Path(folder) / f"{n}.npy") for n in ("X_train", "y_train", "X_test", "y_test"))
     y, y_test = y.astype(int), y_test.astype(int)
-    rows, _ = train_test_split(np.arange(len(y)), train_size=10_000, stratify=y, random_state=seed)
-    noisy, clean = train_test_split(rows, test_size=500, stratify=y[rows], random_state=seed)
+    noisy, clean = split(y, seed)
     return (
         X[noisy],
         y[noisy],
@@ -108,9 +113,7 @@ def run(folder, noise, seed):
         "fine-tuning": FineTuningClassifier(fine_tuning_epochs=6, **params),
         "GLC": GLCClassifier(transition_init=gold, **params),
         "true T": GLCClassifier(transition_init=T, **params),
-        "meta-gradient": MetaTransitionClassifier(
-            transition_init=gold, transition_lr=3.0, validation_fraction=0, **params
-        ),
+        "meta-gradient": MetaTransitionClassifier(transition_init=gold, **PAPER, **params),
         "EM": EMTransitionClassifier(transition_init=gold, **params),
     }.items():
         if name not in done:

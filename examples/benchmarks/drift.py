@@ -27,21 +27,18 @@ from shared import RESULTS, markdown, publish, read_rows, spread, versions
 from noisytransition import MetaTransitionClassifier
 
 STEPS = (3.0, 10.0, 30.0)
-STARTS = ("gold", "em")
+# starts of T, and seeds
+STARTS = {"gold": 5, "em": 3}
 PATHS = {name: RESULTS / f"drift_{name}.jsonl" for name in ("selection", "table")}
 
 
-def cells(grid, steps, starts, n_seeds=5):
+def cells(grid, steps, starts):
     """Cells with the default share of noisy rows held out."""
-    clf = MetaTransitionClassifier()
+    held_out = MetaTransitionClassifier().validation_fraction
     for start, ((problem, noise), (seeds, *_)), step in product(starts, grid.items(), steps):
-        for seed in list(seeds)[: n_seeds if start == "gold" else 3]:
+        for seed in list(seeds)[: STARTS[start]]:
             cell = {"problem": problem, "noise": noise, "seed": seed, "method": "MetaTransitionClassifier"}
-            yield cell | {
-                "transition_lr": step,
-                "transition_init": start,
-                "validation_fraction": clf.validation_fraction,
-            }
+            yield cell | {"transition_lr": step, "transition_init": start, "validation_fraction": held_out}
 
 
 def selection():

@@ -35,6 +35,7 @@ import numpy as np
 from problems import breast_cancer, digits, gaussians, gaussians_posterior, table, table_posterior, wine
 from scipy import stats
 from shared import (
+    PAPER,
     RESULTS,
     add_row,
     fit_cleanlab,
@@ -65,7 +66,6 @@ from noisytransition import (
 ROWS = RESULTS / "em_transition.jsonl"
 SEEDS = range(10)
 NET = {"module__hidden": 64, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3}
-PAPER = {"transition_lr": 3.0, "validation_fraction": 0}  # the meta-gradient as published: every move of T stays
 SMALL, LARGE = {"batch_size": 64, "max_epochs": 40}, {"batch_size": 256, "max_epochs": 20}
 SYMMETRIC = ["symmetric-0.2", "symmetric-0.4", "symmetric-0.6"]
 NOISES = {

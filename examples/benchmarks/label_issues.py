@@ -33,10 +33,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import cifar10
 import numpy as np
+from em_transition import NET, SMALL
 from problems import digits
 from shared import RESULTS, add_row, markdown, out_of_fold, publish, read_rows, spread, versions
 from sklearn.metrics import average_precision_score
-from sklearn.model_selection import cross_val_predict, train_test_split
+from sklearn.model_selection import cross_val_predict
 
 from noisytransition import ComparisonData, EMTransitionClassifier, GLCClassifier, SModelClassifier, transition_error
 from noisytransition.transition import count_transition_matrix, denoise_proba, find_label_issues, label_quality, relabel
@@ -44,13 +45,6 @@ from noisytransition.transition import count_transition_matrix, denoise_proba, f
 ROWS, MEMORISED = RESULTS / "label_issues.jsonl", RESULTS / "label_issues_memorised.jsonl"
 DIGITS, HUMAN = ["asymmetric-0.4", "pair-0.45", "symmetric-0.4"], ["worse", "aggre"]
 SEEDS = {name: range(6) for name in DIGITS} | {name: range(3) for name in HUMAN}
-NET = {
-    "module__hidden": 64,
-    "optimizer__momentum": 0.9,
-    "optimizer__weight_decay": 1e-3,
-    "batch_size": 64,
-    "max_epochs": 40,
-}
 SORTS = {
     "noisy": "noisy label, out of fold",
     "held_out": "true label, held out",
@@ -69,8 +63,7 @@ def human(folder, labels, seed):
     folder = Path(folder)
     X, y = np.load(folder / "X_train.npy", mmap_mode="r"), np.load(folder / "y_train.npy").astype(int)
     y_human = np.load(folder / f"cifar10n_{labels}.npy").astype(int)
-    rows, _ = train_test_split(np.arange(len(y)), train_size=10_000, stratify=y, random_state=seed)
-    noisy, clean = train_test_split(rows, test_size=500, stratify=y[rows], random_state=seed)
+    noisy, clean = cifar10.split(y, seed)
     return ComparisonData(X[noisy], y_human[noisy], X[clean], y[clean], X[clean], y[clean], None, y[noisy])
 
 
@@ -87,7 +80,7 @@ def probabilities(cell, seed, folder):
     if cell in HUMAN:
         data, params = human(folder, cell, seed), {"module": cifar10.CNN, **cifar10.NET}
     else:
-        data, params = digits(cell, seed), NET
+        data, params = digits(cell, seed), NET | SMALL
     params, meta = params | {"random_state": seed}, (data.X_meta, data.y_meta)
     weight = 0.25 if cell in HUMAN else "auto"
     em = KeepsHeldOut(meta_weight=weight, **params).fit(data.X, data.y, meta=meta)

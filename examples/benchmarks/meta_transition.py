@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from joblib import Parallel, delayed
 from problems import PROBLEMS
-from shared import RESULTS, add_row, publish, read_rows, spread, versions
+from shared import PAPER, RESULTS, add_row, publish, read_rows, spread, versions
 from sklearn.metrics import log_loss
 
 from noisytransition import (
@@ -75,7 +75,7 @@ def run(cell):
     method = {m.__name__: m for m in methods}[cell["method"]]
     params = {k: v for k, v in cell.items() if k not in ("problem", "noise", "seed", "method")}
     if method is MetaTransitionClassifier:  # the paper's algorithm, but for what the cell says
-        params = {"transition_lr": 3.0, "validation_fraction": 0} | params
+        params = PAPER | params
     clf = method(random_state=cell["seed"], **params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
     out = {
         "held_out_log_loss": log_loss(

@@ -12,6 +12,8 @@ from sklearn.model_selection import cross_val_predict
 from noisytransition import CrossEntropyClassifier
 
 RESULTS = Path(__file__).parent / "results"
+# the meta-gradient as published: the last T is kept
+PAPER = {"transition_lr": 3.0, "validation_fraction": 0}
 
 
 # ---------------------------------------------------------------------------- result files

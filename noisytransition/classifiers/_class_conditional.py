@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..transition import ClassConditionalTest, class_conditional_test
-from ._data import is_dataset, label_codes, validate_labels, validate_rows
+from ._data import is_dataset, label_codes, validate_rows
 
 # columns of a table that are still worth testing beside the posteriors
 _MOST_COLUMNS = 50
@@ -74,7 +74,7 @@ class ClassConditionalMixin:
             )
         X = validate_rows(self, X_meta, reset=False)
         y, y_noisy = (
-            label_codes(validate_labels(labels, len(X), name), self.classes_, name)
+            label_codes(labels, self.classes_, len(X), name)
             for labels, name in ((y_meta, "y_meta"), (y_meta_noisy, "y_meta_noisy"))
         )
         proba = None

@@ -176,9 +176,9 @@ def encode(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Rows
     return classes, _rows(noisy.X, codes["y"]), meta
 
 
-def label_codes(y: Any, classes: NDArray, name: str = "y_noisy") -> NDArray[np.intp]:
-    """Indices of labels in `classes`; ValueError for a label that is not there."""
-    y = np.asarray(y)
+def label_codes(y: Any, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
+    """Indices in `classes` of the labels of n rows; ValueError for a label that is not there."""
+    y = validate_labels(y, n, name)
     if unknown := sorted(set(y.tolist()) - set(classes.tolist())):
         raise ValueError(f"{name} has labels {unknown} that are not among classes_ {classes.tolist()}.")
     return np.searchsorted(classes, y)

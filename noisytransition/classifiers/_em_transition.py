@@ -160,9 +160,9 @@ class EMTransitionClassifier(TransitionClassifier):
     def _keep(self, found: Found, history: Sequence[NDArray[np.float64]]) -> None:
         """Set the fitted attributes."""
         T = found.transition
-        self._keep_transition(history, T.transition_matrix)
+        # from x too: nearer than what T makes of the noisy labels' shares
+        self._keep_transition(history, T.transition_matrix, T.counts.sum(axis=1))
         self.transition_counts_, self.prior_strength_, self.temperature_ = T.counts, T.strength, T.temperature
-        self.class_counts_ = T.counts.sum(axis=1)  # from x too: nearer than what T makes of the noisy labels' shares
         self.meta_weight_, self.n_epochs_ = found.setting.meta_weight, found.setting.epochs
         self.cv_results_ = found.results
 

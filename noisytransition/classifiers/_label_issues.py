@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..transition import check_rate, find_label_issues, label_posterior, label_quality, normalise_rows, relabel
-from ._data import label_codes, validate_labels, validate_rows
+from ._data import label_codes, validate_rows
 
 
 class LabelIssuesMixin:
@@ -138,5 +138,5 @@ class LabelIssuesMixin:
         """Opinion of the classifier, indices of the labels, and T; labels that do not fit are refused first."""
         check_is_fitted(self, "transition_matrix_")
         rows = validate_rows(self, X, reset=False)
-        codes = label_codes(validate_labels(y_noisy, len(rows), "y_noisy"), self.classes_)
+        codes = label_codes(y_noisy, self.classes_, len(rows))
         return self.predict_proba(X), codes, self.transition_matrix_

@@ -137,10 +137,8 @@ class MWNetClassifier(LookAheadClassifier):
             For a label that is not in `classes_`, or not one label per row.
         """
         check_is_fitted(self, "net_")
-        proba, codes = self.predict_proba(X), label_codes(y_noisy, self.classes_)
-        if len(codes) != len(proba):
-            raise ValueError(f"y_noisy has {len(codes)} labels for {len(proba)} rows of X.")
-        return self._weights(proba, codes)
+        proba = self.predict_proba(X)
+        return self._weights(proba, label_codes(y_noisy, self.classes_, len(proba)))
 
     def _weights(self, proba: NDArray, codes: NDArray) -> NDArray:
         loss: Any = self.net_.criterion_

@@ -92,15 +92,24 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
         """
         return self.predict_proba(X) @ self.transition_matrix_
 
-    def _keep_transition(self, history: Sequence[NDArray[np.float64]], learned: NDArray[np.float64]) -> None:
-        """Set the fitted attributes of T."""
+    def _keep_transition(
+        self,
+        history: Sequence[NDArray[np.float64]],
+        learned: NDArray[np.float64],
+        class_counts: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Set the fitted attributes of T; counts of the true classes, if the method has none, follow from T."""
         self.transition_history_ = np.stack(history)
         self.transition_init_ = self.transition_history_[0]
         self.transition_matrix_ = learned
-        noisy = np.bincount(self._run.noisy.y, minlength=len(learned))
+        self.class_counts_ = self._likely_class_counts(learned) if class_counts is None else class_counts
+
+    def _likely_class_counts(self, T: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Counts of the true classes under which those of the noisy labels are most likely."""
+        noisy = np.bincount(self._run.noisy.y, minlength=len(T))
         with warnings.catch_warnings():  # shares that T leaves open are still shares
             warnings.simplefilter("ignore", UserWarning)
-            self.class_counts_ = noisy.sum() * denoise_proba([noisy / noisy.sum()], learned)[0]
+            return noisy.sum() * denoise_proba([noisy / noisy.sum()], T)[0]
 
     # ---- the start of T
     def _check_parameters(self) -> None:

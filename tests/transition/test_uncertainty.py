@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
 
 from noisytransition.transition import _uncertainty as module
 from noisytransition.transition import (
@@ -17,15 +18,10 @@ from noisytransition.transition import (
 T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
 
 
-def softmax(z):
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-
-
 def rows(seed=0, n=300, n_meta=40, T=T3, sharpness=2.0):
     """Posteriors that are right, and labels drawn from them."""
     rng, c = np.random.default_rng(seed), len(T)
-    proba = softmax(sharpness * rng.normal(size=(n + n_meta, c)))
+    proba = softmax(sharpness * rng.normal(size=(n + n_meta, c)), axis=1)
     y = np.array([rng.choice(c, p=p) for p in proba])
     return proba[:n], flip_labels(y[:n], T, random_state=seed), proba[n:], y[n:]
 
@@ -47,7 +43,7 @@ def twin_covariance(proba, y, T, proba_meta, full):
         u = u - u.mean(axis=1, keepdims=True)
         A = theta[: c * c].reshape(c, c) if full else np.zeros((c, c))
         b = theta[n_map - c : n_map]
-        return softmax(u + u @ A.T + b)
+        return softmax(u + u @ A.T + b, axis=1)
 
     def with_T(theta):
         M = T.copy()
