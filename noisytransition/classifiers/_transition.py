@@ -28,6 +28,8 @@ from ._label_issues import LabelIssuesMixin
 
 # noise rate of "diagonal", for want of any knowledge
 _DIAGONAL_RATE = 0.2
+# iterations for shares of the true classes
+_SETTLED = 1000
 _STARTS = ("auto", "gold", "em", "anchor", "confusion", "confusion-soft", "count", "diagonal", "identity")
 
 
@@ -107,9 +109,7 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
     def _likely_class_counts(self, T: NDArray[np.float64]) -> NDArray[np.float64]:
         """Counts of the true classes under which those of the noisy labels are most likely."""
         noisy = np.bincount(self._run.noisy.y, minlength=len(T))
-        with warnings.catch_warnings():  # shares that T leaves open are still shares
-            warnings.simplefilter("ignore", UserWarning)
-            return noisy.sum() * denoise_proba([noisy / noisy.sum()], T)[0]
+        return noisy.sum() * denoise_proba([noisy / noisy.sum()], T, n_iter=_SETTLED)[0]
 
     # ---- the start of T
     def _check_parameters(self) -> None:
