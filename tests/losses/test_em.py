@@ -47,7 +47,8 @@ def test_the_loss_is_the_corrected_one_before_the_move():
     loss, plain = EMLoss(START, rate=0.5), ForwardLoss(START)
     ((z, y),) = batches(1)
     z.requires_grad_()
-    ours, theirs = (torch.autograd.grad(f(z, y), z)[0] for f in (loss, plain))
+    torch.testing.assert_close(loss.eval()(z, y), plain(z, y))
+    ours, theirs = (torch.autograd.grad(3 * f(z, y), z)[0] for f in (loss.train(), plain))
     torch.testing.assert_close(ours, theirs)
 
 
