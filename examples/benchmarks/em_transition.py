@@ -141,7 +141,6 @@ def run(cell, seed):
             "meta_weight": em.meta_weight_,
             "epochs": em.n_epochs_,
             "strength": em.prior_strength_,
-            "temperature": em.temperature_,
         },
     }
 

@@ -19,7 +19,7 @@ class EMTransitionClassifier(TransitionClassifier):
 
     Noisy rows count by ``sum_i f_i(x) T[i, y]``, clean rows by ``f_y(x)``. While a net trains, T follows the posterior
     counts of its batches (`noisytransition.losses.EMLoss`). This is done in folds: the posteriors of rows that a net
-    was not trained on give T (`em_transition_matrix`, with a temperature and shrinkage), so that memorised labels do
+    was not trained on give T (`em_transition_matrix`, calibrated, and shrunk), so that memorised labels do
     not enter it; and their likelihood chooses the weight of the clean rows and the number of epochs. Then one net
     learns from all rows, with this T and these settings::
 
@@ -74,14 +74,17 @@ class EMTransitionClassifier(TransitionClassifier):
         Standard errors of T's entries; with folds, for up to 50 classes.
     transition_uncertainty_ : TransitionUncertainty
         What they and `transition_interval` come from.
-    temperature_ : float
-        What the held-out log-posteriors were divided by; 1 without folds.
+    held_out_proba_ : ndarray of shape (n_noisy, n_classes), float32
+        P(true class | x) of the noisy rows, in their order, by nets that were not trained on them, calibrated; with
+        folds. To find wrong labels where the classifier itself has memorised them.
+    calibration_ : Calibration or None
+        The map that calibrated them; None without folds.
     meta_weight_ : float
         Weight of the clean rows in the trainings that T comes from.
     n_epochs_ : int
         Their number of epochs, and that of the last training.
     cv_results_ : dict of ndarray
-        ``meta_weight``, ``epochs``, ``log_likelihood`` and ``temperature`` of each setting; empty without folds.
+        ``meta_weight``, ``epochs`` and ``log_likelihood`` of each setting; empty without folds.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -146,6 +149,8 @@ class EMTransitionClassifier(TransitionClassifier):
         T = found.transition.transition_matrix
         self.net_ = joint.train("em", weight, T, max_epochs=found.setting.epochs)
         self._keep(found, [start, T])
+        if (calibration := found.transition.calibration) is not None:
+            self.held_out_proba_ = calibration(found.setting.proba).astype(np.float32)
         if (uncertainty := joint.uncertainty(found)) is not None:
             self.transition_uncertainty_, self.transition_std_ = uncertainty, uncertainty.std
 
@@ -162,7 +167,7 @@ class EMTransitionClassifier(TransitionClassifier):
         T = found.transition
         # from x too: nearer than what T makes of the noisy labels' shares
         self._keep_transition(history, T.transition_matrix, T.counts.sum(axis=1))
-        self.transition_counts_, self.prior_strength_, self.temperature_ = T.counts, T.strength, T.temperature
+        self.transition_counts_, self.prior_strength_, self.calibration_ = T.counts, T.strength, T.calibration
         self.meta_weight_, self.n_epochs_ = found.setting.meta_weight, found.setting.epochs
         self.cv_results_ = found.results
 

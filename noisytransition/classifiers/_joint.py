@@ -128,9 +128,9 @@ class JointTraining:
         for i, weight in enumerate(dict.fromkeys(weights)):
             for setting in self._cross_fit(f"{self.prefix}weight_{i}", weight, cv, looks):
                 found = self.most_likely(setting, prior=None, tol=_ROUGH)
-                tried.append((weight, setting.epochs, found.log_likelihood[-1], found.temperature))
+                tried.append((weight, setting.epochs, found.log_likelihood[-1]))
                 best = max(best, (found.log_likelihood[-1], setting), key=lambda scored: scored[0])
-        columns = ("meta_weight", "epochs", "log_likelihood", "temperature")
+        columns = ("meta_weight", "epochs", "log_likelihood")
         results = {name: np.array(values) for name, values in zip(columns, zip(*tried, strict=True), strict=True)}
         return Found(self.most_likely(best[1], prior=self.prior), best[1], results)
 
@@ -152,15 +152,15 @@ class JointTraining:
 
     def uncertainty(self, found: Found) -> TransitionUncertainty | None:
         """Error bars of T; none without held-out clean rows, or where their information would be too large a matrix."""
-        if found.setting.proba_meta is None or len(self.start) > MOST_CLASSES:
+        calibration, proba_meta = found.transition.calibration, found.setting.proba_meta
+        if calibration is None or proba_meta is None or len(self.start) > MOST_CLASSES:
             return None
         return transition_uncertainty(
-            found.setting.proba,
+            calibration(found.setting.proba),
             self.noisy.y,
             found.transition.transition_matrix,
-            proba_meta=found.setting.proba_meta,
+            proba_meta=calibration(proba_meta),
             counts=self._known_pairs(),
-            temperature=found.transition.temperature,
         )
 
     def _known_pairs(self) -> NDArray | None:

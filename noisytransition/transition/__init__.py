@@ -1,8 +1,9 @@
-"""Noise transition matrices as arrays: estimation, noise models, posterior, error. Needs numpy alone.
+"""Noise transition matrices as arrays: estimation, noise models, posterior, error. Needs numpy and scipy alone.
 
 Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 """
 
+from ._calibration import Calibration
 from ._checks import check_probabilities, check_transition_matrix
 from ._checks import check_rate as check_rate
 from ._class_conditional import ClassConditionalTest, class_conditional_test
@@ -35,6 +36,7 @@ from ._uncertainty import MOST_CLASSES as MOST_CLASSES
 from ._uncertainty import TransitionUncertainty, transition_uncertainty
 
 __all__ = [
+    "Calibration",
     "ClassConditionalTest",
     "EMResult",
     "TransitionUncertainty",

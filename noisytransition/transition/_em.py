@@ -1,32 +1,29 @@
 """Maximum likelihood of the transition matrix, given class probabilities: expectation-maximisation."""
 
-import math
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
 
+from ._calibration import Calibration, calibrate
 from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
 from ._estimation import normalise_rows
 from ._noise import symmetric_noise
 
 # keeps logarithms finite; far below what any data could tell from 0
 _TINY = 1e-12
-# longest leap, in steps of the climb; and in the log temperature
+# longest leap, in steps of the climb
 _FARTHEST = 1e3
-_WIDEST = 2.0
 # what a leap leaves of an entry at least: from 0 none would come back
 _LEAST = 0.05
-# shares of a step of the temperature that are tried where a whole one leads down
-_SHORTER = (0.5, 0.5, 0.5, 0.0)
 # share of the uniform matrix in the start: a flip that starts at 0 would never come up
 _MIXED = 0.1
 # pseudo-rows per class among which the evidence chooses
 _STRENGTHS = np.geomspace(0.1, 1e6, 71)
 # the strength changes the counts, and they it: it settles in two or three rounds
 _ROUNDS = 5
-_log_gamma = np.vectorize(math.lgamma, otypes=[float])
 
 
 class EMResult(NamedTuple):
@@ -37,22 +34,22 @@ class EMResult(NamedTuple):
     transition_matrix : ndarray of shape (c, c)
     counts : ndarray of shape (c, c)
         Expected number of rows of true class i and noisy label j; without the prior's pseudo-rows.
-    temperature : float
-        What the logarithms of `proba` were divided by; 1 without clean rows.
+    calibration : Calibration or None
+        Map of `proba`, to call with the same classifier's probabilities of other rows; None without clean rows.
     prior : ndarray of shape (c, c) or None
         Matrix that T was shrunk towards.
     strength : float
         Pseudo-rows per class that the prior counted for.
     log_likelihood : ndarray of shape (n_iter,)
-        Of the last maximisation, before each of its steps: noisy rows, known pairs, clean rows (if calibrated) and
-        prior. It never falls.
+        Of the last maximisation, before each of its steps: noisy rows, known pairs, prior of T; clean rows and the
+        prior of the map, if calibrated. It never falls.
     converged : bool
-        Whether the last step moved no entry of T, nor the log temperature, by more than `tol`.
+        Whether the last step moved no entry of T by more than `tol`.
     """
 
     transition_matrix: NDArray[np.float64]
     counts: NDArray[np.float64]
-    temperature: float
+    calibration: Calibration | None
     prior: NDArray[np.float64] | None
     strength: float
     log_likelihood: NDArray[np.float64]
@@ -86,6 +83,14 @@ def em_transition_matrix(
     rows whose noisy labels a classifier has memorised, its probabilities repeat those labels, and T comes out near
     the identity.
 
+    With clean rows, the probabilities are calibrated first: by the affine map of their logarithms under which the
+    clean labels, and the noisy ones through a T that is free, are most likely::
+
+        proba <- softmax(A log proba + b),    A = s I + B
+
+    Log s and b have a unit normal prior; B a normal one, under which what it adds to a logit has about a sixth of the
+    spread of the logits (B = 0 for more than 20 classes).
+
     Parameters
     ----------
     proba : array-like of shape (n, c)
@@ -102,14 +107,14 @@ def em_transition_matrix(
         Pseudo-rows per class. "auto" maximises the evidence (Dirichlet-multinomial likelihood) of the counts: about
         0 where the prior does not fit, large where it does. Entries of a prior that are 0 have no part in it.
     proba_meta, y_meta : array-like of shape (n_meta, c) and int of shape (n_meta,), optional
-        Out-of-sample probabilities and true labels of clean rows. With them, one temperature of all probabilities is
-        found together with T. Probabilities of rows that the classifier was trained on would mislead it.
+        Out-of-sample probabilities and true labels of clean rows. With them `proba` is calibrated. Probabilities of
+        rows that the classifier was trained on would mislead it.
     counts : array-like of shape (c, c), optional
         Numbers of rows whose true (i) and noisy (j) label are both known; they count beside the noisy rows.
     max_iter : int, default=1000
         Most steps of one maximisation.
     tol : float, default=1e-5
-        End when no entry of T, nor the log temperature, changes by more.
+        End when no entry of T changes by more.
     full_output : bool, default=False
         Return an `EMResult` instead of the matrix alone.
 
@@ -126,7 +131,7 @@ def em_transition_matrix(
     Warns
     -----
     UserWarning
-        If T or the temperature still moved after `max_iter` steps.
+        If T still moved after `max_iter` steps.
 
     References
     ----------
@@ -147,117 +152,72 @@ def em_transition_matrix(
         raise ValueError(f"proba has shape {proba.shape}; at least one row and two classes are needed.")
     y = check_label_indices(y_noisy, c, n_rows, "y_noisy")
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
-    rows = _Rows(proba, y, known, *_check_clean(proba_meta, y_meta, c))
     check_prior(prior, strength, c)
+    proba_meta, y_meta = _check_clean(proba_meta, y_meta, c)
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
     max_iter = check_count(max_iter, 1, "max_iter")
     if not isinstance(tol, int | float | np.number) or not 0 <= tol < np.inf:
         raise ValueError(f"tol={tol!r}; give a finite number of at least 0.")
-    found = rows.maximise(_Point((1 - _MIXED) * T + _MIXED / c), np.zeros((c, c)), max_iter, tol)
+    start = (1 - _MIXED) * T + _MIXED / c
+    calibration = None if proba_meta is None else calibrate(proba, y, proba_meta, y_meta, start, known)
+    rows = _Rows(proba, y, known, calibration)
+    found = rows.maximise(start, np.zeros((c, c)), max_iter, tol)
     if prior is not None and (isinstance(strength, str) or strength > 0):
         found = _shrunk(rows, found, prior, strength, max_iter, tol)
     if not found.converged:
-        warnings.warn(f"T or the temperature still moved after {max_iter} steps (max_iter).", UserWarning, stacklevel=2)
+        warnings.warn(f"T still moved after {max_iter} steps (max_iter).", UserWarning, stacklevel=2)
     empty = (found.counts.sum(axis=1) == 0) & (found.strength == 0)
     found = found._replace(transition_matrix=np.where(empty[:, None], T, found.transition_matrix))
     return found if full_output else found.transition_matrix
 
 
-class _Point(NamedTuple):
-    """T and the logarithm of the sharpness, which is one over the temperature."""
-
-    T: NDArray[np.float64]
-    log_sharpness: float = 0.0
-
-    def distance(self, other: "_Point") -> float:
-        return max(float(np.abs(self.T - other.T).max()), abs(self.log_sharpness - other.log_sharpness))
-
-    def leap(self, one: "_Point", two: "_Point") -> "_Point":
-        """Extrapolate two steps of a slow climb to where it leads (SQUAREM)."""
-        start, first, second = (np.append(p.T, p.log_sharpness) for p in (self, one, two))
-        step, bend = first - start, second - 2 * first + start
-        far = np.clip(np.linalg.norm(step) / max(float(np.linalg.norm(bend)), _TINY), 1.0, _FARTHEST)
-        reached = start + 2 * far * step + far**2 * bend
-        T = np.maximum(reached[:-1].reshape(self.T.shape), _LEAST * self.T)
-        near = np.clip(reached[-1], self.log_sharpness - _WIDEST, self.log_sharpness + _WIDEST)
-        return _Point(normalise_rows(T, self.T), float(near))
-
-
 class _Rows:
-    """Noisy rows, known pairs and clean rows: what the likelihood of T and a temperature is made of."""
+    """Noisy rows and known pairs: what the likelihood of T is made of."""
 
-    def __init__(self, proba: NDArray, y: NDArray, known: NDArray, proba_meta: NDArray | None, y_meta: NDArray) -> None:
+    def __init__(self, proba: NDArray, y: NDArray, known: NDArray, calibration: Calibration | None) -> None:
         order = np.argsort(y, kind="stable")
-        self.known, self.y_meta, self.n = known, y_meta, len(y)
+        self.known, self.calibration = known, calibration
         # the rows of noisy label j are one block: counting needs products of a matrix and a vector alone
-        self.ends = np.cumsum(np.bincount(y, minlength=len(known)))[:-1]
-        self.calibrates = proba_meta is not None
-        parts = [proba[order]] if proba_meta is None else [proba[order], proba_meta]
-        self.proba = np.concatenate(parts)
-        self.possible = self.proba > 0
-        self.possible[self.n :] = True  # a clean label cannot be impossible
-        self.log_proba = np.log(np.maximum(self.proba, _TINY))
+        ends = np.cumsum(np.bincount(y, minlength=len(known)))[:-1]
+        self.blocks = np.split((calibration(proba) if calibration else proba)[order], ends)
 
-    def maximise(self, at: _Point, pseudo: NDArray, max_iter: int, tol: float) -> EMResult:
+    def maximise(self, T: NDArray, pseudo: NDArray, max_iter: int, tol: float) -> EMResult:
         """Climb by expectation-maximisation, with `pseudo` rows counted beside the others; leap where it is slow."""
-        likelihood, one = self._step(at, pseudo)
+        likelihood, one = self._step(T, pseudo)
         path = [likelihood]
-        while at.distance(one) > tol and len(path) < max_iter:
+        while _distance(T, one) > tol and len(path) < max_iter:
             higher, two = self._step(one, pseudo)
-            for share in _SHORTER:  # the temperature stepped too far
-                if higher >= likelihood:
-                    break
-                one = _Point(one.T, at.log_sharpness + share * (one.log_sharpness - at.log_sharpness))
-                higher, two = self._step(one, pseudo)
-            leap = at.leap(one, two)
+            leap = _leap(T, one, two)
             highest, after = self._step(leap, pseudo)
-            at, likelihood, one = (leap, highest, after) if highest >= higher else (one, higher, two)
+            T, likelihood, one = (leap, highest, after) if highest >= higher else (one, higher, two)
             path.append(likelihood)
-        counts = self._counts(self._calibrated(at.log_sharpness), at.T)[0] + self.known
-        converged = at.distance(one) <= tol
-        return EMResult(one.T, counts, math.exp(-at.log_sharpness), None, 0.0, np.array(path), converged)
+        counts = self._counts(T)[0] + self.known
+        of_map = self.calibration.log_likelihood if self.calibration else 0.0
+        return EMResult(one, counts, self.calibration, None, 0.0, np.array(path) + of_map, _distance(T, one) <= tol)
 
-    def _step(self, at: _Point, pseudo: NDArray) -> tuple[float, _Point]:
-        """Log-likelihood at a point, and the point after a step of expectation-maximisation."""
-        p = self._calibrated(at.log_sharpness)
-        counts, of_row = self._counts(p, at.T)
+    def _step(self, T: NDArray, pseudo: NDArray) -> tuple[float, NDArray[np.float64]]:
+        """Log-likelihood at T, and T after a step of expectation-maximisation."""
+        counts, log_likelihood = self._counts(T)
         added = self.known + pseudo
-        likelihood = float(np.log(of_row).sum() + (added * np.log(np.maximum(at.T, _TINY))).sum())
-        T = normalise_rows(counts + added, at.T)
-        if not self.calibrates:
-            return likelihood, _Point(T)
-        of_clean = p[self.n :][np.arange(len(self.y_meta)), self.y_meta]
-        likelihood += float(np.log(np.maximum(of_clean, _TINY)).sum()) - at.log_sharpness**2 / 2
-        return likelihood, _Point(T, at.log_sharpness + self._sharpening(p, at, of_row))
+        log_likelihood += float((added * np.log(np.maximum(T, _TINY))).sum())
+        return log_likelihood, normalise_rows(counts + added, T)
 
-    def _counts(self, p: NDArray, T: NDArray) -> tuple[NDArray, NDArray]:
-        """Counts of (true, noisy), the true label by its posterior; and the likelihood of each noisy row."""
-        blocks = np.split(p[: self.n], self.ends)
-        of_label = [np.maximum(block @ column, _TINY**2) for block, column in zip(blocks, T.T, strict=True)]
-        pulls = [block.T @ (1 / likelihood) for block, likelihood in zip(blocks, of_label, strict=True)]
-        return T * np.stack(pulls, axis=1), np.concatenate(of_label)
+    def _counts(self, T: NDArray) -> tuple[NDArray[np.float64], float]:
+        """Counts of (true, noisy), the true label by its posterior; and the log-likelihood of the noisy rows."""
+        of_label = [np.maximum(block @ column, _TINY**2) for block, column in zip(self.blocks, T.T, strict=True)]
+        pulls = [block.T @ (1 / likelihood) for block, likelihood in zip(self.blocks, of_label, strict=True)]
+        return T * np.stack(pulls, axis=1), float(sum(np.log(likelihood).sum() for likelihood in of_label))
 
-    def _calibrated(self, log_sharpness: float) -> NDArray:
-        """Probabilities at a sharpness; clean rows last."""
-        if not self.calibrates:
-            return self.proba
-        z = math.exp(log_sharpness) * self.log_proba
-        z = np.exp(z - z.max(axis=1, keepdims=True)) * self.possible
-        return z / z.sum(axis=1, keepdims=True)
 
-    def _sharpening(self, p: NDArray, at: _Point, of_row: NDArray) -> float:
-        """Newton step of the log sharpness: log-probabilities at the posterior less those at the probabilities.
+def _distance(T: NDArray, other: NDArray) -> float:
+    return float(np.abs(T - other).max())
 
-        The prior of the log sharpness is unit normal: rows without error would send it to infinity.
-        """
-        pz = p * self.log_proba
-        mean, square = pz.sum(axis=1), (pz * self.log_proba).sum(axis=1)
-        posterior = np.concatenate([b @ t for b, t in zip(np.split(pz[: self.n], self.ends), at.T.T, strict=True)])
-        of_clean = self.log_proba[self.n :][np.arange(len(self.y_meta)), self.y_meta]
-        sharpness = math.exp(at.log_sharpness)
-        slope = sharpness * ((posterior / of_row).sum() + of_clean.sum() - mean.sum()) - at.log_sharpness
-        bend = sharpness**2 * (square - mean**2).sum() + 1
-        return float(np.clip(slope / bend, -0.5, 0.5))
+
+def _leap(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
+    """Extrapolate two steps of a slow climb to where it leads (SQUAREM)."""
+    step, bend = one - T, two - 2 * one + T
+    far = np.clip(np.linalg.norm(step) / max(float(np.linalg.norm(bend)), _TINY), 1.0, _FARTHEST)
+    return normalise_rows(np.maximum(T + 2 * far * step + far**2 * bend, _LEAST * T), T)
 
 
 def _shrunk(rows: _Rows, found: EMResult, prior: Any, strength: Any, max_iter: int, tol: float) -> EMResult:
@@ -268,8 +228,7 @@ def _shrunk(rows: _Rows, found: EMResult, prior: Any, strength: Any, max_iter: i
         a = _evidence_strength(found.counts, M) if strength == "auto" else float(strength)
         if a == settled:
             break
-        at = _Point(found.transition_matrix, -math.log(found.temperature))
-        found = rows.maximise(at, a * M, max_iter, tol)
+        found = rows.maximise(found.transition_matrix, a * M, max_iter, tol)
         found, settled = found._replace(prior=M, strength=a), a
     return found
 
@@ -294,8 +253,8 @@ def _evidence_strength(counts: NDArray, M: NDArray) -> float:
     M, counts = M[seen], counts[seen]
 
     def evidence(a: float) -> float:
-        rows = _log_gamma(a) - _log_gamma(a + n)
-        return float(rows.sum() + (_log_gamma(a * M + counts) - _log_gamma(a * M)).sum())
+        rows = gammaln(a) - gammaln(a + n)
+        return float(rows.sum() + (gammaln(a * M + counts) - gammaln(a * M)).sum())
 
     return float(max(_STRENGTHS, key=evidence))
 

@@ -1,20 +1,19 @@
 """How far T may be off: error bars from the information in noisy, clean and paired labels."""
 
 import math
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
+from ._calibration import MOST_FOR_A_FULL_MAP
 from ._checks import check_label_indices, check_probabilities, check_transition_matrix
 from ._em import check_counts
 from ._estimation import normalise_rows
 
 # keeps logarithms and quotients finite
 _TINY = 1e-12
-# with more classes, a map of logits of n_classes^2 numbers is more than clean rows can tell about
-_MOST_FOR_A_FULL_MAP = 20
 #: with more, the information is too large a matrix to invert
 MOST_CLASSES = 50
 # rows at a time
@@ -65,7 +64,7 @@ class TransitionUncertainty(NamedTuple):
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise ValueError(f"level={level!r}; give a number between 0 and 1, such as 0.9.")
         T, share = self.transition_matrix, (1 + level) / 2
-        z = NormalDist().inv_cdf(share)
+        z = special.ndtri(share)
         low = np.maximum(T - z * self.scale, 0)
         above = self.location + self.scale * _cut_quantile(-self.location / self.scale, share)
         high = np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T))
@@ -79,7 +78,6 @@ def transition_uncertainty(
     *,
     proba_meta: ArrayLike | None = None,
     counts: ArrayLike | None = None,
-    temperature: float = 1.0,
 ) -> TransitionUncertainty:
     r"""Find error bars of T that hold the uncertainty of the classifier too.
 
@@ -98,18 +96,16 @@ def transition_uncertainty(
     Parameters
     ----------
     proba : array-like of shape (n, c)
-        Probabilities of the *true* label, out-of-sample, of the noisy rows.
+        Probabilities of the *true* label, out-of-sample and calibrated (`EMResult.calibration`), of the noisy rows.
     y_noisy : array-like of int, shape (n,)
         Noisy labels as class indices 0..c-1.
     T : array-like of shape (c, c)
         Their most likely transition matrix (`em_transition_matrix`).
     proba_meta : array-like of shape (n_meta, c), optional
-        Out-of-sample probabilities of the clean rows. Without them the classifier is taken as known, and the bars are
+        The same of the clean rows. Without them the classifier is taken as known, and the bars are
         too short.
     counts : array-like of shape (c, c), optional
         Numbers of rows whose true (i) and noisy (j) label are both known.
-    temperature : float, default=1.0
-        What the logarithms of all probabilities are divided by (`EMResult.temperature`).
 
     Returns
     -------
@@ -140,9 +136,7 @@ def transition_uncertainty(
            [0.  , 0.98]]), array([[0.87, 0.27],
            [0.03, 1.  ]]))
     """
-    if not isinstance(temperature, int | float | np.number) or not 0 < temperature < np.inf:
-        raise ValueError(f"temperature={temperature!r}; give a finite number above 0.")
-    proba = _checked(proba, temperature)
+    proba = _checked(proba)
     n, c = proba.shape
     if c > MOST_CLASSES:
         raise ValueError(f"{c} classes: error bars are for up to {MOST_CLASSES}, whose information fits in memory.")
@@ -160,18 +154,18 @@ def transition_uncertainty(
     free = _Free(T)
     information = free.of_blocks(of_T) + _NOTHING * np.eye(len(free.rows))
     if proba_meta is not None:
-        of_map += _clean_information(_checked(proba_meta, temperature, c, "proba_meta")) + np.eye(len(of_map))
+        of_map += _clean_information(_checked(proba_meta, c, "proba_meta")) + np.eye(len(of_map))
         both = free.of_vectors(of_both)
         information -= both.T @ np.linalg.solve(of_map, both)
     return _cut_at_zero(T, free, free.of_vectors(slope), np.linalg.inv(information))
 
 
-def _checked(proba: ArrayLike, temperature: float, c: int | None = None, name: str = "proba") -> NDArray[np.float64]:
-    """Tempered probabilities, of at least one row."""
+def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDArray[np.float64]:
+    """Probabilities of at least one row."""
     array = check_probabilities(proba, c, name)
     if not len(array):
         raise ValueError(f"{name} has no rows; give at least one.")
-    return normalise_rows((array / array.max(axis=1, keepdims=True)) ** (1 / temperature))
+    return normalise_rows(array)
 
 
 class _Free:
@@ -201,7 +195,7 @@ def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, covariance: NDArray) -
     scale[at] = np.sqrt(np.diag(covariance))
     location[at] += np.maximum(scale[at] ** 2 * np.minimum(slope, 0), -_FARTHEST * scale[at])
     cut = -location[at] / scale[at]
-    hazard = np.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / _upper_tail(cut)
+    hazard = np.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / special.ndtr(-cut)
     shorter = np.sqrt(np.maximum(1 + cut * hazard - hazard**2, _TINY))
     std[at] = scale[at] * shorter
     covariance = covariance * shorter * shorter[:, None]
@@ -243,7 +237,7 @@ def _clean_information(proba: NDArray) -> NDArray:
 def _scores_of_map(proba: NDArray, score: NDArray) -> NDArray:
     """Scores of b, and of A unless there are too many classes, from those of the logits; shape (n, n_map)."""
     n, c = proba.shape
-    if c > _MOST_FOR_A_FULL_MAP:
+    if c > MOST_FOR_A_FULL_MAP:
         return score
     u = np.log(np.maximum(proba, _TINY))
     inputs = np.hstack([u - u.mean(axis=1, keepdims=True), np.ones((n, 1))])
@@ -254,9 +248,6 @@ def _largest_of_rows(T: NDArray) -> NDArray[np.bool_]:
     return np.arange(len(T)) == T.argmax(axis=1)[:, None]
 
 
-_upper_tail = np.vectorize(lambda x: math.erfc(x / math.sqrt(2)) / 2, otypes=[float])
-
-
 def _cut_quantile(cut: NDArray, share: float) -> NDArray:
     """Quantile of a standard normal number that is known to be above `cut`."""
-    return -np.vectorize(NormalDist().inv_cdf, otypes=[float])((1 - share) * _upper_tail(cut))
+    return -special.ndtri((1 - share) * special.ndtr(-cut))

@@ -72,7 +72,6 @@ def test_the_setting_with_the_highest_held_out_likelihood_is_taken():
     best = results["log_likelihood"].argmax()
     assert (clf.meta_weight_, clf.n_epochs_) == (results["meta_weight"][best], results["epochs"][best])
     assert len(clf.history_) == clf.n_epochs_
-    assert clf.temperature_ == pytest.approx(results["temperature"][best], rel=0.05)
 
 
 def test_automatic_weights_lie_between_one_and_that_of_the_likelihood():
@@ -117,7 +116,8 @@ def test_without_folds_the_path_of_T_is_kept():
     clf = EMTransitionClassifier(**FAST, meta_weight=0.2, cv=None).fit(X, y, meta=meta)
     assert clf.transition_history_.shape == (1 + 9, 3, 3)  # the start, eight epochs, and the last word
     assert list(clf.histories_) == ["warm_up", "em"]
-    assert (clf.temperature_, clf.cv_results_) == (1.0, {})
+    assert (clf.calibration_, clf.cv_results_) == (None, {})
+    assert not hasattr(clf, "held_out_proba_")
 
 
 def test_error_bars_hold_T_and_are_told_in_words():
@@ -140,7 +140,7 @@ def test_error_bars_hold_T_and_are_told_in_words():
 
 
 def test_error_bars_come_from_what_T_came_from(monkeypatch):
-    """The tempered held-out posteriors, and the pairs of labels that are known."""
+    """The calibrated held-out posteriors, and the pairs of labels that are known."""
     X, y, meta, y_meta_noisy = overlapping(pair_noise(3, 0.4))
     asked = {}
 
@@ -150,7 +150,7 @@ def test_error_bars_come_from_what_T_came_from(monkeypatch):
 
     monkeypatch.setattr(_joint, "transition_uncertainty", watch)
     clf = EMTransitionClassifier(meta_weight=0.2, **FAST).fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy)
-    assert asked["temperature"] == clf.temperature_
+    np.testing.assert_allclose(asked["proba"], clf.held_out_proba_, atol=1e-6)
     assert asked["proba"].shape == (1500, 3)
     assert asked["proba_meta"].shape == (90, 3)
     np.testing.assert_array_equal(asked["T"], clf.transition_matrix_)

@@ -64,7 +64,7 @@ def twin_covariance(proba, y, T, proba_meta, full):
 
 @pytest.mark.parametrize("full", [True, False], ids=["A and b", "b alone"])
 def test_scales_are_those_of_the_joint_information_by_finite_differences(full, monkeypatch):
-    monkeypatch.setattr(module, "_MOST_FOR_A_FULL_MAP", 3 if full else 2)
+    monkeypatch.setattr(module, "MOST_FOR_A_FULL_MAP", 3 if full else 2)
     proba, y, proba_meta, _ = rows()
     T = np.array([[0.7, 0.25, 0.05], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
     found = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
@@ -138,13 +138,6 @@ def test_permuting_the_classes_permutes_the_bars():
         np.testing.assert_allclose(one, other[np.ix_(order, order)], rtol=1e-6, atol=1e-12)
 
 
-def test_a_temperature_is_that_of_the_probabilities():
-    proba, y, proba_meta, _ = rows()
-    sharp, sharp_meta = (p**2 / (p**2).sum(axis=1, keepdims=True) for p in (proba, proba_meta))
-    at_two = transition_uncertainty(sharp, y, T3, proba_meta=sharp_meta, temperature=2.0)
-    np.testing.assert_allclose(at_two.std, transition_uncertainty(proba, y, T3, proba_meta=proba_meta).std)
-
-
 def test_a_class_without_rows_and_many_classes():
     proba, y, proba_meta, _ = rows()
     proba = np.hstack([proba, np.zeros((len(proba), 1))])
@@ -199,8 +192,6 @@ def test_intervals_hold_the_estimate_and_grow_with_the_level(seed, c, n, with_cl
         ({"T": np.eye(2)}, "T"),
         ({"proba_meta": [[0.5, 0.5]]}, "proba_meta"),
         ({"counts": -np.eye(3)}, "counts must be 3 x 3"),
-        ({"temperature": 0.0}, "temperature=0.0; give a finite number above 0"),
-        ({"temperature": "a"}, "temperature='a'; give a finite number above 0"),
         ({"T": [[1, 0, 0]] * 3}, r"of 300 rows' labels no probability; .* the most likely T"),
         ({"proba": np.zeros((0, 3)), "y_noisy": []}, "proba has no rows"),
         ({"proba_meta": np.zeros((0, 3))}, "proba_meta has no rows"),
