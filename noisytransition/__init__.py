@@ -3,7 +3,7 @@
 Everywhere in this library ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1, rows and columns
 follow the sorted class labels.
 
-Public names are imported on first use, so that ``import noisytransition.transition`` needs numpy alone.
+Public names are imported on first use, so that ``import noisytransition.transition`` needs numpy and scipy alone.
 """
 
 from importlib import import_module

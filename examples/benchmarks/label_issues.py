@@ -20,7 +20,7 @@ of the fitted `EMTransitionClassifier`. Each method of ranking has the same prob
   P(true | x): `denoise_proba`, since that is what the model says (noisy = true @ T); "not denoised" takes the noisy
   label's probabilities for those of the true one. The number of iterations, 5, was chosen with these figures in view
   (2 to 20 are much alike), of all seeds of digits and the first 3 of CIFAR-10N.
-* true label, held out: EM's own folds, those behind T, as they left the nets (no temperature).
+* true label, held out: EM's `held_out_proba_`, of the folds behind T, calibrated.
 * true label, as fitted: `predict_proba` of the fitted EM classifier, on the rows that it was trained on.
 * true label, GLC out of fold (digits alone): what the docs advise where a net memorises, three nets through EM's T.
 
@@ -85,14 +85,6 @@ def features(folder, seed):
     return image_features(images[np.concatenate(cifar10.split(y, seed))], seed)
 
 
-class KeepsHeldOut(EMTransitionClassifier):
-    """Keeps the posteriors of held-out rows that T comes from."""
-
-    def _keep(self, found, history):
-        super()._keep(found, history)
-        self.held_out_ = found.setting.proba
-
-
 def probabilities(cell, seed, folder):
     """T, labels, and the probabilities of each sort."""
     if cell in HUMAN:
@@ -101,13 +93,13 @@ def probabilities(cell, seed, folder):
         data, params = digits(cell, seed), NET | SMALL
     params, meta = params | {"random_state": seed}, (data.X_meta, data.y_meta)
     weight = 0.25 if cell in IMAGES else "auto"
-    em = KeepsHeldOut(meta_weight=weight, **params).fit(data.X, data.y, meta=meta)
+    em = EMTransitionClassifier(meta_weight=weight, **params).fit(data.X, data.y, meta=meta)
     found = {
         "y": data.y,
         "y_true": data.y_true,
         "T": em.transition_matrix_,
         "noisy": out_of_fold(params, data.X, data.y),
-        "held_out": em.held_out_,
+        "held_out": em.held_out_proba_,
         "fitted": em.predict_proba(data.X),
     }
     if cell not in HUMAN:

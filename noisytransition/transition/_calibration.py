@@ -75,18 +75,22 @@ class _Problem:
 
     def __init__(self, proba: NDArray, y: NDArray, proba_meta: NDArray, y_meta: NDArray, known: NDArray) -> None:
         self.c, self.n, self.known = len(known), len(y), known
-        self.u = _logits(np.concatenate([proba, proba_meta]))
-        self.labels, self.clean = np.eye(self.c)[y], np.eye(self.c)[y_meta]
+        order = np.argsort(y, kind="stable")  # the rows of a noisy label are one block: its counts are their sum
+        self.y, self.u = y[order], _logits(np.concatenate([proba[order], proba_meta]))
+        self.named, self.first = np.unique(self.y, return_index=True)
+        self.clean = np.eye(self.c)[y_meta]
         self.absent = ~(proba.any(axis=0) | proba_meta.any(axis=0) | self.clean.any(axis=0))
-        self.precision = _PRECISION * self.u.var(axis=1).mean() if self.c <= MOST_FOR_A_FULL_MAP else np.inf
+        self.precision = _PRECISION * self.u.var(axis=1).mean()
+        self.full = self.c <= MOST_FOR_A_FULL_MAP
 
     def pack(self, log_scale: Any, bias: NDArray, added: NDArray, logits_T: NDArray) -> NDArray[np.float64]:
-        added = added[:0] if np.isinf(self.precision) else added
-        return np.concatenate([[log_scale], bias, added.ravel(), logits_T.ravel()])
+        """All that is sought, in one vector; without B for many classes."""
+        return np.concatenate([[log_scale], bias, added.ravel() if self.full else [], logits_T.ravel()])
 
     def unpack(self, x: NDArray) -> tuple[float, NDArray, NDArray, NDArray]:
+        """Log s, b, B and the logits of T."""
         c = self.c
-        added = np.zeros((c, c)) if np.isinf(self.precision) else x[1 + c : -c * c].reshape(c, c)
+        added = x[1 + c : -c * c].reshape(c, c) if self.full else np.zeros((c, c))
         return x[0], x[1 : 1 + c], added, x[-c * c :].reshape(c, c)
 
     def height(self, x: NDArray, n: int) -> tuple[float, NDArray]:
@@ -94,27 +98,27 @@ class _Problem:
         log_scale, bias, added, logits_T = self.unpack(x)
         log_T = special.log_softmax(logits_T, axis=1)
         T, scale = np.exp(log_T), np.exp(log_scale)
-        log_p = special.log_softmax(self.u @ (added + scale * np.eye(self.c)).T + bias, axis=1)
+        z = scale * self.u + bias
+        log_p = special.log_softmax(z + self.u @ added.T if self.full else z, axis=1)
         p = np.exp(log_p)
-        joint = p[: self.n] * (self.labels @ T.T)
+        joint = p[: self.n] * T.T[self.y]
         of_row = np.maximum(joint.sum(axis=1, keepdims=True), _TINY**2)
         posterior = joint / of_row
         pull = np.concatenate([posterior, self.clean]) - p
-        counts = posterior.T @ self.labels + self.known
-        of_matrix = pull.T @ self.u
+        counts = self.known.copy()
+        counts[:, self.named] += np.add.reduceat(posterior, self.first).T
         likelihood = np.log(of_row).sum() + (self.clean * log_p[self.n :]).sum() + (self.known * log_T).sum()
         slopes = self.pack(
-            scale * np.trace(of_matrix) - log_scale,
+            scale * (pull * self.u).sum() - log_scale,
             pull.sum(axis=0) - bias,
-            of_matrix - (0 if np.isinf(self.precision) else self.precision) * added,
+            pull.T @ self.u - self.precision * added if self.full else added,
             counts - T * counts.sum(axis=1, keepdims=True),
         )
         return -(likelihood + self.log_prior(log_scale, bias, added)) / n, -slopes / n
 
     def log_prior(self, log_scale: float, bias: NDArray, added: NDArray) -> float:
         """Of the map, but for a constant."""
-        of_added = (0 if np.isinf(self.precision) else self.precision) * (added**2).sum()
-        return -float(log_scale**2 + (bias**2).sum() + of_added) / 2
+        return -float(log_scale**2 + (bias**2).sum() + self.precision * (added**2).sum()) / 2
 
     def calibration(self, x: NDArray) -> Calibration:
         """The map that was found, and how likely it makes the clean rows."""
