@@ -20,12 +20,12 @@ class EMTransitionClassifier(TransitionClassifier):
     Noisy rows count by ``sum_i f_i(x) T[i, y]``, clean rows by ``f_y(x)``. While a net trains, T follows the posterior
     counts of its batches (`noisytransition.losses.EMLoss`). This is done in folds: the posteriors of rows that a net
     was not trained on give T (`em_transition_matrix`, calibrated, and shrunk), so that memorised labels do
-    not enter it; and their likelihood chooses the weight of the clean rows and the number of epochs. Then one net
+    not enter it; and their evidence chooses the weight of the clean rows and the number of epochs. Then one net
     learns from all rows, with this T and these settings::
 
         for weight in meta_weight, k in folds:
             train f, T on the rows outside fold k;  keep f's posteriors of fold k at several epochs
-        weight, epochs  = those whose held-out posteriors make all labels most likely
+        weight, epochs  = those whose held-out posteriors make all labels most likely, T integrated out
         T               = maximum-likelihood T of these posteriors, shrunk by its evidence
         classifier      = net trained through T for so many epochs, clean rows weighing as in the likelihood
 
@@ -84,7 +84,7 @@ class EMTransitionClassifier(TransitionClassifier):
     n_epochs_ : int
         Their number of epochs, and that of the last training.
     cv_results_ : dict of ndarray
-        ``meta_weight``, ``epochs`` and ``log_likelihood`` of each setting; empty without folds.
+        ``meta_weight``, ``epochs`` and ``log_evidence`` of each setting; empty without folds.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

@@ -117,7 +117,7 @@ class JointTraining:
 
     # ---- T
     def find(self, weights: Sequence[float] | None = None, *, cv: int = EM_FOLDS, select_epochs: bool = True) -> Found:
-        """T of the setting whose held-out posteriors make all labels most likely.
+        """T of the setting whose held-out posteriors make all labels most likely, T integrated out.
 
         Weights are by default 1, the natural weight, and their geometric mean.
         """
@@ -127,10 +127,10 @@ class JointTraining:
         best: Any = (-np.inf, None)
         for i, weight in enumerate(dict.fromkeys(weights)):
             for setting in self._cross_fit(f"{self.prefix}weight_{i}", weight, cv, looks):
-                found = self.most_likely(setting, prior=None, tol=_ROUGH)
-                tried.append((weight, setting.epochs, found.log_likelihood[-1]))
-                best = max(best, (found.log_likelihood[-1], setting), key=lambda scored: scored[0])
-        columns = ("meta_weight", "epochs", "log_likelihood")
+                log_evidence = self.most_likely(setting, prior=self.prior, tol=_ROUGH).log_evidence
+                tried.append((weight, setting.epochs, log_evidence))
+                best = max(best, (log_evidence, setting), key=lambda scored: scored[0])
+        columns = ("meta_weight", "epochs", "log_evidence")
         results = {name: np.array(values) for name, values in zip(columns, zip(*tried, strict=True), strict=True)}
         return Found(self.most_likely(best[1], prior=self.prior), best[1], results)
 

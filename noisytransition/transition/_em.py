@@ -43,6 +43,9 @@ class EMResult(NamedTuple):
     log_likelihood : ndarray of shape (n_iter,)
         Of the last maximisation, before each of its steps: noisy rows, known pairs, prior of T; clean rows and the
         prior of the map, if calibrated. It never falls.
+    log_evidence : float
+        Highest log-likelihood without the prior of T; with one, T is integrated out under it instead. For comparing
+        probabilities of several classifiers.
     converged : bool
         Whether the last step moved no entry of T by more than `tol`.
     """
@@ -53,6 +56,7 @@ class EMResult(NamedTuple):
     prior: NDArray[np.float64] | None
     strength: float
     log_likelihood: NDArray[np.float64]
+    log_evidence: float
     converged: bool
 
 
@@ -184,7 +188,7 @@ class _Rows:
     def maximise(self, T: NDArray, pseudo: NDArray, max_iter: int, tol: float) -> EMResult:
         """Climb by expectation-maximisation, with `pseudo` rows counted beside the others; leap where it is slow."""
         likelihood, one = self._step(T, pseudo)
-        path = [likelihood]
+        path: Any = [likelihood]
         while _distance(T, one) > tol and len(path) < max_iter:
             higher, two = self._step(one, pseudo)
             leap = _leap(T, one, two)
@@ -192,8 +196,8 @@ class _Rows:
             T, likelihood, one = (leap, highest, after) if highest >= higher else (one, higher, two)
             path.append(likelihood)
         counts = self._counts(T)[0] + self.known
-        of_map = self.calibration.log_likelihood if self.calibration else 0.0
-        return EMResult(one, counts, self.calibration, None, 0.0, np.array(path) + of_map, _distance(T, one) <= tol)
+        path = np.array(path) + (self.calibration.log_likelihood if self.calibration else 0.0)
+        return EMResult(one, counts, self.calibration, None, 0.0, path, path[-1], _distance(T, one) <= tol)
 
     def _step(self, T: NDArray, pseudo: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-likelihood at T, and T after a step of expectation-maximisation."""
@@ -222,14 +226,16 @@ def _leap(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
 
 def _shrunk(rows: _Rows, found: EMResult, prior: Any, strength: Any, max_iter: int, tol: float) -> EMResult:
     """Maximise again with the prior's pseudo-rows, until their number settles."""
-    settled = 0.0
+    settled, log_evidence = 0.0, None
     for _ in range(_ROUNDS):
         M = _prior_matrix(prior, found.counts)
         a = _evidence_strength(found.counts, M) if strength == "auto" else float(strength)
+        if log_evidence is None:
+            log_evidence = found.log_likelihood[-1] + _evidence(found.counts, M, a)
         if a == settled:
             break
         found = rows.maximise(found.transition_matrix, a * M, max_iter, tol)
-        found, settled = found._replace(prior=M, strength=a), a
+        found, settled = found._replace(prior=M, strength=a, log_evidence=log_evidence), a
     return found
 
 
@@ -249,14 +255,15 @@ def _prior_matrix(prior: Any, counts: NDArray) -> NDArray:
 
 def _evidence_strength(counts: NDArray, M: NDArray) -> float:
     """Pseudo-rows per class at which the counts are most likely, T integrated out row by row."""
+    return float(max(_STRENGTHS, key=lambda a: _evidence(counts, M, a)))
+
+
+def _evidence(counts: NDArray, M: NDArray, a: float) -> float:
+    """Log-likelihood of counts with T integrated out row by row, less that at the T which fits them best."""
     n, seen = counts.sum(axis=1), (M > 0) & (counts > 0)
-    M, counts = M[seen], counts[seen]
-
-    def evidence(a: float) -> float:
-        rows = gammaln(a) - gammaln(a + n)
-        return float(rows.sum() + (gammaln(a * M + counts) - gammaln(a * M)).sum())
-
-    return float(max(_STRENGTHS, key=evidence))
+    M, best, counts = M[seen], normalise_rows(counts, M)[seen], counts[seen]
+    of_rows = gammaln(a) - gammaln(a + n)
+    return float(of_rows.sum() + (gammaln(a * M + counts) - gammaln(a * M) - counts * np.log(best)).sum())
 
 
 def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray | None, NDArray]:

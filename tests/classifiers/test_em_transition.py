@@ -69,7 +69,7 @@ def test_the_setting_with_the_highest_held_out_likelihood_is_taken():
     clf = EMTransitionClassifier(**FAST, meta_weight=(2.0, 0.1)).fit(X, y, meta=meta)
     results = clf.cv_results_
     assert {len(column) for column in results.values()} == {2 * 8}
-    best = results["log_likelihood"].argmax()
+    best = results["log_evidence"].argmax()
     assert (clf.meta_weight_, clf.n_epochs_) == (results["meta_weight"][best], results["epochs"][best])
     assert len(clf.history_) == clf.n_epochs_
 

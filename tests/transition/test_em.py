@@ -219,6 +219,30 @@ def test_superclasses_alone_or_all_in_one():
     np.testing.assert_allclose(alone, symmetric, atol=1e-6)
 
 
+def test_the_evidence_prefers_classes_in_their_places():
+    """With two classes exchanged the likelihood is as high; but the noise is then no symmetric one."""
+    T = symmetric_noise(3, 0.4)
+    proba, _, noisy = simulated(1, T)
+    right, exchanged = (em_transition_matrix(p, noisy, full_output=True) for p in (proba, proba[:, [1, 0, 2]]))
+    plain = [em_transition_matrix(p, noisy, prior=None, full_output=True) for p in (proba, proba[:, [1, 0, 2]])]
+    assert plain[0].log_evidence == pytest.approx(plain[1].log_evidence, abs=1e-3)
+    assert plain[0].log_evidence == plain[0].log_likelihood[-1]
+    assert right.log_evidence > exchanged.log_evidence + 5
+
+
+def test_the_evidence_by_integration():
+    """Two classes whose rows are certain: each row of T under its Beta prior, on a grid."""
+    true, noisy = np.repeat([0, 1], [30, 50]), np.repeat([0, 1, 0, 1], [21, 9, 5, 45])
+    prior = np.array([[0.8, 0.2], [0.2, 0.8]])
+    found = em_transition_matrix(np.eye(2)[true], noisy, prior=prior, strength=6.0, full_output=True)
+    x = (np.arange(20_000) + 0.5) / 20_000
+    total = 0.0
+    for (right, wrong), (a, b) in zip(([21, 9], [45, 5]), 6 * np.array([[0.8, 0.2], [0.8, 0.2]]), strict=True):
+        density = x ** (a - 1) * (1 - x) ** (b - 1)
+        total += np.log((x**right * (1 - x) ** wrong * density).sum() / density.sum())
+    assert found.log_evidence == pytest.approx(total, abs=0.05)
+
+
 # ---------------------------------------------------------------------------- calibration, and other classifiers
 @pytest.mark.parametrize("power", [0.5, 1.0, 3.0])
 def test_wrong_confidence_is_set_right(power):
