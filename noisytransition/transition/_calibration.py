@@ -60,7 +60,7 @@ def calibrate(
 ) -> Calibration:
     """Find the map under which clean labels, and noisy ones through a free T, are most likely.
 
-    ``A = s I + B``. Priors: log s and b unit normal; B normal, an entry adding to a logit a sixth of the logits' spread.
+    ``A = s I + B``. Priors: log s and b unit normal; B normal, an entry adding a sixth of the logits' spread.
     """
     problem = _Problem(proba, y, proba_meta, y_meta, known)
     start = problem.pack(0.0, np.zeros(len(T)), np.zeros_like(T), np.log(np.maximum(T, _TINY)))
