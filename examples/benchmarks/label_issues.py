@@ -212,11 +212,13 @@ def shown(values):
 
 
 def table(cells, measure, sort):
+    cells = {cell: rows for cell, rows in cells.items() if sort in rows[0][measure]}
+    if not cells:
+        return ""
     methods = list(next(iter(cells.values()))[0][measure][sort])
     lines = [
         (title(cell, rows), [shown([row[measure][sort][name] for row in rows]) for name in methods])
         for cell, rows in cells.items()
-        if sort in rows[0][measure]
     ]
     return f"### {SORTS[sort]}\n\n" + markdown(methods, lines)
 
