@@ -39,7 +39,7 @@ class EMTransitionClassifier(TransitionClassifier):
         As in `NoisyLabelClassifier`.
     meta_weight : float, sequence of float or "auto", default="auto"
         Weight of the clean batch's mean loss beside the noisy batch's. Of several, T comes from the one with the best
-        held-out likelihood; the last training has the weight of the likelihood itself, n_meta / n. "auto": 1, that
+        held-out evidence; the last training has the weight of the likelihood itself, n_meta / n. "auto": 1, that
         weight, and their geometric mean. One number serves everywhere.
     cv : int or None, default=3
         Folds of noisy and clean rows. None: no folds; posteriors are those of the training rows themselves.
