@@ -14,8 +14,8 @@ No parameter is tuned. But EM itself was designed (which weights of the clean ro
 chooses, how T is shrunk) with errors of T and accuracies of seeds 0 to 5 of several of these cells in view. Its map of
 the posteriors' logits was chosen with errors of T of seeds 100 to 102 in view (table: 100, 101), and of the networks
 of `cifar10.py` and `label_issues.py`; that the table was worst before, on seeds 0 to 2, was why it was looked for. One
-net and optimiser for all: an MLP of 64 units, SGD with rate 0.1, momentum 0.9, weight
-decay 1e-3; batches of 64 and 40 epochs, for the two large sets batches of 256 and 20 epochs.
+net and optimiser for all: an MLP of 64 units, SGD with rate 0.1, momentum 0.9, weight decay 1e-3; batches of 64 and 40
+epochs, for the two large sets batches of 256 and 20 epochs.
 
 * sampling limit: expected error of counting with the true labels.
 * oracle EM: `em_transition_matrix` with the exact posterior (Gaussians, table), else with out-of-fold posteriors of

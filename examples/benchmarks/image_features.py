@@ -16,8 +16,8 @@ CONTRAST, WHITENING = 10.0, 0.1
 def image_features(images, seed):
     """Standardised features of images uint8 (n, height, width, 3): float32 (n, 4 * N_CENTROIDS)."""
     random = np.random.default_rng(seed)
-    drawn = normalised(patches(images[random.permutation(len(images))[:2000]]).flatten(0, 1))
-    drawn = drawn[torch.from_numpy(random.permutation(len(drawn))[:N_PATCHES])]
+    every = patches(images[random.permutation(len(images))[:2000]]).flatten(0, 1)
+    drawn = normalised(every[torch.from_numpy(random.permutation(len(every))[:N_PATCHES])])
     mean, whiten = drawn.mean(0), whitening(drawn)
     kmeans = MiniBatchKMeans(N_CENTROIDS, random_state=seed, batch_size=4096, n_init=1, max_iter=20)
     centroids = torch.from_numpy(kmeans.fit(((drawn - mean) @ whiten).numpy()).cluster_centers_)

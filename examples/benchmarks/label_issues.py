@@ -69,20 +69,22 @@ CLEANLAB = {"self-confidence": "self_confidence", "margin": "normalized_margin"}
 # ---------------------------------------------------------------------------- data and probabilities
 def human(folder, cell, seed):
     """10,000 images of CIFAR-10, or their features: 500 with true labels, the others with those of people."""
-    folder, labels = Path(folder), cell.removesuffix("-features")
-    images, y = np.load(folder / "X_train.npy", mmap_mode="r"), np.load(folder / "y_train.npy").astype(int)
-    y_human = np.load(folder / f"cifar10n_{labels}.npy").astype(int)
+    y, folder = np.load(Path(folder) / "y_train.npy").astype(int), Path(folder)
+    y_human = np.load(folder / f"cifar10n_{cell.removesuffix('-features')}.npy").astype(int)
     noisy, clean = cifar10.split(y, seed)
-    X = features(folder, seed) if cell in FEATURES else images[np.concatenate([noisy, clean])]
-    X, X_meta = np.split(X, [len(noisy)])
+    rows = (*noisy, *clean)
+    X, X_meta = np.split((features if cell in FEATURES else images)(folder, rows, seed), [len(noisy)])
     return ComparisonData(X, y_human[noisy], X_meta, y[clean], X_meta, y[clean], None, y[noisy])
 
 
+def images(folder, rows, seed):
+    return np.load(folder / "X_train.npy", mmap_mode="r")[list(rows)]
+
+
 @functools.lru_cache(maxsize=1)
-def features(folder, seed):
-    """Features of a seed's images, noisy ones first; the same for both sorts of labels."""
-    images, y = np.load(folder / "X_train.npy", mmap_mode="r"), np.load(folder / "y_train.npy").astype(int)
-    return image_features(images[np.concatenate(cifar10.split(y, seed))], seed)
+def features(folder, rows, seed):
+    """Features of images; both sorts of labels have the same."""
+    return image_features(images(folder, rows, seed), seed)
 
 
 def probabilities(cell, seed, folder):

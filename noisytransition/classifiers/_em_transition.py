@@ -19,9 +19,9 @@ class EMTransitionClassifier(TransitionClassifier):
 
     Noisy rows count by ``sum_i f_i(x) T[i, y]``, clean rows by ``f_y(x)``. While a net trains, T follows the posterior
     counts of its batches (`noisytransition.losses.EMLoss`). This is done in folds: the posteriors of rows that a net
-    was not trained on give T (`em_transition_matrix`, calibrated, and shrunk), so that memorised labels do
-    not enter it; and their evidence chooses the weight of the clean rows and the number of epochs. Then one net
-    learns from all rows, with this T and these settings::
+    was not trained on give T (`em_transition_matrix`, calibrated and shrunk), so that memorised labels do not enter it;
+    and their evidence chooses the weight of the clean rows and the number of epochs. Then one net learns from all rows,
+    with this T and these settings::
 
         for weight in meta_weight, k in folds:
             train f, T on the rows outside fold k;  keep f's posteriors of fold k at several epochs
@@ -159,7 +159,7 @@ class EMTransitionClassifier(TransitionClassifier):
         (weight,), trace = self._weights(), TransitionTrace()
         self.net_ = joint.train_with_transition("em", weight, callbacks=[("transition_trace", trace)])
         only = Setting(weight, len(self.net_.history), self.net_.predict_proba(joint.noisy))
-        found = Found(joint.most_likely(only, prior=self.transition_prior), only, {})
+        found = Found(joint.most_likely(only), only, {})
         self._keep(found, [*trace.matrices_, found.transition.transition_matrix])
 
     def _keep(self, found: Found, history: Sequence[NDArray[np.float64]]) -> None:

@@ -127,20 +127,20 @@ class JointTraining:
         best: Any = (-np.inf, None)
         for i, weight in enumerate(dict.fromkeys(weights)):
             for setting in self._cross_fit(f"{self.prefix}weight_{i}", weight, cv, looks):
-                log_evidence = self.most_likely(setting, prior=self.prior, tol=_ROUGH).log_evidence
+                log_evidence = self.most_likely(setting, tol=_ROUGH).log_evidence
                 tried.append((weight, setting.epochs, log_evidence))
                 best = max(best, (log_evidence, setting), key=lambda scored: scored[0])
         columns = ("meta_weight", "epochs", "log_evidence")
         results = {name: np.array(values) for name, values in zip(columns, zip(*tried, strict=True), strict=True)}
-        return Found(self.most_likely(best[1], prior=self.prior), best[1], results)
+        return Found(self.most_likely(best[1]), best[1], results)
 
-    def most_likely(self, setting: Setting, *, prior: Any, tol: float = 1e-5) -> EMResult:
+    def most_likely(self, setting: Setting, *, tol: float = 1e-5) -> EMResult:
         """T behind the noisy labels, given a setting's posteriors."""
         found: Any = em_transition_matrix(
             setting.proba,
             self.noisy.y,
             init=self.start,
-            prior=prior,
+            prior=self.prior,
             strength=self.strength,
             counts=self._known_pairs(),
             tol=tol,

@@ -5,29 +5,8 @@ from typing import Any
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from ._forward import TINY, ForwardLoss
-
-
-class _LossAndPosterior(torch.autograd.Function):
-    """Mean corrected cross-entropy with the posterior it is made of, which gives the gradient in closed form too."""
-
-    @staticmethod
-    def forward(ctx: Any, logits: Tensor, y: Tensor, log_transition: Tensor) -> tuple[Tensor, Tensor]:
-        log_f = torch.log_softmax(logits, 1)
-        log_joint = log_f + log_transition.T[y]
-        log_likelihood = torch.logsumexp(log_joint, 1, keepdim=True)
-        posterior = (log_joint - log_likelihood).exp()
-        ctx.save_for_backward(((log_f.exp() - posterior) / len(y)).to(logits.dtype))
-        ctx.mark_non_differentiable(posterior)
-        return -log_likelihood.mean(), posterior
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, slope: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
-        return slope * gradient, None, None
+from ._forward import TINY, ForwardLoss, clean_posterior
 
 
 class EMLoss(ForwardLoss):
@@ -76,15 +55,15 @@ class EMLoss(ForwardLoss):
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
-        loss, posterior = _LossAndPosterior.apply(logits, y, self.log_transition.to(logits.dtype))
+        loss = super().forward(logits, y)
         if self.training:
-            self._count(posterior, y)
+            self._count(clean_posterior(logits.detach(), y, self.log_transition.to(logits.dtype)), y)
         return loss
 
     @torch.no_grad()
     def _count(self, posterior: Tensor, y: Tensor) -> Any:
-        batch = torch.zeros_like(self.counts).index_add_(0, y, posterior.to(self.counts.dtype)).T
-        self.counts.lerp_(batch / len(y), self.rate)
+        batch = torch.zeros_like(self.counts).index_add_(1, y, posterior.T.to(self.counts.dtype)) / len(y)
+        self.counts.lerp_(batch, self.rate)
         self.n_batches += 1
         if self.n_batches > self.hold:  # a class that gets no posterior any more keeps its row
             self.transition_logits.copy_((self.counts + TINY * self.log_transition.exp()).log())

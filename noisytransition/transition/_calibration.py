@@ -52,7 +52,9 @@ class Calibration(NamedTuple):
         ValueError
             If `proba` is not made of probabilities of c classes.
         """
-        return special.softmax(_logits(check_probabilities(proba, len(self.bias))) @ self.matrix.T + self.bias, axis=1)
+        return special.softmax(
+            centred_logits(check_probabilities(proba, len(self.bias))) @ self.matrix.T + self.bias, axis=1
+        )
 
 
 def calibrate(
@@ -64,9 +66,8 @@ def calibrate(
     """
     problem = _Problem(proba, y, proba_meta, y_meta, known)
     start = problem.pack(0.0, np.zeros(len(T)), np.zeros_like(T), np.log(np.maximum(T, _TINY)))
-    n = len(y) + len(y_meta)
     options = {"maxiter": _MOST_STEPS, "ftol": _SETTLED, "maxcor": 20}
-    found = optimize.minimize(lambda x: problem.height(x, n), start, jac=True, method="L-BFGS-B", options=options)
+    found = optimize.minimize(problem.height, start, jac=True, method="L-BFGS-B", options=options)
     return problem.calibration(found.x)
 
 
@@ -76,7 +77,7 @@ class _Problem:
     def __init__(self, proba: NDArray, y: NDArray, proba_meta: NDArray, y_meta: NDArray, known: NDArray) -> None:
         self.c, self.n, self.known = len(known), len(y), known
         order = np.argsort(y, kind="stable")  # the rows of a noisy label are one block: its counts are their sum
-        self.y, self.u = y[order], _logits(np.concatenate([proba[order], proba_meta]))
+        self.y, self.u = y[order], centred_logits(np.concatenate([proba[order], proba_meta]))
         self.named, self.first = np.unique(self.y, return_index=True)
         self.clean = np.eye(self.c)[y_meta]
         self.absent = ~(proba.any(axis=0) | proba_meta.any(axis=0) | self.clean.any(axis=0))
@@ -93,8 +94,9 @@ class _Problem:
         added = x[1 + c : -c * c].reshape(c, c) if self.full else np.zeros((c, c))
         return x[0], x[1 : 1 + c], added, x[-c * c :].reshape(c, c)
 
-    def height(self, x: NDArray, n: int) -> tuple[float, NDArray]:
-        """Loss of each of n rows, and its gradient."""
+    def height(self, x: NDArray) -> tuple[float, NDArray]:
+        """Mean loss of all rows, and its gradient."""
+        n = len(self.u)
         log_scale, bias, added, logits_T = self.unpack(x)
         log_T = special.log_softmax(logits_T, axis=1)
         T, scale = np.exp(log_T), np.exp(log_scale)
@@ -129,6 +131,7 @@ class _Problem:
         return Calibration(matrix, np.where(self.absent, -np.inf, bias), likelihood)
 
 
-def _logits(proba: NDArray) -> NDArray[np.float64]:
+def centred_logits(proba: NDArray) -> NDArray[np.float64]:
+    """Logarithms of probabilities, less their mean in each row."""
     u = np.log(np.maximum(proba, _TINY))
     return u - u.mean(axis=1, keepdims=True)

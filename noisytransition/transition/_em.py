@@ -226,17 +226,21 @@ def _leap(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
 
 def _shrunk(rows: _Rows, found: EMResult, prior: Any, strength: Any, max_iter: int, tol: float) -> EMResult:
     """Maximise again with the prior's pseudo-rows, until their number settles."""
-    settled, log_evidence = 0.0, None
+    M, a = _fitting_prior(prior, strength, found.counts)
+    log_evidence = found.log_evidence + _evidence(found.counts, M, a)
     for _ in range(_ROUNDS):
-        M = _prior_matrix(prior, found.counts)
-        a = _evidence_strength(found.counts, M) if strength == "auto" else float(strength)
-        if log_evidence is None:
-            log_evidence = found.log_likelihood[-1] + _evidence(found.counts, M, a)
-        if a == settled:
-            break
         found = rows.maximise(found.transition_matrix, a * M, max_iter, tol)
-        found, settled = found._replace(prior=M, strength=a, log_evidence=log_evidence), a
+        found = found._replace(prior=M, strength=a, log_evidence=log_evidence)
+        M, a = _fitting_prior(prior, strength, found.counts)
+        if a == found.strength:
+            break
     return found
+
+
+def _fitting_prior(prior: Any, strength: Any, counts: NDArray) -> tuple[NDArray, float]:
+    """Matrix to shrink towards, and by how many pseudo-rows per class."""
+    M = _prior_matrix(prior, counts)
+    return M, _evidence_strength(counts, M) if strength == "auto" else float(strength)
 
 
 def _prior_matrix(prior: Any, counts: NDArray) -> NDArray:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ._calibration import MOST_FOR_A_FULL_MAP
+from ._calibration import MOST_FOR_A_FULL_MAP, centred_logits
 from ._checks import check_label_indices, check_probabilities, check_transition_matrix
 from ._em import check_counts
 from ._estimation import normalise_rows
@@ -102,8 +102,7 @@ def transition_uncertainty(
     T : array-like of shape (c, c)
         Their most likely transition matrix (`em_transition_matrix`).
     proba_meta : array-like of shape (n_meta, c), optional
-        The same of the clean rows. Without them the classifier is taken as known, and the bars are
-        too short.
+        The same of the clean rows. Without them the classifier is taken as known, and the bars are too short.
     counts : array-like of shape (c, c), optional
         Numbers of rows whose true (i) and noisy (j) label are both known.
 
@@ -239,8 +238,7 @@ def _scores_of_map(proba: NDArray, score: NDArray) -> NDArray:
     n, c = proba.shape
     if c > MOST_FOR_A_FULL_MAP:
         return score
-    u = np.log(np.maximum(proba, _TINY))
-    inputs = np.hstack([u - u.mean(axis=1, keepdims=True), np.ones((n, 1))])
+    inputs = np.hstack([centred_logits(proba), np.ones((n, 1))])
     return (score[:, :, None] * inputs[:, None]).reshape(n, -1)
 
 
