@@ -15,6 +15,8 @@ MOST_FOR_A_FULL_MAP = 20
 # precision of what the matrix adds to a logit, where the logits it is made of vary by 1
 _PRECISION = 40.0
 _MOST_STEPS = 500
+# with many classes a T that is free fits chance, and draws the map along: the climb ends before
+_MOST_STEPS_MANY_CLASSES = 40
 # change of the mean log-likelihood of a row that ends the climb
 _SETTLED = 1e-7
 
@@ -66,7 +68,8 @@ def calibrate(
     """
     problem = _Problem(proba, y, proba_meta, y_meta, known)
     start = problem.pack(0.0, np.zeros(len(T)), np.zeros_like(T), np.log(np.maximum(T, _TINY)))
-    options = {"maxiter": _MOST_STEPS, "ftol": _SETTLED, "maxcor": 20}
+    most = _MOST_STEPS if problem.full else _MOST_STEPS_MANY_CLASSES
+    options = {"maxiter": most, "ftol": _SETTLED, "maxcor": 20}
     found = optimize.minimize(problem.height, start, jac=True, method="L-BFGS-B", options=options)
     return problem.calibration(found.x)
 

@@ -92,7 +92,8 @@ def em_transition_matrix(
         proba <- softmax(A log proba + b),    A = s I + B
 
     Log s and b have a unit normal prior; B a normal one, under which what an entry of it adds to a logit has about a
-    sixth of the spread of the logits (B = 0 for more than 20 classes).
+    sixth of the spread of the logits (B = 0 for more than 20 classes, where
+    the climb also ends early: a free T would fit chance).
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-from noisytransition.transition import _calibration, em_transition_matrix, flip_labels, pair_noise
+from noisytransition.transition import _calibration, em_transition_matrix, flip_labels, pair_noise, transition_error
 from noisytransition.transition._calibration import _PRECISION, _Problem, calibrate
 
 seeds = st.integers(0, 10_000)
@@ -83,6 +83,16 @@ def test_what_a_map_has_done_is_undone(matrix, bias):
     true, rows = through_a_map(0, matrix, bias, n=8000, n_clean=3000)
     after, before = np.abs(found(rows)(rows[0]) - true).mean(), np.abs(rows[0] - true).mean()
     assert after < 0.4 * before, (after, before)
+
+
+def test_many_classes_and_few_clean_rows():
+    c = 25
+    _, (proba, y, clean, y_clean) = through_a_map(0, 0.7 * np.eye(c), np.linspace(-1, 1, c), n_clean=100)
+    T = pair_noise(c, 0.4)
+    before, after = (
+        transition_error(T, em_transition_matrix(p, y)) for p in (proba, found((proba, y, clean, y_clean))(proba))
+    )
+    assert after < 0.85 * before, (after, before)
 
 
 def test_noisy_rows_teach_the_map_too():
