@@ -48,8 +48,8 @@ class OffsetEMLoss(EMLoss):
         """The offset; its gradient is that of the logits of T."""
         return [self.offset]
 
-    def _count(self, joint, y):
-        super()._count(joint, y)
+    def _count(self, *args):
+        super()._count(*args)
         if self.n_batches > self.hold:
             self.transition_logits += self.offset
 

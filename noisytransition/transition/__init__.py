@@ -8,7 +8,6 @@ from ._checks import check_probabilities, check_transition_matrix
 from ._checks import check_rate as check_rate
 from ._class_conditional import ClassConditionalTest, class_conditional_test
 from ._em import EMResult, em_transition_matrix
-from ._em import check_prior as check_prior
 from ._estimation import (
     anchor_transition_matrix,
     confident_transition_matrix,
@@ -32,6 +31,7 @@ from ._noise import (
     uniform_noise,
 )
 from ._posterior import denoise_proba, label_posterior
+from ._shrinkage import check_prior as check_prior
 from ._uncertainty import MOST_CLASSES as MOST_CLASSES
 from ._uncertainty import TransitionUncertainty, transition_uncertainty
 

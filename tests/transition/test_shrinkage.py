@@ -1,0 +1,102 @@
+"""What T is shrunk towards: what it gains, where it does not fit, and its evidence by integration."""
+
+import numpy as np
+import pytest
+from posteriors import draw, simulated
+from scipy.special import betaln
+
+from noisytransition.transition import (
+    em_transition_matrix,
+    pair_noise,
+    sampling_limit,
+    superclass_noise,
+    symmetric_noise,
+    transition_error,
+)
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.4, 0.6])
+def test_symmetric_noise_comes_out_better_than_counting_could(rate):
+    T = symmetric_noise(6, rate)
+    proba, y, noisy = simulated(0, T)
+    found = em_transition_matrix(proba, noisy, full_output=True)
+    assert transition_error(T, found.transition_matrix) < 0.5 * sampling_limit(T, np.bincount(y))
+    assert found.strength > 100
+
+
+def test_a_prior_that_does_not_fit_is_hardly_used():
+    T = pair_noise(6, 0.45)
+    proba, _, noisy = simulated(0, T)
+    found = em_transition_matrix(proba, noisy, full_output=True)
+    plain = em_transition_matrix(proba, noisy, prior=None)
+    assert found.strength < 5
+    assert transition_error(T, found.transition_matrix) < transition_error(T, plain) + 0.01
+
+
+@pytest.mark.parametrize("strength", ["auto", 1000.0])
+def test_superclasses_help_where_noise_follows_them(strength):
+    groups = np.array(["a", "b", "a", "b", "a", "b"])
+    T = superclass_noise(groups, 0.5)
+    proba, _, noisy = simulated(1, T)
+    plain, grouped = (em_transition_matrix(proba, noisy, prior=p, strength=strength) for p in (None, groups))
+    assert transition_error(T, grouped) < 0.7 * transition_error(T, plain)
+
+
+@pytest.mark.parametrize("prior", [pair_noise(3, 0.3), [0, 0, 1], "symmetric"])
+def test_a_very_strong_prior_wins(prior):
+    proba, y = draw(0)
+    found = em_transition_matrix(proba, y, prior=prior, strength=1e9, full_output=True)
+    np.testing.assert_allclose(found.transition_matrix, found.prior, atol=1e-5)
+    np.testing.assert_allclose(found.prior.sum(axis=1), 1)
+    if isinstance(prior, np.ndarray):
+        np.testing.assert_allclose(found.prior, prior)
+
+
+def test_superclasses_alone_or_all_in_one():
+    proba, y = draw(0)
+    together, alone, symmetric = (
+        em_transition_matrix(proba, y, prior=p, strength=20.0) for p in ([1, 1, 1], [1, 2, 3], "symmetric")
+    )
+    np.testing.assert_allclose(together, symmetric, atol=1e-6)
+    np.testing.assert_allclose(alone, symmetric, atol=1e-6)
+
+
+def test_the_evidence_prefers_classes_in_their_places():
+    """With two classes exchanged the likelihood is as high; but the noise is then no symmetric one."""
+    T = symmetric_noise(3, 0.4)
+    proba, _, noisy = simulated(1, T)
+    right, exchanged = (em_transition_matrix(p, noisy, full_output=True) for p in (proba, proba[:, [1, 0, 2]]))
+    plain = [em_transition_matrix(p, noisy, prior=None, full_output=True) for p in (proba, proba[:, [1, 0, 2]])]
+    assert plain[0].log_evidence == pytest.approx(plain[1].log_evidence, abs=1e-3)
+    assert plain[0].log_evidence == plain[0].log_likelihood[-1]
+    assert right.log_evidence > exchanged.log_evidence + 5
+
+
+def test_the_evidence_by_integration():
+    """Two classes whose rows are certain: each row of T under its Beta prior, on a grid."""
+    true, noisy = np.repeat([0, 1], [30, 50]), np.repeat([0, 1, 0, 1], [21, 9, 5, 45])
+    prior = np.array([[0.8, 0.2], [0.2, 0.8]])
+    found = em_transition_matrix(np.eye(2)[true], noisy, prior=prior, strength=6.0, full_output=True)
+    x = (np.arange(20_000) + 0.5) / 20_000
+    total = 0.0
+    for (right, wrong), (a, b) in zip(([21, 9], [45, 5]), 6 * np.array([[0.8, 0.2], [0.8, 0.2]]), strict=True):
+        density = x ** (a - 1) * (1 - x) ** (b - 1)
+        total += np.log((x**right * (1 - x) ** wrong * density).sum() / density.sum())
+    assert found.log_evidence == pytest.approx(total, abs=0.05)
+
+
+@pytest.mark.parametrize("flipped", [(30, 20), (40, 10), (12, 30)])
+def test_the_strength_by_integration(flipped):
+    """Rows that are certain, 150 and 200 of two classes; T under its Beta prior and the noise rate on a grid."""
+    counts = np.array([[150 - flipped[0], flipped[0]], [flipped[1], 200 - flipped[1]]])
+    true, noisy = np.repeat([0, 0, 1, 1], counts.ravel()), np.repeat([0, 1, 0, 1], counts.ravel())
+    found = em_transition_matrix(np.eye(2)[true], noisy, full_output=True)
+    rates, strengths = np.linspace(0.001, 0.999, 999)[:, None], np.geomspace(1, 1e5, 101)
+    right, wrong = strengths * (1 - rates), strengths * rates
+    log_likelihood = sum(
+        betaln(right + counts[i, i], wrong + counts[i, 1 - i]) - betaln(right, wrong) for i in range(2)
+    )
+    best = strengths[np.exp(log_likelihood - log_likelihood.max()).sum(axis=0).argmax()]
+    assert 0.6 < found.strength / best < 1.6
