@@ -6,9 +6,10 @@
 Each repeat draws new rows, new clean rows and new noise from the same population, fits `EMTransitionClassifier` at its
 defaults (optimiser: SGD with momentum 0.9, rate 0.2; 15 epochs of batches of 256) and asks for 90 % intervals. What has
 to be covered is the T of the population. Cells: three overlapping Gaussian classes in six dimensions, 2,000 noisy rows,
-99 or 30 clean ones, a linear classifier or an MLP of 16 units, noise with zeros or symmetric; and a table of four
-classes with numeric and categorical columns, 2,000 noisy rows, 100 clean ones, linear, where the classes are not linear
-in the columns. digits: the rows are the same 1,797 images in every repeat, only splits and noise are new.
+99 or 30 clean ones, a linear classifier or an MLP of 16 units, noise with zeros or symmetric; two of them with unequal
+rates and 50 clean rows; and a table of four classes with numeric and categorical columns, 2,000 noisy rows, 100 clean
+ones, linear, where the classes are not linear in the columns. digits: the rows are the same 1,797 images in every
+repeat, only splits and noise are new.
 
 The recipe was developed with repeats 0 to 99 of the linear Gaussian cells with noise of zeros in view; repeats are
 numbered from 1000 here. 200 of each cell are asked for; a call that is stopped goes on where it was.
@@ -37,10 +38,10 @@ MEANS *= 2 / np.linalg.norm(MEANS, axis=1, keepdims=True)
 
 
 def gaussians(T, n_clean, seed, n=2000):
-    """Three overlapping classes; always the same population."""
+    """Two or three overlapping classes; always the same population."""
     rng = np.random.default_rng(seed)
-    y = rng.integers(3, size=n + n_clean)
-    y[n:] = np.arange(n_clean) % 3
+    y = rng.integers(len(T), size=n + n_clean)
+    y[n:] = np.arange(n_clean) % len(T)
     X = MEANS[y] + rng.normal(size=(len(y), 6))
     y_noisy = flip_labels(y[:n], T, random_state=seed)
     return ComparisonData(X[:n], y_noisy, X[n:], y[n:], None, None, T, y[:n])
@@ -66,6 +67,10 @@ CELLS = {
     "Gaussians, MLP, 99 clean": (partial(gaussians, WITH_ZEROS, 99), MLP),
     "Gaussians, linear, 30 clean": (partial(gaussians, WITH_ZEROS, 30), LINEAR),
     "table, linear, 100 clean": (part_of_table, LINEAR | {"module__in_features": 72, "module__out_features": 4}),
+    "two Gaussians, linear, 50 clean": (
+        partial(gaussians, np.array([[0.65, 0.35], [0.1, 0.9]]), 50),
+        LINEAR | {"module__out_features": 2},
+    ),
     "Gaussians, symmetric, linear, 99 clean": (partial(gaussians, symmetric_noise(3, 0.4), 99), LINEAR),
     "digits, MLP, 100 clean": (partial(digits, "asymmetric-0.4"), {"module__hidden": 64, "max_epochs": 40}),
 }
