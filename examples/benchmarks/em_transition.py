@@ -10,12 +10,13 @@ digits, breast cancer (rates malignant -> benign, benign -> malignant) and wine;
 (10,000 rows); a generated table of 20,000 rows. 10 and 30 clean rows for each class (wine: 5). Left out, since fewer
 than 30 noisy rows of a class would remain: wine with 10 or 30.
 
-No parameter is tuned. But EM itself was designed (which weights of the clean rows are tried, which likelihood
-chooses, how T is shrunk) with errors of T and accuracies of seeds 0 to 5 of several of these cells in view. Its map of
-the posteriors' logits was chosen with errors of T of seeds 100 to 102 in view (table: 100, 101), and of the networks
-of `cifar10.py` and `label_issues.py`; that the table was worst before, on seeds 0 to 2, was why it was looked for. One
-net and optimiser for all: an MLP of 64 units, SGD with rate 0.1, momentum 0.9, weight decay 1e-3; batches of 64 and 40
-epochs, for the two large sets batches of 256 and 20 epochs.
+No parameter is tuned. But EM itself was designed (which weights of the clean rows are tried, which likelihood chooses,
+how T is shrunk) with errors of T and accuracies of seeds 0 to 5 of several of these cells in view. Its map of the
+posteriors' logits was chosen with errors of T of seeds 100 to 102 in view (table: 100, 101), and of the networks of
+`cifar10.py` and `label_issues.py`; that the table was worst before, on seeds 0 to 2, was why it was looked for. That
+the noise rate of the prior is integrated out was decided by simulated counts, after two cells of breast cancer had
+missed on seeds 0 to 4. One net and optimiser for all: an MLP of 64 units, SGD with rate 0.1, momentum 0.9, weight decay
+1e-3; batches of 64 and 40 epochs, for the two large sets batches of 256 and 20 epochs.
 
 * sampling limit: expected error of counting with the true labels.
 * oracle EM: `em_transition_matrix` with the exact posterior (Gaussians, table), else with out-of-fold posteriors of
