@@ -175,9 +175,9 @@ def current():
 
 def fill(kinds, seeds):
     """Run what is missing, seed by seed, and write each row when it comes."""
-    done = read()
-    todo = [(c, s, done.get((name_of(c), s))) for s in seeds for c in CELLS if c[0] in kinds]
-    todo = [job for job in todo if not job[2] or job[2].get("version") != EM_VERSION]
+    done, fresh = read(), current()
+    wanted = [(c, s) for s in seeds for c in CELLS if c[0] in kinds and (name_of(c), s) not in fresh]
+    todo = [(c, s, done.get((name_of(c), s))) for c, s in wanted]
     jobs = joblib.Parallel(2, return_as="generator_unordered")(joblib.delayed(run)(*job) for job in todo)
     for i, row in enumerate(jobs, 1):
         add_row(ROWS, row)
