@@ -25,8 +25,8 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
 
     Where the network learns the clean rows' classes easily, the meta-gradient fades and T drifts away from a good
     start. The training goes on with the T of the paper; but noisy rows are held out (`validation_fraction`), and the T
-    that is *kept*, `transition_matrix_`, becomes that of an epoch only if it makes their labels more likely than the T
-    kept so far, judged with the network as it is then. ``validation_fraction=0`` is the paper's algorithm.
+    that is *kept*, `transition_matrix_`, leaves the start only as far as their labels speak for it (`JudgedLoss.judge`
+    in `noisytransition.losses`). ``validation_fraction=0`` is the paper's algorithm.
 
     Parameters
     ----------

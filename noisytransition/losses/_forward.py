@@ -40,7 +40,12 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
     >>> float(corrected_cross_entropy(z, y, torch.tensor([[0.5, 0.5], [0.5, 0.5]]).log()))  # says nothing: log 2
     0.693...
     """
-    return -torch.logsumexp(F.log_softmax(logits, 1) + log_transition.T[y], dim=1).mean()
+    return -noisy_log_likelihood(logits, y, log_transition).mean()
+
+
+def noisy_log_likelihood(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
+    """Return log P(noisy label | x) of each row; `corrected_cross_entropy` is minus its mean."""
+    return torch.logsumexp(F.log_softmax(logits, 1) + log_transition.T[y], dim=1)
 
 
 def clean_posterior(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:

@@ -1,13 +1,13 @@
-"""The test of one T: against full enumeration, its size, its laws, and what it says."""
+"""The test of one T: against full enumeration, its size and power, its laws."""
 
 import itertools
-from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from noise_rows import draw, rows_by_difficulty
 from scipy import stats
 
 from noisytransition.transition import _class_conditional_scores as scores_module
@@ -21,26 +21,6 @@ from noisytransition.transition import (
 
 seeds = st.integers(0, 10_000)
 pytestmark = pytest.mark.filterwarnings("error")
-
-
-def draw(seed, n=60, c=3, rate=0.4):
-    """Rows of one T: true and noisy labels, features, posteriors and groups that go with the true label."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(c, size=n)
-    s = flip_labels(y, symmetric_noise(c, rate), random_state=rng)
-    X = rng.normal(size=(n, 2)) + y[:, None]
-    z = rng.normal(size=(n, c)) + 2 * np.eye(c)[y]
-    proba = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    return y, s, {"features": X, "proba": proba, "groups": (X[:, 0] + rng.normal(size=n) > 1).astype(int)}
-
-
-def rows_by_difficulty(seed, n=1500, c=3):
-    """Labels that are wrong more often, and towards the likelier class, where the posterior is less sure."""
-    rng = np.random.default_rng(seed)
-    z = 1.5 * rng.normal(size=(n, c))
-    proba = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    y, s = ((proba.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=c - 1) for _ in range(2))
-    return y, s, proba
 
 
 # ---------------------------------------------------------------------------- against a slow twin
@@ -283,64 +263,6 @@ def test_the_seed_repeats_the_result_and_inputs_stay():
     np.random.seed(0)  # noqa: NPY002
     class_conditional_test(y, s, **given_)
     assert np.random.random() == pytest.approx(0.5488135)  # noqa: NPY002
-
-
-# ---------------------------------------------------------------------------- what stands beside the p-value
-def test_noise_of_groups_by_hand():
-    y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    s = np.array([0, 0, 0, 1, 0, 1, 0, 1])
-    found = class_conditional_test(y, s, groups=list("aabbaaab"), random_state=0)
-    # rates 1/4 and 1/2: group a has two rows of class 0 and three of class 1
-    assert found.noise["a"] == pytest.approx((5, 2 / 5, (2 * 0.25 + 3 * 0.5) / 5))
-    assert found.noise["b"] == pytest.approx((3, 1 / 3, (2 * 0.25 + 0.5) / 3))
-
-
-@pytest.mark.parametrize(("n", "rate"), [(300, 0.25), (3000, 0.4)])
-def test_the_detectable_difference_is_that_of_two_normal_means(n, rate):
-    y = np.arange(n) % 2
-    s = np.where(np.arange(n) // 2 < rate * n / 2, 1 - y, y)
-    found = class_conditional_test(y, s, features=np.arange(n), n_permutations=9, random_state=0)
-    error = np.sqrt(rate * (1 - rate) * 4 / n)
-    power = NormalDist().cdf(found.detectable / error - NormalDist().inv_cdf(1 - 0.05 / 4))
-    assert power == pytest.approx(0.8, abs=0.01)
-
-
-def test_words_when_one_T_may_hold():
-    y, s, given_ = draw(0)
-    text = str(class_conditional_test(y, s, groups=given_["groups"], random_state=0))
-    assert "Tested on 60 rows" in text
-    assert "go with the group." in text
-    assert "No evidence against one T" in text
-    assert "two largest groups that differ by less than about 0." in text
-    assert "use one T" in text
-
-
-def test_words_when_it_does_not():
-    y, s, proba = rows_by_difficulty(0)
-    found = class_conditional_test(y, s, proba=proba, random_state=0)._replace(classes=("ant", "bee", "cat"))
-    text = str(found)
-    assert "One T does not hold for all rows (p = 0.001)" in text
-    assert "nearer to the classifier's opinion" in text
-    assert f"harder half: {found.noise['harder half'].observed:.1%} of" in text
-    assert "rank rows for a second look" in text
-    assert "ant (p = " in text
-    assert "No evidence" in found.explain(level=0.0001)
-    with pytest.raises(ValueError, match="level=5"):
-        found.explain(level=5)
-
-
-def test_words_for_features_and_for_many_groups():
-    y, group = np.arange(900) % 3, np.arange(900) // 90
-    s = flip_labels(y, symmetric_noise(3, 0.2), random_state=0)
-    s = np.where(group == 4, flip_labels(y, symmetric_noise(3, 0.7), random_state=1), s)
-    grouped = str(class_conditional_test(y, s, groups=group, random_state=0))
-    assert "Wrong labels: 4: " in grouped
-    assert grouped.count("of 90 rows") == 6
-    assert "Estimate T in each group" in grouped
-    text = str(class_conditional_test(y, s, features=abs(group - 4), random_state=0))
-    assert "goes with the features" in text
-    assert "Wrong labels" not in text
-    assert "test these as groups" in text
 
 
 # ---------------------------------------------------------------------------- errors

@@ -1,12 +1,13 @@
-"""Pictures of T: panels, labels, colours, numbers, and the path over epochs."""
+"""Pictures of T: panels, labels, colours and numbers; from estimators, also of its path."""
 
 import subprocess
 import sys
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import PowerNorm, to_rgb
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -14,24 +15,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402
-from matplotlib.colors import to_rgb  # noqa: E402
-
-from noisytransition.plotting import TransitionMatrixDisplay, plot_transition_history  # noqa: E402
-from noisytransition.transition import transition_error  # noqa: E402
+from noisytransition.plotting import TransitionMatrixDisplay, plot_transition_history
 
 T_TRUE = np.array([[0.7, 0.3, 0.0], [0.0, 0.9, 0.1], [0.2, 0.0, 0.8]])
 T_LEARNED = np.array([[0.65, 0.348, 0.002], [0.004, 0.896, 0.1], [0.25, 0.05, 0.7]])
 NAMES = ["cat", "dog", "frog"]
 CIFAR = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 class LearnsT(ClassifierMixin, BaseEstimator):
@@ -210,7 +199,7 @@ def test_image_keywords_win():
     display = TransitionMatrixDisplay.from_matrix(T_LEARNED, im_kw={"vmax": 0.5, "cmap": "magma"})
     assert display.im_.get_clim() == (0, 0.5)
     assert display.im_.get_cmap().name == "magma"
-    norm = matplotlib.colors.PowerNorm(0.5, vmin=0, vmax=1)
+    norm = PowerNorm(0.5, vmin=0, vmax=1)
     assert TransitionMatrixDisplay.from_matrix(T_LEARNED, im_kw={"norm": norm}).im_.norm is norm
 
 
@@ -303,72 +292,3 @@ def test_without_matplotlib_the_module_imports_and_says_what_to_install():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.count("pip install noisytransition[plot]") == 2
-
-
-# --- the history --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def history():
-    return np.stack([(1 - w) * np.eye(3) + w * T_LEARNED for w in np.linspace(0, 1, 6)])
-
-
-def test_history_draws_the_largest_entries(history):
-    ax = plot_transition_history(history, top=2, display_labels=NAMES)
-    lines = ax.get_lines()
-    assert [line.get_label() for line in lines] == ["cat → dog", "frog → cat"]
-    np.testing.assert_array_equal(lines[0].get_xdata(), np.arange(6))
-    np.testing.assert_array_equal(lines[0].get_ydata(), history[:, 0, 1])
-    np.testing.assert_array_equal(lines[1].get_ydata(), history[:, 2, 0])
-    assert ax.get_xlabel() == "epoch"
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cat → dog", "frog → cat"]
-
-
-def test_history_beside_the_truth(history):
-    panels = plot_transition_history(history, true_matrix=T_TRUE, top=2)
-    error, identity = panels[0].get_lines()
-    np.testing.assert_allclose(error.get_ydata(), [np.abs(T - T_TRUE).sum() / T_TRUE.sum() for T in history])
-    np.testing.assert_allclose(error.get_ydata()[-1], transition_error(T_TRUE, T_LEARNED))
-    np.testing.assert_allclose(identity.get_ydata(), transition_error(T_TRUE, np.eye(3)))
-    assert identity.get_label() == "identity"
-    entry, true_value, *_ = panels[1].get_lines()
-    np.testing.assert_array_equal(true_value.get_ydata(), T_TRUE[0, 1])
-    assert entry.get_color() == true_value.get_color()
-    assert entry.get_label() == "0 → 1"
-
-
-def test_an_entry_that_was_missed_is_drawn(history):
-    truth = np.array([[0.5, 0.0, 0.5], [0, 1, 0], [0, 0, 1.0]])
-    panels = plot_transition_history(history, true_matrix=truth, top=1)
-    assert panels[1].get_lines()[0].get_label() == "0 → 2"
-
-
-def test_history_of_some_classes(history):
-    ax = plot_transition_history(history, classes=["dog"], display_labels=NAMES)
-    assert [line.get_label() for line in ax.get_lines()] == ["dog → frog", "dog → cat"]
-
-
-def test_history_from_an_estimator_like_object():
-    fitted = SimpleNamespace(transition_history_=np.stack([np.eye(2)] * 3), classes_=np.array([1, 7]))
-    labels = [line.get_label() for line in plot_transition_history(fitted).get_lines()]
-    assert labels == ["1 → 7", "7 → 1"]
-
-
-def test_history_in_given_axes(history):
-    _, ax = plt.subplots()
-    assert plot_transition_history(history, ax=ax) is ax
-    _, axes = plt.subplots(1, 2)
-    assert list(plot_transition_history(history, true_matrix=T_TRUE, ax=axes)) == list(axes)
-    with pytest.raises(ValueError, match="ax holds 1 Axes but the panels are 2"):
-        plot_transition_history(history, true_matrix=T_TRUE, ax=ax)
-
-
-def test_invalid_histories(history):
-    with pytest.raises(ValueError, match=r"shape \(3, 3\).*n_epochs \+ 1"):
-        plot_transition_history(T_LEARNED)
-    with pytest.raises(ValueError, match="true_matrix has 2 classes"):
-        plot_transition_history(history, true_matrix=np.eye(2))
-    with pytest.raises(ValueError, match="top=0"):
-        plot_transition_history(history, top=0)
-    with pytest.raises(ValueError, match=r"'cow'.*'frog'"):
-        plot_transition_history(history, classes=["cow"], display_labels=NAMES)
