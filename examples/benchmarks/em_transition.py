@@ -238,7 +238,7 @@ def report():
     n = {len(rows) for rows in cells.values()}
     parts = [
         "# T and the sampling limit",
-        f"Mean ± standard deviation over {min(n)} to {max(n)} seeds. {versions()}, 2 processes. See "
+        f"Mean ± standard deviation over {" to ".join(map(str, sorted({min(n), max(n)})))} seeds. {versions()}, 2 processes. See "
         "`em_transition.py`, also for what was in view when EM was designed.",
         "## Error of T\n\n" + table_of(cells, "error", ERRORS),
         "## Goals: error of T\n\n" + error_goals(cells),
