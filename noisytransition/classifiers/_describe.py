@@ -2,7 +2,7 @@
 
 import re
 from functools import partial
-from types import CodeType
+from types import CellType, CodeType
 from typing import Any
 
 import joblib
@@ -41,5 +41,5 @@ def describe(value: Any) -> str:
 
 def _closed_over(function: Any) -> list[Any]:
     """Objects that a function or a method has in it, itself not among them."""
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    cells = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]  # an empty one raises
     return [v for v in [*cells, getattr(function, "__self__", None)] if v is not function]

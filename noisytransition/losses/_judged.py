@@ -81,7 +81,7 @@ class JudgedLoss(ForwardLoss):
         if (likelihood := fits[best].mean()) > self.likelihood:
             self.likelihood.copy_(likelihood)
             gain = fits[best] - _at_best_temperature(z, y.to(z.device), start.log())
-            pays = gain.mean() > gain.std() / len(gain) ** 0.5
+            pays = gain.mean() > gain.std(correction=0) / (len(gain) - 1) ** 0.5  # of one row: not a number, no
             self.kept_logits.copy_(ways[best] if pays else self.start_logits)
 
 

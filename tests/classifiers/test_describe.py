@@ -73,6 +73,15 @@ def test_a_function_that_calls_itself_ends():
     assert describe(countdown()) == describe(countdown())
 
 
+def test_what_is_not_there_yet_is_left_out():
+    def early(x):
+        return later + x
+
+    assert "early" in describe(early)
+    later = 1
+    assert early(1) == 1 + later
+
+
 def test_another_process_reads_the_same():
     """A comprehension is a code object of its own, and its text holds an address."""
     code = "def f(x):\n    return [v + 1 for v in (w for w in x)]\n"

@@ -46,6 +46,14 @@ def test_a_gain_that_may_be_chance_is_not_enough(n, kept):
     np.testing.assert_allclose(loss.transition_matrix, pair_noise(2, kept), atol=1e-6)
 
 
+def test_one_row_decides_nothing(recwarn):
+    loss = JudgedLoss(pair_noise(2, 0.4))
+    moved_to(loss, np.eye(2))
+    loss.judge([(torch.tensor([[9.0, 0.0]]), torch.tensor([0]))])
+    np.testing.assert_allclose(loss.transition_matrix, pair_noise(2, 0.4), atol=1e-6)
+    assert not recwarn
+
+
 def test_a_network_that_is_not_sure_yet_does_not_ask_for_another_T():
     """With its probabilities as they are, a T with less noise is more likely than the true one."""
     true, less = symmetric_noise(3, 0.4), symmetric_noise(3, 0.1)
