@@ -67,10 +67,15 @@ def split(y, seed):
     return train_test_split(rows, test_size=500, stratify=y[rows], random_state=seed)
 
 
+def arrays(folder):
+    """Training images and labels, test images and labels."""
+    X, y, X_test, y_test = (np.load(Path(folder) / f"{n}.npy") for n in ("X_train", "y_train", "X_test", "y_test"))
+    return X, y.astype(int), X_test, y_test.astype(int)
+
+
 def load(folder, noise, seed):
     """Noisy images, true labels, noisy labels, clean images and labels, test images and labels."""
-    X, y, X_test, y_test = (np.load(Path(folder) / f"{n}.npy") for n in ("X_train", "y_train", "X_test", "y_test"))
-    y, y_test = y.astype(int), y_test.astype(int)
+    X, y, X_test, y_test = arrays(folder)
     noisy, clean = split(y, seed)
     return (
         X[noisy],

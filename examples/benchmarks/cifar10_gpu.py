@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from cifar10 import NOISES as PARTS
+from cifar10 import arrays
 from shared import PAPER, RESULTS, add_row, markdown, publish, read_rows, versions
 from sklearn.model_selection import train_test_split
 from skorch.callbacks import Callback, LRScheduler
@@ -41,9 +42,7 @@ from noisytransition.transition import cifar10_noise, count_transition_matrix
 
 ROWS = RESULTS / "cifar10_gpu.jsonl"
 NOISES = PARTS | {"worse": None} | {f"asymmetric-{rate}": cifar10_noise(rate) for rate in (0.8, 0.2, 0.6)}
-CELLS = [
-    (noise, seed) for seed in (1, 2) for noise in ("asymmetric-0.4", *[n for n in NOISES if n != "asymmetric-0.4"])
-]
+CELLS = [(noise, seed) for seed in (1, 2) for noise in NOISES]
 WARM_UP = "cross-entropy"
 
 
@@ -84,10 +83,7 @@ class Deadline(Callback):
 
 def load(folder, noise, seed, n):
     """Noisy and clean images with labels, true labels, the true T, test images and labels."""
-    X, y, X_test, y_test = (
-        np.load(Path(folder) / f"{name}.npy") for name in ("X_train", "y_train", "X_test", "y_test")
-    )
-    y, y_test = y.astype(int), y_test.astype(int)
+    X, y, X_test, y_test = arrays(folder)
     rows = np.random.default_rng(seed).permutation(len(y))[:n]
     noisy, clean = train_test_split(rows, test_size=max(50, n // 50), stratify=y[rows], random_state=seed)
     if NOISES[noise] is None:

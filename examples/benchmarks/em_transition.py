@@ -235,10 +235,10 @@ def report():
     done = current()
     cells = {name_of(c): [done[name_of(c), s] for s in SEEDS if (name_of(c), s) in done] for c in CELLS}
     cells = {name: rows for name, rows in cells.items() if len(rows) > 2}
-    n = [len(rows) for rows in cells.values()]
+    n = min(len(rows) for rows in cells.values())
     parts = [
         "# T and the sampling limit",
-        f"Mean ± standard deviation over at least {min(n)} seeds. {versions()}, 2 processes. See "
+        f"Mean ± standard deviation over at least {n} seeds. {versions()}, 2 processes. See "
         "`em_transition.py`, also for what was in view when EM was designed.",
         "## Error of T\n\n" + table_of(cells, "error", ERRORS),
         "## Goals: error of T\n\n" + error_goals(cells),

@@ -73,14 +73,14 @@ class JudgedLoss(ForwardLoss):
             self.kept_logits.copy_(self.transition_logits)
             return
         z, y = (torch.cat(parts) for parts in zip(*outputs, strict=True))
-        z = z.to(torch.promote_types(z.dtype, torch.float32))  # half precision cannot tell two T's apart
+        z, y = z.to(torch.promote_types(z.dtype, torch.float32)), y.to(z.device)  # half precision is too coarse
         start, end = (F.softmax(logits, 1) for logits in (self.start_logits, self.transition_logits))
         ways = [torch.lerp(start, end, share).log() for share in _SHARES]
-        fits = [_at_best_temperature(z, y.to(z.device), log_T) for log_T in ways]
+        fits = [_at_best_temperature(z, y, log_T) for log_T in ways]
         best = max(range(len(ways)), key=lambda k: fits[k].sum().item())
         if (likelihood := fits[best].mean()) > self.likelihood:
             self.likelihood.copy_(likelihood)
-            gain = fits[best] - _at_best_temperature(z, y.to(z.device), start.log())
+            gain = fits[best] - _at_best_temperature(z, y, start.log())
             pays = gain.mean() > gain.std(correction=0) / (len(gain) - 1) ** 0.5  # of one row: not a number, no
             self.kept_logits.copy_(ways[best] if pays else self.start_logits)
 

@@ -1,13 +1,9 @@
-"""Pictures are drawn without a screen, and closed."""
+"""Pictures are closed after each test."""
 
 import pytest
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def _close_figures():
     yield
-    plt.close("all")
+    pytest.importorskip("matplotlib.pyplot").close("all")

@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
-from matplotlib.colors import PowerNorm, to_rgb
+from pictures import NAMES, T_LEARNED, T_TRUE, PowerNorm, plt, to_rgb
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -17,9 +16,6 @@ from sklearn.preprocessing import StandardScaler
 
 from noisytransition.plotting import TransitionMatrixDisplay, plot_transition_history
 
-T_TRUE = np.array([[0.7, 0.3, 0.0], [0.0, 0.9, 0.1], [0.2, 0.0, 0.8]])
-T_LEARNED = np.array([[0.65, 0.348, 0.002], [0.004, 0.896, 0.1], [0.25, 0.05, 0.7]])
-NAMES = ["cat", "dog", "frog"]
 CIFAR = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 
 

@@ -4,14 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
+from pictures import NAMES, T_LEARNED, T_TRUE, plt
 
 from noisytransition.plotting import plot_transition_history
 from noisytransition.transition import transition_error
-
-T_TRUE = np.array([[0.7, 0.3, 0.0], [0.0, 0.9, 0.1], [0.2, 0.0, 0.8]])
-T_LEARNED = np.array([[0.65, 0.348, 0.002], [0.004, 0.896, 0.1], [0.25, 0.05, 0.7]])
-NAMES = ["cat", "dog", "frog"]
 
 
 @pytest.fixture
