@@ -1,0 +1,167 @@
+"""What every classifier gave on three small problems: T, posteriors and histories.
+
+    python tests/golden/record.py            # compare with the record: the same bits, or how far apart
+    python tests/golden/record.py --write    # write the record anew; CHANGELOG.md says why an entry is another one
+
+Bits are those of one processor and one torch; `tests/golden/test_golden.py` compares up to rounding.
+"""
+
+import argparse
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.datasets import load_digits, load_wine
+from sklearn.preprocessing import StandardScaler
+from skorch.callbacks import LRScheduler
+from skorch.dataset import ValidSplit
+from torch import nn
+
+import noisytransition
+from noisytransition.transition import flip_labels, pair_noise, symmetric_noise
+
+RECORD = Path(__file__).with_name("golden.npz")
+SHOWN = 40
+
+
+# ---------------------------------------------------------------------------- problems
+def blobs():
+    """Three Gaussian classes with pair noise, 60 clean rows of their own."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=400)
+    X = rng.normal(size=(400, 4)) + 3 * np.array([[0, 0, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])[y]
+    y_noisy = flip_labels(y, pair_noise(3, 0.4), random_state=0)
+    return X[60:], y_noisy[60:], {"meta": (X[:60], y[:60])}, {"max_epochs": 3, "batch_size": 64}
+
+
+def wine():
+    """scikit-learn's wine with string labels, 30 rows trusted, an optimiser and a schedule of the user's."""
+    X, y = load_wine(return_X_y=True)
+    X, names = StandardScaler().fit_transform(X), np.array(["ant", "bee", "cat"])
+    trusted = np.arange(len(y)) % 6 == 0
+    y_noisy = np.where(trusted, y, flip_labels(y, symmetric_noise(3, 0.3), random_state=1))
+    params = {
+        "max_epochs": 4,
+        "batch_size": 16,
+        "lr": 0.01,
+        "optimizer": torch.optim.Adam,
+        "optimizer__weight_decay": 1e-3,
+        "module__hidden": [16, 8],
+        "callbacks": [("schedule", LRScheduler("CosineAnnealingLR", T_max=4))],
+        "train_split": ValidSplit(4, stratified=False),
+    }
+    return X, names[y_noisy], {"trusted": trusted}, params
+
+
+class SmallNet(nn.Sequential):
+    """Convolution, batch normalisation and dropout."""
+
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(1, 8, 3, padding=1),
+            nn.BatchNorm2d(8),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(2),
+            nn.Flatten(),
+            nn.Dropout(0.2),
+            nn.Linear(32, 10),
+        )
+
+
+def jitter(x):
+    """Return images with a little noise added: an augmentation that draws random numbers."""
+    return x + 0.05 * torch.randn_like(x)
+
+
+def digits():
+    """Images of 500 digits with pair noise, in uint8, through a small convolutional net."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600].reshape(-1, 1, 8, 8).astype(np.uint8), y[:600]
+    y_noisy = flip_labels(y, pair_noise(10, 0.3), random_state=2)
+    params = {"max_epochs": 2, "batch_size": 64, "lr": 0.05, "module": SmallNet, "batch_transform": jitter}
+    return X[100:], y_noisy[100:], {"X_meta": X[:100], "y_meta": y[:100]}, params
+
+
+# ---------------------------------------------------------------------------- methods
+EM = {"cv": 2, "meta_weight": 0.2}
+METHODS = {
+    "cross_entropy": ("CrossEntropyClassifier", {}),
+    "fine_tuning": ("FineTuningClassifier", {"fine_tuning_epochs": 2, "fine_tuning_lr": 0.02}),
+    "gce": ("GCEClassifier", {}),
+    "gce_truncated": ("GCEClassifier", {"truncation": 0.2, "truncation_start": 1, "truncation_every": 1}),
+    "forward": ("ForwardClassifier", {"warm_up_epochs": 2}),
+    "forward_confusion": ("ForwardClassifier", {"warm_up_epochs": 2, "transition_init": "confusion-soft"}),
+    "glc": ("GLCClassifier", {"warm_up_epochs": 2}),
+    "s_model": ("SModelClassifier", {"transition_lr": 0.05}),
+    "t_revision": ("TRevisionClassifier", {"revision_lr": 1e-3, "revision_epochs": 3}),
+    "mw_net": ("MWNetClassifier", {}),
+    "mw_net_normalized": ("MWNetClassifier", {"normalize_weights": True, "weight_every": 2}),
+    "meta_transition": ("MetaTransitionClassifier", {}),
+    "meta_transition_paper": ("MetaTransitionClassifier", {"validation_fraction": 0, "transition_lr": 1.0}),
+    "meta_transition_weight": (
+        "MetaTransitionClassifier",
+        {"meta_weight": 0.5, "transition_init": "diagonal", "transition_optimizer": torch.optim.Adam}
+        | {"transition_lr": 0.01, "transition_every": 2},
+    ),
+    "em": ("EMTransitionClassifier", EM),
+    "em_once": ("EMTransitionClassifier", EM | {"cv": None, "transition_init": "diagonal"}),
+}
+PROBLEMS = {"blobs": blobs, "wine": wine, "digits": digits}
+
+
+def recorded(method, problem):
+    """Fit a method and return what is kept of it, as arrays by name."""
+    name, own = METHODS[method]
+    X, y, clean, params = PROBLEMS[problem]()
+    torch.set_num_threads(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        clf = getattr(noisytransition, name)(**params, **own, random_state=3).fit(X, y, **clean)
+    kept = {"proba": clf.predict_proba(X[:SHOWN])}
+    for attribute in ("transition_matrix_", "transition_init_", "transition_history_", "class_counts_"):
+        if hasattr(clf, attribute):
+            kept[attribute] = getattr(clf, attribute)
+    for stage, history in clf.histories_.items():
+        for column in sorted(history[-1]):
+            values = history[:, column]
+            if column not in ("epoch", "dur", "batches") and np.ndim(values) == 1:
+                kept[f"{stage}/{column}"] = np.array(values, dtype=np.float64)
+    return {f"{problem}/{method}/{key}": value for key, value in kept.items()}
+
+
+def everything():
+    """All methods on all problems."""
+    found = {}
+    for problem in PROBLEMS:
+        for method in METHODS:
+            found |= recorded(method, problem)
+    return found
+
+
+def compare(old, new):
+    """Print what differs from the record."""
+    same = [key for key in old if key in new and np.array_equal(old[key], new[key], equal_nan=True)]
+    for key in sorted({*old, *new} - set(same)):
+        if key not in old or key not in new:
+            print(f"{key}: {'new' if key in new else 'gone'}")
+        elif old[key].shape != new[key].shape:
+            print(f"{key}: shape {old[key].shape} -> {new[key].shape}")
+        else:
+            print(f"{key}: apart by {np.nanmax(np.abs(old[key] - new[key])):.3g}")
+    print(f"{len(same)} of {len(old)} entries are the same to the bit")
+
+
+def main():
+    """Compare, or write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write the record anew")
+    found = everything()
+    if RECORD.exists():
+        compare(dict(np.load(RECORD)), found)
+    if parser.parse_args().write:
+        np.savez_compressed(RECORD, **found)
+
+
+if __name__ == "__main__":
+    main()
