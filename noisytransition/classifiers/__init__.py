@@ -7,21 +7,34 @@ from ._fine_tuning import FineTuningClassifier
 from ._forward import ForwardClassifier
 from ._gce import GCEClassifier
 from ._glc import GLCClassifier
-from ._look_ahead import LookAheadClassifier
 from ._meta_transition import MetaTransitionClassifier
 from ._mw_net import MWNetClassifier
 from ._s_model import SModelClassifier
 from ._t_revision import TRevisionClassifier
 from ._transition import TransitionClassifier
 
+#: the methods, by the names that tables give them
+METHODS: dict[str, type[NoisyLabelClassifier]] = {
+    "cross-entropy": CrossEntropyClassifier,
+    "fine-tuning": FineTuningClassifier,
+    "GCE": GCEClassifier,
+    "forward": ForwardClassifier,
+    "GLC": GLCClassifier,
+    "S-Model": SModelClassifier,
+    "T-Revision": TRevisionClassifier,
+    "MW-Net": MWNetClassifier,
+    "meta-transition": MetaTransitionClassifier,
+    "EM": EMTransitionClassifier,
+}
+
 __all__ = [
+    "METHODS",
     "CrossEntropyClassifier",
     "EMTransitionClassifier",
     "FineTuningClassifier",
     "ForwardClassifier",
     "GCEClassifier",
     "GLCClassifier",
-    "LookAheadClassifier",
     "MWNetClassifier",
     "MetaTransitionClassifier",
     "NoisyLabelClassifier",

@@ -1,9 +1,7 @@
 """The face that all methods share: scikit-learn's contract outside, one skorch net per training stage inside."""
 
-import copy
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any
@@ -17,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
 from torch import nn
 
-from ..nets import MLP, CleanLoss, DatasetRows, FitState, NoisyLabelNet, Rows
-from ._callbacks import check_callbacks, stage_callbacks
-from ._checks import check_count, check_number, check_output
-from ._data import HOW_TO_PASS, encode, is_dataset, split_clean_set, validate_rows
-from ._names import NET_NAMES, merged_signature
-from ._parameters import NetParameters
+from ..nets import FitState
+from ..transition import check_count
+from ._checks import check_callbacks, check_number
+from ._data import HOW_TO_PASS, Samples, as_rows, read_rows, validate_rows
+from ._describe import describe_fit
+from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, merged_signature
 from ._run import Run
 
 
@@ -61,24 +59,28 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
     """
 
     # every way to hand over clean data passes through searches and pipelines without a request by the user
-    __metadata_request__fit = dict.fromkeys(("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"), True)
+    __metadata_request__fit = dict.fromkeys(("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"), True) | {
+        "groups": False
+    }
 
     #: whether `fit` refuses to run without clean rows
     _needs_clean_data = False
+    #: whether `fit` takes groups of rows
+    _takes_groups = False
 
     def __init__(
         self,
-        module: Any = None,
+        module: Module = None,
         *,
         lr: float = 0.1,
         max_epochs: int = 30,
         batch_size: int = 32,
-        optimizer: Any = torch.optim.SGD,
-        device: Any = None,
-        dtype: Any = "auto",
-        batch_transform: Any = None,
-        callbacks: Any = None,
-        random_state: Any = None,
+        optimizer: Optimizer = torch.optim.SGD,
+        device: str | torch.device | None = None,
+        dtype: str | torch.dtype = "auto",
+        batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        callbacks: Callbacks = None,
+        random_state: RandomState = None,
         verbose: int = 0,
         **net_params: Any,
     ) -> None:
@@ -100,14 +102,15 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
     # ---- fit
     def fit(
         self,
-        X: Any,
+        X: Samples,
         y: ArrayLike,
         *,
-        meta: tuple[Any, ArrayLike] | None = None,
-        X_meta: Any = None,
+        meta: tuple[Samples, ArrayLike] | None = None,
+        X_meta: Samples | None = None,
         y_meta: ArrayLike | None = None,
         trusted: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         state: FitState | str | PathLike | None = None,
     ) -> "NoisyLabelClassifier":
         """Train on noisy labels, with the help of clean rows given in one of three ways.
@@ -126,6 +129,9 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             Marks the clean rows among those of X; they leave the noisy set.
         y_meta_noisy : array-like of shape (n_meta,), optional
             Noisy labels of the clean rows, where both are known.
+        groups : array-like of shape (n_samples,), optional
+            Group of each row of X (source, annotator), for methods that have a T for each group. The methods of the
+            library itself have one T and refuse it.
         state : FitState or path, optional
             File to save the fit to at every epoch's end, and to go on from if it is there.
 
@@ -141,32 +147,42 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         self._forget()
         try:
             self._check_parameters()
-            noisy, clean = split_clean_set(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy)
+            if groups is not None and not self._takes_groups:
+                raise ValueError(
+                    f"{type(self).__name__} has no use for groups: it knows one T, if any. Leave them out."
+                )
+            classes, noisy, clean = read_rows(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, groups)
             if clean is None and self._needs_clean_data:
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
-            self.classes_, noisy_rows, meta_rows = encode(noisy, clean)
-            self._check_data(noisy_rows, meta_rows)
-            self.histories_: dict[str, History] = {}
-            with self._running(state, noisy_rows, meta_rows):
-                self._fit(noisy_rows, meta_rows)
+            watch = not self._needs_clean_data
+            run = Run(self._shared_params(classes), noisy, clean, classes, seed=self._seed(), watch=watch)
+            self._check_data(run)
+            if state is not None:
+                run.open(state, describe_fit(self, noisy, clean))
+            with _global_generators_kept():
+                self._fit(run)
+            self.classes_, self.histories_ = run.classes, run.histories
         except BaseException:
             self._forget()
             raise
         return self
 
     @abstractmethod
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        """Train: the method's recipe, on noisy rows and clean ones (or None). Sets `net_`."""
+    def _fit(self, run: Run) -> None:
+        """Train: the method's recipe. Sets `net_`."""
 
     def _check_parameters(self) -> None:
         """Raise for parameters that no data could make valid."""
         check_number(self, "lr")
-        check_count(self, "max_epochs")
+        check_count(self.max_epochs, 0, "max_epochs")
         if self.batch_size != -1:
-            check_count(self, "batch_size", low=1)
-        check_callbacks(self)
+            check_count(self.batch_size, 1, "batch_size")
+        check_callbacks(self.callbacks, self._net_params)
+        given = sorted(name for name in self._net_params if name.startswith("module__"))
+        if given and isinstance(self.module, nn.Module):
+            raise ValueError(f"{given} set up a module class, but module is an instance of {type(self.module)}.")
 
-    def _check_data(self, noisy: Rows, meta: Any) -> None:
+    def _check_data(self, run: Run) -> None:
         """Raise for data that the parameters do not fit, before any training."""
 
     def _forget(self) -> None:
@@ -175,102 +191,21 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             if name.endswith("_") and not name.startswith("_"):
                 delattr(self, name)
 
-    @contextmanager
-    def _running(self, state: Any, noisy: Rows, meta: Rows | None) -> Iterator[None]:
-        """Hold what one fit needs to know of itself; seed it, and give the global generators back."""
+    def _seed(self) -> int:
         if self.random_state is None:
-            seed = int(torch.randint(2**31 - 1, ()))
-        else:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._run = Run.start(self, seed, state, noisy, meta)
-        try:
-            with _global_generators_kept():
-                yield
-        finally:
-            del self._run
+            return int(torch.randint(2**31 - 1, ()))
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    # ---- one stage
-    def _train(
-        self,
-        stage: str,
-        data: Rows,
-        *,
-        net: type[NoisyLabelNet] = NoisyLabelNet,
-        module: nn.Module | None = None,
-        callbacks: Sequence[tuple[str, Any]] = (),
-        callbacks_first: Sequence[tuple[str, Any]] = (),
-        **net_params: Any,
-    ) -> NoisyLabelNet:
-        """Train one net: the stage of a recipe.
+    def _shared_params(self, classes: NDArray) -> dict[str, Any]:
+        """Parameters that every net of a fit has."""
+        own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED}
+        return own | self._net_params | {"classes": np.arange(len(classes)), "device": self._device()}
 
-        Parameters
-        ----------
-        stage : str
-            Its name, in `histories_` and in a saved state.
-        data : Rows
-        net : class, default=NoisyLabelNet
-        module : nn.Module, optional
-            Trained module to continue from; default: the user's, from the same initial weights in every stage.
-        callbacks : sequence of (str, Callback)
-            The recipe's own, after the user's.
-        callbacks_first : sequence of (str, Callback)
-            The recipe's own, before the user's: what these see is settled.
-        **net_params
-            Of the net; they win over the classifier's. With an ``optimizer``, the user's ``optimizer__...`` drop out.
-        """
-        run = self._run
-        torch.manual_seed(run.seed)
-        params = self._shared_params() | self._module_params(module, data)
-        if "optimizer" in net_params:
-            params = {name: value for name, value in params.items() if not name.startswith("optimizer__")}
-        trained = net(
-            **(params | net_params),
-            callbacks=[
-                *callbacks_first,
-                *self._validation(net_params),
-                *stage_callbacks(self.callbacks),
-                *callbacks,
-                *run.callbacks(stage),
-            ],
-        ).initialize()
-        check_output(trained, data, self.classes_)
-        if run.n_stages:
-            torch.manual_seed(run.seed + run.n_stages)  # a later stage draws its own batches
-        run.train(stage, trained, data)
-        self.histories_[stage] = trained.history
-        return trained
-
-    def _validation(self, net_params: dict[str, Any]) -> list[tuple[str, CleanLoss]]:
-        """Watch the loss of clean rows that the stage does not train on; before the user's callbacks, who may ask."""
-        meta = self._run.meta
-        trained_on = self._needs_clean_data or "clean_batches" in net_params
-        return [] if meta is None or trained_on else [("valid_clean_loss", CleanLoss(meta))]
-
-    def _shared_params(self) -> dict[str, Any]:
-        shared = {name: getattr(self, name) for name in _SHARED - {"callbacks"}}
-        return shared | {"classes": np.arange(len(self.classes_)), "device": self._device()}
-
-    def _device(self) -> Any:
+    def _device(self) -> str | torch.device:
         if self.device is not None:
             return self.device
         parameters = self.module.parameters() if isinstance(self.module, nn.Module) else iter(())
         return next((str(p.device) for p in parameters), "cpu")
-
-    def _module_params(self, module: nn.Module | None, data: Rows) -> dict[str, Any]:
-        """The module of a stage, with the parameters that skorch passes on; an instance is copied."""
-        given = {name for name in self._net_params if name.startswith("module__")}
-        if module is None and isinstance(self.module, nn.Module):
-            if given:
-                raise ValueError(f"{sorted(given)} set up a module class, but module is an instance of {self.module}.")
-            module = self.module
-        if module is not None:
-            others = {name: value for name, value in self._net_params.items() if name not in given}
-            return others | {"module": copy.deepcopy(module)}
-        if self.module is None:
-            n_in = int(np.prod(data.batch([0])[0].shape[1:]))
-            sizes = {"module__n_in": n_in, "module__n_out": len(self.classes_)}
-            return sizes | self._net_params | {"module": MLP}
-        return self._net_params | {"module": self.module}
 
     # ---- predict
     @property
@@ -279,7 +214,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         check_is_fitted(self, "net_")
         return self.net_.history
 
-    def predict_proba(self, X: Any) -> NDArray:
+    def predict_proba(self, X: Samples) -> NDArray:
         """Posterior of the true class.
 
         Parameters
@@ -294,9 +229,9 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         check_is_fitted(self, "net_")
         X = validate_rows(self, X, reset=False)
         with _global_generators_kept():  # a DataLoader draws a seed, even to predict
-            return self.net_.predict_proba(DatasetRows(X, np.zeros(len(X))) if is_dataset(X) else Rows(X))
+            return self.net_.predict_proba(as_rows(X))
 
-    def predict(self, X: Any) -> NDArray:
+    def predict(self, X: Samples) -> NDArray:
         """Most probable true class.
 
         Parameters
@@ -319,5 +254,5 @@ def _global_generators_kept() -> Iterator[None]:
         yield
 
 
-# what the constructor shares with the net by name
-_SHARED = (NET_NAMES | {"dtype", "batch_transform"}) & set(inspect.signature(NoisyLabelClassifier).parameters)
+# parameters that are the nets' too, by the same name
+_SHARED = NET_NAMES | {"dtype", "batch_transform"}

@@ -1,45 +1,73 @@
 """Checks that a parameter can be what it is, before any training."""
 
-from numbers import Integral, Real
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import torch
 from sklearn.utils import check_scalar
+from skorch.callbacks import Checkpoint
 from torch import nn
 
 from ..nets import NoisyLabelNet, Rows
+from ..transition import check_count
 
+# rows of softmax outputs sum to 1 up to this, in half precision too
 _SUM_TO_ONE = 1e-4
 
 
-def check_number(estimator: Any, name: str, *, low: float = 0.0, high: float | None = None) -> None:
+def check_number(estimator: object, name: str, *, low: float = 0.0, high: float | None = None) -> None:
     """Raise if a parameter is no finite number of at least `low` (and at most `high`)."""
     check_scalar(getattr(estimator, name), name, Real, min_val=low, max_val=float("inf") if high is None else high)
     if getattr(estimator, name) == float("inf"):
         raise ValueError(f"{name} == inf, must be finite.")
 
 
-def check_count(estimator: Any, name: str, *, low: int = 0) -> None:
-    """Raise if a parameter is no integer of at least `low`."""
-    check_scalar(getattr(estimator, name), name, Integral, min_val=low)
-
-
-def check_batch_size(estimator: Any, name: str) -> None:
+def check_batch_size(estimator: object, name: str) -> None:
     """Raise if a parameter is no integer of at least 1, nor -1 (all rows), nor None."""
-    if getattr(estimator, name) not in (None, -1):
-        check_count(estimator, name, low=1)
+    size = getattr(estimator, name)
+    if size is not None and size != -1:
+        check_count(size, 1, name)
 
 
-def check_fraction(estimator: Any, name: str) -> None:
+def check_fraction(estimator: object, name: str) -> None:
     """Raise if a parameter is no number of at least 0 and below 1."""
     check_scalar(getattr(estimator, name), name, Real, min_val=0, max_val=1, include_boundaries="left")
     if getattr(estimator, name) != getattr(estimator, name):
         raise ValueError(f"{name} == nan, must be a number.")
 
 
-def check_output(net: NoisyLabelNet, data: Rows, classes: Any) -> None:
+# ---------------------------------------------------------------------------- callbacks
+def named_callbacks(callbacks: Sequence | None) -> list[tuple[str | None, Any]]:
+    """Callbacks of the user's, with their names where they have some."""
+    return [tuple(cb) if isinstance(cb, tuple | list) else (None, cb) for cb in callbacks or ()]
+
+
+def check_callbacks(callbacks: Any, net_params: dict[str, Any]) -> None:
+    """Raise if `callbacks` is no list, or ``callbacks__...`` names one that is not there."""
+    if isinstance(callbacks, str):
+        raise ValueError(f"callbacks={callbacks!r}: give a list of callbacks, or None.")
+    asked = [name for name in net_params if name.startswith("callbacks__")]
+    known = set(NoisyLabelNet(nn.Identity, callbacks=callbacks)._callbacks_grouped_by_name()[0]) if asked else set()
+    for name in asked:
+        if name.split("__")[1] not in known:
+            raise ValueError(f"{name!r}: there is no such callback; there are {sorted(known)}.")
+
+
+def check_checkpoints(callbacks: Sequence | None) -> None:
+    """Raise if a Checkpoint would bring the module back without its T."""
+    for _, callback in named_callbacks(callbacks):
+        if isinstance(callback, Checkpoint) and callback.load_best and callback.f_criterion is None:
+            raise ValueError(
+                "Checkpoint(load_best=True, f_criterion=None) would bring back the module without its transition "
+                "matrix, which the criterion holds: give f_criterion a file name (default 'criterion.pt')."
+            )
+
+
+# ---------------------------------------------------------------------------- modules
+def check_output(net: NoisyLabelNet, rows: Rows, classes: Any) -> None:
     """Run two rows through an initialised module and raise if it does not give one logit per class."""
-    module, x = net.plain_module_.eval(), data.batch([0, len(data) - 1])[0]
+    module, x = net.plain_module_.eval(), rows.take([0, len(rows) - 1]).inputs()
     try:
         with torch.no_grad():
             x = net.prepare(x)

@@ -1,9 +1,7 @@
 """Cross-entropy on the noisy labels, as if they were true."""
 
-from typing import Any
-
-from ..nets import Rows
 from ._base import NoisyLabelClassifier
+from ._run import Run
 
 
 class CrossEntropyClassifier(NoisyLabelClassifier):
@@ -35,5 +33,5 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
     True
     """
 
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        self.net_ = self._train("cross_entropy", noisy)
+    def _fit(self, run: Run) -> None:
+        self.net_ = run.train("cross_entropy")

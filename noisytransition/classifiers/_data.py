@@ -4,7 +4,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
@@ -21,12 +21,16 @@ HOW_TO_PASS = (
 )
 
 
+Samples = ArrayLike | Dataset
+
+
 class Labelled(NamedTuple):
-    """Rows and labels as the user gave them, validated; `y_noisy` of clean rows where both are known."""
+    """Rows and labels as the user gave them, validated; with the noisy labels of clean rows, and groups."""
 
     X: Any
     y: NDArray
     y_noisy: NDArray | None = None
+    group: NDArray | None = None
 
 
 def is_dataset(X: Any) -> bool:
@@ -34,7 +38,13 @@ def is_dataset(X: Any) -> bool:
     return isinstance(X, Dataset)
 
 
-def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+def as_rows(X: Any, label: NDArray | None = None, **columns: NDArray | None) -> Rows:
+    """Rows of an array or of a torch Dataset, with the columns that are there."""
+    kind = DatasetRows if is_dataset(X) else Rows
+    return kind(X, label, **{name: column for name, column in columns.items() if column is not None})
+
+
+def validate_rows(estimator: BaseEstimator, X: Samples, *, reset: bool) -> Any:
     """X as a numeric ndarray of at least 2 dimensions, or the torch Dataset it is."""
     if is_dataset(X):
         if isinstance(X, IterableDataset):
@@ -43,18 +53,18 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     return validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True)
 
 
-def validate_labels(y: Any, n: int, name: str) -> NDArray:
+def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     """Labels as a 1-d array of the length of its rows."""
     if y is None:
         raise ValueError(f"{name} is None: one label per row is needed (requires y to be passed).")
-    y = column_or_1d(_to_numpy(y), warn=True)
+    labels: NDArray = column_or_1d(_to_numpy(y), warn=True)
     try:
-        check_classification_targets(y)
+        check_classification_targets(labels)
     except TypeError as error:  # labels that cannot be compared
         raise ValueError(f"{name} mixes labels of several kinds, or has missing ones: {error}.") from error
-    if len(y) != n:
-        raise ValueError(f"{name} has {len(y)} labels for {n} rows (inconsistent numbers of samples).")
-    return y
+    if len(labels) != n:
+        raise ValueError(f"{name} has {len(labels)} labels for {n} rows (inconsistent numbers of samples).")
+    return labels
 
 
 def _to_numpy(y: Any) -> Any:
@@ -62,28 +72,45 @@ def _to_numpy(y: Any) -> Any:
     return y.to_numpy() if hasattr(y, "to_numpy") else y
 
 
-def split_clean_set(
-    estimator: BaseEstimator, X: Any, y: Any, meta: Any, X_meta: Any, y_meta: Any, trusted: Any, y_meta_noisy: Any
-) -> tuple[Labelled, Labelled | None]:
-    """Noisy rows and clean rows out of the one of the three forms that was used."""
+def read_rows(
+    estimator: BaseEstimator,
+    X: Samples,
+    y: ArrayLike,
+    meta: tuple[Samples, ArrayLike] | None = None,
+    X_meta: Samples | None = None,
+    y_meta: ArrayLike | None = None,
+    trusted: ArrayLike | None = None,
+    y_meta_noisy: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> tuple[NDArray, Rows, Rows | None]:
+    """Sorted classes, noisy rows and clean rows, with labels 0..c-1, out of the one of the three forms that was used.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+    noisy : Rows
+        With a column ``group``, if there are groups: indices of their sorted names.
+    clean : Rows or None
+        With a column ``noisy_label``, if both are known.
+    """
     _check_forms(meta, X_meta, y_meta, trusted)
     if is_dataset(X):
-        X, y = validate_rows(estimator, X, reset=True), validate_labels(y, len(X), "y")
+        inputs = validate_rows(estimator, X, reset=True)
     else:
-        X, y = validate_data(estimator, X, _to_numpy(y), dtype="numeric", allow_nd=True)
-        y = validate_labels(y, len(X), "y")
+        inputs, y = validate_data(estimator, X, _to_numpy(y), dtype="numeric", allow_nd=True)
+    noisy = Labelled(inputs, validate_labels(y, len(inputs), "y"), group=_group_codes(groups, len(inputs)))
     if trusted is not None:
-        return _by_mask(X, y, trusted, y_meta_noisy)
+        return _encoded(*_by_mask(noisy, trusted, y_meta_noisy))
     if meta is not None:
         X_meta, y_meta = _pair(meta)
     elif X_meta is not None:
-        X_meta = _without_length(X_meta, len(X))
+        X_meta = _without_length(X_meta, len(inputs))
     if X_meta is None:
-        return Labelled(X, y), None
-    X_meta = validate_rows(estimator, X_meta, reset=False)
-    _warn_if_unscaled(X, X_meta)
-    clean = Labelled(X_meta, validate_labels(y_meta, len(X_meta), "y_meta"))
-    return Labelled(X, y), _with_noisy(clean, y_meta_noisy)
+        return _encoded(noisy, None)
+    clean_inputs = validate_rows(estimator, X_meta, reset=False)
+    _warn_if_unscaled(inputs, clean_inputs)
+    clean = Labelled(clean_inputs, validate_labels(y_meta, len(clean_inputs), "y_meta"))
+    return _encoded(noisy, _with_noisy(clean, y_meta_noisy))
 
 
 def _check_forms(meta: Any, X_meta: Any, y_meta: Any, trusted: Any) -> None:
@@ -115,27 +142,38 @@ def _without_length(X_meta: Any, n: int) -> Any:
     return X_meta
 
 
-def _by_mask(X: Any, y: NDArray, trusted: Any, y_meta_noisy: Any) -> tuple[Labelled, Labelled]:
+def _by_mask(rows: Labelled, trusted: ArrayLike, y_meta_noisy: ArrayLike | None) -> tuple[Labelled, Labelled]:
     mask = np.asarray(trusted)
-    if mask.shape != y.shape or not np.isin(mask, (0, 1)).all():
+    if mask.shape != rows.y.shape or not np.isin(mask, (0, 1)).all():
         raise ValueError(
-            f"trusted must be a boolean mask of shape {y.shape} over the rows of X, got shape {mask.shape} and "
+            f"trusted must be a boolean mask of shape {rows.y.shape} over the rows of X, got shape {mask.shape} and "
             f"dtype {mask.dtype}."
         )
     mask = mask.astype(bool)
     if mask.all():
         raise ValueError("all rows are trusted: no noisy row is left to train on.")
-    rows = DatasetRows(X) if is_dataset(X) else Rows(X)
-    noisy, clean = (Labelled(rows.subset(np.flatnonzero(m)).X, y[m]) for m in (~mask, mask))
-    return noisy, _with_noisy(clean, y_meta_noisy)
+    inputs = as_rows(rows.X)
+    noisy, clean = (Labelled(inputs.take(np.flatnonzero(m)).X, rows.y[m]) for m in (~mask, mask))
+    group = None if rows.group is None else rows.group[~mask]
+    return noisy._replace(group=group), _with_noisy(clean, y_meta_noisy)
 
 
-def _with_noisy(clean: Labelled, y_meta_noisy: Any) -> Labelled:
+def _with_noisy(clean: Labelled, y_meta_noisy: ArrayLike | None) -> Labelled:
     if len(clean.y) == 0:
         raise ValueError(f"the clean set is empty. {HOW_TO_PASS}")
     if y_meta_noisy is None:
         return clean
     return clean._replace(y_noisy=validate_labels(y_meta_noisy, len(clean.y), "y_meta_noisy"))
+
+
+def _group_codes(groups: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
+    """Index of each row's group among their sorted names."""
+    if groups is None:
+        return None
+    names: NDArray = column_or_1d(_to_numpy(groups))
+    if len(names) != n:
+        raise ValueError(f"groups has {len(names)} entries for {n} rows; give one group per row of X.")
+    return np.unique(names, return_inverse=True)[1]
 
 
 def _warn_if_unscaled(X: Any, X_meta: Any) -> None:
@@ -155,37 +193,26 @@ def _warn_if_unscaled(X: Any, X_meta: Any) -> None:
 
 
 # ---------------------------------------------------------------------------- labels
-def encode(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Rows | None]:
-    """Sorted classes, and both sets with labels 0..c-1.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-    noisy : Rows
-    meta : Rows or None
-    """
+def _encoded(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Rows | None]:
+    """Sorted classes, and both sets with labels 0..c-1."""
     given = {"y": noisy.y}
     if clean is not None:
         given |= {"y_meta": clean.y} | ({} if clean.y_noisy is None else {"y_meta_noisy": clean.y_noisy})
     labels = {name: _like(y, noisy.y, name) for name, y in given.items()}
     classes = _union(labels)
     codes = {name: np.searchsorted(classes, y) for name, y in labels.items()}
-    meta = None if clean is None else _rows(clean.X, codes["y_meta"])
-    if meta is not None:
-        meta.y_noisy = codes.get("y_meta_noisy")
-    return classes, _rows(noisy.X, codes["y"]), meta
+    noisy_rows = as_rows(noisy.X, codes["y"], group=noisy.group)
+    if clean is None:
+        return classes, noisy_rows, None
+    return classes, noisy_rows, as_rows(clean.X, codes["y_meta"], noisy_label=codes.get("y_meta_noisy"))
 
 
-def label_codes(y: Any, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
+def label_codes(y: ArrayLike, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
     """Indices in `classes` of the labels of n rows; ValueError for a label that is not there."""
     y = validate_labels(y, n, name)
     if unknown := sorted(set(y.tolist()) - set(classes.tolist())):
         raise ValueError(f"{name} has labels {unknown} that are not among classes_ {classes.tolist()}.")
     return np.searchsorted(classes, y)
-
-
-def _rows(X: Any, y: NDArray) -> Rows:
-    return DatasetRows(X, y) if is_dataset(X) else Rows(X, y)
 
 
 def _kind(y: NDArray) -> str:

@@ -1,45 +1,113 @@
-"""Parameters as text, to tell one fit from another."""
+"""Parameters and data as text, to tell one fit from another."""
 
-import re
+import inspect
+from collections.abc import Mapping
 from functools import partial
-from types import CellType, CodeType
+from importlib import import_module
 from typing import Any
 
 import joblib
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 from torch import nn
 
+from ..nets import Rows
 
-def describe(value: Any) -> str:
-    """Text that differs where values differ; addresses in memory are left out.
+_PLAIN = (str, bytes, bool, int, float, complex, type(None), np.generic, torch.dtype, torch.device)
 
-    Arrays and the weights of modules are hashed, functions are told apart by their code, defaults and what they close
-    over; of any other object its class and attributes count.
+
+def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows | None) -> dict[str, str]:
+    """Describe a fit: its class, its parameters but for callbacks, its data.
+
+    Raises
+    ------
+    ValueError
+        For a parameter that has no description.
     """
+    data = {"X, y": noisy, "clean set": clean}
+    params = describe_params(estimator, leave_out=("verbose", "callbacks"))
+    return params | {name: "" if rows is None else joblib.hash(_content(rows)) for name, rows in data.items()}
+
+
+def describe_params(estimator: BaseEstimator, *, leave_out: tuple[str, ...] = ("verbose",)) -> dict[str, str]:
+    """Describe a classifier: its class and its parameters, but for some.
+
+    Raises
+    ------
+    ValueError
+        For a parameter that has no description.
+    """
+    params = {k: v for k, v in estimator.get_params(deep=False).items() if not k.startswith(leave_out)}
+    described = {name: describe(value, name) for name, value in params.items()}
+    return {"class": _named(type(estimator), "the classifier"), **described}
+
+
+def describe(value: Any, name: str = "value") -> str:
+    """Text that differs where values differ.
+
+    Numbers, text, lists, dictionaries, arrays and the weights of modules count as they are. A function or a class
+    counts by its module, its name and its source text; another object by its class and its attributes. What has an
+    attribute ``fit_name`` counts by that alone.
+
+    Parameters
+    ----------
+    value : object
+    name : str
+        What to call it in errors.
+
+    Raises
+    ------
+    ValueError
+        For a function that its module and name do not lead to (a lambda, one made inside another) and that has no
+        ``fit_name``.
+    """
+    if isinstance(given := getattr(value, "fit_name", None), str):
+        return f"fit_name {given!r}"
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return repr({str(k): describe(v, name) for k, v in value.items()})
+    if isinstance(value, list | tuple | set | frozenset | range):
+        return repr([describe(v, name) for v in value])
     if isinstance(value, np.ndarray):
         return joblib.hash(value)
     if isinstance(value, torch.Tensor):
         return joblib.hash(value.detach().cpu().numpy())
     if isinstance(value, nn.Module):
-        return repr(value) + describe(list(value.state_dict().values()))
-    if isinstance(value, dict):
-        return repr({str(k): describe(v) for k, v in value.items()})
-    if isinstance(value, list | tuple):
-        return repr([describe(v) for v in value])
+        return _named(type(value), name) + repr(value) + describe(value.state_dict(), name)
     if isinstance(value, partial):
-        return "partial" + describe([value.func, value.args, value.keywords])
-    if isinstance(value, CodeType):
-        return joblib.hash((value.co_code, value.co_names)) + describe(value.co_consts)
-    if hasattr(value, "__code__"):
-        return value.__qualname__ + describe([value.__code__, value.__defaults__, _closed_over(value)])
-    text = repr(value)
-    if " at 0x" in text and hasattr(value, "__dict__") and not isinstance(value, type):
-        return type(value).__name__ + describe(vars(value))
-    return re.sub(r" at 0x[0-9a-f]+", "", text)
+        return "partial" + describe([value.func, value.args, value.keywords], name)
+    if inspect.ismethod(value):
+        return describe([value.__func__, value.__self__], name)
+    if callable(value) and hasattr(value, "__qualname__"):
+        return _named(value, name)
+    try:
+        return _named(type(value), name) + joblib.hash(value)
+    except Exception as error:  # pickling calls user code: anything may come out
+        raise ValueError(f"{name} is or has {value!r}, which cannot be described: {error}.") from error
 
 
-def _closed_over(function: Any) -> list[Any]:
-    """Objects that a function or a method has in it, itself not among them."""
-    cells = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]  # an empty one raises
-    return [v for v in [*cells, getattr(function, "__self__", None)] if v is not function]
+def _named(value: Any, name: str) -> str:
+    """Return module, name and source of a function or a class that can be found by them."""
+    try:
+        found: Any = import_module(value.__module__)
+        for part in value.__qualname__.split("."):
+            found = getattr(found, part)
+    except (AttributeError, ImportError, ValueError):
+        found = None
+    if found is not value:
+        raise ValueError(
+            f"{name} is or has {value!r}, which no later fit could be told to be the same: a lambda, or made inside a "
+            "function. Define it at the top of a module, or give it a name of its own: f.fit_name = 'crop and flip, 2'."
+        )
+    try:
+        source = inspect.getsource(value)
+    except (OSError, TypeError):  # built in, or typed in
+        source = ""
+    return f"{value.__module__}.{value.__qualname__} {joblib.hash(source)}"
+
+
+def _content(rows: Rows) -> tuple:
+    """What of a data set can be hashed: all of an array, length and labels of a torch Dataset."""
+    return rows.X if isinstance(rows.X, np.ndarray) else len(rows), rows.columns

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..nets import Rows, TransitionTrace
-from ..transition import MOST_CLASSES, check_prior, check_rate
-from ._checks import check_batch_size, check_count
+from ..transition import MOST_CLASSES, check_count, check_prior, check_rate
+from ._checks import check_batch_size
 from ._joint import Found, JointTraining, Setting
+from ._run import Run
 from ._transition import TransitionClassifier
 
 
@@ -129,12 +129,10 @@ class EMTransitionClassifier(TransitionClassifier):
         self.prior_strength = prior_strength
         self.meta_batch_size = meta_batch_size
 
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        start = self._transition_start(noisy, meta, warm_up=lambda: self._warm_up(noisy))
+    def _fit(self, run: Run) -> None:
+        start = self._start(run)
         joint = JointTraining(
-            self,
-            noisy,
-            meta,
+            run,
             start,
             meta_batch_size=self.meta_batch_size,
             prior=self.transition_prior,
@@ -156,17 +154,19 @@ class EMTransitionClassifier(TransitionClassifier):
 
     def _fit_once(self, joint: JointTraining) -> None:
         """Without folds: T of the net that is kept, from its own posteriors."""
-        (weight,), trace = self._weights(), TransitionTrace()
-        self.net_ = joint.train_with_transition("em", weight, callbacks=[("transition_trace", trace)])
+        (weight,) = self._weights()
+        self.net_ = joint.train_with_transition("em", weight)
         only = Setting(weight, len(self.net_.history), self.net_.predict_proba(joint.noisy))
         found = Found(joint.most_likely(only), only, {})
-        self._keep(found, [*trace.matrices_, found.transition.transition_matrix])
+        self._keep(found, [*self.net_.update.transition_history_, found.transition.transition_matrix])
 
     def _keep(self, found: Found, history: Sequence[NDArray[np.float64]]) -> None:
         """Set the fitted attributes."""
         T = found.transition
+        self.transition_history_, self.transition_matrix_ = np.stack(history), T.transition_matrix
+        self.transition_init_ = self.transition_history_[0]
         # from x too: nearer than what T makes of the noisy labels' shares
-        self._keep_transition(history, T.transition_matrix, T.counts.sum(axis=1))
+        self.class_counts_ = T.counts.sum(axis=1)
         self.transition_counts_, self.prior_strength_, self.calibration_ = T.counts, T.strength, T.calibration
         self.meta_weight_, self.n_epochs_ = found.setting.meta_weight, found.setting.epochs
         self.cv_results_ = found.results
@@ -241,7 +241,7 @@ class EMTransitionClassifier(TransitionClassifier):
         super()._check_parameters()
         check_batch_size(self, "meta_batch_size")
         if self.cv is not None:
-            check_count(self, "cv", low=2)
+            check_count(self.cv, 2, "cv")
         self._check_weights()
 
     def _check_weights(self) -> None:
@@ -256,13 +256,11 @@ class EMTransitionClassifier(TransitionClassifier):
                 "one number (0.2 is a fair start), or cv=3."
             )
 
-    def _check_data(self, noisy: Rows, meta: Any) -> None:
-        super()._check_data(noisy, meta)
-        check_prior(
-            self.transition_prior, self.prior_strength, len(self.classes_), "transition_prior", "prior_strength"
-        )
-        if self.cv is not None and self.cv > min(len(noisy), len(meta)):
+    def _check_data(self, run: Run) -> None:
+        super()._check_data(run)
+        check_prior(self.transition_prior, self.prior_strength, len(run.classes), "transition_prior", "prior_strength")
+        if self.cv is not None and self.cv > min(len(run.noisy), len(run.clean)):
             raise ValueError(
-                f"cv={self.cv} for {len(noisy)} noisy and {len(meta)} clean rows: each fold needs one of both. Give "
-                "fewer folds, or cv=None and one number for meta_weight."
+                f"cv={self.cv} for {len(run.noisy)} noisy and {len(run.clean)} clean rows: each fold needs one of "
+                "both. Give fewer folds, or cv=None and one number for meta_weight."
             )

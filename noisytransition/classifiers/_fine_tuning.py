@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from ..nets import Rows
+from ..transition import check_count
 from ._base import NoisyLabelClassifier
-from ._checks import check_count, check_number
+from ._checks import check_number
+from ._parameters import Module
+from ._run import Run
 
 
 class FineTuningClassifier(NoisyLabelClassifier):
@@ -41,7 +43,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
 
     def __init__(
         self,
-        module: Any = None,
+        module: Module = None,
         *,
         fine_tuning_epochs: int = 50,
         fine_tuning_lr: float | None = None,
@@ -53,15 +55,15 @@ class FineTuningClassifier(NoisyLabelClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_count(self, "fine_tuning_epochs")
+        check_count(self.fine_tuning_epochs, 0, "fine_tuning_epochs")
         if self.fine_tuning_lr is not None:
             check_number(self, "fine_tuning_lr")
 
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        noisy_net = self._train("cross_entropy", noisy)
-        self.net_ = self._train(
+    def _fit(self, run: Run) -> None:
+        noisy_net = run.train("cross_entropy")
+        self.net_ = run.train(
             "fine_tuning",
-            meta,
+            run.clean,
             labels="clean",
             module=noisy_net.plain_module_,
             lr=self.lr if self.fine_tuning_lr is None else self.fine_tuning_lr,

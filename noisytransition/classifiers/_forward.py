@@ -1,14 +1,17 @@
 """Forward correction: T from anchor points, then a fresh net through T."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from ..losses import ForwardLoss
-from ..nets import KeepBest, Rows
-from ..transition import anchor_transition_matrix
-from ._checks import check_count, check_fraction
+from ..selection import BestEpoch
+from ..transition import anchor_transition_matrix, check_count
+from ._checks import check_fraction
+from ._parameters import Module
+from ._run import Run
+from ._starts import Anchor, Start, starts
 from ._transition import TransitionClassifier
 
 
@@ -67,10 +70,10 @@ class ForwardClassifier(TransitionClassifier):
 
     def __init__(
         self,
-        module: Any = None,
+        module: Module = None,
         *,
-        transition_init: Any = "anchor",
-        anchor_percentile: Any = None,
+        transition_init: str | ArrayLike = "anchor",
+        anchor_percentile: float | Literal["auto"] | None = None,
         n_anchors: int = 1,
         validation_fraction: float = 0.1,
         **net_params: Any,
@@ -82,20 +85,14 @@ class ForwardClassifier(TransitionClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_count(self, "n_anchors", low=1)
         check_fraction(self, "validation_fraction")
-        self._anchors(np.ones((self.n_anchors, 1)))  # refuses a bad percentile
+        check_count(self.n_anchors, 1, "n_anchors")
+        anchor_transition_matrix(np.ones((1, 1)), percentile=self.anchor_percentile)  # refuses a bad percentile
 
-    def _check_data(self, noisy: Rows, meta: Any) -> None:
-        super()._check_data(noisy, meta)
-        if self.n_anchors > len(noisy):
-            raise ValueError(f"n_anchors={self.n_anchors} for {len(noisy)} rows; give at most one per row.")
+    def _starts(self) -> dict[str, Start]:
+        return starts(Anchor(self.anchor_percentile, self.n_anchors))
 
-    def _anchors(self, proba: NDArray) -> NDArray[np.float64]:
-        return anchor_transition_matrix(proba, percentile=self.anchor_percentile, n_anchors=self.n_anchors)
-
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        best = KeepBest("valid_noisy_loss")
-        T = self._transition_start(noisy, meta, warm_up=lambda: self._warm_up(noisy, **self._selection(best)))
-        self.net_ = self._train("forward", noisy, criterion=ForwardLoss, criterion__transition_matrix=T)
-        self._keep_transition([T], T)
+    def _fit(self, run: Run) -> None:
+        T = self._start(run, select=BestEpoch("valid_noisy_loss"), held_out=self.validation_fraction)
+        self.net_ = run.train("forward", loss=ForwardLoss(T))
+        self._keep_transition(run, T)

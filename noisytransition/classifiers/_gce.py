@@ -2,10 +2,15 @@
 
 from typing import Any
 
+import numpy as np
+
 from ..losses import GeneralizedCrossEntropyLoss
-from ..nets import Rows, Truncation
+from ..transition import check_count
+from ..updates import Truncation
 from ._base import NoisyLabelClassifier
-from ._checks import check_count, check_number
+from ._checks import check_number
+from ._parameters import Module
+from ._run import Run
 
 
 class GCEClassifier(NoisyLabelClassifier):
@@ -51,7 +56,7 @@ class GCEClassifier(NoisyLabelClassifier):
 
     def __init__(
         self,
-        module: Any = None,
+        module: Module = None,
         *,
         q: float = 0.7,
         truncation: float | None = None,
@@ -68,31 +73,25 @@ class GCEClassifier(NoisyLabelClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number(self, "q", high=1.0)
-        check_count(self, "truncation_every", low=1)
+        check_count(self.truncation_every, 1, "truncation_every")
         if self.truncation_start is not None:
-            check_count(self, "truncation_start")
+            check_count(self.truncation_start, 0, "truncation_start")
         if self.truncation is None:
             return
         check_number(self, "truncation", high=1.0)
         if not 0 < self.truncation < 1:
             raise ValueError(f"truncation={self.truncation}; valid is a probability between 0 and 1, or None.")
-        if self._net_params.get("iterator_train__persistent_workers"):
-            raise ValueError(
-                "iterator_train__persistent_workers=True: such workers never see which rows are left out. Truncation "
-                "needs False."
-            )
 
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        callbacks = []
-        if self.truncation is not None:
-            start = self.max_epochs // 3 if self.truncation_start is None else self.truncation_start
-            callbacks = [("truncation", Truncation(self.truncation, start, self.truncation_every))]
-            noisy = noisy.with_labels(noisy.y.copy())  # marks are written into the labels
-        self.net_ = self._train(
+    def _fit(self, run: Run) -> None:
+        self.net_ = run.train(
             "generalized_cross_entropy",
-            noisy,
-            criterion=GeneralizedCrossEntropyLoss,
-            criterion__q=self.q,
-            criterion__truncation=self.truncation,
-            callbacks=callbacks,
+            run.noisy.with_columns(index=np.arange(len(run.noisy)), weight=1.0),
+            loss=GeneralizedCrossEntropyLoss(self.q, truncation=self.truncation),
+            update=self._truncation(),
         )
+
+    def _truncation(self) -> Truncation | None:
+        if self.truncation is None:
+            return None
+        start = self.max_epochs // 3 if self.truncation_start is None else self.truncation_start
+        return Truncation(self.truncation, start, self.truncation_every)

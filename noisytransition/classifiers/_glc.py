@@ -1,9 +1,8 @@
 """Gold loss correction: T from the clean rows, then both sets together."""
 
-from typing import Any
-
 from ..losses import GoldCorrectionLoss
-from ..nets import Rows, concatenate
+from ..nets import concatenate
+from ._run import Run
 from ._transition import TransitionClassifier
 
 
@@ -51,10 +50,8 @@ class GLCClassifier(TransitionClassifier):
 
     _needs_clean_data = True
 
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        T = self._transition_start(noisy, meta, warm_up=lambda: self._warm_up(noisy))
-        both = concatenate(noisy, meta.with_labels(meta.y + len(self.classes_)))  # the mark of a clean label
-        self.net_ = self._train(
-            "gold_loss_correction", both, criterion=GoldCorrectionLoss, criterion__transition_matrix=T
-        )
-        self._keep_transition([T], T)
+    def _fit(self, run: Run) -> None:
+        T = self._start(run)
+        both = concatenate(run.noisy.with_columns(trusted=False), run.clean.with_columns(trusted=True))
+        self.net_ = run.train("gold_loss_correction", both, loss=GoldCorrectionLoss(T))
+        self._keep_transition(run, T)

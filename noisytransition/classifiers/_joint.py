@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import EMLoss, ForwardLoss
-from ..nets import CleanBatches, HeldOut, JointNet, NoisyLabelNet, Rows
+from ..losses import ForwardLoss
+from ..nets import CleanBatches, HeldOutPosteriors, NoisyLabelNet, Rows
 from ..transition import (
     MOST_CLASSES,
     EMResult,
@@ -16,6 +16,8 @@ from ..transition import (
     pair_counts,
     transition_uncertainty,
 )
+from ..updates import PosteriorCounts
+from ._run import Run
 
 #: folds of the start of T by EM
 EM_FOLDS = 3
@@ -47,28 +49,11 @@ class Found(NamedTuple):
 
 
 class JointTraining:
-    """Trainings of one fit on noisy and clean rows.
-
-    Parameters
-    ----------
-    classifier : NoisyLabelClassifier
-        Whose nets are trained, in a fit under way.
-    noisy, meta : Rows
-    start : ndarray of shape (n_classes, n_classes)
-        Where T starts.
-    meta_batch_size : int, optional
-        Clean rows in a step; -1 for all; default: a quarter of the noisy ones.
-    prior, strength
-        As in `em_transition_matrix`.
-    prefix : str, default=""
-        Before the names of the stages in folds.
-    """
+    """Trainings of one fit on noisy and clean rows."""
 
     def __init__(
         self,
-        classifier: Any,
-        noisy: Rows,
-        meta: Rows,
+        run: Run,
         start: NDArray,
         *,
         meta_batch_size: int | None = None,
@@ -76,7 +61,8 @@ class JointTraining:
         strength: Any = "auto",
         prefix: str = "",
     ) -> None:
-        self.classifier, self.noisy, self.meta, self.start = classifier, noisy, meta, start
+        self.run, self.start = run, start
+        self.noisy, self.meta = run.noisy, run.clean
         self.meta_batch_size, self.prior, self.strength = meta_batch_size, prior, strength
         self.prefix = prefix
 
@@ -88,39 +74,28 @@ class JointTraining:
     # ---- trainings
     def train(self, stage: str, weight: float, T: NDArray, max_epochs: int) -> NoisyLabelNet:
         """Train a net through a T that is known."""
-        loss = {"criterion": ForwardLoss, "criterion__transition_matrix": T}
-        return self._train(stage, self.noisy, self.meta, weight, max_epochs=max_epochs, **loss)
+        return self._train(stage, self.noisy, self.meta, weight, loss=ForwardLoss(T), max_epochs=max_epochs)
 
     def train_with_transition(
         self, stage: str, weight: float, *, rows: tuple[Rows, Rows] | None = None, callbacks: Sequence = ()
     ) -> NoisyLabelNet:
         """Train a net and T together, on all rows or on a part of them."""
         noisy, meta = rows or (self.noisy, self.meta)
-        size, epochs = self.classifier.batch_size, self.classifier.max_epochs
+        size, epochs = self.run.params["batch_size"], self.run.params["max_epochs"]
         size = size if 0 < size < len(noisy) else len(noisy)
-        loss = {
-            "criterion": EMLoss,
-            "criterion__transition_matrix": self.start,
-            "criterion__rate": min(size / (_MEMORY * len(noisy)), 0.25),
-            "criterion__hold": int(_HOLD * epochs * len(noisy) / size),
-        }
-        return self._train(stage, noisy, meta, weight, callbacks=callbacks, **loss)
+        update = PosteriorCounts(min(size / (_MEMORY * len(noisy)), 0.25), int(_HOLD * epochs * len(noisy) / size))
+        return self._train(stage, noisy, meta, weight, loss=ForwardLoss(self.start), update=update, callbacks=callbacks)
 
     def _train(self, stage: str, noisy: Rows, meta: Rows, weight: float, **net_params: Any) -> NoisyLabelNet:
-        size = self.meta_batch_size
+        size, batch_size = self.meta_batch_size, self.run.params["batch_size"]
         if size is None:
-            size = max(self.classifier.batch_size // 4, 1) if self.classifier.batch_size > 0 else -1
-        clean = CleanBatches(meta, size)
-        net = self.classifier._train(stage, noisy, net=JointNet, clean_batches=clean, meta_weight=weight, **net_params)
-        net.clean_batches = None  # the clean rows are not kept
-        return net
+            size = max(batch_size // 4, 1) if batch_size > 0 else -1
+        clean = CleanBatches(meta, size, joint=True)
+        return self.run.train(stage, noisy, clean_batches=clean, clean_weight=weight, **net_params)
 
     # ---- T
     def find(self, weights: Sequence[float] | None = None, *, cv: int = EM_FOLDS, select_epochs: bool = True) -> Found:
-        """T of the setting whose held-out posteriors make all labels most likely, T integrated out.
-
-        Weights are by default 1, the natural weight, and their geometric mean.
-        """
+        """T of the setting whose held-out posteriors make all labels most likely, T integrated out."""
         natural = self.natural_weight
         weights = (1.0, natural**0.5, natural) if weights is None else weights
         looks, tried = self._looks(select_epochs), []
@@ -138,14 +113,14 @@ class JointTraining:
         """T behind the noisy labels, given a setting's posteriors."""
         found: Any = em_transition_matrix(
             setting.proba,
-            self.noisy.y,
+            self.noisy.label,
             init=self.start,
             prior=self.prior,
             strength=self.strength,
             counts=self._known_pairs(),
             tol=tol,
             proba_meta=setting.proba_meta,
-            y_meta=None if setting.proba_meta is None else self.meta.y,
+            y_meta=None if setting.proba_meta is None else self.meta.label,
             full_output=True,
         )
         return found
@@ -157,7 +132,7 @@ class JointTraining:
             return None
         return transition_uncertainty(
             calibration(found.setting.proba),
-            self.noisy.y,
+            self.noisy.label,
             found.transition.transition_matrix,
             proba_meta=calibration(proba_meta),
             counts=self._known_pairs(),
@@ -165,28 +140,28 @@ class JointTraining:
 
     def _known_pairs(self) -> NDArray | None:
         """Counts of the clean rows whose noisy labels are known."""
-        y, y_noisy = self.meta.y, self.meta.y_noisy
-        return None if y_noisy is None else pair_counts(y, y_noisy, len(self.start))
+        noisy = self.meta.columns.get("noisy_label")
+        return None if noisy is None else pair_counts(self.meta.label, noisy, len(self.start))
 
     def _cross_fit(self, stage: str, weight: float, cv: int, looks: Sequence[int]) -> list[Setting]:
         """Train without each fold in turn; return the posteriors of all rows after several numbers of epochs."""
-        random, c = np.random.default_rng(self.classifier._run.seed), len(self.start)
-        sets = [(rows, fold_of_rows(rows.y, cv, random)) for rows in (self.noisy, self.meta)]
+        random, c = np.random.default_rng(self.run.seed), len(self.start)
+        sets = [(rows, fold_of_rows(rows.label, cv, random)) for rows in (self.noisy, self.meta)]
         whole = {epochs: [np.empty((len(rows), c), np.float32) for rows, _ in sets] for epochs in looks}
         for k in range(cv):
-            noisy, meta = (rows.subset(np.flatnonzero(folds != k)) for rows, folds in sets)
-            held_out = HeldOut([rows.subset(np.flatnonzero(folds == k)) for rows, folds in sets], looks)
+            noisy, meta = (rows.take(np.flatnonzero(folds != k)) for rows, folds in sets)
+            held_out = HeldOutPosteriors([rows.take(np.flatnonzero(folds == k)) for rows, folds in sets], looks)
             self.train_with_transition(
                 f"{stage}_fold_{k}", weight, rows=(noisy, meta), callbacks=[("held_out", held_out)]
             )
             for epochs, posteriors in whole.items():
-                for all_rows, (_, folds), part in zip(posteriors, sets, held_out.at(epochs), strict=True):
+                for all_rows, (_, folds), part in zip(posteriors, sets, held_out.after(epochs), strict=True):
                     all_rows[folds == k] = part
         return [Setting(weight, epochs, *posteriors) for epochs, posteriors in whole.items()]
 
     def _looks(self, select_epochs: bool) -> list[int]:
         """Numbers of epochs that are compared."""
-        most = self.classifier.max_epochs
+        most = self.run.params["max_epochs"]
         return sorted({-(-most * k // _N_LOOKS) for k in range(1, _N_LOOKS + 1)}) if select_epochs else [most]
 
 

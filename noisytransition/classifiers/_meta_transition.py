@@ -4,14 +4,17 @@ from typing import Any
 
 import torch
 
-from ..losses import JudgedLoss
-from ..nets import Rows, TransitionJudge, TransitionTrace
-from ._checks import check_count, check_fraction, check_number
-from ._look_ahead import LookAheadClassifier
+from ..losses import ForwardLoss
+from ..selection import HeldOutLikelihood
+from ..transition import check_count
+from ._checks import check_fraction, check_number
+from ._meta_gradient import check_meta_gradient, meta_gradient
+from ._parameters import Module, Optimizer
+from ._run import Run
 from ._transition import TransitionClassifier
 
 
-class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
+class MetaTransitionClassifier(TransitionClassifier):
     r"""Learn the noise transition matrix T and the classifier together, guided by clean rows (Algorithm 1).
 
     In every iteration a noisy and a clean batch are drawn, and with the corrected loss
@@ -24,9 +27,9 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
     The gradient of the second line is exact, in closed form (`noisytransition.meta_gradient`).
 
     Where the network learns the clean rows' classes easily, the meta-gradient fades and T drifts away from a good
-    start. The training goes on with the T of the paper; but noisy rows are held out (`validation_fraction`), and the T
-    that is *kept*, `transition_matrix_`, leaves the start only as far as their labels speak for it (`JudgedLoss.judge`
-    in `noisytransition.losses`). ``validation_fraction=0`` is the paper's algorithm.
+    start. So noisy rows are held out (`validation_fraction`), and after the training T is taken back towards the start
+    as far as their labels do not speak for it (`noisytransition.selection.HeldOutLikelihood`); the network is that of
+    the last epoch. ``validation_fraction=0`` is the paper's algorithm.
 
     Parameters
     ----------
@@ -38,7 +41,7 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
     transition_optimizer : class, default=torch.optim.SGD
         Makes T's step.
     validation_fraction : float in [0, 1), default=0.1
-        Noisy rows held out to judge T; 0: the last T is kept. A `train_split` takes its place.
+        Noisy rows held out to select T by; 0: the last T is kept. A `train_split` takes its place.
     transition_init : str or array-like, default="gold"
         Where T starts, as in `TransitionClassifier`: "gold" is the paper's choice.
     transition_every : int, default=1
@@ -47,8 +50,13 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
         As in `TransitionClassifier`.
     meta_weight : float, default=0.0
         Weight of the clean batch's own cross-entropy in the loss of W; 0 is the paper.
-    meta_batch_size, look_ahead_lr, meta_gradient_route
-        As in `LookAheadClassifier`.
+    meta_batch_size : int, optional
+        Clean rows in a step; default: `batch_size`.
+    inner_lr : float, optional
+        Rate of the look-ahead; default: the optimiser's current one, per parameter group.
+    meta_gradient_method : str, default="auto"
+        How the gradient is computed: a name in `noisytransition.meta_gradient.METHODS`. All are exact but
+        "difference"; "auto" takes the cheapest that the module allows.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
 
@@ -59,11 +67,11 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
     transition_init_ : ndarray of shape (n_classes, n_classes)
         The start that was used.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        The start, and the T kept after each epoch.
+        The start, and the T of the training after each epoch.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
-    meta_gradient_route_ : str
-        The route that was taken.
+    meta_gradient_method_ : str
+        The method that was taken.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -85,15 +93,20 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
     True
     """
 
+    _needs_clean_data = True
+
     def __init__(
         self,
-        module: Any = None,
+        module: Module = None,
         *,
         transition_lr: float = 10.0,
-        transition_optimizer: Any = torch.optim.SGD,
+        transition_optimizer: Optimizer = torch.optim.SGD,
         transition_every: int = 1,
         meta_weight: float = 0.0,
         validation_fraction: float = 0.1,
+        meta_batch_size: int | None = None,
+        inner_lr: float | None = None,
+        meta_gradient_method: str = "auto",
         **net_params: Any,
     ) -> None:
         super().__init__(module, **net_params)
@@ -102,29 +115,35 @@ class MetaTransitionClassifier(TransitionClassifier, LookAheadClassifier):
         self.transition_every = transition_every
         self.meta_weight = meta_weight
         self.validation_fraction = validation_fraction
+        self.meta_batch_size = meta_batch_size
+        self.inner_lr = inner_lr
+        self.meta_gradient_method = meta_gradient_method
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name in ("transition_lr", "meta_weight"):
             check_number(self, name)
-        check_count(self, "transition_every", low=1)
+        check_count(self.transition_every, 1, "transition_every")
         check_fraction(self, "validation_fraction")
+        check_meta_gradient(self)
 
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        start = self._transition_start(noisy, meta, warm_up=lambda: self._warm_up(noisy))
-        trace = TransitionTrace()
-        self.net_ = self._train_ahead(
-            "meta_transition",
-            noisy,
-            meta,
-            step_lr=self.transition_lr,
-            step_optimizer=self.transition_optimizer,
+    def _fit(self, run: Run) -> None:
+        start = self._start(run)
+        update = meta_gradient(
+            self,
+            run.clean,
+            lr=self.transition_lr,
+            optimizer=self.transition_optimizer,
             every=self.transition_every,
-            criterion=JudgedLoss,
-            criterion__transition_matrix=start,
-            meta_weight=self.meta_weight,
-            callbacks_first=[("transition_judge", TransitionJudge())],
-            callbacks=[("transition_trace", trace)],
-            **self._held_out(),
         )
-        self._keep_transition(trace.matrices_, self.net_.criterion_.transition_matrix)
+        self.net_ = run.train(
+            "meta_transition",
+            loss=ForwardLoss(start),
+            update=update,
+            select=HeldOutLikelihood(),
+            held_out=self.validation_fraction,
+            clean_batches=update.clean,
+            clean_weight=self.meta_weight,
+        )
+        self.meta_gradient_method_ = update.method_
+        self._keep_transition(run)

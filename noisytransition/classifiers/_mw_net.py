@@ -10,16 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..losses import WeightedLoss
-from ..nets import Rows
-from ._checks import check_count, check_number
-from ._data import label_codes
-from ._look_ahead import LookAheadClassifier
+from ..transition import check_count
+from ._base import NoisyLabelClassifier
+from ._checks import check_number
+from ._data import Samples, label_codes
+from ._meta_gradient import check_meta_gradient, meta_gradient
+from ._parameters import Module, Optimizer
+from ._run import Run
 
 # the largest weight of a net whose weights have gone to zero
 _COLLAPSED = 1e-2
 
 
-class MWNetClassifier(LookAheadClassifier):
+class MWNetClassifier(NoisyLabelClassifier):
     r"""Weight every row by V(its loss); V, a 1-100-1 network, learns by the clean loss one step ahead.
 
     In every iteration a noisy and a clean batch are drawn, and with l_n the cross-entropy of row n::
@@ -46,15 +49,20 @@ class MWNetClassifier(LookAheadClassifier):
     normalize_weights : bool, default=False
         Make the weights of a batch sum to 1. Without it V starts near 1/2, which halves the step of the network, and
         all weights can go to 0.
-    meta_batch_size, look_ahead_lr, meta_gradient_route
-        As in `LookAheadClassifier`.
+    meta_batch_size : int, optional
+        Clean rows in a step; default: `batch_size`.
+    inner_lr : float, optional
+        Rate of the look-ahead; default: the optimiser's current one, per parameter group.
+    meta_gradient_method : str, default="auto"
+        How the gradient is computed: a name in `noisytransition.meta_gradient.METHODS`. All are exact but
+        "difference"; "auto" takes the cheapest that the module allows.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
 
     Attributes
     ----------
-    meta_gradient_route_ : str
-        The route that was taken.
+    meta_gradient_method_ : str
+        The method that was taken.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -74,15 +82,20 @@ class MWNetClassifier(LookAheadClassifier):
     (150,)
     """
 
+    _needs_clean_data = True
+
     def __init__(
         self,
-        module: Any = None,
+        module: Module = None,
         *,
         weight_lr: float = 1e-3,
-        weight_optimizer: Any = None,
+        weight_optimizer: Optimizer | None = None,
         weight_hidden: int = 100,
         weight_every: int = 1,
         normalize_weights: bool = False,
+        meta_batch_size: int | None = None,
+        inner_lr: float | None = None,
+        meta_gradient_method: str = "auto",
         **net_params: Any,
     ) -> None:
         super().__init__(module, **net_params)
@@ -91,26 +104,35 @@ class MWNetClassifier(LookAheadClassifier):
         self.weight_hidden = weight_hidden
         self.weight_every = weight_every
         self.normalize_weights = normalize_weights
+        self.meta_batch_size = meta_batch_size
+        self.inner_lr = inner_lr
+        self.meta_gradient_method = meta_gradient_method
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number(self, "weight_lr")
-        check_count(self, "weight_hidden", low=1)
-        check_count(self, "weight_every", low=1)
+        check_count(self.weight_hidden, 1, "weight_hidden")
+        check_count(self.weight_every, 1, "weight_every")
+        check_meta_gradient(self)
 
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        self.net_ = self._train_ahead(
-            "meta_weight_net",
-            noisy,
-            meta,
-            step_lr=self.weight_lr,
-            step_optimizer=self.weight_optimizer or partial(torch.optim.Adam, weight_decay=1e-4),
+    def _fit(self, run: Run) -> None:
+        update = meta_gradient(
+            self,
+            run.clean,
+            lr=self.weight_lr,
+            optimizer=self.weight_optimizer or partial(torch.optim.Adam, weight_decay=1e-4),
             every=self.weight_every,
-            criterion=WeightedLoss,
-            criterion__hidden=self.weight_hidden,
-            criterion__normalize=self.normalize_weights,
         )
-        if self._weights(self.net_.predict_proba(noisy), noisy.y).max() < _COLLAPSED:
+        self.net_ = run.train(
+            "meta_weight_net",
+            loss=partial(WeightedLoss, self.weight_hidden, normalize=self.normalize_weights),
+            update=update,
+        )
+        self.meta_gradient_method_ = update.method_
+        self._warn_of_collapse(run)
+
+    def _warn_of_collapse(self, run: Run) -> None:
+        if self._weights(self.net_.predict_proba(run.noisy), run.noisy.label).max() < _COLLAPSED:
             remedy = "" if self.normalize_weights else ", or set normalize_weights=True"
             warnings.warn(
                 f"the weights of all rows went to zero: take a smaller weight_lr{remedy}.",
@@ -118,7 +140,7 @@ class MWNetClassifier(LookAheadClassifier):
                 stacklevel=4,
             )
 
-    def sample_weights(self, X: Any, y_noisy: ArrayLike) -> NDArray:
+    def sample_weights(self, X: Samples, y_noisy: ArrayLike) -> NDArray:
         """Weights V(loss) that rows with these labels get, between 0 and 1: low where a label looks wrong.
 
         Parameters
@@ -141,7 +163,7 @@ class MWNetClassifier(LookAheadClassifier):
         return self._weights(proba, label_codes(y_noisy, self.classes_, len(proba)))
 
     def _weights(self, proba: NDArray, codes: NDArray) -> NDArray:
-        loss: Any = self.net_.criterion_
+        loss: WeightedLoss = self.net_.criterion_
         p = torch.as_tensor(proba[np.arange(len(codes)), codes], device=next(loss.parameters()).device)
         with torch.no_grad():
             return loss.weights(-p.clamp_min(torch.finfo(p.dtype).tiny).log()).cpu().numpy()

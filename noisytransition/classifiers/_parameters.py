@@ -1,10 +1,36 @@
-"""Parameters of a classifier: those that its constructor names, and skorch's that were given."""
+"""Parameters of a classifier: those that its constructor names, and skorch's, passed through under skorch's names."""
 
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+import torch
 from sklearn.base import BaseEstimator
+from skorch import NeuralNet, NeuralNetClassifier
+from skorch.callbacks import Callback
+from torch import nn
 
-from ._names import check_names, is_net_name, merged_signature
+Module = type[nn.Module] | nn.Module | None
+Optimizer = Callable[..., torch.optim.Optimizer]
+Callbacks = Sequence[Callback | type[Callback] | tuple[str, Callback]] | None
+RandomState = int | np.random.RandomState | None
+
+PREFIXES = ("module", "optimizer", "iterator_train", "iterator_valid", "callbacks", "compile")
+RESERVED = {
+    "criterion": "the method is the criterion",
+    "predict_nonlinearity": "the module gives logits, and softmax makes probabilities of them",
+    "classes": "classes_ is the sorted union of the labels of y and of the clean set",
+    "warm_start": "every fit starts afresh; fit(..., state=path) goes on with an interrupted one",
+    "dataset": "fit takes arrays or a torch Dataset",
+    "torch_load_kwargs": "load parameters into clf.net_",
+}
+NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspect.signature(net).parameters} - {
+    "args",
+    "kwargs",
+    *RESERVED,
+}
 
 
 class NetParameters(BaseEstimator):
@@ -61,3 +87,55 @@ class NetParameters(BaseEstimator):
         for name, value in params.items():
             setattr(self, name, value)
         return self
+
+
+# ---------------------------------------------------------------------------- names
+def is_net_name(name: str) -> bool:
+    """Say whether skorch knows a parameter of this name and leaves it to the user."""
+    head, dunder, tail = name.partition("__")
+    return (head in PREFIXES and bool(tail)) if dunder else name in NET_NAMES
+
+
+def check_names(names: Iterable[str], own: set[str], error: type[Exception], who: str) -> None:
+    """Raise `error` for a name that is neither the class's own nor skorch's.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names given by the user.
+    own : set of str
+        Parameters of the class.
+    error : exception class
+        TypeError in a constructor, ValueError in ``set_params``, as Python and scikit-learn do.
+    who : str
+        Name of the class.
+    """
+    for name in names:
+        if name in own or is_net_name(name):
+            continue
+        head = name.partition("__")[0]
+        if head in RESERVED:
+            raise error(f"{who} sets {name!r} itself: {RESERVED[head]}.")
+        guess = next(iter(_guesses(name, head, own)), None)
+        raise error(f"{who} has no parameter {name!r}." + (f" Did you mean {guess!r}?" if guess else ""))
+
+
+def _guesses(name: str, head: str, own: set[str]) -> list[str]:
+    if "__" in name:
+        return [g + name[len(head) :] for g in difflib.get_close_matches(head, PREFIXES, 1)]
+    plain = difflib.get_close_matches(name, sorted(own | NET_NAMES), 1)
+    return plain + [f"{p}__{name[len(p) :].lstrip('_')}" for p in PREFIXES if name.startswith(p)]
+
+
+def merged_signature(init: Callable[..., Any], parent: Callable[..., Any]) -> inspect.Signature:
+    """Signature of `init` with its parent's parameters in place of ``**net_params``.
+
+    scikit-learn reads a constructor's signature to know the parameters; it must see them all, and no ``**``.
+    """
+    own = list(inspect.signature(init).parameters.values())
+    if all(p.kind is not p.VAR_KEYWORD for p in own):
+        return inspect.Signature(own)
+    own = [p for p in own if p.kind is not p.VAR_KEYWORD]
+    names = {p.name for p in own}
+    inherited = [p for name, p in inspect.signature(parent).parameters.items() if name not in names]
+    return inspect.Signature(own + [p for p in inherited if p.kind is p.KEYWORD_ONLY])

@@ -1,13 +1,22 @@
-"""What one call of `fit` knows of itself: its seed, how many stages it has trained, where it is saved."""
+"""What one call of `fit` knows: its rows, its seed, its state on disk; and the trainings that a recipe asks for."""
 
+import copy
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
-import joblib
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from skorch.callbacks import Callback
+from skorch.dataset import ValidSplit
+from skorch.history import History
+from torch import nn
 
-from ..nets import FitState, NoisyLabelNet, Rows, SaveState
-from ._describe import describe
+from ..nets import MLP, CleanBatches, CleanLoss, FitState, NoisyLabelNet, Rows, SaveState
+from ..selection import Last, Selection
+from ..updates import Fixed, Update
+from ._checks import check_output, named_callbacks
 
 
 class Run:
@@ -15,56 +24,185 @@ class Run:
 
     Parameters
     ----------
-    seed : int
-    state : FitState or None
+    params : dict
+        Parameters of every net, by skorch's names, ``callbacks`` among them.
     noisy : Rows
-    meta : Rows or None
-        The clean rows, for stages that watch their loss on them.
+    clean : Rows or None
+    classes : ndarray of shape (n_classes,)
+        Sorted labels; rows hold their indices.
+    seed : int
+    watch : bool
+        Write the loss of the clean rows into the history: in methods that do not train on them.
+
+    Attributes
+    ----------
+    histories : dict of str to History
+        Of the trainings so far, by stage.
+    state : FitState or None
+        Where the fit is saved.
     """
 
-    def __init__(self, seed: int, state: FitState | None, noisy: Rows, meta: Rows | None) -> None:
-        self.seed = seed
-        self.state = state
-        self.noisy = noisy
-        self.meta = meta
+    def __init__(
+        self,
+        params: dict[str, Any],
+        noisy: Rows,
+        clean: Rows | None,
+        classes: NDArray,
+        *,
+        seed: int,
+        watch: bool = False,
+    ) -> None:
+        self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
+        self.seed, self.watch = seed, watch
+        self.state: FitState | None = None
+        self.histories: dict[str, History] = {}
         self.n_stages = 0
 
-    @classmethod
-    def start(
-        cls, estimator: Any, seed: int, state: FitState | str | PathLike | None, noisy: Rows, meta: Rows | None
-    ) -> "Run":
-        """Open the state, if one is wanted."""
-        if state is None:
-            return cls(seed, None, noisy, meta)
-        state = state if isinstance(state, FitState) else FitState(state)
-        seed = state.open(_fingerprint(estimator, noisy, meta), seed)
-        return cls(seed, state, noisy, meta)
+    @property
+    def has_clean(self) -> bool:
+        """Whether there are clean rows."""
+        return self._clean is not None
 
-    def callbacks(self, stage: str) -> list[tuple[str, SaveState]]:
-        """Return the callback that saves a stage."""
-        return [] if self.state is None else [("save_state", SaveState(self.state, stage))]
+    @property
+    def clean(self) -> Rows:
+        """Clean rows, of a fit that has some."""
+        assert self._clean is not None, "the recipe needs clean rows: set _needs_clean_data"
+        return self._clean
 
-    def train(self, stage: str, net: NoisyLabelNet, data: Rows) -> None:
-        """Train an initialised net, or as much of it as its saved state leaves to do."""
+    def open(self, state: FitState | str | PathLike, description: dict[str, str]) -> None:
+        """Save the fit there, and go on with it if it is there already.
+
+        Raises
+        ------
+        ValueError
+            If the file is that of another fit.
+        """
+        self.state = state if isinstance(state, FitState) else FitState(state)
+        self.seed = self.state.open(description, self.seed)
+
+    def train(
+        self,
+        stage: str,
+        rows: Rows | None = None,
+        *,
+        loss: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
+        update: Update | None = None,
+        select: Selection | None = None,
+        held_out: float = 0.0,
+        clean_batches: CleanBatches | None = None,
+        clean_weight: float = 0.0,
+        module: nn.Module | None = None,
+        net: type[NoisyLabelNet] = NoisyLabelNet,
+        callbacks: Sequence[tuple[str, Callback]] = (),
+        **net_params: Any,
+    ) -> NoisyLabelNet:
+        """Train one net.
+
+        Parameters
+        ----------
+        stage : str
+            Its name, in `histories` and in a saved state.
+        rows : Rows, optional
+            Default: the noisy ones.
+        loss : nn.Module, or callable that makes one, default=nn.CrossEntropyLoss
+            What a label costs. A loss with random initial values is to be made by a callable: it then follows the seed.
+        update : Update, optional
+            How the loss's parameters move; default: not at all.
+        select : Selection, optional
+            What of the training is kept; default: the last epoch, or what a callback of the user's selects.
+        held_out : float, default=0.0
+            Share of the rows that is held out of the training to select by; a `train_split` of the user's takes its
+            place.
+        clean_batches : CleanBatches, optional
+            Clean rows beside the noisy ones in every step.
+        clean_weight : float, default=0.0
+            Weight of their mean cross-entropy.
+        module : nn.Module, optional
+            Trained module to continue from; default: the user's, from the same initial weights in every stage.
+        net : class, default=NoisyLabelNet
+        callbacks : sequence of (str, Callback)
+            The recipe's own, after the user's.
+        **net_params
+            Of the net; they win over the classifier's. With an ``optimizer``, the user's ``optimizer__...`` drop out.
+
+        Returns
+        -------
+        NoisyLabelNet
+            The trained net.
+        """
+        rows, update = self.noisy if rows is None else rows, Fixed() if update is None else update
+        params = self._net_params(module, rows, net_params) | self._split(held_out)
+        if groups := [*update.param_groups(), *params.get("optimizer__param_groups", ())]:
+            params["optimizer__param_groups"] = groups
+        torch.manual_seed(self.seed)
+        trained = net(
+            **params,
+            criterion=loss,
+            update=update,
+            select=self._selection(select, params),
+            clean_batches=clean_batches,
+            clean_weight=clean_weight,
+            callbacks=self._callbacks(stage, callbacks, clean_batches),
+        ).initialize()
+        check_output(trained, rows, self.classes)
+        if self.n_stages:
+            torch.manual_seed(self.seed + self.n_stages)  # a later stage draws its own batches
         self.n_stages += 1
+        self._fit(stage, trained, rows)
+        self.histories[stage] = trained.history
+        trained.release()
+        return trained
+
+    def _fit(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
+        """Train an initialised net, or as much of it as its saved state leaves to do."""
         if self.state is None:
-            net.partial_fit(data, data.y)
+            net.partial_fit(rows, rows.label)
         elif self.state.is_complete(stage):
             self.state.restore(stage, net)
         else:
-            net.partial_fit(data, data.y, epochs=net.max_epochs - self.state.epochs_done(stage))
+            net.partial_fit(rows, rows.label, epochs=net.max_epochs - self.state.epochs_done(stage))
             self.state.save(stage, net, complete=True)
 
+    # ---- parameters of a net
+    def _net_params(self, module: nn.Module | None, rows: Rows, own: dict[str, Any]) -> dict[str, Any]:
+        """The classifier's parameters, the module of the stage, and the stage's own parameters."""
+        params = {name: value for name, value in self.params.items() if name != "callbacks"}
+        if "optimizer" in own:
+            params = {name: value for name, value in params.items() if not name.startswith("optimizer__")}
+        given = params["module"] if module is None else module
+        if isinstance(given, nn.Module):
+            params = {name: value for name, value in params.items() if not name.startswith("module__")}
+            params["module"] = copy.deepcopy(given)
+        elif given is None:
+            n_in = int(np.prod(rows.take([0]).inputs().shape[1:]))
+            params = {"module__n_in": n_in, "module__n_out": len(self.classes)} | params | {"module": MLP}
+        return params | own
 
-def _fingerprint(estimator: Any, noisy: Rows, meta: Rows | None) -> dict[str, str]:
-    """Describe the fit: its class, its parameters but for callbacks, its data."""
-    params = estimator.get_params(deep=False)
-    plain = {k: describe(v) for k, v in params.items() if not k.startswith(("verbose", "callbacks"))}
-    sets = {"X, y": noisy, "clean set": meta}
-    data = {name: "" if rows is None else joblib.hash(_content(rows)) for name, rows in sets.items()}
-    return {"class": type(estimator).__name__, **plain, **data}
+    def _split(self, held_out: float) -> dict[str, Any]:
+        """Hold out a share of the rows, unless the user has a split; the same rows in every stage."""
+        if not held_out or self.params.get("train_split") is not None:
+            return {}
+        return {"train_split": ValidSplit(held_out, random_state=self.seed)}
 
+    # ---- callbacks of a net
+    def _selection(self, select: Selection | None, params: dict[str, Any]) -> Selection:
+        """The last epoch is kept where no rows are held out to select by, or where a callback of the user's selects."""
+        if select is None or not select.needs_validation:
+            return select or Last()
+        selected = any(getattr(callback, "load_best", False) for _, callback in self._named())
+        return Last() if selected or params.get("train_split") is None else select
 
-def _content(rows: Rows) -> tuple:
-    """What of a data set can be hashed: all of an array, length and labels of a torch Dataset."""
-    return (rows.X if isinstance(rows.X, np.ndarray) else len(rows), rows.y, rows.y_noisy)
+    def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], clean: CleanBatches | None) -> list[Any]:
+        """Return what watches the clean rows, then copies of the user's callbacks, the recipe's, and what saves."""
+        watched = self.has_clean and self.watch and clean is None
+        watching = [("valid_clean_loss", CleanLoss(self.clean))] if watched else []
+        saving = [] if self.state is None else [("save_state", SaveState(self.state, stage))]
+        return [*watching, *self._users(), *own, *saving]
+
+    def _users(self) -> list[Any]:
+        """Shallow copies: a stage sets up its own, and what they hold (a writer, a list) stays shared."""
+        copies = [(name, c if isinstance(c, type) else copy.copy(c)) for name, c in self._named()]
+        return [callback if name is None else (name, callback) for name, callback in copies]
+
+    def _named(self) -> list[tuple[str | None, Any]]:
+        return named_callbacks(self.params["callbacks"])

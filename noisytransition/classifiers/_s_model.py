@@ -2,9 +2,13 @@
 
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from ..losses import ForwardLoss
-from ..nets import Rows, TransitionTrace
+from ..updates import ByGradient
 from ._checks import check_number
+from ._parameters import Module
+from ._run import Run
 from ._transition import TransitionClassifier
 
 
@@ -62,9 +66,9 @@ class SModelClassifier(TransitionClassifier):
 
     def __init__(
         self,
-        module: Any = None,
+        module: Module = None,
         *,
-        transition_init: Any = "auto",
+        transition_init: str | ArrayLike = "auto",
         transition_lr: float | None = None,
         **net_params: Any,
     ) -> None:
@@ -76,23 +80,12 @@ class SModelClassifier(TransitionClassifier):
         if self.transition_lr is not None:
             check_number(self, "transition_lr")
 
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        warm_up, trace = self._warm_up(noisy), TransitionTrace()
-        self.net_ = self._train(
+    def _fit(self, run: Run) -> None:
+        warm_up = self._warm_up(run)
+        self.net_ = run.train(
             "s_model",
-            noisy,
             module=warm_up.plain_module_,
-            criterion=ForwardLoss,
-            criterion__transition_matrix=self._transition_start(noisy, meta, warm_up=lambda: warm_up),
-            criterion__trainable=True,
-            optimizer__param_groups=[self._noise_layer(), *self._net_params.get("optimizer__param_groups", ())],
-            callbacks=[("transition_trace", trace)],
+            loss=ForwardLoss(self._start(run, warm_up=warm_up)),
+            update=ByGradient(self.lr if self.transition_lr is None else self.transition_lr),
         )
-        self._keep_transition(trace.matrices_, self.net_.criterion_.transition_matrix)
-
-    def _noise_layer(self) -> tuple[str, dict[str, float]]:
-        """The optimiser's group of T, without weight decay: decay would pull T to the uniform matrix."""
-        return "*transition_logits", {
-            "lr": self.lr if self.transition_lr is None else self.transition_lr,
-            "weight_decay": 0.0,
-        }
+        self._keep_transition(run)

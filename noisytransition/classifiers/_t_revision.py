@@ -3,10 +3,15 @@
 from typing import Any
 
 import torch
+from numpy.typing import ArrayLike
 
 from ..losses import ImportanceReweightedLoss
-from ..nets import KeepBest, Rows, TransitionTrace
-from ._checks import check_count, check_fraction, check_number
+from ..selection import BestEpoch
+from ..transition import check_count
+from ..updates import ByGradient
+from ._checks import check_fraction, check_number
+from ._parameters import Module, Optimizer
+from ._run import Run
 from ._transition import TransitionClassifier
 
 
@@ -71,13 +76,13 @@ class TRevisionClassifier(TransitionClassifier):
 
     def __init__(
         self,
-        module: Any = None,
+        module: Module = None,
         *,
         revision_lr: float = 5e-7,
         revision_epochs: int | None = None,
-        revision_optimizer: Any = torch.optim.Adam,
+        revision_optimizer: Optimizer = torch.optim.Adam,
         validation_fraction: float = 0.1,
-        transition_init: Any = "auto",
+        transition_init: str | ArrayLike = "auto",
         **net_params: Any,
     ) -> None:
         super().__init__(module, transition_init=transition_init, **net_params)
@@ -91,27 +96,25 @@ class TRevisionClassifier(TransitionClassifier):
         check_number(self, "revision_lr")
         check_fraction(self, "validation_fraction")
         if self.revision_epochs is not None:
-            check_count(self, "revision_epochs")
+            check_count(self.revision_epochs, 0, "revision_epochs")
 
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        warm_up = self._warm_up(noisy, **self._best_epoch())
-        T = self._transition_start(noisy, meta, warm_up=lambda: warm_up)
-        loss: dict[str, Any] = {"criterion": ImportanceReweightedLoss, "criterion__transition_matrix": T}
-        reweighted = self._train("reweighting", noisy, module=warm_up.plain_module_, **loss, **self._best_epoch())
-        trace = TransitionTrace()
-        self.net_ = self._train(
+    def _fit(self, run: Run) -> None:
+        warm_up = self._warm_up(run, **self._best_epoch())
+        loss = ImportanceReweightedLoss(self._start(run, warm_up=warm_up))
+        reweighted = run.train("reweighting", module=warm_up.plain_module_, loss=loss, **self._best_epoch())
+        self.net_ = run.train(
             "revision",
-            noisy,
             module=reweighted.plain_module_,
-            **loss,
-            criterion__revised=True,
+            loss=loss,
+            update=ByGradient(self.revision_lr),
             optimizer=self.revision_optimizer,
             lr=self.revision_lr,
             max_epochs=self.max_epochs if self.revision_epochs is None else self.revision_epochs,
-            **self._best_epoch(("transition_trace", trace)),
+            **self._best_epoch(),
         )
-        self._keep_transition(trace.matrices_, self.net_.criterion_.transition_matrix)
-        self.transition_revision_ = self.net_.criterion_.revision.detach().double().cpu().numpy()
+        self._keep_transition(run)
+        self.transition_revision_ = loss.revision.detach().double().cpu().numpy()
 
-    def _best_epoch(self, *callbacks: tuple[str, Any]) -> dict[str, Any]:
-        return self._selection(KeepBest("valid_noisy_acc", lower_is_better=False), *callbacks)
+    def _best_epoch(self) -> dict[str, Any]:
+        select = BestEpoch("valid_noisy_acc", lower_is_better=False)
+        return {"select": select, "held_out": self.validation_fraction}

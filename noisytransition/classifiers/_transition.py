@@ -1,36 +1,23 @@
 """What classifiers with a transition matrix share: where T starts, and what can be read off it."""
 
-import warnings
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from skorch.dataset import ValidSplit
 
-from ..nets import KeepBest, NoisyLabelNet, Rows
-from ..transition import (
-    anchor_transition_matrix,
-    check_transition_matrix,
-    confusion_transition_matrix,
-    count_transition_matrix,
-    denoise_proba,
-    floor_transition_matrix,
-    gold_transition_matrix,
-    symmetric_noise,
-)
+from ..nets import NoisyLabelNet
+from ..transition import check_count, check_transition_matrix, denoise_proba, floor_transition_matrix
 from ._base import NoisyLabelClassifier
-from ._callbacks import check_checkpoints, selects
-from ._checks import check_count, check_number
+from ._checks import check_checkpoints, check_number
 from ._class_conditional import ClassConditionalMixin
-from ._joint import EM_FOLDS, JointTraining
+from ._data import Samples
 from ._label_issues import LabelIssuesMixin
+from ._parameters import Module
+from ._run import Run
+from ._starts import Anchor, Start, starts
 
-# noise rate of "diagonal", for want of any knowledge
-_DIAGONAL_RATE = 0.2
-# iterations for shares of the true classes
-_SETTLED = 1000
-_STARTS = ("auto", "gold", "em", "anchor", "confusion", "confusion-soft", "count", "diagonal", "identity")
+# iterations for the shares of the true classes: they then change by less than 1e-6 of the rows
+_MAX_ITER = 1000
 
 
 class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelClassifier):
@@ -60,16 +47,16 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
         As in `NoisyLabelClassifier`.
     """
 
-    #: noisy rows held out, in methods that choose their epochs so
+    #: noisy rows held out, in methods that select by them
     validation_fraction: float = 0.0
     #: what "auto" means without clean data
     _start_without_clean_data = "anchor"
 
     def __init__(
         self,
-        module: Any = None,
+        module: Module = None,
         *,
-        transition_init: Any = "gold",
+        transition_init: str | ArrayLike = "gold",
         transition_floor: float | None = None,
         warm_up_epochs: int | None = None,
         **net_params: Any,
@@ -79,10 +66,10 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
         self.transition_floor = transition_floor
         self.warm_up_epochs = warm_up_epochs
 
-    def predict_noisy_proba(self, X: Any) -> NDArray:
+    def predict_noisy_proba(self, X: Samples) -> NDArray:
         """Posterior of the noisy label, ``predict_proba(X) @ transition_matrix_``.
 
-        The T that was learned may be another than the network was trained through, where it is judged or shrunk.
+        The T that is kept may be another than the network was trained through, where it is selected or shrunk.
 
         Parameters
         ----------
@@ -94,129 +81,77 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
         """
         return self.predict_proba(X) @ self.transition_matrix_
 
-    def _keep_transition(
-        self,
-        history: Sequence[NDArray[np.float64]],
-        learned: NDArray[np.float64],
-        class_counts: NDArray[np.float64] | None = None,
-    ) -> None:
-        """Set the fitted attributes of T; counts of the true classes, if the method has none, follow from T."""
-        self.transition_history_ = np.stack(history)
-        self.transition_init_ = self.transition_history_[0]
-        self.transition_matrix_ = learned
-        self.class_counts_ = self._likely_class_counts(learned) if class_counts is None else class_counts
-
-    def _likely_class_counts(self, T: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Counts of the true classes under which those of the noisy labels are most likely."""
-        noisy = np.bincount(self._run.noisy.y, minlength=len(T))
-        return noisy.sum() * denoise_proba([noisy / noisy.sum()], T, n_iter=_SETTLED)[0]
+    def _keep_transition(self, run: Run, fixed: NDArray[np.float64] | None = None) -> None:
+        """Set the fitted attributes of T: from the trained net, or a T that stayed as it was given."""
+        T = self.net_.criterion_.transition_matrix if fixed is None else fixed
+        noisy = np.bincount(run.noisy.label, minlength=len(T))
+        self.transition_history_ = np.stack(self.net_.update.transition_history_ if fixed is None else [fixed])
+        self.transition_init_, self.transition_matrix_ = self.transition_history_[0], T
+        # the counts of the true classes under which those of the noisy labels are most likely
+        self.class_counts_ = noisy.sum() * denoise_proba([noisy / noisy.sum()], T, n_iter=_MAX_ITER)[0]
 
     # ---- the start of T
+    def _starts(self) -> dict[str, Start]:
+        """Starts of T that have a name."""
+        return starts(Anchor())
+
+    def _start(self, run: Run, warm_up: NoisyLabelNet | None = None, **selection: Any) -> NDArray[np.float64]:
+        """T to start from, floored: at exactly the identity its meta-gradient is exactly zero.
+
+        Parameters
+        ----------
+        run : Run
+        warm_up : NoisyLabelNet, optional
+            Trained by cross-entropy; default: one is trained if the start asks for it.
+        **selection
+            ``select`` and ``held_out`` of its training.
+        """
+        T = self.transition_init
+        if isinstance(T, str):
+            start = self._starts()[self._start_name(run)]
+            T = start.matrix(run, lambda: warm_up or self._warm_up(run, **selection))
+        return self._floored(T)
+
+    def _start_name(self, run: Run) -> str:
+        name = str(self.transition_init)
+        return name if name != "auto" else "gold" if run.has_clean else self._start_without_clean_data
+
+    def _warm_up(self, run: Run, **params: Any) -> NoisyLabelNet:
+        """Cross-entropy on the noisy rows: a model of the noisy labels, from which T can be read."""
+        epochs = self.max_epochs if self.warm_up_epochs is None else self.warm_up_epochs
+        return run.train("warm_up", max_epochs=epochs, **params)
+
+    def _floored(self, T: ArrayLike) -> NDArray[np.float64]:
+        floor = 1e-3 / len(np.asarray(T)) if self.transition_floor is None else self.transition_floor
+        return floor_transition_matrix(T, floor)
+
+    # ---- checks
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_checkpoints(self.callbacks)
         if self.warm_up_epochs is not None:
-            check_count(self, "warm_up_epochs", low=1)
+            check_count(self.warm_up_epochs, 1, "warm_up_epochs")
         if self.transition_floor is not None:
             check_number(self, "transition_floor", high=0.5)
         if not isinstance(self.transition_init, str):
             check_transition_matrix(self.transition_init, name="transition_init")
-        elif self.transition_init not in _STARTS:
+        elif self.transition_init not in (valid := ["auto", *self._starts()]):
             raise ValueError(
-                f"transition_init={self.transition_init!r}; valid are {_STARTS} or an array of shape "
+                f"transition_init={self.transition_init!r}; valid are {valid} or an array of shape "
                 "(n_classes, n_classes) whose rows sum to 1."
             )
 
-    def _check_data(self, noisy: Rows, meta: Rows | None) -> None:
-        super()._check_data(noisy, meta)
-        init, floor, c = self.transition_init, self.transition_floor, len(self.classes_)
-        if self._held_out_fraction() and len(noisy) * (1 - self.validation_fraction) < 1:
+    def _check_data(self, run: Run) -> None:
+        super()._check_data(run)
+        c, held_out = len(run.classes), self.validation_fraction
+        if held_out and run.params.get("train_split") is None and len(run.noisy) * (1 - held_out) < 1:
             raise ValueError(
-                f"validation_fraction={self.validation_fraction} of {len(noisy)} noisy rows leaves none to train on; "
-                "give 0, or more rows."
+                f"validation_fraction={held_out} of {len(run.noisy)} noisy rows leaves none to train on; give 0, or "
+                "more rows."
             )
-        if floor is not None and floor >= 1 / c:
-            raise ValueError(f"transition_floor={floor} for {c} classes; give less than 1 / {c}.")
-        if not isinstance(init, str):
-            check_transition_matrix(init, n_classes=c, name="transition_init")
-        elif init in ("gold", "em") and meta is None:
-            raise ValueError(f"transition_init={init!r} needs clean data: fit(..., meta=(X_meta, y_meta)); or 'auto'.")
-        elif init == "em" and min(len(noisy), len(meta or ())) < EM_FOLDS:
-            raise ValueError(f"transition_init='em' needs at least {EM_FOLDS} noisy and {EM_FOLDS} clean rows.")
-        elif init == "count" and (meta is None or meta.y_noisy is None):
-            raise ValueError("transition_init='count' needs the noisy labels of the clean rows: fit(y_meta_noisy=...).")
-
-    def _warm_up(self, noisy: Rows, **net_params: Any) -> NoisyLabelNet:
-        """Cross-entropy on the noisy rows: a model of the noisy labels, from which T can be read."""
-        epochs = self.max_epochs if self.warm_up_epochs is None else self.warm_up_epochs
-        return self._train("warm_up", noisy, max_epochs=epochs, **net_params)
-
-    def _selection(self, best: KeepBest, *callbacks: tuple[str, Any]) -> dict[str, Any]:
-        """Parameters of a stage that ends with its best epoch on noisy rows held out of it (or on a `train_split`)."""
-        params: dict[str, Any] = {"callbacks": list(callbacks)} | self._held_out()
-        holds_out = "train_split" in params or self._net_params.get("train_split") is not None
-        if holds_out and not selects(self.callbacks):  # the user's choice of an epoch stands
-            params["callbacks"].append(("keep_best", best))
-        return params
-
-    def _held_out(self) -> dict[str, Any]:
-        """Parameters that hold out noisy rows, unless the user has a split or wants none."""
-        fraction = self._held_out_fraction()
-        # the same seed: the same rows in every stage
-        return {"train_split": ValidSplit(fraction, random_state=self._run.seed)} if fraction else {}
-
-    def _held_out_fraction(self) -> float:
-        """Share of noisy rows that the method holds out; a split of the user's takes its place."""
-        return 0.0 if self._net_params.get("train_split") is not None else float(self.validation_fraction)
-
-    def _transition_start(
-        self, noisy: Rows, meta: Rows | None, warm_up: Callable[[], NoisyLabelNet]
-    ) -> NDArray[np.float64]:
-        """T to start from, floored: at exactly the identity its meta-gradient is exactly zero."""
-        T = self.transition_init
-        if isinstance(T, str):
-            name = T if T != "auto" else self._start_without_clean_data if meta is None else "gold"
-            T = self._named_start(name, noisy, meta, warm_up)
-        return self._floored(T)
-
-    def _floored(self, T: ArrayLike) -> NDArray[np.float64]:
-        floor = 1e-3 / len(self.classes_) if self.transition_floor is None else self.transition_floor
-        return floor_transition_matrix(T, floor)
-
-    def _named_start(
-        self, name: str, noisy: Rows, meta: Any, warm_up: Callable[[], NoisyLabelNet]
-    ) -> NDArray[np.float64]:
-        if name == "diagonal":
-            return symmetric_noise(len(self.classes_), _DIAGONAL_RATE)
-        if name == "identity":
-            warnings.warn("transition_init='identity' hardly moves; try 'diagonal'.", UserWarning, stacklevel=6)
-            return np.eye(len(self.classes_))
-        if name == "count":
-            return self._counted(meta)
-        if name == "gold":
-            return self._gold(noisy, meta, warm_up)
-        if name == "em":
-            gold = self._floored(self._gold(noisy, meta, warm_up))
-            return JointTraining(self, noisy, meta, gold, prefix="start_").find().transition.transition_matrix
-        proba = warm_up().predict_proba(noisy)
-        if name == "anchor":
-            return self._anchors(proba)
-        return confusion_transition_matrix(proba, noisy.y, soft=name == "confusion-soft")
-
-    def _anchors(self, proba: NDArray) -> NDArray[np.float64]:
-        return anchor_transition_matrix(proba)
-
-    def _counted(self, meta: Any) -> NDArray[np.float64]:
-        # one pseudo-count per row of T keeps unseen flips possible
-        return count_transition_matrix(meta.y, meta.y_noisy, len(self.classes_), smoothing=1 / len(self.classes_))
-
-    def _gold(self, noisy: Rows, meta: Any, warm_up: Callable[[], NoisyLabelNet]) -> NDArray[np.float64]:
-        net, missing = warm_up(), None
-        if (absent := np.setdiff1d(np.arange(len(self.classes_)), meta.y)).size:
-            warnings.warn(
-                f"no clean row of class {self.classes_[absent].tolist()}: its row of T starts from an anchor point.",
-                UserWarning,
-                stacklevel=7,
-            )
-            missing = self._anchors(net.predict_proba(noisy))
-        return gold_transition_matrix(net.predict_proba(meta), meta.y, missing=missing)
+        if self.transition_floor is not None and self.transition_floor >= 1 / c:
+            raise ValueError(f"transition_floor={self.transition_floor} for {c} classes; give less than 1 / {c}.")
+        if not isinstance(self.transition_init, str):
+            check_transition_matrix(self.transition_init, n_classes=c, name="transition_init")
+        elif refusal := self._starts()[self._start_name(run)].refusal(run):
+            raise ValueError(f"transition_init={self.transition_init!r} {refusal}.")

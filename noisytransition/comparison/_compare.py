@@ -1,8 +1,5 @@
-"""Fit every method on every seed's data; write each result as it comes."""
+"""Fit every method on every seed's data, the same nets and budgets beside them."""
 
-import json
-import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -12,39 +9,17 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
-from ..classifiers import (
-    CrossEntropyClassifier,
-    EMTransitionClassifier,
-    FineTuningClassifier,
-    ForwardClassifier,
-    GCEClassifier,
-    GLCClassifier,
-    MetaTransitionClassifier,
-    MWNetClassifier,
-    NoisyLabelClassifier,
-    SModelClassifier,
-    TRevisionClassifier,
-)
-from ..classifiers._describe import describe
-from ..nets import Rows, concatenate
+from ..classifiers import METHODS, CrossEntropyClassifier, NoisyLabelClassifier
+from ..classifiers._describe import describe, describe_params
+from ..classifiers._run import Run
+from ..nets import concatenate
 from ..transition import sampling_limit, transition_error
+from ._results import Cell, ResultStore
 from ._table import Comparison
 
 CROSS_ENTROPY = "cross-entropy"
 LONGEST = "cross-entropy, longest budget"
 POOLED = "cross-entropy, noisy + clean"
-METHODS: dict[str, type[NoisyLabelClassifier]] = {
-    CROSS_ENTROPY: CrossEntropyClassifier,
-    "fine-tuning": FineTuningClassifier,
-    "GCE": GCEClassifier,
-    "forward": ForwardClassifier,
-    "GLC": GLCClassifier,
-    "S-Model": SModelClassifier,
-    "T-Revision": TRevisionClassifier,
-    "MW-Net": MWNetClassifier,
-    "meta-transition": MetaTransitionClassifier,
-    "EM": EMTransitionClassifier,
-}
 
 
 class ComparisonData(NamedTuple):
@@ -79,8 +54,8 @@ class PooledCrossEntropyClassifier(CrossEntropyClassifier):
 
     _needs_clean_data = True
 
-    def _fit(self, noisy: Rows, meta: Any) -> None:
-        self.net_ = self._train("cross_entropy", concatenate(noisy, meta))
+    def _fit(self, run: Run) -> None:
+        self.net_ = run.train("cross_entropy", concatenate(run.noisy, run.clean))
 
 
 def compare(
@@ -127,8 +102,8 @@ def compare(
     Raises
     ------
     ValueError
-        If there is no seed, or a name is taken twice. A fit that fails is warned of and leaves an empty row; the
-        next call tries it again.
+        If there is no seed, a name is taken twice or, with a `path`, a parameter is a function that has no name to
+        be known by. A fit that fails is warned of and leaves an empty row; the next call tries it again.
 
     Examples
     --------
@@ -153,85 +128,26 @@ def compare(
         raise ValueError("seeds is empty; give at least one, such as range(3).")
     methods = {name: clf.set_params(**params) for name, clf in _named(classifiers).items()}
     base = next(name for name, clf in methods.items() if type(clf) is CrossEntropyClassifier)
-    give = data if callable(data) else lambda seed: data
-    book = _Book(Path(path) if path is not None else None)
+    store = ResultStore(None if path is None else Path(path))
+    load = data if callable(data) else lambda seed: data
     references, prints = [], {}
     for seed in seeds:
-        given = give(seed)
-        references += _references(given, seed)
-        prints[seed] = _fingerprint(given)
+        loaded = load(seed)
+        references += _references(loaded, seed)
+        prints[seed] = _fingerprint(loaded) if path is not None else ""
     pooled = PooledCrossEntropyClassifier().set_params(**methods[base].get_params(deep=False))
-    first = [
-        Cell(name, clf, seed, prints[seed]) for seed in seeds for name, clf in (methods | {POOLED: pooled}).items()
-    ]
-    rows = book.fill(first, give, n_jobs, verbose)
+    fitted = methods | {POOLED: pooled}
+    cells = [_cell(name, clf, seed, prints[seed]) for seed in seeds for name, clf in fitted.items()]
+    rows = store.fill(cells, load, n_jobs, verbose)
     longest = [_longest_budget(base, methods[base], rows, seed, prints[seed]) for seed in seeds]
-    rows += book.fill([cell for cell in longest if cell is not None], give, n_jobs, verbose)
+    rows += store.fill([cell for cell in longest if cell is not None], load, n_jobs, verbose)
     return Comparison(references + rows, ["identity", "sampling limit", *methods, LONGEST, POOLED])
 
 
-class Cell(NamedTuple):
-    """One fit."""
-
-    method: str
-    classifier: NoisyLabelClassifier
-    seed: int
-    data: str
-
-    def key(self) -> dict[str, Any]:
-        """What tells this fit from others in a result file."""
-        return {
-            "method": self.method,
-            "seed": self.seed,
-            "fingerprint": joblib.hash([_plain(self.classifier), self.data]),
-        }
-
-
-class _Book:
-    """The fits that have been made, in memory and, with a path, in a file of JSON lines."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        lines = path.read_text().splitlines() if path is not None and path.exists() else []
-        self.done = {_as_key(row): row for row in map(_parsed, lines) if row is not None}
-
-    def fill(self, cells: list[Cell], give: Callable, n_jobs: int | None, verbose: int) -> list[dict[str, Any]]:
-        """Rows of these cells: those in the file, and the others run now."""
-        keys = [cell.key() for cell in cells]
-        failed = {"error": "not run yet"}
-        todo = [(c, k) for c, k in zip(cells, keys, strict=True) if "error" in self.done.get(_as_key(k), failed)]
-        jobs = joblib.Parallel(n_jobs, return_as="generator_unordered")(
-            joblib.delayed(_run)(cell.classifier, give, cell.seed, key) for cell, key in todo
-        )
-        for i, row in enumerate(jobs, 1):
-            self._write(row)
-            if verbose:
-                print(f"[{i}/{len(todo)}] {_one_line(row)}", flush=True)
-        return [self.done[_as_key(key)] for key in keys]
-
-    def _write(self, row: dict[str, Any]) -> None:
-        self.done[_as_key(row)] = row
-        if "error" in row:
-            warnings.warn(f"{row['method']}, seed {row['seed']}: {row['error']}", UserWarning, stacklevel=4)
-        if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-
-
-def _run(classifier: NoisyLabelClassifier, give: Callable, seed: int, key: dict[str, Any]) -> dict[str, Any]:
-    data, clf = give(seed), clone(classifier).set_params(random_state=seed)
-    started = time.perf_counter()
-    try:
-        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
-        row = key | {"seconds": round(time.perf_counter() - started, 3)}
-        row["accuracy"] = float(clf.score(data.X_test, data.y_test))
-        row["steps"] = sum(epoch["train_batch_count"] for history in clf.histories_.values() for epoch in history)
-        if data.transition_matrix is not None and hasattr(clf, "transition_matrix_"):
-            row["transition_error"] = transition_error(data.transition_matrix, clf.transition_matrix_)
-    except Exception as error:  # the other fits go on; the table shows what is missing
-        return key | {"error": f"{type(error).__name__}: {error}"}
-    return row
+def _cell(method: str, classifier: NoisyLabelClassifier, seed: int, data: str) -> Cell:
+    """One fit; it is described only where it may be read back from a file."""
+    described = joblib.hash([describe_params(classifier), data]) if data else ""
+    return Cell(method, classifier, seed, described)
 
 
 def _references(data: ComparisonData, seed: int) -> list[dict[str, Any]]:
@@ -255,7 +171,7 @@ def _longest_budget(base: str, cross_entropy: Any, rows: list[dict], seed: int, 
     if base not in steps or not epochs:
         return None
     longest = -(-max(steps.values()) * epochs // steps[base])
-    return Cell(LONGEST, clone(cross_entropy).set_params(max_epochs=longest), seed, data)
+    return _cell(LONGEST, clone(cross_entropy).set_params(max_epochs=longest), seed, data)
 
 
 def _named(classifiers: Any) -> dict[str, NoisyLabelClassifier]:
@@ -288,29 +204,3 @@ def _content(part: Any) -> Any:
     if isinstance(part, list | tuple):
         return np.asarray(part)
     return len(part), describe(list(part[0])), describe(list(part[len(part) - 1]))
-
-
-def _plain(classifier: NoisyLabelClassifier) -> dict[str, str]:
-    """Parameters as text, without addresses in memory."""
-    params = classifier.get_params(deep=False)
-    return {"class": type(classifier).__name__, **{k: describe(v) for k, v in params.items() if k != "verbose"}}
-
-
-def _parsed(line: str) -> dict[str, Any] | None:
-    """One row of a file; None for a line that an interruption cut off."""
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError:
-        warnings.warn(f"left out a line that is no JSON: {line[:60]!r}", UserWarning, stacklevel=4)
-        return None
-
-
-def _as_key(row: dict[str, Any]) -> tuple:
-    return row["method"], row["seed"], row["fingerprint"]
-
-
-def _one_line(row: dict[str, Any]) -> str:
-    if "error" in row:
-        return f"{row['method']}, seed {row['seed']}: failed"
-    T = f", error of T {row['transition_error']:.3f}" if "transition_error" in row else ""
-    return f"{row['method']}, seed {row['seed']}: accuracy {row['accuracy']:.3f}{T}, {row['seconds']:.1f} s"

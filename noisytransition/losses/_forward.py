@@ -64,23 +64,16 @@ def clean_posterior(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor
     return torch.softmax(logits + log_transition.T[y], dim=1)
 
 
-def row_softmax(transition_logits: Tensor) -> NDArray[np.float64]:
-    """T of its logits, a float64 ndarray of the same shape."""
-    return torch.softmax(transition_logits.detach().double().cpu(), dim=1).numpy()
-
-
 class ForwardLoss(nn.Module):
     """Corrected cross-entropy that holds its transition matrix as ``T = row-softmax(transition_logits)``.
 
-    T is a buffer unless `trainable`: a buffer moves to the device and is saved with the loss, but no optimiser
-    of the network sees it, and so neither its steps nor its weight decay.
+    T moves to the device and is saved with the loss. What moves its value is an update (`noisytransition.updates`);
+    no optimiser of the network sees it, unless the update hands it over.
 
     Parameters
     ----------
     transition_matrix : array-like of shape (n_classes, n_classes)
         Row i, column j is P(noisy = j | true = i).
-    trainable : bool, default=False
-        Make the logits of T a parameter, learned by the noisy loss itself.
 
     Examples
     --------
@@ -93,16 +86,11 @@ class ForwardLoss(nn.Module):
     0.916...
     """
 
-    transition_logits: Tensor
-
-    def __init__(self, transition_matrix: ArrayLike, *, trainable: bool = False) -> None:
+    def __init__(self, transition_matrix: ArrayLike) -> None:
         super().__init__()
         T = np.maximum(np.asarray(transition_matrix, dtype=np.float64), TINY)
         logits = torch.as_tensor(np.log(T), dtype=torch.get_default_dtype())
-        if trainable:
-            self.transition_logits = nn.Parameter(logits)
-        else:
-            self.register_buffer("transition_logits", logits)
+        self.transition_logits = nn.Parameter(logits, requires_grad=False)
 
     @property
     def log_transition(self) -> Tensor:
@@ -112,17 +100,13 @@ class ForwardLoss(nn.Module):
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
         """T, a float64 ndarray of shape (n_classes, n_classes); row i, column j is P(noisy j | true i)."""
-        return row_softmax(self.transition_logits)
+        return torch.softmax(self.transition_logits.detach().double().cpu(), dim=1).numpy()
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
         return corrected_cross_entropy(logits, y, self.log_transition.to(logits.dtype))
 
-    # ---- what the look-ahead asks of a loss: its parameters, its pull on the logits, its answer to a tangent
-    def meta_parameters(self) -> list[Tensor]:
-        """Return the tensors that the meta-gradient moves."""
-        return [self.transition_logits]
-
+    # ---- what the look-ahead asks of a loss: its gradient at the logits, and the answer to a tangent of them
     @torch.no_grad()
     def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
         """d mean loss / d logits = (f - q) / n_samples, of shape (n_samples, n_classes)."""

@@ -17,7 +17,7 @@ class GeneralizedCrossEntropyLoss(nn.Module):
     ----------
     q : float in [0, 1], default=0.7
     truncation : float in (0, 1), optional
-        Rows marked by a label ``y + n_classes`` cost the constant ``(1 - truncation^q) / q`` and pull no more.
+        Rows of ``weight`` 0 cost the constant ``(1 - truncation^q) / q`` and have no gradient.
 
     References
     ----------
@@ -37,14 +37,18 @@ class GeneralizedCrossEntropyLoss(nn.Module):
         self.q = q
         self.truncation = truncation
 
-    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Mean loss of logits of shape (n_samples, n_classes) against labels of shape (n_samples,)."""
-        n_classes = logits.shape[1]
-        log_p = -F.cross_entropy(logits, y % n_classes, reduction="none")
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the rows that the loss is given."""
+        return () if self.truncation is None else ("weight",)
+
+    def forward(self, logits: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
+        """Mean loss of logits of shape (n_samples, n_classes); labels and weights are of shape (n_samples,)."""
+        log_p = -F.cross_entropy(logits, y, reduction="none")
         # in log space: the derivative of p^q is infinite at p = 0
         loss = -torch.expm1(self.q * log_p) / self.q if self.q else -log_p
-        if self.truncation is not None:
-            loss = torch.where(y < n_classes, loss, torch.full_like(loss, self._ceiling(self.truncation)))
+        if self.truncation is not None and weight is not None:
+            loss = torch.where(weight > 0, loss, torch.full_like(loss, self._ceiling(self.truncation)))
         return loss.mean()
 
     def _ceiling(self, p: float) -> float:

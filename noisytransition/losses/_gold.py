@@ -2,15 +2,13 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from ._forward import ForwardLoss, corrected_cross_entropy
+from ._forward import ForwardLoss, noisy_log_likelihood
 
 
 class GoldCorrectionLoss(ForwardLoss):
-    """`ForwardLoss` for noisy rows; cross-entropy for clean rows, which a label ``y + n_classes`` marks.
-
-    A clean label is a second alphabet of labels, with the identity for its transition matrix: the loss is the
-    corrected one of ``[T | I]``.
+    """`ForwardLoss` for noisy rows; cross-entropy for clean rows, which the column ``trusted`` marks.
 
     Parameters
     ----------
@@ -26,14 +24,16 @@ class GoldCorrectionLoss(ForwardLoss):
     --------
     >>> import torch
     >>> loss, z = GoldCorrectionLoss([[0.5, 0.5], [0.5, 0.5]]), torch.tensor([[0.0, 2.0]])
-    >>> float(loss(z, torch.tensor([1])))  # noisy: T says nothing, log 2
+    >>> float(loss(z, torch.tensor([1]), trusted=torch.tensor([False])))  # noisy: T says nothing, log 2
     0.693...
-    >>> float(loss(z, torch.tensor([1 + 2])))  # clean: cross-entropy
+    >>> float(loss(z, torch.tensor([1]), trusted=torch.tensor([True])))  # clean: cross-entropy
     0.126...
     """
 
-    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Mean loss of logits of shape (n_samples, n_classes) against labels of shape (n_samples,)."""
-        log_transition = self.log_transition.to(logits.dtype)
-        log_identity = torch.eye(len(log_transition), dtype=logits.dtype, device=logits.device).log()
-        return corrected_cross_entropy(logits, y, torch.cat([log_transition, log_identity], dim=1))
+    columns = ("trusted",)
+
+    def forward(self, logits: Tensor, y: Tensor, trusted: Tensor) -> Tensor:  # type: ignore[override]
+        """Mean loss of logits of shape (n_samples, n_classes); labels and marks are of shape (n_samples,)."""
+        clean = F.cross_entropy(logits, y, reduction="none")
+        noisy = -noisy_log_likelihood(logits, y, self.log_transition.to(logits.dtype))
+        return torch.where(trusted, clean, noisy).mean()

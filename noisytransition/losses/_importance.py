@@ -13,10 +13,12 @@ class ImportanceReweightedLoss(nn.Module):
     Parameters
     ----------
     transition_matrix : array-like of shape (n_classes, n_classes)
-        T: row i, column j is P(noisy = j | true = i). A buffer: no optimiser moves it.
-    revised : bool, default=False
-        False: dT is 0 and beta a constant weight. True: dT is a parameter, zero at first, and it and the logits get
-        their gradients through beta too.
+        T: row i, column j is P(noisy = j | true = i). It stays; dT is zero at first.
+
+    Notes
+    -----
+    While dT is fixed, beta is a constant weight. When it is learned (``revision.requires_grad``), it and the logits
+    get their gradients through beta too.
 
     References
     ----------
@@ -31,17 +33,11 @@ class ImportanceReweightedLoss(nn.Module):
     """
 
     base: Tensor
-    revision: Tensor
 
-    def __init__(self, transition_matrix: ArrayLike, *, revised: bool = False) -> None:
+    def __init__(self, transition_matrix: ArrayLike) -> None:
         super().__init__()
         self.register_buffer("base", torch.as_tensor(np.asarray(transition_matrix), dtype=torch.get_default_dtype()))
-        zeros = torch.zeros_like(self.base)
-        self.revised = revised
-        if revised:
-            self.revision = nn.Parameter(zeros)
-        else:
-            self.register_buffer("revision", zeros)
+        self.revision = nn.Parameter(torch.zeros_like(self.base), requires_grad=False)
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
@@ -49,7 +45,7 @@ class ImportanceReweightedLoss(nn.Module):
         T = (self.base + self.revision).clamp_min(0).to(logits.dtype)  # dT may lead out of the simplex
         noisy = (p * T.T[y]).sum(1)
         beta = p.gather(1, y[:, None]).squeeze(1) / noisy.clamp_min(torch.finfo(p.dtype).tiny)
-        return ((beta if self.revised else beta.detach()) * cost).mean()
+        return ((beta if self.revision.requires_grad else beta.detach()) * cost).mean()
 
     @property
     def transition_matrix(self) -> NDArray[np.float64]:

@@ -53,11 +53,7 @@ class WeightedLoss(nn.Module):
         losses = F.cross_entropy(logits, y, reduction="none")
         return (self.shares(losses).detach() * losses).sum()
 
-    # ---- what the look-ahead asks of a loss
-    def meta_parameters(self) -> list[Tensor]:
-        """Return the tensors that the meta-gradient moves."""
-        return list(self.weight_net.parameters())
-
+    # ---- what the look-ahead asks of a loss: its gradient at the logits, and the answer to a tangent of them
     @torch.no_grad()
     def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
         """d loss / d logits = a_n (f - e_y), of shape (n_samples, n_classes)."""
@@ -78,7 +74,7 @@ class WeightedLoss(nn.Module):
         """
         along = (_pull(logits, y) * tangent).sum(1).detach()
         gain = (self.shares(F.cross_entropy(logits.detach(), y, reduction="none")) * along).sum()
-        return list(torch.autograd.grad(-gain, self.meta_parameters()))
+        return list(torch.autograd.grad(-gain, list(self.parameters())))
 
 
 def _pull(logits: Tensor, y: Tensor) -> Tensor:

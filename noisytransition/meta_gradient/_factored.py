@@ -1,7 +1,7 @@
 """The exact look-ahead of a stack of Linear layers, without ever forming a gradient of a weight matrix.
 
 A Linear layer's gradient is low-rank, ``v = d^T a`` (cotangents times inputs), so W_hat acts through n x m Gram
-matrices of inputs; three of the ten passes of the general routes vanish (7 forward passes instead of 10).
+matrices of inputs; three of the ten passes of the general methods vanish (7 forward passes instead of 10).
 """
 
 from typing import NamedTuple
@@ -175,5 +175,5 @@ def _flat(module: nn.Module, x: Tensor) -> Tensor:
             break
         x = leaf(x)
     if x.ndim != 2:
-        raise NotImplementedError("the factored route takes one axis per row")
+        raise NotImplementedError("the factored method takes one axis per row")
     return x

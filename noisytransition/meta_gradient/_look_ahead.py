@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
+from ._methods import METHODS, method_ladder
 from ._point import Point
-from ._routes import ROUTES, route_ladder
 
 
 class LookAhead(NamedTuple):
@@ -21,14 +21,14 @@ class LookAhead(NamedTuple):
         ``- d/dphi <dl/dz, u>``.
     meta_loss : Tensor
         Clean loss after the look-ahead, a scalar.
-    route : str
-        The route taken, a name in `ROUTES`.
+    method : str
+        The method taken, a name in `METHODS`.
     """
 
     logits: Tensor
     tangent: Tensor
     meta_loss: Tensor
-    route: str
+    method: str
 
 
 def look_ahead(
@@ -38,7 +38,7 @@ def look_ahead(
     meta: tuple[Tensor, Tensor],
     rates: Mapping[str, float],
     *,
-    routes: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
 ) -> LookAhead:
     """Take a virtual SGD step on the noisy batch and find the tangent along the clean gradient after it.
 
@@ -59,8 +59,8 @@ def look_ahead(
         The clean batch and its labels.
     rates : mapping of str to float
         Look-ahead rate for each parameter to move, by name; the others stay where they are.
-    routes : sequence of str, optional
-        Names in `ROUTES` to try in turn; default `route_ladder`.
+    methods : sequence of str, optional
+        Names in `METHODS` to try in turn; default `method_ladder`.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def look_ahead(
     Raises
     ------
     NotImplementedError
-        If no route can differentiate the module.
+        If no method can differentiate the module.
 
     References
     ----------
@@ -78,18 +78,18 @@ def look_ahead(
     """
     point = Point(module, x, rates)
     r = cotangent(point.logits.detach())
-    for route in routes or route_ladder(module):
+    for method in methods or method_ladder(module):
         try:
-            loss, tangent = ROUTES[route](point, r, meta)
+            loss, tangent = METHODS[method](point, r, meta)
         except RuntimeError as error:  # NotImplementedError is one of them
             if not _rule_is_missing(error):
                 raise
-            point.rewind()  # the next route must draw the same masks
+            point.rewind()  # the next method must draw the same masks
         else:
-            return LookAhead(point.logits, tangent, loss, route)
+            return LookAhead(point.logits, tangent, loss, method)
     raise NotImplementedError(
-        f"none of the routes {tuple(routes or route_ladder(module))} can differentiate {type(module).__name__}; "
-        "meta_gradient_route='difference' needs forward passes only."
+        f"none of the methods {tuple(methods or method_ladder(module))} can differentiate {type(module).__name__}; "
+        "meta_gradient_method='difference' needs forward passes only."
     )
 
 

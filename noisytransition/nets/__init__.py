@@ -1,30 +1,22 @@
-"""What skorch's own loop lacks: batches from memory, the look-ahead step, a default module, states to resume from."""
+"""What skorch's own loop lacks: rows with named columns, a step that updates a loss, states to resume from."""
 
-from ._batches import BatchLoader, DatasetRows, Rows, concatenate
-from ._callbacks import CleanLoss, HeldOut, KeepBest, TransitionJudge, TransitionTrace, Truncation
+from ._callbacks import CleanLoss, HeldOutPosteriors
 from ._fit_state import FitState, SaveState
-from ._joint import CleanBatches, JointNet
-from ._look_ahead import LookAheadNet, MetaStep
 from ._mlp import MLP
 from ._net import NoisyLabelNet
+from ._rows import Batch, BatchLoader, CleanBatches, DatasetRows, Rows, concatenate
 
 __all__ = [
     "MLP",
+    "Batch",
     "BatchLoader",
     "CleanBatches",
     "CleanLoss",
     "DatasetRows",
     "FitState",
-    "HeldOut",
-    "JointNet",
-    "KeepBest",
-    "LookAheadNet",
-    "MetaStep",
+    "HeldOutPosteriors",
     "NoisyLabelNet",
     "Rows",
     "SaveState",
-    "TransitionJudge",
-    "TransitionTrace",
-    "Truncation",
     "concatenate",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from skorch.callbacks import Callback
 from skorch.history import History
+from skorch.utils import to_device
 
 
 class FitState:
@@ -83,16 +84,32 @@ class SaveState(Callback):
         self.state.save(self.stage, net)
 
 
-def _with_state(net: Any) -> dict[str, Any]:
-    """Parts of a net that have a `state_dict`."""
-    parts = {"module": net.plain_module_, "criterion": net.criterion_, "optimizer": net.optimizer_}
-    meta_step = getattr(net, "meta_step", None)
-    return parts if meta_step is None else {**parts, "meta_step": meta_step}
+def _registered(net: Any) -> dict[str, Any]:
+    """Modules, criteria and optimisers of a net: all that skorch keeps account of.
+
+    Raises
+    ------
+    ValueError
+        If the net has state in an attribute that skorch does not know of: it would be lost.
+    """
+    names = [f"{name}_" for name in net._modules + net._criteria + net._optimizers]
+    given = net.get_params(deep=False)
+    if lost := [name for name, value in vars(net).items() if name not in {*names, *given} and _has_state(value)]:
+        raise ValueError(
+            f"{type(net).__name__} keeps state in {lost}, which a saved fit would lose. Set modules, losses and "
+            "optimisers in initialize_module, initialize_criterion or initialize_optimizer, under names that end with "
+            "'_': skorch then registers them."
+        )
+    return {name: getattr(getattr(net, name), "_orig_mod", getattr(net, name)) for name in names}
+
+
+def _has_state(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) or (hasattr(value, "state_dict") and not isinstance(value, type))
 
 
 def _net_state(net: Any) -> dict[str, Any]:
     return {
-        "parts": {name: part.state_dict() for name, part in _with_state(net).items()},
+        "parts": {name: part.state_dict() for name, part in _registered(net).items()},
         "callbacks": {name: _callback_state(callback) for name, callback in net.callbacks_},
         "history": net.history.to_list(),
         "generators": [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if _on_cuda(net) else [])],
@@ -100,10 +117,10 @@ def _net_state(net: Any) -> dict[str, Any]:
 
 
 def _restore_net(net: Any, state: dict[str, Any]) -> None:
-    for name, part in _with_state(net).items():
+    for name, part in _registered(net).items():
         part.load_state_dict(state["parts"][name])
     for name, callback in net.callbacks_:
-        _restore_callback(callback, state["callbacks"].get(name, {}))
+        _restore_callback(callback, state["callbacks"].get(name, {}), net.device)
     net.history_ = History(state["history"])
     torch.set_rng_state(state["generators"][0])
     if _on_cuda(net):
@@ -117,12 +134,12 @@ def _callback_state(callback: Any) -> dict[str, Any]:
     return {k: v for k, v in saved.items() if _picklable(v)}
 
 
-def _restore_callback(callback: Any, state: dict[str, Any]) -> None:
+def _restore_callback(callback: Any, state: dict[str, Any], device: Any) -> None:
     for name, value in state.items():
         if hasattr(getattr(callback, name, None), "load_state_dict"):
             getattr(callback, name).load_state_dict(value)
         else:
-            setattr(callback, name, value)
+            setattr(callback, name, to_device(value, device) if isinstance(value, torch.Tensor) else value)
 
 
 def _picklable(value: Any) -> bool:

@@ -1,46 +1,57 @@
 """The skorch net of one training stage."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from skorch import NeuralNetClassifier
-from skorch.callbacks import EarlyStopping, EpochScoring, PassthroughScoring
+from skorch.callbacks import Callback, EarlyStopping, EpochScoring, PassthroughScoring
 from skorch.utils import to_tensor
 from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.data import Dataset
 
-from ._batches import BatchLoader
+from ..updates import Fixed, Update
 from ._mlp import MLP
+from ._rows import Batch, BatchLoader, CleanBatches
+
+# rows in one forward pass that no loader feeds: large enough to keep a core busy, small beside any data set
+_CHUNK = 1024
+_FIXED = Fixed()
 
 
 def _softmax(logits: Tensor) -> Tensor:
     return torch.softmax(logits, dim=-1)
 
 
-def _accuracy(net: Any, X: Any, y: Any) -> float:
+def _accuracy(net: "NoisyLabelNet", X: Dataset, y: NDArray) -> float:
     """Share of labels that the clean head predicts."""
-    return _share_right(net.predict_proba(X), y)
+    return float(np.mean(net.predict_proba(X).argmax(axis=1) == y))
 
 
-def _noisy_accuracy(net: Any, X: Any, y: Any) -> float:
+def _noisy_accuracy(net: "NoisyLabelNet", X: Dataset, y: NDArray) -> float:
     """Share of noisy labels that are predicted through T; without a T, by the net itself."""
     proba = net.predict_proba(X)
     T = getattr(net.criterion_, "transition_matrix", np.eye(proba.shape[1]))
-    return _share_right(proba @ T, y)
-
-
-def _share_right(scores: Any, y: Any) -> float:
-    """Share of rows whose highest score is that of their label; y + n_classes is a marked y."""
-    return float(np.mean(scores.argmax(axis=1) == np.asarray(y) % scores.shape[1]))
+    return float(np.mean((proba @ T).argmax(axis=1) == y))
 
 
 class NoisyLabelNet(NeuralNetClassifier):
-    """skorch's classifier for modules that give logits, with batches cast on the device and Ctrl-C passed on.
+    """skorch's classifier for modules that give logits and losses that may learn, with clean rows beside noisy ones.
 
     Parameters
     ----------
     module : nn.Module, class or instance
+    update : Update, optional
+        How the parameters of the criterion move; default: not at all.
+    select : Callback, optional
+        What of the training is kept.
+    clean_batches : CleanBatches, optional
+        Clean rows for every step.
+    clean_weight : float, default=0.0
+        Weight of their mean cross-entropy beside the criterion's mean loss of the noisy batch.
     batch_transform : callable, optional
         Augmentation: batch of inputs on the device -> batch, for training batches only.
     labels : {"noisy", "clean"}, default="noisy"
@@ -50,21 +61,30 @@ class NoisyLabelNet(NeuralNetClassifier):
         an embedding become the module's floating type; integers stay integers for embeddings.
     **kwargs
         As for `skorch.NeuralNetClassifier`.
+
+    Notes
+    -----
+    The T of a net is that of its criterion, ``criterion_.transition_matrix``: the one that the network is being
+    trained through and, when the training has ended, the one that was selected.
     """
 
     def __init__(
         self,
-        module: Any,
+        module: type[nn.Module] | nn.Module,
         *args: Any,
+        update: Update | None = None,
+        select: Callback | None = None,
+        clean_batches: CleanBatches | None = None,
+        clean_weight: float = 0.0,
         batch_transform: Callable[[Tensor], Tensor] | None = None,
         labels: str = "noisy",
         dtype: str | torch.dtype = "auto",
-        criterion: Any = nn.CrossEntropyLoss,
-        train_split: Any = None,
-        predict_nonlinearity: Any = _softmax,
-        iterator_train: Any = BatchLoader,
+        criterion: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
+        train_split: Callable | None = None,
+        predict_nonlinearity: Callable[[Tensor], Tensor] = _softmax,
+        iterator_train: type = BatchLoader,
         iterator_train__shuffle: bool = True,
-        iterator_valid: Any = BatchLoader,
+        iterator_valid: type = BatchLoader,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -78,6 +98,10 @@ class NoisyLabelNet(NeuralNetClassifier):
             iterator_valid=iterator_valid,
             **kwargs,
         )
+        self.update = update
+        self.select = select
+        self.clean_batches = clean_batches
+        self.clean_weight = clean_weight
         self.batch_transform = batch_transform
         self.labels = labels
         self.dtype = dtype
@@ -97,10 +121,6 @@ class NoisyLabelNet(NeuralNetClassifier):
             x = self.batch_transform(x)
         return x
 
-    def infer(self, x: Any, **fit_params: Any) -> Tensor:
-        """Logits of a batch."""
-        return self.module_(self.prepare(x), **fit_params)
-
     def _dtype_for(self, x: Tensor) -> torch.dtype:
         if self.dtype != "auto":
             return getattr(torch, self.dtype) if isinstance(self.dtype, str) else self.dtype
@@ -109,27 +129,122 @@ class NoisyLabelNet(NeuralNetClassifier):
             return next((p.dtype for p in self.plain_module_.parameters() if p.is_floating_point()), torch.float32)
         return x.dtype
 
-    # ---- scores of a validation set (`train_split`)
+    def prepared(self, batch: Any) -> Batch:
+        """A batch of a loader on the device, its inputs as the module takes them."""
+        batch = Batch.of(batch)
+        return Batch(self.prepare(batch.x), {name: c.to(self.device) for name, c in batch.columns.items()})
+
+    def infer(self, x: Any, **fit_params: Any) -> Tensor:
+        """Logits of a batch."""
+        return self.module_(self.prepare(x), **fit_params)
+
+    def evaluated(self, dataset: Any) -> Iterator[tuple[Tensor, Tensor]]:
+        """Logits and labels of a data set, some rows at a time; draws no random number, as a loader would."""
+        if not hasattr(dataset, "__getitems__"):  # one of the user's own comes as skorch would load it
+            yield from ((self.evaluation_step(batch), batch[1]) for batch in self.get_iterator(dataset))
+            return
+        for i in range(0, len(dataset), _CHUNK):
+            rows = dataset.__getitems__(range(i, min(i + _CHUNK, len(dataset))))
+            labels = torch.from_numpy(rows.label)
+            yield self.evaluation_step((rows.inputs(), labels)), labels
+
+    # ---- the step
+    def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        """One step: the clean batch is drawn once, for an optimiser that asks for the loss again (LBFGS) too."""
+        self._set_training(True)
+        batch = self.prepared(batch)
+        if self.clean_batches is not None and self.clean_weight:
+            batch.clean = self.clean_batches.draw(self)
+        self._update.before_step(self, batch)
+        step = super().train_step(batch, **fit_params)
+        self._update.after_step(self, batch, step["y_pred"].detach())
+        return step
+
+    @property
+    def _update(self) -> Update:
+        return _FIXED if self.update is None else self.update
+
+    def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
+        """Loss of the noisy rows and, if they have a weight, of the clean ones; and its gradient."""
+        logits, clean_logits = self._logits(batch)
+        loss = self._loss(logits, batch)
+        if clean_logits is not None:
+            loss = loss + self.clean_weight * F.cross_entropy(clean_logits, batch.clean[1])  # type: ignore[index]
+        loss.backward()
+        return {"loss": loss, "y_pred": logits}
+
+    def _logits(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Logits of the noisy rows, unless they are known, and of the clean ones, if they have a weight."""
+        known, batch.logits = batch.logits, None  # they serve once: an optimiser that asks again has moved
+        if not self.clean_weight or batch.clean is None:
+            return (self.module_(batch.x) if known is None else known), None
+        if self.clean_batches is not None and self.clean_batches.joint:
+            both = self.module_(torch.cat([batch.x, batch.clean[0]]))
+            return both.split([len(batch.label), len(batch.clean[1])])
+        return (self.module_(batch.x) if known is None else known), self.module_(batch.clean[0])
+
+    def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Loss of a batch; a criterion that names columns of the rows gets them as arguments."""
+        named = getattr(self.criterion_, "columns", ())
+        if missing := [name for name in named if name not in batch.columns]:
+            raise ValueError(
+                f"{type(self.criterion_).__name__} needs the columns {missing} of the rows, which "
+                f"iterator_train={self.iterator_train!r} does not give; leave iterator_train out."
+            )
+        return self.criterion_(logits, batch.label, **{name: batch.columns[name] for name in named})
+
+    def validation_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        """Score a validation batch by the loss that the net is trained on."""
+        self._set_training(False)
+        batch = self.prepared(batch)
+        with torch.no_grad():
+            logits = self.module_(batch.x)
+            loss = self._loss(logits, batch)
+        self.history.record_batch(f"valid_{self.labels}_loss", loss.item())
+        return {"loss": loss, "y_pred": logits}
+
+    # ---- what the optimiser moves
+    def initialize_criterion(self) -> "NoisyLabelNet":
+        """Make the criterion, and let the update say which of its parameters the optimiser moves."""
+        super().initialize_criterion()
+        self._update.attach(self.criterion_)
+        return self
+
+    def torch_compile(self, module: nn.Module, name: str) -> nn.Module:
+        """Compile the module alone: the loss is cheap, and its state has the same names everywhere."""
+        return module if name in self._criteria else super().torch_compile(module, name)
+
+    def get_all_learnable_params(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Parameters of the modules, and those of the criterion that move by the loss's own gradient."""
+        for name in self._modules:
+            yield from getattr(self, f"{name}_").named_parameters()
+        yield from self._update.in_optimizer(self.criterion_)
+
+    # ---- callbacks
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:
-        """skorch's own, and loss and accuracy under names that say of which labels they are."""
+        """skorch's own; loss and accuracy of a validation set by the labels that they are of; update and selection."""
         loss, accuracy = f"valid_{self.labels}_loss", f"valid_{self.labels}_acc"
         ours = [
             ("valid_acc", EpochScoring(_accuracy, name="valid_acc", lower_is_better=False)),
             (loss, PassthroughScoring(loss, lower_is_better=True)),
             (accuracy, EpochScoring(_noisy_accuracy, name=accuracy, lower_is_better=False)),
+            ("update", self.update),
+            ("select", self.select),
         ]
         theirs = [(name, callback) for name, callback in super()._default_callbacks if name != "valid_acc"]
         return theirs[:-1] + ours + theirs[-1:]  # the last one prints
 
-    def validation_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
-        """Score a validation batch by the loss that the net is trained on."""
-        step = super().validation_step(batch, **fit_params)
-        self.history.record_batch(f"valid_{self.labels}_loss", step["loss"].item())
-        return step
+    def release(self) -> None:
+        """Let go of the rows that parts of the net hold: it outlives its training."""
+        for part in (self.clean_batches, *(callback for _, callback in self.callbacks_)):
+            if hasattr(part, "release"):
+                part.release()
 
     # ---- a loss that is no longer a number, and interrupts
-    def run_single_epoch(self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any) -> None:
+    def run_single_epoch(
+        self, iterator: Any, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
+    ) -> None:
         """Run an epoch as skorch does, and stop a training that has diverged."""
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
         if training and not np.isfinite(loss := self.history[-1, "batches", -1, "train_loss"]):
@@ -148,7 +263,7 @@ class NoisyLabelNet(NeuralNetClassifier):
                 self._stopped_early = isinstance(callback, EarlyStopping)
                 raise
 
-    def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **kwargs: Any) -> Any:
+    def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **kwargs: Any) -> "NoisyLabelNet":
         """Train; note whether a KeyboardInterrupt was the user's, for skorch swallows it."""
         self._stopped_early = self._interrupted = False
         try:
@@ -157,7 +272,7 @@ class NoisyLabelNet(NeuralNetClassifier):
             self._interrupted = not self._stopped_early
             raise
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **fit_params: Any) -> Any:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **fit_params: Any) -> "NoisyLabelNet":
         """Train on; unlike skorch's, Ctrl-C comes out of it."""
         super().partial_fit(X, y, classes, **fit_params)
         if self._interrupted:

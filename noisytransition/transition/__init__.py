@@ -4,6 +4,7 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 """
 
 from ._calibration import Calibration
+from ._checks import check_count as check_count
 from ._checks import check_probabilities, check_transition_matrix
 from ._checks import check_rate as check_rate
 from ._class_conditional import ClassConditionalTest, class_conditional_test

@@ -7,18 +7,28 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from skorch.dataset import ValidSplit
 from torch import nn
 
 from noisytransition.classifiers._describe import describe
 
 
-def scaled(by):
-    """A function that differs from its siblings by what it closes over."""
-    return lambda x: x * by
-
-
 def shifted(x, by=1):
-    return [v + by for v in (w for w in x)]
+    return x + by
+
+
+def doubled(x):
+    return 2 * x
+
+
+def named(text):
+    """A function inside a function, with a name of its own."""
+
+    def inner(x):
+        return x
+
+    inner.fit_name = text
+    return inner
 
 
 class Crop:
@@ -32,27 +42,40 @@ class Crop:
         return self(self(x))
 
 
-def countdown():
-    def down(n):
-        return n and down(n - 1)
+class Ring:
+    """An object that holds itself."""
 
-    return down
+    def __init__(self, size):
+        self.size, self.me = size, self
+
+
+class Locked:
+    def __init__(self):
+        self.states = iter([1])
+        self.lock = open(__file__)  # noqa: SIM115
+
+    def __del__(self):
+        self.lock.close()
 
 
 PAIRS = {
+    "numbers": (1, 1.5),
+    "numbers and text": (1, "1"),
     "arrays": (np.zeros(3), np.ones(3)),
     "tensors": (torch.zeros(3), torch.ones(3)),
     "weights": (nn.Linear(2, 1), nn.Linear(2, 1)),
-    "functions": (scaled(2), scaled(3)),
-    "defaults": (lambda x, by=1: x + by, lambda x, by=2: x + by),
-    "nested functions": (lambda x: [v + 1 for v in (w for w in x)], lambda x: [v + 1 for v in (2 * w for w in x)]),
+    "functions": (shifted, doubled),
     "partials": (partial(shifted, by=2), partial(shifted, by=3)),
-    "partials of other functions": (partial(shifted, 2), partial(scaled, 2)),
+    "partials of other functions": (partial(shifted, 2), partial(doubled, 2)),
     "objects": (Crop(1), Crop(2)),
     "methods": (Crop(1).twice, Crop(2).twice),
-    "inside lists": ([(scaled(2), 1)], [(scaled(3), 1)]),
+    "splits": (ValidSplit(2), ValidSplit(3)),
+    "generators": (np.random.RandomState(0), np.random.RandomState(1)),
+    "inside lists": ([(shifted, 1)], [(doubled, 1)]),
     "inside dicts": ({"a": Crop(1)}, {"a": Crop(2)}),
     "classes": (nn.ReLU, nn.Tanh),
+    "names of their own": (named("flip, 1"), named("flip, 2")),
+    "objects in a circle": (Ring(1), Ring(2)),
 }
 
 
@@ -64,30 +87,41 @@ def test_what_differs_reads_differently_and_no_address_is_in_it(kind):
 
 
 def test_equal_things_read_alike():
-    assert describe(scaled(2)) == describe(scaled(2))
-    assert describe(Crop(1)) == describe(Crop(1))
-    assert describe(partial(shifted, by=2)) == describe(partial(shifted, by=2))
+    for make in (lambda: Crop(1), lambda: partial(shifted, by=2), lambda: named("flip"), lambda: Ring(3)):
+        assert describe(make()) == describe(make())
+    assert describe(named("flip")) == describe(named("flip"))
+    torch.manual_seed(0)
+    first = nn.Linear(2, 1)
+    torch.manual_seed(0)
+    assert describe(first) == describe(nn.Linear(2, 1))
 
 
-def test_a_function_that_calls_itself_ends():
-    assert describe(countdown()) == describe(countdown())
+@pytest.mark.parametrize(
+    "value",
+    [lambda x: x, partial(lambda x: x, 1), [lambda x: x], type("Local", (), {}), type("Local", (), {})()],
+    ids=["lambda", "partial", "list", "class", "object"],
+)
+def test_what_no_name_leads_to_is_refused_with_the_remedy(value):
+    with pytest.raises(ValueError, match=r"^batch_transform is or has .*f\.fit_name = "):
+        describe(value, "batch_transform")
 
 
-def test_what_is_not_there_yet_is_left_out():
-    def early(x):
-        return later + x
-
-    assert "early" in describe(early)
-    later = 1
-    assert early(1) == 1 + later
+def test_what_cannot_be_read_is_refused():
+    with pytest.raises(ValueError, match=r"module is or has .*cannot be described"):
+        describe(Locked(), "module")
 
 
-def test_another_process_reads_the_same():
-    """A comprehension is a code object of its own, and its text holds an address."""
-    code = "def f(x):\n    return [v + 1 for v in (w for w in x)]\n"
-    code += "from noisytransition.classifiers._describe import describe\nprint(describe(f))"
-    first, second = (
-        subprocess.run([sys.executable, "-c", padding + code], capture_output=True, text=True, check=True).stdout
-        for padding in ("", "keep = [object() for _ in range(10_000)]\n")
-    )
-    assert first == second
+def test_another_source_reads_differently(tmp_path, monkeypatch):
+    """A function that was edited is another one."""
+    monkeypatch.syspath_prepend(tmp_path)
+    texts = []
+    for body in ("return x", "return 2 * x"):
+        (tmp_path / "augment.py").write_text(f"def flip(x):\n    {body}\n")
+        code = (
+            "import augment; from noisytransition.classifiers._describe import describe; print(describe(augment.flip))"
+        )
+        env = {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+        texts.append(found.stdout)
+    assert texts[0] != texts[1]
+    assert texts[0].startswith("augment.flip ")

@@ -7,6 +7,8 @@ from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset
 
 from noisytransition import CrossEntropyClassifier, FitState, GCEClassifier
+from noisytransition.classifiers import _gce
+from noisytransition.losses import GeneralizedCrossEntropyLoss
 
 
 def fit(blobs, **params):
@@ -21,51 +23,74 @@ def test_q_of_zero_is_cross_entropy(blobs):
 
 
 class Spy(Callback):
-    """Keeps each epoch's batches, and what the net thinks of all rows when the epoch begins."""
+    """Keeps what the net thinks of all rows when an epoch begins, and which rows are left out of it."""
 
-    epochs = None
+    def __init__(self, X):
+        self.X = X
+
+    def on_train_begin(self, net, **kwargs):
+        self.epochs_ = []
 
     def on_epoch_begin(self, net, **kwargs):
         with torch.random.fork_rng():
             proba = net.predict_proba(self.X)
-        type(self).epochs.append((proba, []))
+        self.epochs_.append((proba, []))
 
-    def on_batch_begin(self, net, batch=None, training=False, **kwargs):
+    def on_batch_end(self, net, batch=None, training=False, **kwargs):
         if training:
-            type(self).epochs[-1][1].append(batch)
+            self.epochs_[-1][1].append((batch.columns["index"], batch.label))
 
 
-def spied(blobs, **params):
-    X, y = blobs[:2]
-    spy = type("S", (Spy,), {"epochs": [], "X": X.astype(np.float32)})
-    clf = fit(blobs, callbacks=[("spy", spy())], max_epochs=7, lr=0.5, **params)
-    place = {row.tobytes(): n for n, row in enumerate(X)}
-    epochs = []
-    for proba, batches in spy.epochs:
-        seen = [(place[x.numpy().tobytes()], int(label)) for xs, ys in batches for x, label in zip(xs, ys, strict=True)]
-        epochs.append((proba, dict(seen)))
-    return clf, epochs, y
+def weights_of(loss, kept):
+    """Note the weights that the loss is given."""
+    forward = loss.forward
+
+    def noting(logits, y, weight=None):
+        kept.append(weight)
+        return forward(logits, y, weight)
+
+    loss.forward = noting
+    return loss
 
 
-def test_a_mark_follows_its_row_under_shuffling_until_the_next_look(blobs):
-    _, epochs, y = spied(blobs, truncation=0.5, truncation_start=2, truncation_every=3)
+def spied(blobs, monkeypatch, **params):
+    """For each epoch: posteriors at its beginning, and the weight of each row by its index."""
+    X, weights = blobs[0].astype(np.float32), []
+    whole = GeneralizedCrossEntropyLoss
+    monkeypatch.setattr(_gce, "GeneralizedCrossEntropyLoss", lambda *a, **k: weights_of(whole(*a, **k), weights))
+    clf = fit(blobs, callbacks=[("spy", Spy(X))], max_epochs=7, lr=0.5, **params)
+    epochs, given = [], iter(weights)
+    for proba, batches in dict(clf.net_.callbacks_)["spy"].epochs_:
+        seen = {}
+        for index, label in batches:
+            np.testing.assert_array_equal(label, blobs[1][index])
+            seen |= dict(zip(index.tolist(), next(given).tolist(), strict=True))
+        epochs.append((proba, seen))
+    return epochs
+
+
+@pytest.mark.parametrize(
+    "workers", [{}, {"iterator_train__num_workers": 1, "iterator_train__persistent_workers": True}], ids=["", "workers"]
+)
+def test_a_row_stays_left_out_under_shuffling_until_the_next_look(blobs, monkeypatch, workers):
+    y = blobs[1]
+    epochs = spied(blobs, monkeypatch, truncation=0.5, truncation_start=2, truncation_every=3, **workers)
     for epoch, (_, seen) in enumerate(epochs):
-        assert len(seen) == len(y)
+        assert sorted(seen) == list(range(len(y)))
         look = None if epoch < 2 else epochs[2 if epoch < 5 else 5][0]
-        for n, label in seen.items():
-            marked = look is not None and look[n, y[n]] <= 0.5
-            assert label == y[n] + 3 * marked
-    marks = [{n for n, label in seen.items() if label >= 3} for _, seen in epochs]
-    assert marks[2] == marks[4] != marks[5]
-    assert marks[2] - marks[5]  # rows that came back
+        for n, weight in seen.items():
+            assert weight == (look is None or look[n, y[n]] > 0.5)
+    out = [{n for n, weight in seen.items() if not weight} for _, seen in epochs]
+    assert out[2] == out[4] != out[5]
+    assert out[2] - out[5]  # rows that came back
 
 
-def test_the_default_start_is_a_third_of_the_epochs(blobs):
-    _, epochs, _ = spied(blobs, truncation=0.5)
-    assert [any(label >= 3 for label in seen.values()) for _, seen in epochs] == [False] * 2 + [True] * 5
+def test_the_default_start_is_a_third_of_the_epochs(blobs, monkeypatch):
+    epochs = spied(blobs, monkeypatch, truncation=0.5)
+    assert [all(seen.values()) for _, seen in epochs] == [True] * 2 + [False] * 5
 
 
-def test_marks_stay_out_of_the_validation_set(blobs):
+def test_all_rows_of_a_validation_set_count(blobs):
     clf = fit(blobs, truncation=0.5, truncation_start=1, train_split=ValidSplit(3), max_epochs=4)
     assert clf.history_[-1, "valid_acc"] > 0.3
     X, y = blobs[:2]
@@ -84,7 +109,7 @@ def test_the_user_s_labels_stay_as_they_are(blobs):
     )
 
 
-def test_an_interrupted_fit_remembers_its_marks(blobs, tmp_path):
+def test_an_interrupted_fit_remembers_which_rows_are_left_out(blobs, tmp_path):
     X, y = blobs[:2]
     params = {"truncation": 0.5, "truncation_start": 1, "truncation_every": 10, "max_epochs": 5}
 
@@ -114,7 +139,6 @@ def test_leaving_out_all_rows_is_warned_of(blobs):
         ({"truncation": 2.0}, "truncation == 2.0"),
         ({"truncation_start": -1}, "truncation_start"),
         ({"truncation_every": 0}, "truncation_every"),
-        ({"truncation": 0.5, "iterator_train__persistent_workers": True}, "never see which rows"),
     ],
 )
 def test_bad_parameters_are_refused(blobs, params, message):

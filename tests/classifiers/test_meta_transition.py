@@ -22,6 +22,7 @@ from noisytransition.transition import (
     pair_noise,
     symmetric_noise,
 )
+from noisytransition.updates import MetaGradient
 
 
 def fit(blobs, y_meta_noisy=None, **params):
@@ -98,14 +99,14 @@ def test_a_class_without_clean_rows_starts_from_its_anchor_and_is_named(blobs):
         ({"transition_init": "count"}, "y_meta_noisy"),
         ({"transition_lr": -1.0}, "transition_lr == -1"),
         ({"meta_weight": -1.0}, "meta_weight"),
-        ({"look_ahead_lr": -0.1}, "look_ahead_lr"),
+        ({"inner_lr": -0.1}, "inner_lr"),
         ({"transition_floor": 0.7}, "transition_floor"),
         ({"transition_every": 0}, "transition_every"),
         ({"validation_fraction": 1}, "validation_fraction"),
         ({"validation_fraction": np.nan}, "validation_fraction == nan"),
         ({"warm_up_epochs": 0}, "warm_up_epochs"),
         ({"meta_batch_size": 0}, "meta_batch_size"),
-        ({"meta_gradient_route": "fast"}, "'fast'; valid are"),
+        ({"meta_gradient_method": "fast"}, "'fast'; valid are"),
     ],
 )
 def test_bad_parameters_are_refused_before_training(blobs, params, message):
@@ -117,8 +118,8 @@ def test_bad_parameters_are_refused_before_training(blobs, params, message):
 def test_T_and_its_history_are_row_stochastic(blobs):
     clf = fit(blobs, max_epochs=4, transition_lr=50.0)
     assert clf.transition_history_.shape == (5, 3, 3)
-    np.testing.assert_allclose(clf.transition_history_.sum(-1), 1, rtol=1e-12)
-    np.testing.assert_array_equal(clf.transition_history_[-1], clf.transition_matrix_)
+    for T in (*clf.transition_history_, clf.transition_matrix_):
+        np.testing.assert_allclose(T.sum(-1), 1, rtol=1e-12)
     np.testing.assert_array_equal(clf.transition_history_[0], clf.transition_init_)
     assert clf.transition_matrix_.dtype == np.float64
 
@@ -156,43 +157,48 @@ def test_a_wrong_start_is_mended_where_classes_overlap():
 
 
 class Watch(Callback):
-    """What is judged: T of the training after each epoch, and posteriors of the rows held out."""
+    """T of the training after each epoch, and posteriors and labels of the rows held out."""
 
     def __init__(self):
         self.seen = []
 
     def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
-        if getattr(net, "meta_step", None) is None:
+        if not isinstance(net.update, MetaGradient):
             return
         held_out = (None, None)
         if dataset_valid is not None:
-            held_out = net.predict_proba(dataset_valid), dataset_valid.dataset.y[dataset_valid.indices]
-        trained = torch.softmax(net.criterion_.transition_logits.double(), dim=1).numpy()
-        self.seen.append((trained, *held_out))
+            held_out = net.predict_proba(dataset_valid), dataset_valid.dataset.label[dataset_valid.indices]
+        self.seen.append((net.criterion_.transition_matrix, *held_out))
 
     def __copy__(self):  # every stage would have its own
         return self
 
 
-def test_T_moves_only_where_held_out_labels_speak_for_it(blobs):
+@pytest.mark.parametrize("max_epochs", [1, 4, 12])
+@pytest.mark.parametrize(
+    ("T", "moves"),
+    [
+        (np.full((3, 3), 1 / 3), True),
+        ([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]], True),
+        (pair_noise(3, 0.3), False),
+    ],
+)
+def test_T_leaves_its_start_only_where_held_out_labels_speak_for_it(blobs, T, moves, max_epochs):
     """The rule once more, by a search on a grid."""
-    watch, decisions = Watch(), set()
-    for T in (np.full((3, 3), 1 / 3), [[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]], pair_noise(3, 0.3)):
-        watch.seen.clear()
-        clf = fit(blobs, transition_lr=30.0, max_epochs=12, transition_init=T, callbacks=[watch])
-        start, kept, best = clf.transition_init_, clf.transition_init_, -np.inf
-        for k, (trained, proba, y) in enumerate(watch.seen):
-            assert len(y) == 30  # a tenth of 300 rows
-            ways = [start + share * (trained - start) for share in (0.25, 0.5, 0.75, 1)]
-            fits = [likeliest(proba, y, way) for way in ways]
-            which = int(np.argmax([f.sum() for f in fits]))
-            if fits[which].sum() > best:
-                best, gain = fits[which].sum(), fits[which] - likeliest(proba, y, start)
-                kept = ways[which] if gain.mean() > gain.std(ddof=1) / np.sqrt(30) else start
-            decisions.add(kept is start)
-            np.testing.assert_allclose(clf.transition_history_[k + 1], kept, atol=1e-5)
-        np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[-1])
-    assert decisions == {True, False}
+    watch = Watch()
+    clf = fit(blobs, transition_lr=30.0, max_epochs=max_epochs, transition_init=T, callbacks=[watch])
+    start, kept, best = clf.transition_init_, clf.transition_init_, -np.inf
+    for trained, proba, y in watch.seen:
+        assert len(y) == 30  # a tenth of 300 rows
+        candidates = [start + share * (trained - start) for share in (0.25, 0.5, 0.75, 1)]
+        fits = [likeliest(proba, y, candidate) for candidate in candidates]
+        which = int(np.argmax([f.sum() for f in fits]))
+        if fits[which].sum() > best:
+            best, gain = fits[which].sum(), fits[which] - likeliest(proba, y, start)
+            kept = candidates[which] if gain.mean() > gain.std(ddof=1) / np.sqrt(30) else start
+    assert len(watch.seen) == max_epochs
+    assert max_epochs < 12 or (kept is not start) == moves
+    np.testing.assert_allclose(clf.transition_matrix_, kept, atol=1e-5)
 
 
 def likeliest(proba, y, T):
@@ -202,38 +208,51 @@ def likeliest(proba, y, T):
     return max(found, key=np.sum)
 
 
-def test_judging_leaves_the_training_alone(blobs):
-    """Held-out rows draw no random number, and the net never sees the T that is kept."""
-    watches = Watch(), Watch()
-    never = [("never", JudgeNothing())]
-    fits = [
-        fit(blobs, transition_lr=30.0, max_epochs=6, callbacks=[watch, *more])
-        for watch, more in zip(watches, ([], never), strict=True)
-    ]
-    np.testing.assert_array_equal(fits[0].predict_proba(blobs[0]), fits[1].predict_proba(blobs[0]))
-    np.testing.assert_array_equal(*([trained for trained, *_ in watch.seen] for watch in watches))
-    assert not np.array_equal(fits[0].transition_matrix_, fits[1].transition_matrix_)
+def test_there_is_one_T_at_a_time(blobs):
+    """While training it is the T of the training, in history and callbacks alike; afterwards the one that is kept."""
+    watch = Watch()
+    clf = fit(blobs, transition_lr=30.0, max_epochs=6, callbacks=[watch])
+    np.testing.assert_array_equal(clf.transition_history_[1:], [trained for trained, *_ in watch.seen])
+    for row, (trained, proba, y) in zip(clf.history_, watch.seen, strict=True):
+        noisy = proba.astype(np.float64) @ trained
+        assert row["valid_noisy_acc"] == pytest.approx(np.mean(noisy.argmax(axis=1) == y))
+        assert row["valid_noisy_loss"] == pytest.approx(-np.log(noisy[np.arange(len(y)), y]).mean(), rel=1e-4)
+    np.testing.assert_array_equal(clf.transition_matrix_, clf.net_.criterion_.transition_matrix)
+    assert not np.array_equal(clf.transition_matrix_, clf.transition_history_[-1])
 
 
-class JudgeNothing(Callback):
-    """Undoes every judgement."""
+def test_the_selection_leaves_the_training_alone(blobs):
+    """The network never sees the T that is kept: it is that of the same training with the last T kept."""
+    X, y = blobs[:2]
+    shared = {"transition_lr": 30.0, "max_epochs": 6}
+    split = ValidSplit(0.1, random_state=7)
+    selected = fit(blobs, train_split=split, **shared)
+    last = Paper(**small(MetaTransitionClassifier, train_split=split, **shared).get_params()).fit(X, y, meta=blobs[2:4])
+    np.testing.assert_array_equal(selected.predict_proba(X), last.predict_proba(X))
+    np.testing.assert_array_equal(selected.transition_history_, last.transition_history_)
+    np.testing.assert_array_equal(last.transition_matrix_, last.transition_history_[-1])
+    assert not np.array_equal(selected.transition_matrix_, last.transition_matrix_)
 
-    def on_epoch_end(self, net, **kwargs):
-        if getattr(net, "meta_step", None) is not None:
-            net.criterion_.kept_logits.fill_(0)
+
+class Paper(MetaTransitionClassifier):
+    """The last T is kept, whatever is held out."""
+
+    def _fit(self, run):
+        train = run.train
+        run.train = lambda *args, select=None, **params: train(*args, **params)
+        super()._fit(run)
 
 
 def test_without_held_out_rows_the_last_T_is_kept(blobs):
-    watch = Watch()
-    clf = fit(blobs, transition_lr=30.0, max_epochs=6, validation_fraction=0, callbacks=[watch])
-    np.testing.assert_array_equal(clf.transition_history_[1:], [trained for trained, *_ in watch.seen])
+    clf = fit(blobs, transition_lr=30.0, max_epochs=6, validation_fraction=0)
+    np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[-1])
 
 
-def test_a_split_of_the_user_s_judges_in_place_of_the_fraction(blobs):
+def test_a_split_of_the_user_s_selects_in_place_of_the_fraction(blobs):
     watch = Watch()
     clf = fit(blobs, transition_lr=30.0, max_epochs=6, train_split=ValidSplit(3), callbacks=[watch])
     assert {len(y) for *_, y in watch.seen} == {100}
-    assert not np.array_equal(clf.transition_history_[1:], [trained for trained, *_ in watch.seen])
+    assert not np.array_equal(clf.transition_matrix_, clf.transition_history_[-1])
 
 
 # ---------------------------------------------------------------------------- predictions
@@ -247,7 +266,7 @@ def test_noisy_probabilities_and_label_posteriors(blobs):
         clf.label_posterior(X[:1], [7])
 
 
-def test_rows_that_the_user_holds_out_judge_too(blobs):
+def test_rows_that_the_user_holds_out_select_too(blobs):
     X, y, *_ = blobs
     held_out = TensorDataset(torch.tensor(X[:40], dtype=torch.float32), torch.tensor((y[:40] + 1) % 3))
     T = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])

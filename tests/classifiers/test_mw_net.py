@@ -134,8 +134,8 @@ def test_looking_ahead_every_other_step(blobs):
 
 def test_any_module_does(blobs):
     module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3))
-    assert fit(blobs, module=module).meta_gradient_route_ == "dual"
-    assert fit(blobs).meta_gradient_route_ == "factored"
+    assert fit(blobs, module=module).meta_gradient_method_ == "dual"
+    assert fit(blobs).meta_gradient_method_ == "factored"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_any_module_does(blobs):
         ({"weight_hidden": 0}, "weight_hidden"),
         ({"weight_every": 0}, "weight_every"),
         ({"meta_batch_size": 0}, "meta_batch_size"),
-        ({"meta_gradient_route": "magic"}, "valid are"),
+        ({"meta_gradient_method": "magic"}, "valid are"),
     ],
 )
 def test_bad_parameters_are_refused(blobs, params, message):

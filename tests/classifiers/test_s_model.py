@@ -45,16 +45,10 @@ def test_with_T_frozen_it_is_the_forward_correction_to_the_bit(blobs):
     from noisytransition.losses import ForwardLoss
 
     class Continued(ForwardClassifier):
-        def _fit(self, noisy, meta):
-            warm_up = self._warm_up(noisy)
-            T = self._transition_start(noisy, meta, warm_up=lambda: warm_up)
-            self.net_ = self._train(
-                "s_model",
-                noisy,
-                module=warm_up.plain_module_,
-                criterion=ForwardLoss,
-                criterion__transition_matrix=T,
-            )
+        def _fit(self, run):
+            warm_up = self._warm_up(run)
+            loss = ForwardLoss(self._start(run, warm_up=warm_up))
+            self.net_ = run.train("s_model", module=warm_up.plain_module_, loss=loss)
 
     forward = small(Continued, transition_init=T, warm_up_epochs=2).fit(*blobs[:2])
     np.testing.assert_array_equal(frozen.predict_proba(X), forward.predict_proba(X))

@@ -67,10 +67,11 @@ def test_every_stage_ends_with_its_best_epoch_on_the_same_held_out_noisy_rows(bl
 
 def test_the_last_stage_has_its_own_optimiser(blobs):
     clf = fit(blobs, optimizer__momentum=0.5, optimizer__weight_decay=0.1)
-    (group,) = clf.net_.optimizer_.param_groups
+    groups = clf.net_.optimizer_.param_groups
     assert isinstance(clf.net_.optimizer_, torch.optim.Adam)
-    assert (group["lr"], group["weight_decay"]) == (5e-7, 0)
-    assert len(group["params"]) == len(list(clf.net_.module_.parameters())) + 1
+    assert {(group["lr"], group["weight_decay"]) for group in groups} == {(5e-7, 0)}
+    moved = {id(p) for group in groups for p in group["params"]}
+    assert moved == {id(p) for p in (*clf.net_.module_.parameters(), clf.net_.criterion_.revision)}
 
 
 @pytest.mark.parametrize(

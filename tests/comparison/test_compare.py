@@ -20,7 +20,7 @@ from noisytransition import (
     sampling_limit,
     transition_error,
 )
-from noisytransition.comparison import _compare
+from noisytransition.comparison import _compare, _results
 
 FAST = {"max_epochs": 2, "batch_size": 64, "verbose": 0}
 
@@ -121,7 +121,7 @@ def test_a_second_call_goes_on_where_the_first_stopped(data, tmp_path, monkeypat
     again = compare(data, methods, seeds=range(2), path=path, **FAST)
     assert path.read_text().splitlines()[:3] == lines[:3]
     assert by_method(again)["GLC"]["accuracy"] == by_method(whole)["GLC"]["accuracy"]
-    monkeypatch.setattr(_compare, "_run", lambda *args: pytest.fail("ran again"))
+    monkeypatch.setattr(_results, "_run", lambda *args: pytest.fail("ran again"))
     assert compare(data, methods, seeds=range(2), path=path, **FAST).rows == again.rows
 
 
@@ -214,6 +214,21 @@ def test_rows_are_plain_json(data, tmp_path):
     assert {"method", "seed", "fingerprint", "accuracy", "steps", "seconds"} <= set(rows[0])
 
 
+def keep(x):
+    return x
+
+
+def erase(x):
+    return x * 0
+
+
+def test_a_function_without_a_name_is_refused_where_results_are_kept_in_a_file(data, tmp_path):
+    nameless = {"batch_transform": lambda x: x} | FAST
+    compare(data, [CrossEntropyClassifier()], seeds=[0], **nameless)
+    with pytest.raises(ValueError, match=r"batch_transform is or has .*lambda.*f\.fit_name ="):
+        compare(data, [CrossEntropyClassifier()], seeds=[0], path=tmp_path / "rows.jsonl", **nameless)
+
+
 def test_what_differs_in_lists_weights_and_functions_is_run_anew(data, tmp_path):
     path, flip = tmp_path / "rows.jsonl", (2 - data.y).tolist()
     torch.manual_seed(0)
@@ -223,8 +238,8 @@ def test_what_differs_in_lists_weights_and_functions_is_run_anew(data, tmp_path)
         (data._replace(y=flip), {}),
         (data, {"module": modules[0]}),
         (data, {"module": modules[1]}),
-        (data, {"batch_transform": lambda x: x}),
-        (data, {"batch_transform": lambda x: x * 0}),
+        (data, {"batch_transform": keep}),
+        (data, {"batch_transform": erase}),
     ]
     for i, (given, params) in enumerate(calls, 1):
         compare(given, [CrossEntropyClassifier()], seeds=[0], path=path, **FAST, **params)

@@ -1,23 +1,15 @@
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import strategies as st
+from strategies import batches, floats, permutations
 from torch.nn import functional as F
 
 from noisytransition.losses import GeneralizedCrossEntropyLoss
 
-seeds = st.integers(0, 2**31)
 
-
-def problem(seed, n=7, c=4):
-    g = torch.Generator().manual_seed(seed)
-    return torch.randn(n, c, generator=g, dtype=torch.float64) * 2, torch.randint(c, (n,), generator=g)
-
-
-def value_and_gradient(loss, z, y):
+def value_and_gradient(loss, z, y, **columns):
     z = z.clone().requires_grad_()
-    value = loss(z, y)
+    value = loss(z, y, **columns)
     return value.detach(), torch.autograd.grad(value, z)[0]
 
 
@@ -26,16 +18,16 @@ def absolute_error(z, y):
 
 
 @pytest.mark.parametrize(("q", "limit"), [(0.0, F.cross_entropy), (1e-6, F.cross_entropy), (1.0, absolute_error)])
-@given(seeds)
-def test_the_limits_are_cross_entropy_and_absolute_error(q, limit, seed):
-    z, y = problem(seed)
+@given(batches(scale=4.0))
+def test_the_limits_are_cross_entropy_and_absolute_error(q, limit, batch):
+    z, y = batch
     got, expected = (value_and_gradient(loss, z, y) for loss in (GeneralizedCrossEntropyLoss(q), limit))
     torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4 if q == 1e-6 else 1e-12)
 
 
-@given(seeds, st.floats(0.05, 1))
-def test_the_loss_is_the_formula_and_its_gradient_cross_entropy_s_times_p_to_the_q(seed, q):
-    z, y = problem(seed)
+@given(batches(), floats(0.05, 1))
+def test_the_loss_is_the_formula_and_its_gradient_cross_entropy_s_times_p_to_the_q(batch, q):
+    z, y = batch
     p = F.softmax(z, 1)[torch.arange(len(y)), y]
     value, gradient = value_and_gradient(GeneralizedCrossEntropyLoss(q), z, y)
     torch.testing.assert_close(value, ((1 - p**q) / q).mean())
@@ -49,22 +41,28 @@ def test_a_hopeless_label_has_a_finite_gradient():
         assert all(torch.isfinite(t).all() for t in value_and_gradient(GeneralizedCrossEntropyLoss(q), z, y))
 
 
-@given(seeds, st.floats(0.05, 1), st.floats(0.05, 0.95))
-def test_a_marked_row_costs_a_constant_and_pulls_no_more(seed, q, k):
-    z, y = problem(seed)
-    marked = torch.arange(len(y)) % 2 == 0
+@given(batches(), floats(0.05, 1), floats(0.05, 0.95))
+def test_a_row_of_weight_0_costs_a_constant_and_has_no_gradient(batch, q, k):
+    z, y = batch
+    left_out = torch.arange(len(y)) % 2 == 0
     loss = GeneralizedCrossEntropyLoss(q, truncation=k)
-    value, gradient = value_and_gradient(loss, z, y + 4 * marked)
-    kept = GeneralizedCrossEntropyLoss(q)(z[~marked], y[~marked])
-    share = float(marked.double().mean())
-    torch.testing.assert_close(value, share * (1 - k**q) / q + (1 - share) * kept)
-    assert (gradient[marked] == 0).all()
-    assert (gradient[~marked] != 0).any()
+    value, gradient = value_and_gradient(loss, z, y, weight=(~left_out).double())
+    plain, kept = GeneralizedCrossEntropyLoss(q), int((~left_out).sum())
+    expected = len(y[left_out]) * (1 - k**q) / q + (kept * plain(z[~left_out], y[~left_out]) if kept else 0)
+    torch.testing.assert_close(value, torch.as_tensor(expected / len(y), dtype=value.dtype))
+    assert (gradient[left_out] == 0).all()
+    _, whole = value_and_gradient(plain, z, y)
+    torch.testing.assert_close(gradient[~left_out], whole[~left_out])
 
 
-@given(seeds)
-def test_duplicating_a_batch_and_permuting_the_classes_change_nothing(seed):
-    z, y = problem(seed)
-    loss, order = GeneralizedCrossEntropyLoss(), torch.tensor(np.random.default_rng(seed).permutation(4))
+def test_the_weight_is_asked_for_where_rows_can_be_left_out_alone():
+    assert GeneralizedCrossEntropyLoss().columns == ()
+    assert GeneralizedCrossEntropyLoss(truncation=0.5).columns == ("weight",)
+
+
+@given(batches(), permutations(4))
+def test_duplicating_a_batch_and_permuting_the_classes_change_nothing(batch, order):
+    z, y = batch
+    loss, order = GeneralizedCrossEntropyLoss(), torch.tensor(order)
     torch.testing.assert_close(loss(z.repeat(2, 1), y.repeat(2)), loss(z, y))
     torch.testing.assert_close(loss(z[:, order], torch.argsort(order)[y]), loss(z, y))

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from noisytransition.losses import ForwardLoss
-from noisytransition.meta_gradient import ROUTES, look_ahead, route_ladder
+from noisytransition.meta_gradient import METHODS, look_ahead, method_ladder
 from noisytransition.meta_gradient._factored import is_linear_stack
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -34,23 +34,23 @@ def groups(module):
     )
 
 
-def iteration(module, optimizer, loss, noisy, meta, routes=None):
-    """One iteration of Algorithm 1 by the library's engine; returns the gradient of T's logits and the route."""
+def iteration(module, optimizer, loss, noisy, meta, methods=None):
+    """One iteration of Algorithm 1 by the library's engine; returns the gradient of T's logits and the method."""
     (x, y), rates = noisy, twin.rates(module, optimizer)
-    ahead = look_ahead(module, x, lambda z: loss.cotangent(z, y), meta, rates, routes=routes)
+    ahead = look_ahead(module, x, lambda z: loss.cotangent(z, y), meta, rates, methods=methods)
     (gradient,) = loss.meta_gradients(ahead.logits.detach(), y, ahead.tangent)
     loss.transition_logits -= BETA * gradient
     optimizer.zero_grad()
     loss(ahead.logits, y).backward()
     optimizer.step()
-    return gradient, ahead.route
+    return gradient, ahead.method
 
 
 def gap(a, b):
     return ((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item()
 
 
-def run_both(name, routes, n_iterations=5):
+def run_both(name, methods, n_iterations=5):
     """Largest relative difference of T's logits, weights and buffers from the twin's after some iterations."""
     ours, shape = make(name)
     theirs = copy.deepcopy(ours)
@@ -60,7 +60,7 @@ def run_both(name, routes, n_iterations=5):
     for i in range(n_iterations):
         noisy, meta = batch(shape, i)
         torch.manual_seed(100 + i)
-        taken.add(iteration(ours, optimizers[0], loss, noisy, meta, routes)[1])
+        taken.add(iteration(ours, optimizers[0], loss, noisy, meta, methods)[1])
         ours_generator = torch.get_rng_state()
         torch.manual_seed(100 + i)
         theta = twin.iteration(theirs, optimizers[1], theta, BETA, noisy, meta)
@@ -72,19 +72,19 @@ def run_both(name, routes, n_iterations=5):
 
 
 CASES = [
-    (name, route)
+    (name, method)
     for name in MODULES
-    for route in ("auto", "dual", "double-vjp")
-    if not (name in ("spectral-norm", "weight-norm") and route == "dual")  # no forward-mode rule: tested below
+    for method in ("auto", "dual", "double-vjp")
+    if not (name in ("spectral-norm", "weight-norm") and method == "dual")  # no forward-mode rule: tested below
 ]
 
 
-@pytest.mark.parametrize(("name", "route"), CASES)
-def test_the_engine_is_algorithm_1(name, route):
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_the_engine_is_algorithm_1(name, method):
     if name == "resnet18":
         pytest.importorskip("torchvision")
     with sdpa_kernel(SDPBackend.MATH):  # the twin's double backward needs attention by its definition
-        weights, logits, _ = run_both(name, None if route == "auto" else (route,))
+        weights, logits, _ = run_both(name, None if method == "auto" else (method,))
     assert weights < 1e-10
     assert logits < 1e-10
 
@@ -93,27 +93,27 @@ def test_the_engine_is_algorithm_1(name, route):
 def test_batch_norm_takes_the_forward_mode_route(name):
     if name == "resnet18":
         pytest.importorskip("torchvision")
-    assert route_ladder(make(name)[0])[0] == "dual"
+    assert method_ladder(make(name)[0])[0] == "dual"
 
 
 @pytest.mark.parametrize("name", ["mlp", "mlp-inplace", "linear", "no-bias", "frozen"])
-def test_linear_stacks_take_the_factored_route(name):
+def test_linear_stacks_take_the_factored_method(name):
     module, shape = make(name)
     noisy, meta = batch(shape, 0)
-    assert route_ladder(module)[0] == "factored"
+    assert method_ladder(module)[0] == "factored"
     assert iteration(module, groups(module), ForwardLoss(T_START), noisy, meta)[1] == "factored"
 
 
-def tangent(module, shape, routes):
+def tangent(module, shape, methods):
     noisy, meta = batch(shape, 3)
     loss = ForwardLoss(T_START)
     torch.manual_seed(1)
     rates = twin.rates(module, groups(module))
-    return look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, rates, routes=routes)
+    return look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, rates, methods=methods)
 
 
 @pytest.mark.parametrize("name", ["mlp", "dropout", "batch-norm", "lstm", "frozen"])
-def test_the_difference_route_is_near(name):
+def test_the_difference_method_is_near(name):
     module, shape = make(name)
     exact, near = (tangent(copy.deepcopy(module), shape, (r,)).tangent for r in ("dual", "difference"))
     assert gap(near, exact) < 1e-5
@@ -123,9 +123,9 @@ def test_the_difference_route_is_near(name):
 @pytest.mark.parametrize("name", ["spectral-norm", "weight-norm"])
 def test_the_ladder_goes_on_where_a_rule_is_missing(name):
     module, shape = make(name)
-    with pytest.raises(NotImplementedError, match="none of the routes"):
+    with pytest.raises(NotImplementedError, match="none of the methods"):
         tangent(copy.deepcopy(module), shape, ("dual",))
-    assert tangent(copy.deepcopy(module), shape, ("dual", "double-vjp")).route == "double-vjp"
+    assert tangent(copy.deepcopy(module), shape, ("dual", "double-vjp")).method == "double-vjp"
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
@@ -133,7 +133,7 @@ def test_attention_falls_back_to_its_definition_for_the_tangent_alone(dropout):
     torch.manual_seed(0)
     module = Block(dropout).train()
     found = tangent(copy.deepcopy(module), (4, 8), None)
-    assert found.route in ("double-vjp", "dual-math")
+    assert found.method in ("double-vjp", "dual-math")
     near = tangent(copy.deepcopy(module), (4, 8), ("difference",))
     assert gap(near.tangent, found.tangent) < 1e-5
 
@@ -145,7 +145,7 @@ def test_an_embedding_bag_is_left_with_differences():
     loss = ForwardLoss(T_START)
     rates = {name: 0.1 for name, _ in module.named_parameters()}
     ahead = look_ahead(module, x, lambda z: loss.cotangent(z, y), (x, y), rates)
-    assert ahead.route == "difference"
+    assert ahead.method == "difference"
     assert torch.isfinite(ahead.tangent).all()
 
 
@@ -180,12 +180,12 @@ def test_finite_differences_agree_on_a_tiny_net():
     assert gap(gradient, expected) < 1e-6
 
 
-@pytest.mark.parametrize("route", ["dual", "double-vjp", "difference"])
-def test_a_look_ahead_leaves_the_module_as_one_forward_pass_does(route):
+@pytest.mark.parametrize("method", ["dual", "double-vjp", "difference"])
+def test_a_look_ahead_leaves_the_module_as_one_forward_pass_does(method):
     module, shape = make("batch-norm-dropout")
     other = copy.deepcopy(module)
     noisy, _ = batch(shape, 3)
-    tangent(module, shape, (route,))
+    tangent(module, shape, (method,))
     torch.manual_seed(1)
     other(noisy[0])
     assert all(torch.equal(v, other.state_dict()[k]) for k, v in module.state_dict().items())
@@ -198,8 +198,8 @@ def test_a_look_ahead_at_rate_zero_has_no_tangent(name):
     noisy, meta = batch(shape, 0)
     rates = {n: 0.0 for n, _ in module.named_parameters()}
     loss = ForwardLoss(T_START)
-    for route in ("dual", "double-vjp", "difference"):
-        ahead = look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, rates, routes=(route,))
+    for method in ("dual", "double-vjp", "difference"):
+        ahead = look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, rates, methods=(method,))
         assert ahead.tangent.abs().max() == 0
 
 
@@ -222,10 +222,10 @@ def test_only_plain_linear_stacks_are_taken_for_one():
     assert is_linear_stack(nn.Sequential(mlp(nn.ReLU())[:-1], nn.Linear(8, 3)))
 
 
-def test_rows_with_several_axes_leave_the_factored_route():
+def test_rows_with_several_axes_leave_the_factored_method():
     torch.manual_seed(0)
 
     module = nn.Sequential(nn.Linear(6, 3))
     noisy, meta = batch((4, 6), 0)
     with pytest.raises(NotImplementedError, match="one axis per row"):
-        ROUTES["factored"](type("P", (), {"module": module, "x": noisy[0]})(), None, meta)
+        METHODS["factored"](type("P", (), {"module": module, "x": noisy[0]})(), None, meta)

@@ -66,7 +66,7 @@ def test_a_finished_fit_is_read_and_not_trained_again(cls, blobs, tmp_path):
     np.testing.assert_array_equal(first.predict_proba(X), again.predict_proba(X))
     if cls is MetaTransitionClassifier:
         np.testing.assert_array_equal(first.transition_history_, again.transition_history_)
-        assert first.meta_gradient_route_ == again.meta_gradient_route_ == "factored"
+        assert first.meta_gradient_method_ == again.meta_gradient_method_ == "factored"
 
 
 def test_another_fit_s_file_is_refused(blobs, tmp_path):

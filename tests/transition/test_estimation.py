@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import floats, labels, labels_of_every_class, permutations, row_stochastic, transition_matrices
 
 from noisytransition.transition import (
     anchor_transition_matrix,
@@ -15,17 +16,16 @@ from noisytransition.transition import (
     transition_error,
 )
 
-seeds = st.integers(0, 10_000)
 
-
-def random_proba(rng, n, c):
-    return rng.dirichlet(np.full(c, 0.5), size=n)
+def proba_with_labels(n, c, y):
+    """n rows of c probabilities, and what `y` draws for them."""
+    return st.tuples(row_stochastic(n, c), y(n, c))
 
 
 def exact(rng, T, prior, n=4000):
     """Noisy posteriors of rows that show their class clearly, with one pure row (an anchor) per class."""
     y = np.concatenate([np.arange(len(T)), rng.choice(len(T), size=n, p=prior)])
-    clean = 0.97 * np.eye(len(T))[y] + 0.03 * random_proba(rng, len(y), len(T))
+    clean = 0.97 * np.eye(len(T))[y] + 0.03 * rng.dirichlet(np.full(len(T), 0.5), size=len(y))
     clean[: len(T)] = np.eye(len(T))
     return clean @ T, y
 
@@ -38,13 +38,11 @@ def rare(c):
 
 
 # ---------------------------------------------------------------------------- gold
-@given(seeds, st.integers(2, 6))
-def test_gold_is_the_mean_of_each_class(seed, c):
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.concatenate([np.arange(c), rng.integers(c, size=20)]))
-    proba = random_proba(rng, len(y), c)
+@given(st.integers(2, 6).flatmap(lambda c: proba_with_labels(c + 10, c, labels_of_every_class)))
+def test_gold_is_the_mean_of_each_class(rows):
+    proba, y = rows
     T = gold_transition_matrix(proba, y)
-    for i in range(c):
+    for i in range(len(T)):
         rows = [proba[n] for n in range(len(y)) if y[n] == i]
         np.testing.assert_allclose(T[i], sum(rows) / len(rows), rtol=1e-9)
     np.testing.assert_allclose(T.sum(1), 1)
@@ -94,10 +92,13 @@ def test_a_constant_percentile_fails_where_a_class_is_rare_and_auto_does_not():
     assert auto < 0.1 < constant
 
 
-@given(seeds, st.integers(2, 6), st.sampled_from([None, 50, 97, "auto"]), st.integers(1, 5))
-def test_anchor_rows_sum_to_one(seed, c, percentile, n_anchors):
-    rng = np.random.default_rng(seed)
-    T = anchor_transition_matrix(random_proba(rng, 30, c), percentile=percentile, n_anchors=n_anchors)
+@given(
+    st.integers(2, 6).flatmap(lambda c: st.integers(5, 30).flatmap(lambda n: row_stochastic(n, c))),
+    st.sampled_from([None, 50, 97, "auto"]),
+    st.integers(1, 5),
+)
+def test_anchor_rows_sum_to_one(proba, percentile, n_anchors):
+    T = anchor_transition_matrix(proba, percentile=percentile, n_anchors=n_anchors)
     np.testing.assert_allclose(T.sum(1), 1)
     assert (T >= 0).all()
 
@@ -107,11 +108,8 @@ def test_several_anchors_are_averaged():
     np.testing.assert_allclose(anchor_transition_matrix(proba, n_anchors=2), [[0.8, 0.2], [0.3, 0.7]])
 
 
-@given(seeds)
-def test_permuting_the_classes_permutes_every_estimate(seed):
-    rng = np.random.default_rng(seed)
-    p, proba = rng.permutation(4), random_proba(rng, 40, 4)
-    y, y_noisy = np.tile(np.arange(4), 10), rng.integers(4, size=40)
+@given(row_stochastic(15, 4), labels_of_every_class(15, 4), labels(15, 4), permutations(4))
+def test_permuting_the_classes_permutes_every_estimate(proba, y, y_noisy, p):
     place = np.argsort(p)
     for estimate, moved in (
         (gold_transition_matrix(proba, y), gold_transition_matrix(proba[:, p], place[y])),
@@ -137,10 +135,8 @@ def test_anchors_refuse(params, message):
 
 
 # ---------------------------------------------------------------------------- counts and floors
-@given(seeds, st.floats(0, 5))
-def test_counts_are_counted(seed, smoothing):
-    rng = np.random.default_rng(seed)
-    y, y_noisy = np.concatenate([[0, 1, 2], rng.integers(3, size=30)]), rng.integers(3, size=33)
+@given(labels_of_every_class(20, 3), labels(20, 3), floats(0, 5))
+def test_counts_are_counted(y, y_noisy, smoothing):
     counts = np.full((3, 3), smoothing)
     for i, j in zip(y, y_noisy, strict=True):
         counts[i, j] += 1
@@ -162,9 +158,8 @@ def test_counts_of_many_rows_are_T():
     np.testing.assert_allclose(count_transition_matrix(y, flip_labels(y, T, random_state=0)), T, atol=0.02)
 
 
-@given(seeds, st.floats(0, 0.2))
-def test_a_floored_matrix_has_no_smaller_entry_and_rows_that_sum_to_one(seed, floor):
-    T = np.random.default_rng(seed).dirichlet(np.full(4, 0.2), size=4)
+@given(transition_matrices(4), floats(0, 0.2))
+def test_a_floored_matrix_has_no_smaller_entry_and_rows_that_sum_to_one(T, floor):
     floored = floor_transition_matrix(T, floor)
     np.testing.assert_allclose(floored.sum(1), 1)
     assert floored.min() >= floor * (1 - 1e-12)
@@ -180,11 +175,11 @@ def test_no_floor_changes_nothing_and_too_high_a_floor_is_refused():
 
 
 # ---------------------------------------------------------------------------- confusion
-@given(seeds, st.integers(2, 6))
-def test_confusion_counts_noisy_labels_by_prediction(seed, c):
-    rng = np.random.default_rng(seed)
-    proba = np.concatenate([0.1 / c + 0.9 * np.eye(c), random_proba(rng, 30, c)])  # every class is predicted
-    y = rng.integers(c, size=len(proba))
+@given(st.integers(2, 6).flatmap(lambda c: st.tuples(row_stochastic(15, c), labels(15 + c, c))))
+def test_confusion_counts_noisy_labels_by_prediction(rows):
+    proba, y = rows
+    c = proba.shape[1]
+    proba = np.concatenate([0.1 / c + 0.9 * np.eye(c), proba])  # every class is predicted
     hard, soft = np.zeros((c, c)), np.zeros((c, c))
     for p, label in zip(proba, y, strict=True):
         hard[p.argmax(), label] += 1
@@ -205,6 +200,6 @@ def test_a_class_that_is_never_predicted_gets_its_soft_row():
 @pytest.mark.parametrize("c", [10, 100])
 def test_confusion_of_a_perfect_model_recovers_T(c):
     T = pair_noise(c, 0.4)
-    y = np.repeat(np.arange(c), 4000)
+    y = np.repeat(np.arange(c), 1000)
     counted = confusion_transition_matrix(np.eye(c)[y], flip_labels(y, T, random_state=0))
     assert transition_error(T, counted) < 0.05

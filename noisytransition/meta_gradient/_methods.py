@@ -18,7 +18,7 @@ from ._factored import factored, is_linear_stack
 from ._point import Point
 
 # (point, cotangent of its logits, clean batch) -> (clean loss at W_hat, tangent of the logits)
-Route = Callable[[Point, Tensor, tuple[Tensor, Tensor]], tuple[Tensor, Tensor]]
+Method = Callable[[Point, Tensor, tuple[Tensor, Tensor]], tuple[Tensor, Tensor]]
 
 
 def clean_gradient(point: Point, weights: Sequence[Tensor], meta: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple]:
@@ -62,12 +62,12 @@ def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
         return (point(moved, point.x) - point.logits) / step
 
 
-def _by_tangent(tangent: Callable[[Point, Sequence[Tensor]], Tensor]) -> Route:
-    def route(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+def _by_tangent(tangent: Callable[[Point, Sequence[Tensor]], Tensor]) -> Method:
+    def method(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         loss, g = clean_gradient(point, point.stepped(point.pull_back(cotangent)), meta)
         return loss, tangent(point, point.scaled(g))
 
-    return route
+    return method
 
 
 def double_vjp(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -80,7 +80,7 @@ def double_vjp(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> 
     return loss, u
 
 
-ROUTES: dict[str, Route] = {
+METHODS: dict[str, Method] = {
     "factored": factored,
     "dual": _by_tangent(dual_tangent),
     "dual-math": _by_tangent(math_tangent),
@@ -89,10 +89,10 @@ ROUTES: dict[str, Route] = {
 }
 
 
-def route_ladder(module: nn.Module) -> tuple[str, ...]:
+def method_ladder(module: nn.Module) -> tuple[str, ...]:
     """Routes to try for this module, the cheapest first; the next one serves where a rule of autograd is missing.
 
-    Never chosen by a clock: routes differ by rounding, and a fit must repeat to the bit. Batch normalisation is
+    Never chosen by a clock: methods differ by rounding, and a fit must repeat to the bit. Batch normalisation is
     dear to differentiate twice in reverse mode, so forward mode comes first with it, last without.
 
     Parameters
@@ -102,7 +102,7 @@ def route_ladder(module: nn.Module) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Names in `ROUTES`. All are exact but the last, "difference".
+        Names in `METHODS`. All are exact but the last, "difference".
     """
     if is_linear_stack(module):
         return ("factored", "double-vjp", "dual")

@@ -46,7 +46,7 @@ def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind):
     np.testing.assert_allclose(clf.transition_matrix_, theta.detach().softmax(1).numpy(), rtol=1e-9)
     for name, value in clf.net_.module_.state_dict().items():
         torch.testing.assert_close(value, theirs.state_dict()[name], rtol=1e-9, atol=1e-11)
-    assert clf.meta_gradient_route_ == ("dual" if kind == "batch-norm" else "factored")
+    assert clf.meta_gradient_method_ == ("dual" if kind == "batch-norm" else "factored")
 
 
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop])
@@ -80,20 +80,26 @@ def test_looking_ahead_every_other_step_moves_T_half_as_often(blobs):
 
 
 def test_the_look_ahead_s_rate_is_the_optimiser_s_unless_given(blobs):
-    given, taken = fit(blobs, look_ahead_lr=0.1), fit(blobs)
+    given, taken = fit(blobs, inner_lr=0.1), fit(blobs)
     np.testing.assert_array_equal(given.transition_matrix_, taken.transition_matrix_)
-    other = fit(blobs, look_ahead_lr=0.01)
+    other = fit(blobs, inner_lr=0.01)
     start, moved = other.transition_init_, other.transition_matrix_
     np.testing.assert_array_equal(start, taken.transition_init_)
     assert np.abs(moved - start).sum() < np.abs(taken.transition_matrix_ - start).sum()
 
 
-def test_every_route_learns_the_same_T(blobs):
-    routes = ("auto", "factored", "dual", "double-vjp", "dual-math")
-    fits = {route: fit(blobs, meta_gradient_route=route, transition_lr=10.0) for route in routes}
-    for route, clf in fits.items():
+def test_every_method_learns_the_same_T(blobs):
+    methods = ("auto", "factored", "dual", "double-vjp", "dual-math")
+    fits = {method: fit(blobs, meta_gradient_method=method, transition_lr=10.0) for method in methods}
+    for method, clf in fits.items():
         np.testing.assert_allclose(clf.transition_matrix_, fits["auto"].transition_matrix_, atol=1e-4)
-        assert clf.meta_gradient_route_ == ("factored" if route == "auto" else route)
+        assert clf.meta_gradient_method_ == ("factored" if method == "auto" else method)
+
+
+def test_the_network_s_optimiser_sees_no_parameter_of_the_loss(blobs):
+    clf = fit(blobs, optimizer__weight_decay=0.5)
+    ours = {id(p) for p in clf.net_.criterion_.parameters()}
+    assert not ours & {id(p) for group in clf.net_.optimizer_.param_groups for p in group["params"]}
 
 
 def test_the_meta_weight_trains_on_the_clean_rows(blobs):
@@ -127,7 +133,7 @@ def test_a_module_on_which_autograd_gives_up_still_trains(blobs):
     y = tokens[:, 0] % 3
     module = nn.Sequential(nn.EmbeddingBag(9, 8), nn.Linear(8, 3))
     clf = small(MetaTransitionClassifier, module=module).fit(tokens, y, meta=(tokens[:30], y[:30]))
-    assert clf.meta_gradient_route_ == "difference"
+    assert clf.meta_gradient_method_ == "difference"
 
 
 def test_a_compiled_module_looks_ahead_through_the_module_itself(blobs):

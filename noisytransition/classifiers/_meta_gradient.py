@@ -1,0 +1,27 @@
+"""Parameters of the methods that learn by looking ahead: `meta_batch_size`, `inner_lr`, `meta_gradient_method`."""
+
+from typing import Any
+
+from ..meta_gradient import METHODS
+from ..nets import CleanBatches, Rows
+from ..updates import MetaGradient
+from ._checks import check_batch_size, check_number
+
+
+def check_meta_gradient(classifier: Any) -> None:
+    """Raise for values that no data could make valid."""
+    check_batch_size(classifier, "meta_batch_size")
+    if classifier.inner_lr is not None:
+        check_number(classifier, "inner_lr")
+    if (method := classifier.meta_gradient_method) not in ("auto", *METHODS):
+        raise ValueError(f"meta_gradient_method={method!r}; valid are {['auto', *METHODS]}.")
+
+
+def meta_gradient(classifier: Any, clean: Rows, **params: Any) -> MetaGradient:
+    """Return the update by the clean loss one step ahead, with a classifier's parameters for it."""
+    return MetaGradient(
+        CleanBatches(clean, classifier.meta_batch_size or classifier.batch_size),
+        inner_lr=classifier.inner_lr,
+        method=classifier.meta_gradient_method,
+        **params,
+    )

@@ -1,0 +1,166 @@
+"""Where T starts: by name, what each start needs, and how it is made."""
+
+import warnings
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..nets import NoisyLabelNet
+from ..transition import (
+    anchor_transition_matrix,
+    confusion_transition_matrix,
+    count_transition_matrix,
+    floor_transition_matrix,
+    gold_transition_matrix,
+    symmetric_noise,
+)
+from ._joint import EM_FOLDS, JointTraining
+from ._run import Run
+
+# noise rate of "diagonal", for want of any knowledge: about what crowds and rules make
+_DIAGONAL_RATE = 0.2
+
+WarmUp = Callable[[], NoisyLabelNet]
+
+
+class Start:
+    """A start of T: `refusal` says why it cannot be made, before any training; `matrix` makes it."""
+
+    def refusal(self, run: Run) -> str | None:
+        """Say what data is missing, or None."""
+        return None
+
+    def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
+        """Return T, of shape (n_classes, n_classes).
+
+        Parameters
+        ----------
+        run : Run
+        warm_up : callable
+            Trains a net by cross-entropy on the noisy rows, a model of the noisy labels, and returns it.
+        """
+        raise NotImplementedError
+
+
+class Anchor(Start):
+    """The warm-up's posterior at each class's most typical rows; parameters as in `anchor_transition_matrix`."""
+
+    def __init__(self, percentile: float | Literal["auto"] | None = None, n_anchors: int = 1) -> None:
+        self.percentile, self.n_anchors = percentile, n_anchors
+
+    def refusal(self, run: Run) -> str | None:
+        """At least as many rows as anchors are needed."""
+        if self.n_anchors <= len(run.noisy):
+            return None
+        return f"with n_anchors={self.n_anchors} for {len(run.noisy)} rows: give at most one anchor per row"
+
+    def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
+        """Look for the anchor points."""
+        return self.of(warm_up(), run)
+
+    def of(self, net: NoisyLabelNet, run: Run) -> NDArray[np.float64]:
+        """T of a trained net."""
+        proba = net.predict_proba(run.noisy)
+        return anchor_transition_matrix(proba, percentile=self.percentile, n_anchors=self.n_anchors)
+
+
+class Gold(Start):
+    """Mean posterior of the clean rows of each class; a class without clean rows gets its anchor point."""
+
+    def __init__(self, anchor: Anchor) -> None:
+        self.anchor = anchor
+
+    def refusal(self, run: Run) -> str | None:
+        """Clean rows are needed."""
+        return None if run.has_clean else "needs clean data: fit(..., meta=(X_meta, y_meta)); or 'auto'"
+
+    def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
+        """Average the warm-up's posteriors."""
+        clean = run.clean
+        net, missing = warm_up(), None
+        if (absent := np.setdiff1d(np.arange(len(run.classes)), clean.label)).size:
+            warnings.warn(
+                f"no clean row of class {run.classes[absent].tolist()}: its row of T starts from an anchor point.",
+                UserWarning,
+                stacklevel=5,
+            )
+            missing = self.anchor.of(net, run)
+        return gold_transition_matrix(net.predict_proba(clean), clean.label, missing=missing)
+
+
+class MaximumLikelihood(Start):
+    """The most likely T of `EMTransitionClassifier` at its defaults, which starts from gold."""
+
+    def __init__(self, gold: Gold) -> None:
+        self.gold = gold
+
+    def refusal(self, run: Run) -> str | None:
+        """Clean rows are needed, and rows for each fold."""
+        if refusal := self.gold.refusal(run):
+            return refusal
+        few = min(len(run.noisy), len(run.clean)) < EM_FOLDS
+        return f"needs at least {EM_FOLDS} noisy and {EM_FOLDS} clean rows" if few else None
+
+    def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
+        """Train in folds."""
+        gold = self.gold.matrix(run, warm_up)
+        gold = floor_transition_matrix(gold, 1e-3 / len(gold))
+        return JointTraining(run, gold, prefix="start_").find().transition.transition_matrix
+
+
+class Confusion(Start):
+    """Noisy labels counted by the warm-up's prediction, or by its posterior."""
+
+    def __init__(self, *, soft: bool) -> None:
+        self.soft = soft
+
+    def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
+        """Count."""
+        return confusion_transition_matrix(warm_up().predict_proba(run.noisy), run.noisy.label, soft=self.soft)
+
+
+class Count(Start):
+    """Counts of clean rows whose noisy labels are known."""
+
+    def refusal(self, run: Run) -> str | None:
+        """Pairs of labels are needed."""
+        known = run.has_clean and "noisy_label" in run.clean.columns
+        return None if known else "needs the noisy labels of the clean rows: fit(y_meta_noisy=...)"
+
+    def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
+        """Count, with one pseudo-count for each row of T: unseen flips stay possible."""
+        c, clean = len(run.classes), run.clean
+        return count_transition_matrix(clean.label, clean.columns["noisy_label"], c, smoothing=1 / c)
+
+
+class Diagonal(Start):
+    """Symmetric noise of a fifth: 0.8 on the diagonal."""
+
+    def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
+        """Return it."""
+        return symmetric_noise(len(run.classes), _DIAGONAL_RATE)
+
+
+class Identity(Start):
+    """No noise at all, but for the floor."""
+
+    def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
+        """Return it, with a warning."""
+        warnings.warn("transition_init='identity' hardly moves; try 'diagonal'.", UserWarning, stacklevel=5)
+        return np.eye(len(run.classes))
+
+
+def starts(anchor: Anchor) -> dict[str, Start]:
+    """All starts by name, with the anchor points that the method looks for."""
+    return {
+        "gold": Gold(anchor),
+        "em": MaximumLikelihood(Gold(anchor)),
+        "anchor": anchor,
+        "confusion": Confusion(soft=False),
+        "confusion-soft": Confusion(soft=True),
+        "count": Count(),
+        "diagonal": Diagonal(),
+        "identity": Identity(),
+    }

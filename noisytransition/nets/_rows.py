@@ -1,0 +1,265 @@
+"""Rows with named columns, and batches of them: taken from memory in one go, or from a torch Dataset."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+from torch.utils.data import (
+    BatchSampler,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    Subset,
+    TensorDataset,
+    default_collate,
+)
+
+Indices = Sequence[int] | NDArray[np.integer]
+
+
+class Rows(Dataset):
+    """Inputs in an array, with a label and perhaps other columns beside each.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, ...)
+    label : array-like of int, shape (n_samples,), optional
+        Default: zeros, for prediction.
+    **columns : array-like of shape (n_samples,)
+        Other columns by name, such as ``noisy_label`` (of clean rows, where it is known), ``trusted``, ``group``,
+        ``weight``. A loss or an update gets those that it names.
+
+    Attributes
+    ----------
+    columns : dict of str to ndarray
+        All columns, ``label`` among them.
+    """
+
+    def __init__(self, X: Any, label: ArrayLike | None = None, **columns: ArrayLike) -> None:
+        self.X = X
+        label = np.zeros(len(X), dtype=np.int64) if label is None else np.asarray(label, dtype=np.int64)
+        self.columns = {"label": label} | {name: np.asarray(column) for name, column in columns.items()}
+
+    @property
+    def label(self) -> NDArray[np.int64]:
+        """Labels as class indices."""
+        return self.columns["label"]
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        """Input and label of one row."""
+        return self.X[index], self.label[index]
+
+    def __getitems__(self, indices: Indices) -> "Rows":
+        """Several rows at once: what torch's loader asks for, through a `Subset` too."""
+        return self.take(indices)
+
+    def take(self, indices: Indices) -> "Rows":
+        """Rows at `indices`, with all columns."""
+        indices = np.asarray(indices)
+        return type(self)(self._inputs(indices), **{name: column[indices] for name, column in self.columns.items()})
+
+    def with_columns(self, **columns: ArrayLike) -> "Rows":
+        """Return the same rows with columns added or replaced; a number stands for a column of it."""
+        given = {name: np.broadcast_to(np.asarray(column), len(self)) for name, column in columns.items()}
+        return type(self)(self.X, **(self.columns | given))
+
+    def inputs(self) -> Any:
+        """All inputs, as one batch of tensors."""
+        return torch.from_numpy(self.X)
+
+    def _inputs(self, indices: NDArray[np.integer]) -> Any:
+        return self.X[indices]
+
+
+class DatasetRows(Rows):
+    """Inputs in a torch Dataset, for data that does not fit in memory.
+
+    Parameters
+    ----------
+    X : Dataset
+        Map-style. A sample that is a tuple or list stands for its first element.
+    label, **columns
+        As in `Rows`.
+    """
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        """Input and label of one row."""
+        sample = self.X[index]
+        return (sample[0] if isinstance(sample, tuple | list) else sample), self.label[index]
+
+    def inputs(self) -> Any:
+        """All inputs, as one batch of tensors, collated sample by sample."""
+        return default_collate([self[i][0] for i in range(len(self))])
+
+    def _inputs(self, indices: NDArray[np.integer]) -> Any:
+        return Subset(self.X, indices.tolist())
+
+
+def concatenate(first: Rows, second: Rows) -> Rows:
+    """Rows of two sets as one, with the columns that both have."""
+    shared = [name for name in first.columns if name in second.columns]
+    columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in shared}
+    if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
+        return DatasetRows(ConcatDataset([_like_samples_of(second, first), _like_samples_of(first, second)]), **columns)
+    return Rows(np.concatenate([first.X, second.X]), **columns)
+
+
+def _like_samples_of(model: Rows, rows: Rows) -> Rows:
+    """Rows of an array in the form of a Dataset's samples, which they are to share batches with."""
+    sample = model[0][0]
+    if isinstance(rows, DatasetRows) or not isinstance(sample, Tensor):
+        return rows
+    return DatasetRows(TensorDataset(torch.as_tensor(rows.X, dtype=sample.dtype)), rows.label)
+
+
+# ---------------------------------------------------------------------------- batches
+class Batch(tuple):
+    """Inputs and labels of some rows, the pair that skorch unpacks, with the other columns beside them.
+
+    Attributes
+    ----------
+    x : Tensor of shape (n, ...)
+    label : Tensor of shape (n,)
+    columns : dict of str to Tensor of shape (n,)
+    clean : tuple of (Tensor, Tensor) or None
+        A batch of clean rows and their labels, once one is drawn for this step.
+    logits : Tensor or None
+        Of the module at its present weights, with their graph, once they are known.
+    """
+
+    columns: dict[str, Tensor]
+    clean: tuple[Tensor, Tensor] | None
+    logits: Tensor | None
+
+    def __new__(cls, x: Any, columns: dict[str, Tensor]) -> "Batch":
+        batch = super().__new__(cls, (x, columns["label"]))
+        batch.columns, batch.clean, batch.logits = columns, None, None
+        return batch
+
+    @classmethod
+    def of(cls, loaded: Any) -> "Batch":
+        """What a loader gives, which may be a plain pair of inputs and labels."""
+        if isinstance(loaded, cls):
+            return loaded
+        x, columns = loaded
+        return cls(x, columns if isinstance(columns, dict) else {"label": columns})
+
+    @property
+    def x(self) -> Any:
+        """Inputs."""
+        return self[0]
+
+    @property
+    def label(self) -> Tensor:
+        """Labels."""
+        return self[1]
+
+
+class BatchLoader(DataLoader):
+    """DataLoader that takes whole batches out of `Rows`, in the order that torch's own loader would give.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    batch_size : int, default=1
+    shuffle : bool, default=False
+    drop_last : bool, default=False
+    sampler : Sampler, optional
+        Instead of `shuffle`.
+    collate_fn : callable, optional
+        Makes inputs and labels of a list of samples.
+    **kwargs
+        As for `torch.utils.data.DataLoader` (``num_workers``, ``pin_memory``, ...).
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        sampler: Sampler | None = None,
+        collate_fn: Callable | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if sampler is None:
+            sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)  # type: ignore[arg-type]
+        batches = _JoinedSampler(sampler, batch_size, drop_last)
+        super().__init__(dataset, batch_sampler=batches, collate_fn=_Collate(collate_fn), **kwargs)
+
+    def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
+        return map(Batch.of, super().__iter__())
+
+
+class _Collate:
+    """Inputs and columns of some rows, or of a list of samples, as tensors; a class, since workers unpickle it."""
+
+    def __init__(self, collate_fn: Callable | None) -> None:
+        self.collate_fn = collate_fn
+
+    def __call__(self, rows: Any) -> Any:
+        if not isinstance(rows, Rows):
+            return (self.collate_fn or default_collate)(rows)
+        columns = {name: torch.from_numpy(column) for name, column in rows.columns.items()}
+        if self.collate_fn is None:
+            return rows.inputs(), columns
+        x, label = self.collate_fn([rows[i] for i in range(len(rows))])
+        return x, columns | {"label": label}
+
+
+class _JoinedSampler(BatchSampler):
+    """Batches of indices; a last batch of one row joins the one before, for batch normalisation's sake."""
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batches = super().__iter__()
+        held = next(batches, [])
+        for batch in batches:
+            if len(batch) == 1 < self.batch_size:
+                held = held + batch
+            else:
+                yield held
+                held = batch
+        if held:
+            yield held
+
+    def __len__(self) -> int:
+        n = len(self.sampler)  # type: ignore[arg-type]
+        joined = not self.drop_last and n > self.batch_size > 1 and n % self.batch_size == 1
+        return super().__len__() - joined
+
+
+class CleanBatches:
+    """Clean rows, drawn anew and without repetition for each step.
+
+    Parameters
+    ----------
+    rows : Rows
+    batch_size : int
+        Rows in a batch; -1 for all.
+    joint : bool, default=False
+        Whether they go through the module together with the noisy rows, as one batch for batch normalisation too.
+    """
+
+    def __init__(self, rows: Rows, batch_size: int, *, joint: bool = False) -> None:
+        self.rows: Rows | None = rows
+        self.size = len(rows) if batch_size < 0 else min(batch_size, len(rows))
+        self.joint = joint
+
+    def draw(self, net: Any) -> tuple[Tensor, Tensor]:
+        """Return a fresh batch as the net takes it."""
+        assert self.rows is not None, "the training has ended"
+        rows = self.rows.take(torch.randperm(len(self.rows))[: self.size].numpy())
+        return net.prepare(rows.inputs()), torch.from_numpy(rows.label).to(net.device)
+
+    def release(self) -> None:
+        """Let go of the rows: a trained net outlives them."""
+        self.rows = None

@@ -1,0 +1,47 @@
+"""The best epoch by a score of held-out rows."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._selection import Selection, State, copied
+
+if TYPE_CHECKING:
+    from ..nets import NoisyLabelNet
+
+
+class BestEpoch(Selection):
+    """Module and loss of the epoch with the best score: of held-out noisy rows, or the loss of clean ones.
+
+    Parameters
+    ----------
+    monitor : str
+        Score in the history, such as ``valid_noisy_loss``, ``valid_noisy_acc`` or ``valid_clean_loss``; the first of
+        equal epochs is kept.
+    lower_is_better : bool, default=True
+    """
+
+    needs_validation = True
+
+    def __init__(self, monitor: str, *, lower_is_better: bool = True) -> None:
+        self.monitor = monitor
+        self.lower_is_better = lower_is_better
+
+    def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+        """Forget earlier trainings."""
+        super().on_train_begin(net, **kwargs)
+        self.best_score_ = np.inf
+        self.best_: tuple[State, State] | None = None
+
+    def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+        """Note an epoch better than all before."""
+        score = net.history[-1, self.monitor] * (1 if self.lower_is_better else -1)
+        if score < self.best_score_:
+            self.best_score_, self.best_ = score, (copied(net.plain_module_), copied(net.criterion_))
+
+    def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+        """Go back to the best epoch."""
+        if self.best_ is not None:
+            net.plain_module_.load_state_dict(self.best_[0])
+            net.criterion_.load_state_dict(self.best_[1])
+            self.best_ = None

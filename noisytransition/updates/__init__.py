@@ -1,0 +1,9 @@
+"""How the parameters of a loss move while a network trains: skorch callbacks with a say before and after each step."""
+
+from ._by_gradient import ByGradient
+from ._meta_gradient import MetaGradient
+from ._posterior_counts import PosteriorCounts
+from ._truncation import Truncation
+from ._update import Fixed, Update
+
+__all__ = ["ByGradient", "Fixed", "MetaGradient", "PosteriorCounts", "Truncation", "Update"]

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, RandomSampler, Subset, TensorDataset, default_collate
+
+from noisytransition.nets import Batch, BatchLoader, CleanBatches, DatasetRows, NoisyLabelNet, Rows, concatenate
+
+
+def rows(n):
+    return Rows(np.arange(3.0 * n).reshape(n, 3), np.arange(n) % 2, group=np.arange(n) % 5)
+
+
+class Squares(Dataset):
+    """Stands for data on disk."""
+
+    def __init__(self, n, as_pair=False):
+        self.n, self.as_pair = n, as_pair
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        x = torch.tensor([float(i) ** 2])
+        return (x, 99) if self.as_pair else x
+
+
+# ---------------------------------------------------------------------------- columns
+def test_columns_go_where_their_rows_go():
+    part = rows(10).take([7, 2]).with_columns(trusted=True)
+    assert part.X.tolist() == [[21.0, 22.0, 23.0], [6.0, 7.0, 8.0]]
+    assert {name: column.tolist() for name, column in part.columns.items()} == {
+        "label": [1, 0],
+        "group": [2, 2],
+        "trusted": [True, True],
+    }
+    assert part.with_columns(label=[4, 5]).columns["group"].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("as_pair", [False, True])
+def test_a_torch_dataset_gives_inputs_and_the_columns_stay_beside_it(as_pair):
+    data = DatasetRows(Squares(5, as_pair), np.array([4, 3, 2, 1, 0]), group=np.arange(5))
+    ((x, y),) = BatchLoader(data, batch_size=5)
+    assert x.tolist() == [[0.0], [1.0], [4.0], [9.0], [16.0]]
+    assert y.tolist() == [4, 3, 2, 1, 0]
+    assert data[2][1] == 2
+    part = data.take([4, 1]).take([1, 0])
+    assert part.inputs().tolist() == [[1.0], [16.0]]
+    assert part.label.tolist() == [3, 0]
+    assert part.columns["group"].tolist() == [1, 4]
+
+
+def test_two_sets_together_keep_the_columns_that_both_have():
+    both = concatenate(rows(3).with_columns(index=np.arange(3)), rows(2))
+    assert sorted(both.columns) == ["group", "label"]
+    assert both.label.tolist() == [0, 1, 0, 0, 1]
+    squares = DatasetRows(Squares(2), [1, 0], group=[7, 8])
+    for first, second in ((squares, Rows(np.ones((1, 1)), [1], group=[9])), (squares, squares)):
+        ((x, _),) = BatchLoader(both := concatenate(first, second), batch_size=9)
+        assert x.dtype == torch.float32
+        assert both.columns["group"].tolist() == [7, 8, *second.columns["group"]]
+
+
+# ---------------------------------------------------------------------------- batches
+def test_batches_come_in_torch_s_own_order():
+    plain = TensorDataset(torch.arange(150.0).reshape(50, 3).double(), torch.arange(50) % 2)
+    torch.manual_seed(3)
+    theirs = [*DataLoader(plain, batch_size=8, shuffle=True), torch.rand(1)]
+    torch.manual_seed(3)
+    ours = [*BatchLoader(rows(50), batch_size=8, shuffle=True), torch.rand(1)]
+    for (x, y), (x_, y_) in zip(ours[:-1], theirs[:-1], strict=True):
+        assert torch.equal(x, x_)
+        assert torch.equal(y, y_)
+    assert torch.equal(ours[-1], theirs[-1]), "as many random numbers were drawn"
+
+
+@given(st.integers(1, 40), st.integers(1, 12), st.booleans(), st.booleans())
+def test_every_row_once_and_no_batch_of_one_after_another(n, batch_size, shuffle, drop_last):
+    loader = BatchLoader(rows(n), batch_size=batch_size, shuffle=shuffle, drop_last=drop_last)
+    batches = [x[:, 0].tolist() for x, _ in loader]
+    assert len(batches) == len(loader)
+    sizes = [len(b) for b in batches]
+    seen = [x for batch in batches for x in batch]
+    assert len(set(seen)) == len(seen)
+    if not drop_last:
+        assert sorted(seen) == [3.0 * i for i in range(n)]
+        assert sizes == [n] or batch_size == 1 or min(sizes) > 1
+    assert all(size in (batch_size, batch_size + 1) for size in sizes[:-1])
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize("collate_fn", [None, default_collate])
+def test_labels_and_columns_stay_with_their_rows(num_workers, collate_fn):
+    part = Subset(Subset(rows(40), range(1, 40)), range(30))
+    loader = BatchLoader(part, batch_size=7, shuffle=True, num_workers=num_workers, collate_fn=collate_fn)
+    for batch in loader:
+        place = (batch.x[:, 0] / 3).long()
+        assert torch.equal(place % 2, batch.label)
+        assert torch.equal(place % 5, batch.columns["group"])
+
+
+def test_a_batch_is_the_pair_that_skorch_unpacks():
+    (batch,) = BatchLoader(rows(4), batch_size=4)
+    x, y = batch
+    assert (x is batch.x is batch[0], y is batch.label is batch[1], len(batch)) == (True, True, 2)
+    assert Batch.of(batch) is batch
+    assert Batch.of((x, y)).columns["label"] is y
+
+
+def test_torch_s_arguments_are_taken():
+    data = TensorDataset(torch.arange(6.0), torch.arange(6))
+    batches = list(BatchLoader(data, batch_size=3, collate_fn=lambda samples: (len(samples), torch.zeros(3))))
+    assert [x for x, _ in batches] == [3, 3]
+    torch.manual_seed(0)
+    sampled = BatchLoader(rows(6), batch_size=20, sampler=RandomSampler(range(6), replacement=True, num_samples=20))
+    assert len(next(iter(sampled)).label) == 20
+
+
+@pytest.mark.parametrize(("size", "drawn"), [(4, 4), (6, 6), (60, 6), (-1, 6)])
+def test_clean_batches_repeat_no_row(size, drawn):
+    net = NoisyLabelNet(nn.Linear(3, 2), classes=[0, 1]).initialize()
+    clean = CleanBatches(rows(6), size)
+    x, y = clean.draw(net)
+    assert len(np.unique(x.numpy(), axis=0)) == len(y) == drawn
+    clean.release()
+    assert clean.rows is None

@@ -1,0 +1,157 @@
+"""The step of a net, with clean rows beside noisy ones and columns for the loss: against loops by hand."""
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import EarlyStopping
+from skorch.helper import predefined_split
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader
+
+from noisytransition.losses import ForwardLoss, GoldCorrectionLoss
+from noisytransition.nets import CleanBatches, HeldOutPosteriors, NoisyLabelNet, Rows
+from noisytransition.transition import pair_noise
+from noisytransition.updates import PosteriorCounts, Update
+
+RNG = np.random.default_rng(0)
+NOISY = Rows(RNG.normal(size=(20, 4)), RNG.integers(3, size=20), trusted=np.arange(20) < 5)
+CLEAN = Rows(RNG.normal(size=(6, 4)), RNG.integers(3, size=6))
+T = pair_noise(3, 0.3) * 0.85 + 0.05
+
+
+def module(norm=False):
+    torch.manual_seed(0)
+    middle = nn.BatchNorm1d(5) if norm else nn.Tanh()
+    return nn.Sequential(nn.Linear(4, 5), middle, nn.Linear(5, 3)).double()
+
+
+def train(built=None, **params):
+    shared = {"lr": 0.3, "max_epochs": 4, "batch_size": -1, "classes": np.arange(3), "verbose": 0}
+    built = module() if built is None else built
+    net = NoisyLabelNet(built, **(shared | {"criterion": ForwardLoss(T)} | params))
+    return net.initialize().partial_fit(NOISY, NOISY.label)
+
+
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("weight", [0.0, 0.4, 2.0])
+def test_a_step_is_that_of_both_losses(weight, joint, norm):
+    """Whole sets as batches: what is drawn does not matter."""
+    trained = train(module(norm), clean_batches=CleanBatches(CLEAN, -1, joint=joint), clean_weight=weight)
+    twin = module(norm)
+    optimizer = torch.optim.SGD(twin.parameters(), lr=0.3)
+    (x, y), (x_clean, y_clean) = ((rows.inputs(), torch.tensor(rows.label)) for rows in (NOISY, CLEAN))
+    for _ in range(4):
+        optimizer.zero_grad()
+        if not weight:
+            logits, clean = twin(x), torch.zeros(6, 3).double()
+        elif joint:
+            logits, clean = twin(torch.cat([x, x_clean])).split([20, 6])
+        else:
+            logits, clean = twin(x), twin(x_clean)
+        through = (torch.softmax(logits, 1) @ torch.as_tensor(T))[torch.arange(20), y]
+        loss = -through.log().mean() + weight * F.cross_entropy(clean, y_clean)
+        loss.backward()
+        optimizer.step()
+    for ours, theirs in zip(trained.module_.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-7)  # T is held in single precision
+
+
+def test_lbfgs_sees_the_same_clean_rows_in_all_its_evaluations():
+    drawn = []
+
+    class Counting(CleanBatches):
+        def draw(self, net):
+            drawn.append(1)
+            return super().draw(net)
+
+    update = PosteriorCounts(0.1)
+    train(
+        clean_batches=Counting(CLEAN, 3, joint=True),
+        clean_weight=1.0,
+        optimizer=torch.optim.LBFGS,
+        max_epochs=2,
+        update=update,
+    )
+    assert len(drawn) == 2
+    assert update.n_batches_ == 2  # nor does T count a batch again
+
+
+# ---------------------------------------------------------------------------- columns
+def test_a_loss_gets_the_columns_that_it_names_in_training_and_validation():
+    net = train(criterion=GoldCorrectionLoss(T), train_split=predefined_split(NOISY), max_epochs=1, lr=0.0)
+    plain = GoldCorrectionLoss(T)
+    logits = net.module_(NOISY.inputs()).detach()
+    expected = plain(logits, torch.tensor(NOISY.label), trusted=torch.tensor(NOISY.columns["trusted"])).item()
+    assert net.history[0, "train_loss"] == pytest.approx(expected)
+    assert net.history[0, "valid_noisy_loss"] == pytest.approx(expected)
+
+
+def test_a_loader_that_gives_no_columns_is_refused_by_a_loss_that_needs_them():
+    with pytest.raises(ValueError, match=r"needs the columns \['trusted'\].*leave iterator_train out"):
+        train(criterion=GoldCorrectionLoss(T), iterator_train=PlainLoader)
+
+
+class PlainLoader(DataLoader):
+    """A loader of the user's, over pairs of inputs and labels."""
+
+    def __init__(self, dataset, **kwargs):
+        super().__init__([dataset[i] for i in range(len(dataset))], **kwargs)
+
+
+def test_a_loader_of_the_user_s_serves_a_loss_of_labels():
+    np.testing.assert_allclose(
+        train(iterator_train=PlainLoader).history[:, "train_loss"], train().history[:, "train_loss"], rtol=1e-6
+    )
+
+
+# ---------------------------------------------------------------------------- updates
+def test_an_update_is_called_before_and_after_each_step():
+    class Noting(Update):
+        def on_train_begin(self, net, **kwargs):
+            super().on_train_begin(net, **kwargs)
+            self.seen_ = []
+
+        def before_step(self, net, batch):
+            self.seen_.append(net.module_[0].weight.detach().clone())
+
+        def after_step(self, net, batch, logits):
+            assert not logits.requires_grad
+            torch.testing.assert_close(len(logits), len(batch.label))
+            self.seen_.append(net.module_[0].weight.detach().clone())
+
+    update = Noting()
+    train(update=update, max_epochs=2)
+    first, second, third, fourth = update.seen_
+    assert torch.equal(second, third)
+    assert not torch.equal(first, second)
+    assert not torch.equal(third, fourth)
+    assert len(update.transition_history_) == 3
+
+
+# ---------------------------------------------------------------------------- posteriors of held-out rows
+def test_held_out_posteriors_are_those_after_each_epoch():
+    held_out = HeldOutPosteriors([NOISY, CLEAN], [1, 3])
+    train(callbacks=[("held_out", held_out)])
+    assert sorted(held_out.posteriors_) == [1, 3, 4]
+    for epochs in (1, 3):
+        other = train(max_epochs=epochs)
+        for found, rows in zip(held_out.after(epochs), (NOISY, CLEAN), strict=True):
+            np.testing.assert_allclose(found, other.predict_proba(rows), rtol=1e-6)
+    assert held_out.after(9) is held_out.posteriors_[4]
+
+
+def test_a_training_that_stops_early_gives_its_last_posteriors():
+    held_out = HeldOutPosteriors([CLEAN], [3, 4])
+    stop = EarlyStopping("train_loss", patience=1, threshold=1e9, threshold_mode="abs")
+    train(callbacks=[("stop", stop), ("held_out", held_out)])
+    assert held_out.after(4)[0] is held_out.after(3)[0]
+
+
+def test_a_trained_net_lets_go_of_all_rows():
+    held_out, clean = HeldOutPosteriors([CLEAN], [1]), CleanBatches(CLEAN, 2)
+    net = train(clean_batches=clean, callbacks=[("held_out", held_out)])
+    net.release()
+    assert clean.rows is None
+    assert held_out.sets == ()

@@ -1,0 +1,80 @@
+"""T as a running statistic of the posterior: against loops, and at rest where it should be."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import batches, floats
+
+from noisytransition.losses import ForwardLoss
+from noisytransition.nets import Batch
+from noisytransition.transition import label_posterior, pair_noise
+from noisytransition.updates import PosteriorCounts
+
+START = pair_noise(3, 0.3) * 0.85 + 0.05
+several = st.lists(batches(c=3, scale=4.0), min_size=1, max_size=5)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _double():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def begun(rate, burn_in=0, T=START):
+    """An update at the beginning of a training, and the net with its loss."""
+    net = SimpleNamespace(criterion_=ForwardLoss(T))
+    update = PosteriorCounts(rate, burn_in)
+    update.on_train_begin(net)
+    return update, net
+
+
+def feed(update, net, *batches):
+    for z, y in batches:
+        update.after_step(net, Batch(z, {"label": y}), z)
+    return net.criterion_.transition_matrix
+
+
+def by_hand(rate, burn_in, several):
+    """Counts of posteriors, one batch after the other, with numpy."""
+    T, counts = START, START / 3
+    for k, (z, y) in enumerate(several):
+        q = label_posterior(torch.softmax(z, 1).numpy(), y.numpy(), T)
+        batch = sum(np.outer(q_n, np.eye(3)[j]) for q_n, j in zip(q, y.numpy(), strict=True)) / len(y)
+        counts = (1 - rate) * counts + rate * batch
+        if k >= burn_in:
+            T = counts / counts.sum(axis=1, keepdims=True)
+    return T
+
+
+@given(several, floats(0.05, 0.95), st.integers(0, 4))
+def test_follows_the_counts(several, rate, burn_in):
+    found = feed(*begun(rate, burn_in), *several)
+    np.testing.assert_allclose(found, by_hand(rate, burn_in, several), atol=1e-7)
+
+
+@given(several)
+def test_a_doubled_batch_counts_once(several):
+    single = feed(*begun(0.5), *several)
+    double = feed(*begun(0.5), *((torch.cat([z, z]), torch.cat([y, y])) for z, y in several))
+    np.testing.assert_allclose(double, single, rtol=1e-9, atol=1e-12)
+
+
+def test_a_class_without_posterior_keeps_its_row():
+    update, net = begun(0.5)
+    for _ in range(200):
+        feed(update, net, (torch.tensor([[0.0, 0.0, -200.0]]), torch.tensor([0])))
+    np.testing.assert_allclose(net.criterion_.transition_matrix[2], START[2], atol=0.02)
+
+
+def test_counts_are_of_single_precision_where_the_logits_are_of_half():
+    update, net = begun(0.5)
+    net.criterion_.float()
+    update.on_train_begin(net)
+    T = feed(update, net, (torch.zeros(4, 3, dtype=torch.bfloat16), torch.tensor([0, 1, 2, 0])))
+    assert update.counts_.dtype == torch.float32
+    np.testing.assert_allclose(T.sum(axis=1), 1)
