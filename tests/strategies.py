@@ -47,6 +47,22 @@ def rows_with_labels(draw, c=None, max_rows=30, least=0.0):
     return draw(row_stochastic(n, c, least)), draw(labels(n, c))
 
 
+@st.composite
+def probabilities(draw, min_rows=1, max_rows=30, classes=n_classes):
+    """Probabilities of some rows."""
+    return draw(row_stochastic(draw(st.integers(min_rows, max_rows)), draw(classes)))
+
+
+def rows_without_tiny(n, c):
+    """n rows of c probabilities, none between 0 and 1e-9: no product of a few of them is lost."""
+
+    def cleared(p):
+        p = np.where(p < 1e-9, 0.0, p)
+        return p / p.sum(axis=1, keepdims=True)
+
+    return row_stochastic(n, c).map(cleared)
+
+
 def binary_fractions(n, c):
     """n rows of c probabilities that are multiples of 1/64: their sums and products are free of rounding."""
     cuts = hnp.arrays(np.int64, (n, c - 1), elements=st.integers(0, 64))

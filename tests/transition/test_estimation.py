@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import floats, labels, labels_of_every_class, permutations, row_stochastic, transition_matrices
+from strategies import (
+    floats,
+    labels,
+    labels_of_every_class,
+    permutations,
+    probabilities,
+    row_stochastic,
+    transition_matrices,
+)
 
 from noisytransition.transition import (
     anchor_transition_matrix,
@@ -15,11 +23,6 @@ from noisytransition.transition import (
     symmetric_noise,
     transition_error,
 )
-
-
-def proba_with_labels(n, c, y):
-    """n rows of c probabilities, and what `y` draws for them."""
-    return st.tuples(row_stochastic(n, c), y(n, c))
 
 
 def exact(rng, T, prior, n=4000):
@@ -38,7 +41,7 @@ def rare(c):
 
 
 # ---------------------------------------------------------------------------- gold
-@given(st.integers(2, 6).flatmap(lambda c: proba_with_labels(c + 10, c, labels_of_every_class)))
+@given(st.integers(2, 6).flatmap(lambda c: st.tuples(row_stochastic(c + 10, c), labels_of_every_class(c + 10, c))))
 def test_gold_is_the_mean_of_each_class(rows):
     proba, y = rows
     T = gold_transition_matrix(proba, y)
@@ -92,11 +95,7 @@ def test_a_constant_percentile_fails_where_a_class_is_rare_and_auto_does_not():
     assert auto < 0.1 < constant
 
 
-@given(
-    st.integers(2, 6).flatmap(lambda c: st.integers(5, 30).flatmap(lambda n: row_stochastic(n, c))),
-    st.sampled_from([None, 50, 97, "auto"]),
-    st.integers(1, 5),
-)
+@given(probabilities(5, 30, st.integers(2, 6)), st.sampled_from([None, 50, 97, "auto"]), st.integers(1, 5))
 def test_anchor_rows_sum_to_one(proba, percentile, n_anchors):
     T = anchor_transition_matrix(proba, percentile=percentile, n_anchors=n_anchors)
     np.testing.assert_allclose(T.sum(1), 1)

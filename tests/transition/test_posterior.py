@@ -3,7 +3,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import xlogy
-from strategies import floats, noisy_rows, permutations, row_stochastic, rows_with_labels
+from strategies import (
+    binary_fractions,
+    floats,
+    noisy_rows,
+    permutations,
+    probabilities,
+    rows_with_labels,
+    rows_without_tiny,
+)
 
 from noisytransition.transition import denoise_proba, flip_labels, label_posterior, pair_noise
 
@@ -68,26 +76,28 @@ def test_what_does_not_fit(proba, y, T, message):
 
 
 # ---------------------------------------------------------------------------- from the noisy label's probabilities
-@given(st.integers(2, 6).flatmap(lambda c: row_stochastic(8, c)), floats(0, 0.4))
-@settings(max_examples=15)
+@given(probabilities(max_rows=8, classes=st.integers(2, 6)), floats(0, 0.4))
+@settings(max_examples=30)
 def test_denoising_undoes_the_noise(proba, rate):
+    """The nearer the rate is to 1/2, the more iterations it takes: 20,000 at 0.4."""
     T = pair_noise(proba.shape[1], rate)
-    np.testing.assert_allclose(denoise_proba(proba @ T, T, n_iter=20_000), proba, atol=2e-3)
+    n_iter = round(800 / (1 - 2 * rate) ** 2)
+    np.testing.assert_allclose(denoise_proba(proba @ T, T, n_iter=n_iter), proba, atol=2e-3)
 
 
-@given(noisy_rows())
+@given(noisy_rows(rows=binary_fractions))
 @settings(max_examples=20)
 def test_denoised_probabilities_are_the_most_likely_in_the_end(rows):
     """Karush-Kuhn-Tucker: slopes are 1 where a probability is positive, and no higher elsewhere."""
     noisy, _, T = rows
     T = 0.9 * T + 0.1 * np.eye(len(T))
     proba = denoise_proba(noisy, T, n_iter=10_000)
-    slopes = (noisy / (proba @ T)) @ T.T
+    slopes = np.divide(noisy, proba @ T, out=np.zeros_like(noisy), where=noisy > 0) @ T.T
     assert (slopes < 1.02).all()
     assert (proba * np.abs(slopes - 1) < 0.01).all()
 
 
-@given(noisy_rows())
+@given(noisy_rows(rows=rows_without_tiny))
 def test_every_iteration_makes_the_noisy_probabilities_likelier(rows):
     """Of the labels that T can lead to."""
     noisy, _, T = rows
@@ -96,7 +106,7 @@ def test_every_iteration_makes_the_noisy_probabilities_likelier(rows):
     assert (np.diff(likelihoods, axis=0) > -1e-12).all()
 
 
-@given(noisy_rows())
+@given(noisy_rows(rows=rows_without_tiny))
 def test_iterations_by_loops_over_rows_and_classes(rows):
     noisy, _, T = rows
     c = len(T)
@@ -109,19 +119,19 @@ def test_iterations_by_loops_over_rows_and_classes(rows):
         np.testing.assert_allclose(found, np.array(proba) / sum(proba) if any(proba) else row, rtol=1e-9)
 
 
-@given(noisy_rows(4), permutations(4))
+@given(noisy_rows(4, rows=rows_without_tiny), permutations(4))
 def test_permuting_the_classes_permutes_denoised_probabilities(rows, p):
     noisy, _, T = rows
     np.testing.assert_allclose(denoise_proba(noisy[:, p], T[np.ix_(p, p)]), denoise_proba(noisy, T)[:, p], rtol=1e-9)
 
 
-@given(noisy_rows())
+@given(noisy_rows(rows=rows_without_tiny))
 def test_rows_are_denoised_one_by_one_and_not_at_all_without_noise(rows):
     noisy, _, T = rows
     whole = denoise_proba(noisy, T)
     np.testing.assert_allclose(np.concatenate([denoise_proba(row[None], T) for row in noisy]), whole, atol=1e-12)
     np.testing.assert_allclose(whole.sum(axis=1), 1)
-    np.testing.assert_allclose(denoise_proba(noisy, np.eye(len(T))), noisy, rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(denoise_proba(noisy, np.eye(len(T))), noisy, rtol=1e-12)
 
 
 def test_a_class_that_is_never_named_can_still_be_the_true_one():
