@@ -62,7 +62,7 @@ def small(cls, **params):
     if cls in WITH_TRANSITION:
         fast["warm_up_epochs"] = 2
     if cls is EMTransitionClassifier:
-        fast |= {"cv": 2, "meta_weight": 0.2}
+        fast |= {"cv": 2}
     if cls is FineTuningClassifier:
         fast["fine_tuning_epochs"] = 2
     return cls(**(fast | params))

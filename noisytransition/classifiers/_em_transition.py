@@ -1,15 +1,24 @@
 """Classifier and T by joint maximum likelihood: expectation-maximisation anchored by the clean rows."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..transition import MOST_CLASSES, check_count, check_prior, check_rate
+from ..transition import MOST_CLASSES, EMResult, check_count, check_prior, check_rate
 from ._checks import check_batch_size
-from ._joint import Found, JointTraining, Setting
+from ._cross_fitting import (
+    Candidate,
+    JointTraining,
+    balanced_weight,
+    candidate_epochs,
+    cross_fit,
+    error_bars,
+    likelihood_weight,
+    most_likely,
+    n_folds,
+)
 from ._run import Run
 from ._transition import TransitionClassifier
 
@@ -17,42 +26,48 @@ from ._transition import TransitionClassifier
 class EMTransitionClassifier(TransitionClassifier):
     r"""Learn T and the classifier together as the maximum of one likelihood, with no step size for T.
 
-    Noisy rows count by ``sum_i f_i(x) T[i, y]``, clean rows by ``f_y(x)``. While a net trains, T follows the posterior
-    counts of its batches (`noisytransition.losses.EMLoss`). This is done in folds: the posteriors of rows that a net
-    was not trained on give T (`em_transition_matrix`, calibrated and shrunk), so that memorised labels do not enter it;
-    and their evidence chooses the weight of the clean rows and the number of epochs. Then one net learns from all rows,
-    with this T and these settings::
+    Noisy rows count by ``sum_i f_i(x) T[i, y]``, clean rows by ``f_y(x)``. While a network trains, T follows the
+    posterior counts of its batches (`noisytransition.updates.PosteriorCounts`). T itself comes from posteriors of rows
+    that a network was not trained on, so that memorised labels do not enter it::
 
-        for weight in meta_weight, k in folds:
-            train f, T on the rows outside fold k;  keep f's posteriors of fold k at several epochs
-        weight, epochs  = those whose held-out posteriors make all labels most likely, T integrated out
-        T               = maximum-likelihood T of these posteriors, shrunk by its evidence
-        classifier      = net trained through T for so many epochs, clean rows weighing as in the likelihood
+        for k in folds:
+            train f and T on the rows outside fold k;  keep f's posteriors of fold k after several numbers of epochs
+        epochs      = that whose posteriors give all labels the highest evidence, T integrated out
+        T           = the most likely one of these posteriors, calibrated by the clean rows, shrunk by the evidence
+        classifier  = network trained on all rows through this T, for so many epochs
 
-    The cost is that of a warm-up, of ``cv`` trainings for each weight, and of the last one: eleven by default. For a
-    large network give ``meta_weight`` a number, and perhaps ``cv=None``: a single training after the warm-up, T from
-    its own posteriors.
+    Calibration, choice and shrinkage are those of `em_transition_matrix`. The cost is that of five trainings: a
+    warm-up for T's start, the folds, and the last one. For a network that is too large for this, ``cv=None`` takes
+    two: one without a part of the rows, and the last one.
 
     Parameters
     ----------
     module : nn.Module class or instance, optional
         As in `NoisyLabelClassifier`.
-    meta_weight : float, sequence of float or "auto", default="auto"
-        Weight of the clean batch's mean loss beside the noisy batch's. Of several, T comes from the one with the best
-        held-out evidence; the last training has the weight of the likelihood itself, n_meta / n. "auto": 1, that
-        weight, and their geometric mean. One number serves everywhere.
+    meta_weight : float or "auto", default="auto"
+        Weight of the clean batch's mean loss beside the noisy batch's. "auto": in the folds the geometric mean of 1
+        and n_meta / n, at last n_meta / n, the weight of the likelihood.
     cv : int or None, default=3
-        Folds of noisy and clean rows. None: no folds; posteriors are those of the training rows themselves.
+        Folds of noisy and clean rows. None: one training without a third of the noisy rows and half of the clean ones,
+        whose posteriors give T; with fewer rows behind it, T is less exact.
     select_epochs : bool, default=True
-        With folds, choose the number of epochs too; `max_epochs` is the highest.
+        Choose the number of epochs too; `max_epochs` is the highest.
     transition_prior : "symmetric", array-like or None, default="symmetric"
         What T is shrunk towards: `prior` of `em_transition_matrix` (superclasses of shape (n_classes,), or a matrix).
     prior_strength : float or "auto", default="auto"
-        `strength` of `em_transition_matrix`: pseudo-rows per class; "auto" goes by the evidence.
+        `strength` of `em_transition_matrix`: pseudo-counts per class; "auto" goes by the evidence.
     meta_batch_size : int, optional
         Clean rows in a step; default: a quarter of `batch_size`.
-    transition_init, transition_floor, warm_up_epochs
-        As in `TransitionClassifier`: where T starts in each net.
+    n_jobs : int, optional
+        Folds that are trained at the same time, as in `joblib.Parallel`; ``joblib.parallel_config`` chooses other
+        backends. The result is the same to the bit where PyTorch has as many threads in each process
+        (``torch.set_num_threads(1)``). What callbacks collect in other processes stays there.
+    transition_init : str or array-like, default="auto"
+        Where T starts in each training, as in `TransitionClassifier`. "auto": "gold" with folds. Without folds
+        "diagonal", which needs no warm-up and supposes that most labels of each class are right; if they are not, take
+        "gold".
+    transition_floor, warm_up_epochs
+        As in `TransitionClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
 
@@ -62,29 +77,29 @@ class EMTransitionClassifier(TransitionClassifier):
         T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
     transition_init_ : ndarray of shape (n_classes, n_classes)
         The start that was used.
-    transition_history_ : ndarray of shape (n_steps + 1, n_classes, n_classes)
-        The start and the result; without folds T after each epoch between them.
+    transition_history_ : ndarray of shape (2, n_classes, n_classes)
+        The start and the result.
     transition_counts_ : ndarray of shape (n_classes, n_classes)
-        Expected number of rows of each true and noisy label, behind T; `y_meta_noisy` is counted among them.
+        Expected number of held-out rows of each true and noisy label, behind T; `y_meta_noisy` is counted among them.
     class_counts_ : ndarray of shape (n_classes,)
-        Their sums for each true class.
+        Expected number of noisy rows of each true class.
     prior_strength_ : float
-        Pseudo-rows per class that the prior counted for.
+        Pseudo-counts per class of the prior.
     transition_std_ : ndarray of shape (n_classes, n_classes)
-        Standard errors of T's entries; with folds, for up to 50 classes.
+        Standard errors of T's entries; for up to 50 classes.
     transition_uncertainty_ : TransitionUncertainty
         What they and `transition_interval` come from.
-    held_out_proba_ : ndarray of shape (n_noisy, n_classes), float32
-        P(true class | x) of the noisy rows, in their order, by nets that were not trained on them, calibrated; with
-        folds. To find wrong labels where the classifier itself has memorised them.
-    calibration_ : Calibration or None
-        The map that calibrated them; None without folds.
+    oof_proba_ : ndarray of shape (n_noisy, n_classes), float32
+        Out-of-fold P(true class | x) of the noisy rows, in their order, calibrated; with folds. To find wrong labels
+        where the classifier itself has memorised them.
+    calibration_ : Calibration
+        The map that calibrated them.
     meta_weight_ : float
         Weight of the clean rows in the trainings that T comes from.
     n_epochs_ : int
         Their number of epochs, and that of the last training.
     cv_results_ : dict of ndarray
-        ``meta_weight``, ``epochs`` and ``log_evidence`` of each setting; empty without folds.
+        ``epochs`` and ``log_evidence`` of each number of epochs.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -92,7 +107,8 @@ class EMTransitionClassifier(TransitionClassifier):
     ----------
     Dempster, Laird, Rubin, "Maximum Likelihood from Incomplete Data via the EM Algorithm", 1977. Dawid, Skene,
     "Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm", 1979 (counts of labels).
-    Chernozhukov et al., "Double/Debiased Machine Learning", 2018 (cross-fitting).
+    Chernozhukov et al., "Double/Debiased Machine Learning", 2018 (cross-fitting). Guo et al., "On Calibration of Modern
+    Neural Networks", ICML 2017; Kull et al., "Beyond Temperature Scaling", NeurIPS 2019 (calibration).
 
     Examples
     --------
@@ -101,7 +117,7 @@ class EMTransitionClassifier(TransitionClassifier):
     >>> X, y = load_digits(return_X_y=True)
     >>> X, T = X / 16, pair_noise(10, 0.4)
     >>> y_noisy = flip_labels(y, T, random_state=0)
-    >>> clf = EMTransitionClassifier(meta_weight=0.2, random_state=0)
+    >>> clf = EMTransitionClassifier(random_state=0)
     >>> clf = clf.fit(X[100:], y_noisy[100:], meta=(X[:100], y[:100]))
     >>> transition_error(T, clf.transition_matrix_) < 0.12
     True
@@ -113,63 +129,59 @@ class EMTransitionClassifier(TransitionClassifier):
         self,
         module: Any = None,
         *,
-        meta_weight: Any = "auto",
+        transition_init: str | ArrayLike = "auto",
+        meta_weight: float | str = "auto",
         cv: int | None = 3,
         select_epochs: bool = True,
         transition_prior: Any = "symmetric",
-        prior_strength: Any = "auto",
+        prior_strength: float | str = "auto",
         meta_batch_size: int | None = None,
+        n_jobs: int | None = None,
         **net_params: Any,
     ) -> None:
-        super().__init__(module, **net_params)
+        super().__init__(module, transition_init=transition_init, **net_params)
         self.meta_weight = meta_weight
         self.cv = cv
         self.select_epochs = select_epochs
         self.transition_prior = transition_prior
         self.prior_strength = prior_strength
         self.meta_batch_size = meta_batch_size
+        self.n_jobs = n_jobs
 
     def _fit(self, run: Run) -> None:
         start = self._start(run)
-        joint = JointTraining(
-            run,
-            start,
-            meta_batch_size=self.meta_batch_size,
-            prior=self.transition_prior,
-            strength=self.prior_strength,
+        in_folds, at_last = self._weights(run)
+        epochs = candidate_epochs(self.max_epochs) if self.select_epochs else [self.max_epochs]
+        joint = JointTraining(start, in_folds, self.meta_batch_size)
+        candidates = cross_fit(run, joint, cv=self.cv, epochs=epochs, n_jobs=self.n_jobs)
+        T, best, self.cv_results_ = most_likely(
+            candidates, run, start, prior=self.transition_prior, strength=self.prior_strength
         )
-        if self.cv is None:
-            self._fit_once(joint)
-            return
-        weights = None if self._is_auto() else self._weights()
-        found = joint.find(weights, cv=self.cv, select_epochs=self.select_epochs)
-        weight = weights[0] if weights and len(weights) == 1 else joint.natural_weight
-        T = found.transition.transition_matrix
-        self.net_ = joint.train("em", weight, T, max_epochs=found.setting.epochs)
-        self._keep(found, [start, T])
-        if (calibration := found.transition.calibration) is not None:
-            self.held_out_proba_ = calibration(found.setting.proba).astype(np.float32)
-        if (uncertainty := joint.uncertainty(found)) is not None:
-            self.transition_uncertainty_, self.transition_std_ = uncertainty, uncertainty.std
+        self.net_ = joint._replace(weight=at_last).train(run, "em", T.transition_matrix, best.epochs)
+        self._keep(run, start, T, best)
+        self.meta_weight_ = in_folds
 
-    def _fit_once(self, joint: JointTraining) -> None:
-        """Without folds: T of the net that is kept, from its own posteriors."""
-        (weight,) = self._weights()
-        self.net_ = joint.train_with_transition("em", weight)
-        only = Setting(weight, len(self.net_.history), self.net_.predict_proba(joint.noisy))
-        found = Found(joint.most_likely(only), only, {})
-        self._keep(found, [*self.net_.update.transition_history_, found.transition.transition_matrix])
+    def _start_name(self, run: Run) -> str:
+        return "diagonal" if self.transition_init == "auto" and self.cv is None else super()._start_name(run)
 
-    def _keep(self, found: Found, history: Sequence[NDArray[np.float64]]) -> None:
-        """Set the fitted attributes."""
-        T = found.transition
-        self.transition_history_, self.transition_matrix_ = np.stack(history), T.transition_matrix
-        self.transition_init_ = self.transition_history_[0]
-        # from x too: nearer than what T makes of the noisy labels' shares
-        self.class_counts_ = T.counts.sum(axis=1)
+    def _weights(self, run: Run) -> tuple[float, float]:
+        """Weights of the clean rows in the folds, and in the last training."""
+        if isinstance(self.meta_weight, str):
+            return balanced_weight(run), likelihood_weight(run)
+        return self.meta_weight, self.meta_weight
+
+    def _keep(self, run: Run, start: NDArray, T: EMResult, best: Candidate) -> None:
+        """Set the fitted attributes of T."""
+        self.transition_init_, self.transition_matrix_ = start, T.transition_matrix
+        self.transition_history_ = np.stack([start, T.transition_matrix])
         self.transition_counts_, self.prior_strength_, self.calibration_ = T.counts, T.strength, T.calibration
-        self.meta_weight_, self.n_epochs_ = found.setting.meta_weight, found.setting.epochs
-        self.cv_results_ = found.results
+        self.n_epochs_, (noisy, _) = best.epochs, best.rows
+        # from x too: nearer than what T makes of the noisy labels' shares
+        self.class_counts_ = T.counts.sum(axis=1) * (len(run.noisy) / T.counts.sum())
+        if self.cv is not None and T.calibration is not None:
+            self.oof_proba_ = T.calibration(best.posteriors[0]).astype(np.float32)[np.argsort(noisy)]
+        if (uncertainty := error_bars(T, best, run)) is not None:
+            self.transition_uncertainty_, self.transition_std_ = uncertainty, uncertainty.std
 
     # ---- error bars of T
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -190,14 +202,13 @@ class EMTransitionClassifier(TransitionClassifier):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1, or there are no error bars: after ``cv=None``, or for more than 50
-            classes.
+            If `level` is not between 0 and 1, or for more than 50 classes, for which there are no error bars.
         """
         check_is_fitted(self, "transition_matrix_")
         if not hasattr(self, "transition_uncertainty_"):
-            if (c := len(self.classes_)) > MOST_CLASSES:
-                raise ValueError(f"no error bars of T with {c} classes; they are for up to {MOST_CLASSES}.")
-            raise ValueError(f"no error bars of T with cv={self.cv}: they need clean rows held out in folds (cv=3).")
+            raise ValueError(
+                f"no error bars of T with {len(self.classes_)} classes; they are for up to {MOST_CLASSES}."
+            )
         return self.transition_uncertainty_.interval(level)
 
     def transition_summary(self, level: float = 0.9, *, least: float = 0.01) -> str:
@@ -229,38 +240,26 @@ class EMTransitionClassifier(TransitionClassifier):
             lines.append(f"{len(rest)} other flips: each below {least:g}, at most {max(high[f] for f in rest):.2f}")
         return "\n".join(lines)
 
-    def _is_auto(self) -> bool:
-        return isinstance(self.meta_weight, str) and self.meta_weight == "auto"
-
-    def _weights(self) -> Sequence[float]:
-        """Weights as the user gave them."""
-        return tuple(np.atleast_1d(self.meta_weight).tolist())
-
     # ---- checks
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_batch_size(self, "meta_batch_size")
         if self.cv is not None:
             check_count(self.cv, 2, "cv")
-        self._check_weights()
-
-    def _check_weights(self) -> None:
-        weights = self._weights()
-        if not self._is_auto() and not (
-            weights and all(isinstance(w, int | float) and 0 <= w < np.inf for w in weights)
-        ):
-            raise ValueError(f"meta_weight={self.meta_weight!r}; give a number of at least 0, several, or 'auto'.")
-        if self.cv is None and (self._is_auto() or len(weights) > 1):
-            raise ValueError(
-                f"meta_weight={self.meta_weight!r} with cv=None: without folds there is nothing to choose by; give "
-                "one number (0.2 is a fair start), or cv=3."
-            )
+        weight = self.meta_weight
+        if not (weight == "auto" if isinstance(weight, str) else _is_weight(weight)):
+            raise ValueError(f"meta_weight={weight!r}; give a number of at least 0, or 'auto'.")
 
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
         check_prior(self.transition_prior, self.prior_strength, len(run.classes), "transition_prior", "prior_strength")
-        if self.cv is not None and self.cv > min(len(run.noisy), len(run.clean)):
-            raise ValueError(
-                f"cv={self.cv} for {len(run.noisy)} noisy and {len(run.clean)} clean rows: each fold needs one of "
-                "both. Give fewer folds, or cv=None and one number for meta_weight."
-            )
+        for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):
+            if len(rows) < least:
+                raise ValueError(
+                    f"cv={self.cv} needs at least {least} {kind} rows and got {len(rows)}. Give more rows, or fewer "
+                    "folds."
+                )
+
+
+def _is_weight(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and bool(0 <= value < np.inf)

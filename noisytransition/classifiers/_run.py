@@ -1,10 +1,12 @@
 """What one call of `fit` knows: its rows, its seed, its state on disk; and the trainings that a recipe asks for."""
 
 import copy
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
+import joblib
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -17,6 +19,10 @@ from ..nets import MLP, CleanBatches, CleanLoss, FitState, NoisyLabelNet, Rows, 
 from ..selection import Last, Selection
 from ..updates import Fixed, Update
 from ._checks import check_output, named_callbacks
+
+Result = TypeVar("Result")
+# threads of a process share PyTorch's generator: one training at a time
+_TRAINING = threading.Lock()
 
 
 class Run:
@@ -153,6 +159,44 @@ class Run:
         trained.release()
         return trained
 
+    def train_parts(
+        self, tasks: Mapping[str, Callable[["Run", str], Result]], n_jobs: int | None = None
+    ) -> list[Result]:
+        """Do trainings that do not depend on each other, several at a time; the results are those of one at a time.
+
+        Parameters
+        ----------
+        tasks : dict of str to callable
+            By stage: takes a run, and the stage's name; trains that stage in that run; gives back what is asked of it.
+        n_jobs : int, optional
+            As in `joblib.Parallel`: processes, or what ``joblib.parallel_config`` says.
+
+        Returns
+        -------
+        list
+            What the tasks gave back.
+        """
+        parts = [self._part(stage, i) for i, stage in enumerate(tasks)]
+        calls = zip(tasks.items(), parts, strict=True)
+        train = joblib.delayed(_train_part)
+        done = joblib.Parallel(n_jobs)(
+            train(stage, task, part, torch.get_num_threads()) for (stage, task), part in calls
+        )
+        self.n_stages += len(tasks)
+        results, histories = zip(*done, strict=True)
+        self.histories.update(zip(tasks, histories, strict=True))
+        for stage in tasks:
+            if self.state is not None:
+                self.state.absorb(stage)
+        return list(results)
+
+    def _part(self, stage: str, i: int) -> "Run":
+        """A run for one training, which may be in another process."""
+        part = copy.copy(self)
+        part.histories, part.n_stages = {}, self.n_stages + i
+        part.state = None if self.state is None else self.state.part(stage)
+        return part
+
     def _fit(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
         """Train an initialised net, or as much of it as its saved state leaves to do."""
         if self.state is None:
@@ -206,3 +250,11 @@ class Run:
 
     def _named(self) -> list[tuple[str | None, Any]]:
         return named_callbacks(self.params["callbacks"])
+
+
+def _train_part(stage: str, task: Callable[[Run, str], Result], run: Run, n_threads: int) -> tuple[Result, History]:
+    """Do one task, with at most as many threads as the calling process has."""
+    with _TRAINING:
+        torch.set_num_threads(min(n_threads, torch.get_num_threads()))
+        result = task(run, stage)
+    return result, run.histories[stage]

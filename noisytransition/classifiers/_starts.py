@@ -16,7 +16,7 @@ from ..transition import (
     gold_transition_matrix,
     symmetric_noise,
 )
-from ._joint import EM_FOLDS, JointTraining
+from ._cross_fitting import N_FOLDS, JointTraining, balanced_weight, candidate_epochs, cross_fit, most_likely
 from ._run import Run
 
 # noise rate of "diagonal", for want of any knowledge: about what crowds and rules make
@@ -100,14 +100,16 @@ class MaximumLikelihood(Start):
         """Clean rows are needed, and rows for each fold."""
         if refusal := self.gold.refusal(run):
             return refusal
-        few = min(len(run.noisy), len(run.clean)) < EM_FOLDS
-        return f"needs at least {EM_FOLDS} noisy and {EM_FOLDS} clean rows" if few else None
+        few = min(len(run.noisy), len(run.clean)) < N_FOLDS
+        return f"needs at least {N_FOLDS} noisy and {N_FOLDS} clean rows" if few else None
 
     def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
         """Train in folds."""
         gold = self.gold.matrix(run, warm_up)
         gold = floor_transition_matrix(gold, 1e-3 / len(gold))
-        return JointTraining(run, gold, prefix="start_").find().transition.transition_matrix
+        epochs = candidate_epochs(run.params["max_epochs"])
+        candidates = cross_fit(run, JointTraining(gold, balanced_weight(run)), epochs=epochs, prefix="start_")
+        return most_likely(candidates, run, gold)[0].transition_matrix
 
 
 class Confusion(Start):

@@ -31,7 +31,7 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
         Where T starts; in `ForwardClassifier` and `GLCClassifier`, where it stays.
 
         * "gold": mean posterior of the clean rows of each class under a net trained by cross-entropy, the warm-up;
-        * "em": the most likely T of `EMTransitionClassifier` at its defaults: a warm-up and nine trainings in folds;
+        * "em": the most likely T of `EMTransitionClassifier` at its defaults: a warm-up and three trainings in folds;
         * "anchor": the warm-up's posterior at each class's most typical row;
         * "confusion", "confusion-soft": noisy labels counted by the warm-up's prediction, or its posterior;
         * "count": counts of (`y_meta`, `y_meta_noisy`);

@@ -58,14 +58,33 @@ class FitState:
     def save(self, stage: str, net: Any, *, complete: bool = False) -> None:
         """Write the net's state, replacing the file in one move."""
         self._content["stages"][stage] = {**_net_state(net), "complete": complete}
-        unfinished = self.path.with_name(self.path.name + ".part")
-        torch.save(self._content, unfinished)
-        unfinished.replace(self.path)
+        self._write()
 
     def restore(self, stage: str, net: Any) -> None:
         """Put the saved state into an initialised net, if there is one."""
         if stage in self._content["stages"]:
             _restore_net(net, self._content["stages"][stage])
+
+    def part(self, stage: str) -> "FitState":
+        """State of one stage in a file of its own, for a training that may be in another process."""
+        part = FitState(self.path.with_name(f"{self.path.name}.{stage}"))
+        part.open(self._content["fingerprint"], self._content["seed"])
+        done = self._content["stages"]
+        part._content["stages"] |= {stage: done[stage]} if stage in done else {}
+        return part
+
+    def absorb(self, stage: str) -> None:
+        """Take in the file of such a part, and delete it."""
+        part = self.part(stage)
+        self._content["stages"] |= part._content["stages"]
+        self._write()
+        part.path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        """Replace the file in one move."""
+        unfinished = self.path.with_name(self.path.name + ".part")
+        torch.save(self._content, unfinished)
+        unfinished.replace(self.path)
 
 
 class SaveState(Callback):

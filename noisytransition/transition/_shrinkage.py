@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, polygamma
 
 from ._checks import check_transition_matrix
@@ -11,15 +11,28 @@ from ._estimation import normalise_rows
 
 # keeps logarithms finite; far below what any data could tell from 0
 _TINY = 1e-12
-# pseudo-rows per class among which the evidence chooses
+# pseudo-counts per class among which the evidence chooses, a tenth of a decade apart: its maximum is flat
 _STRENGTHS = np.geomspace(0.1, 1e6, 71)
 
+Prior = str | ArrayLike | None
 
-def fitting_prior(prior: Any, strength: Any, counts: NDArray) -> tuple[NDArray, float]:
-    """Matrix to shrink towards, and by how many pseudo-rows per class."""
-    groups = [] if np.ndim(prior) == 2 else _groups(prior, counts)
-    M = _prior_matrix(groups, counts) if groups else np.asarray(prior, dtype=np.float64)
-    return M, _evidence_strength(counts, M, groups) if strength == "auto" else float(strength)
+
+def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[NDArray, float, float]:
+    """Matrix to shrink towards, its strength in pseudo-counts per class, and the log-evidence of the counts under it.
+
+    A strength that the evidence chooses is 0 where most wrong labels are at entries that would get less than one
+    pseudo-count: such a Dirichlet distribution is highest at 0 and 1, and says that rows of T are unlike the matrix.
+    Pseudo-counts would pull them there all the same.
+    """
+    given: Any = prior
+    groups = [] if np.ndim(given) == 2 else _groups(given, counts)
+    M = _rates(groups, counts) if groups else np.asarray(given, dtype=np.float64)
+    strengths = _STRENGTHS if isinstance(strength, str) else [max(float(strength), _TINY)]
+    evidence, best = max((log_evidence(counts, M, a, groups), a) for a in strengths)
+    wrong = M * ~np.eye(len(M), dtype=bool)
+    if isinstance(strength, str) and wrong[best * M < 1].sum() > wrong.sum() / 2:
+        best = 0.0
+    return M, float(best) if best > _TINY else 0.0, evidence
 
 
 def _groups(prior: Any, counts: NDArray) -> list[NDArray[np.bool_]]:
@@ -30,15 +43,22 @@ def _groups(prior: Any, counts: NDArray) -> list[NDArray[np.bool_]]:
     return [group for group in (own, alike & ~own, ~alike) if counts[group].sum() > 0]
 
 
-def _prior_matrix(groups: list[NDArray[np.bool_]], counts: NDArray) -> NDArray[np.float64]:
-    """Matrix to shrink towards, with the rates of the counts."""
+def _rates(groups: list[NDArray[np.bool_]], counts: NDArray) -> NDArray[np.float64]:
+    """Matrix with the rates of the groups in the counts."""
     M = sum(g * counts[g].sum() / np.maximum(g.sum(axis=1, keepdims=True), 1) for g in groups)
     return normalise_rows(M, np.eye(len(counts)))
 
 
-def _evidence_strength(counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_]]) -> float:
-    """Pseudo-rows per class at which the counts are most likely, T and its groups' rates integrated out."""
-    return float(max(_STRENGTHS, key=lambda a: evidence(counts, M, a) - _log_information(counts, M, a, groups) / 2))
+def log_evidence(counts: NDArray, M: NDArray, a: float, groups: list[NDArray[np.bool_]]) -> float:
+    """Log-likelihood of counts with T integrated out under Dirichlet(a M), less that at the T which fits them best.
+
+    The rates that M has from the counts are integrated out too, by Laplace's method.
+    """
+    n, seen = counts.sum(axis=1), (M > 0) & (counts > 0)
+    allowed, best, observed = M[seen], normalise_rows(counts, M)[seen], counts[seen]
+    of_rows = gammaln(a) - gammaln(a + n)
+    of_entries = gammaln(a * allowed + observed) - gammaln(a * allowed) - observed * np.log(best)
+    return float(of_rows.sum() + of_entries.sum()) - _log_information(counts, M, a, groups) / 2
 
 
 def _log_information(counts: NDArray, M: NDArray, a: float, groups: list[NDArray[np.bool_]]) -> float:
@@ -52,15 +72,9 @@ def _log_information(counts: NDArray, M: NDArray, a: float, groups: list[NDArray
     return float(np.log(of_log_rate).sum() + np.log((rates**2 / of_log_rate).sum()))
 
 
-def evidence(counts: NDArray, M: NDArray, a: float) -> float:
-    """Log-likelihood of counts with T integrated out row by row, less that at the T which fits them best."""
-    n, seen = counts.sum(axis=1), (M > 0) & (counts > 0)
-    M, best, counts = M[seen], normalise_rows(counts, M)[seen], counts[seen]
-    of_rows = gammaln(a) - gammaln(a + n)
-    return float(of_rows.sum() + (gammaln(a * M + counts) - gammaln(a * M) - counts * np.log(best)).sum())
-
-
-def check_prior(prior: Any, strength: Any, c: int, name: str = "prior", strength_name: str = "strength") -> None:
+def check_prior(
+    prior: Prior, strength: float | str, c: int, name: str = "prior", strength_name: str = "strength"
+) -> None:
     """Raise for a prior, or a strength, that `em_transition_matrix` does not know."""
     if isinstance(prior, str) and prior != "symmetric":
         raise ValueError(f'{name}={prior!r}; give "symmetric", superclasses of shape ({c},), a matrix, or None.')

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ._calibration import MOST_FOR_A_FULL_MAP, centred_logits
+from ._calibration import map_prior, map_scores
 from ._checks import check_label_indices, check_probabilities, check_transition_matrix
 from ._em import check_counts
 from ._estimation import normalise_rows
@@ -18,10 +18,10 @@ _TINY = 1e-12
 MOST_CLASSES = 50
 # rows at a time
 _CHUNK = 4096
-# information of no data at all: a standard error of 0.5
-_NOTHING = 4.0
-# farthest that a bound at 0 may lie above the middle, in scales: beyond, tails leave the floating-point numbers
-_FARTHEST = 30.0
+# precision of the prior of an entry of T: without any data a standard error of 0.5
+_PRIOR_PRECISION = 4.0
+# farthest that the middle of a cut-off entry may lie below 0, in scales: beyond, tails leave the floating-point numbers
+_MAX_DEPTH = 30.0
 
 
 class TransitionUncertainty(NamedTuple):
@@ -81,17 +81,17 @@ def transition_uncertainty(
 ) -> TransitionUncertainty:
     r"""Find error bars of T that hold the uncertainty of the classifier too.
 
-    They come from the information in the joint likelihood of T and of a map of the classifier's logits,
-    ``z = A u + b`` with ``u = log proba``, at ``A = I`` and ``b = 0``: clean rows tell how far off the classifier may
-    be, and what that would do to T is in T's errors. With ``q`` the posterior of the true label, a noisy row with
-    label j has the scores ::
+    They come from the information in the joint likelihood of T and of the map that calibrates the classifier
+    (`em_transition_matrix`), ``z = s u + B u + b`` with ``u = log proba``, at ``s = 1``, ``B = 0`` and ``b = 0``, with
+    the map's prior: clean rows tell how far off the classifier may be, and what that would do to T is in T's errors.
+    With ``q`` the posterior of the true label, a noisy row with label j has the scores ::
 
-        d/dT[i, j] = proba[i] / sum_k proba[k] T[k, j],    d/dA = (q - proba) u',    d/db = q - proba
+        d/dT[i, j] = proba[i] / sum_k proba[k] T[k, j],    d/dz = q - proba
 
-    The information is the sum of their outer products, with T's rows held to sum 1; for clean rows that expected of A
-    and b; and a unit normal prior on A and b. With more than 20 classes A is left out. Shrinkage of T is not counted as
-    information: where it was strong, the bars are longer than T varies. They are those of *one* T that holds for all
-    rows, and of posteriors that such a map can set right; a classifier that is wrong otherwise is not in them.
+    The information is the sum of their outer products, with T's rows held to sum 1; for clean rows that expected of
+    the map. With more than 20 classes B is left out. Shrinkage of T is not counted as information: where it was
+    strong, the bars are longer than T varies. They are those of *one* T that holds for all rows, and of posteriors
+    that such a map can set right; a classifier that is wrong otherwise is not in them.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def transition_uncertainty(
     slope += known / np.maximum(T, _TINY)
     of_T[:, np.arange(c), np.arange(c)] += (known / np.maximum(T, _TINY) ** 2).T
     free = _Free(T)
-    information = free.of_blocks(of_T) + _NOTHING * np.eye(len(free.rows))
+    information = free.of_blocks(of_T) + _PRIOR_PRECISION * np.eye(len(free.rows))
     if proba_meta is not None:
-        of_map += _clean_information(_checked(proba_meta, c, "proba_meta")) + np.eye(len(of_map))
+        of_map += _clean_information(_checked(proba_meta, c, "proba_meta")) + np.diag(map_prior(proba))
         both = free.of_vectors(of_both)
         information -= both.T @ np.linalg.solve(of_map, both)
     return _cut_at_zero(T, free, free.of_vectors(slope), np.linalg.inv(information))
@@ -192,7 +192,7 @@ def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, covariance: NDArray) -
     """Normal approximation of each free entry, cut off at 0; the largest of each row is what they leave."""
     at, scale, location, std = (free.rows, free.columns), np.empty_like(T), T.copy(), np.empty_like(T)
     scale[at] = np.sqrt(np.diag(covariance))
-    location[at] += np.maximum(scale[at] ** 2 * np.minimum(slope, 0), -_FARTHEST * scale[at])
+    location[at] += np.maximum(scale[at] ** 2 * np.minimum(slope, 0), -_MAX_DEPTH * scale[at])
     cut = -location[at] / scale[at]
     hazard = np.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / special.ndtr(-cut)
     shorter = np.sqrt(np.maximum(1 + cut * hazard - hazard**2, _TINY))
@@ -205,20 +205,20 @@ def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, covariance: NDArray) -
 
 def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Summed scores of T, and sums of outer products of scores: of T (its columns), of the map and T, of the map."""
-    c, n_map = len(T), _scores_of_map(proba[:1], proba[:1]).shape[1]
+    c, n_map = len(T), len(map_prior(proba[:1]))
     slope, of_T = np.zeros((c, c)), np.zeros((c, c, c))
     of_both, of_map = np.zeros((n_map, c, c)), np.zeros((n_map, n_map))
     for start in range(0, len(y), _CHUNK):
         p, labels = proba[start : start + _CHUNK], y[start : start + _CHUNK]
         joint = p * T.T[labels]
         likelihood = joint.sum(axis=1, keepdims=True)
-        of_row, map_scores = p / likelihood, _scores_of_map(p, joint / likelihood - p)
-        of_map += map_scores.T @ map_scores
+        of_row, scores = p / likelihood, map_scores(p, joint / likelihood - p)
+        of_map += scores.T @ scores
         for j in np.unique(labels):
             mine = labels == j
             slope[:, j] += of_row[mine].sum(axis=0)
             of_T[j] += of_row[mine].T @ of_row[mine]
-            of_both[:, :, j] += map_scores[mine].T @ of_row[mine]
+            of_both[:, :, j] += scores[mine].T @ of_row[mine]
     return slope, of_T, of_both, of_map
 
 
@@ -228,18 +228,9 @@ def _clean_information(proba: NDArray) -> NDArray:
     for start in range(0, len(proba), _CHUNK):
         p = proba[start : start + _CHUNK]
         for label, one_hot in enumerate(np.eye(proba.shape[1])):
-            scores = _scores_of_map(p, one_hot - p) * np.sqrt(p[:, [label]])
+            scores = map_scores(p, one_hot - p) * np.sqrt(p[:, [label]])
             total = total + scores.T @ scores
     return total
-
-
-def _scores_of_map(proba: NDArray, score: NDArray) -> NDArray:
-    """Scores of b, and of A unless there are too many classes, from those of the logits; shape (n, n_map)."""
-    n, c = proba.shape
-    if c > MOST_FOR_A_FULL_MAP:
-        return score
-    inputs = np.hstack([centred_logits(proba), np.ones((n, 1))])
-    return (score[:, :, None] * inputs[:, None]).reshape(n, -1)
 
 
 def _largest_of_rows(T: NDArray) -> NDArray[np.bool_]:

@@ -1,5 +1,6 @@
 """Classifier and T by joint likelihood: what is held out, what is chosen, what comes out."""
 
+import joblib
 import numpy as np
 import pytest
 import torch
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from skorch.callbacks import Callback
+from strategies import labels
 from torch import nn
 
 from noisytransition import (
@@ -16,8 +18,9 @@ from noisytransition import (
     label_posterior,
     transition_error,
 )
-from noisytransition.classifiers import _em_transition, _joint
-from noisytransition.classifiers._joint import fold_of_rows
+from noisytransition.classifiers import _cross_fitting, _em_transition
+from noisytransition.classifiers._cross_fitting import fold_of_rows
+from noisytransition.classifiers._run import Run
 from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_uncertainty
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
@@ -32,7 +35,7 @@ def overlapping(T, n=1500, seed=0):
     return X[90:], y_noisy[90:], (X[:90], y[:90]), y_noisy[:90]
 
 
-@pytest.mark.parametrize("params", [{}, {"meta_weight": 0.2}, {"meta_weight": 0.2, "cv": None}])
+@pytest.mark.parametrize("params", [{}, {"meta_weight": 0.2}, {"cv": None}])
 @pytest.mark.parametrize("T", [pair_noise(3, 0.4), symmetric_noise(3, 0.5)], ids=["pair", "symmetric"])
 def test_finds_T_where_classes_overlap(T, params):
     X, y, meta, _ = overlapping(T)
@@ -43,47 +46,70 @@ def test_finds_T_where_classes_overlap(T, params):
     assert errors[0] < 0.5 * errors[1]
 
 
-def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(monkeypatch):
+@pytest.mark.parametrize(("cv", "n_rows"), [(4, (40, 20)), (None, (14, 10))])
+def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(cv, n_rows, monkeypatch):
     """Each row is its own feature and all weights start at 0: of a row not trained on, the net knows nothing."""
     seen = []
-    whole = _joint.em_transition_matrix
+    whole = _cross_fitting.em_transition_matrix
     monkeypatch.setattr(
-        _joint,
+        _cross_fitting,
         "em_transition_matrix",
         lambda proba, y, **kw: seen.append((proba, kw["proba_meta"])) or whole(proba, y, **kw),
     )
     module = nn.Linear(60, 3, bias=False)
     nn.init.zeros_(module.weight)
     rows, y = np.eye(60), np.arange(60) % 3
-    clf = EMTransitionClassifier(module, transition_init="diagonal", meta_weight=(1.0, 0.1), cv=4, **FAST)
+    clf = EMTransitionClassifier(module, transition_init="diagonal", cv=cv, **FAST)
     clf.fit(rows[:40], y[:40], meta=(rows[40:], y[40:]))
-    assert len(seen) == 2 * 8 + 1
+    assert len(seen) == 8
     for posteriors in seen:
+        assert tuple(map(len, posteriors)) == n_rows
         for proba in posteriors:
             np.testing.assert_allclose(proba, 1 / 3, rtol=1e-6)
     assert clf.predict_proba(rows).std() > 1e-5  # the last net has learned from all rows
 
 
-def test_the_setting_with_the_highest_held_out_likelihood_is_taken():
+def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**FAST, meta_weight=(2.0, 0.1)).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
     results = clf.cv_results_
-    assert {len(column) for column in results.values()} == {2 * 8}
-    best = results["log_evidence"].argmax()
-    assert (clf.meta_weight_, clf.n_epochs_) == (results["meta_weight"][best], results["epochs"][best])
+    np.testing.assert_array_equal(results["epochs"], np.arange(1, 9))
+    assert clf.n_epochs_ == results["epochs"][results["log_evidence"].argmax()]
     assert len(clf.history_) == clf.n_epochs_
 
 
-def test_automatic_weights_lie_between_one_and_that_of_the_likelihood():
+@pytest.mark.parametrize(("given", "in_folds", "at_last"), [("auto", 0.5, 0.25), (0.1, 0.1, 0.1)])
+def test_weights_of_the_clean_rows(given, in_folds, at_last, monkeypatch):
+    """Automatic ones are that of the likelihood, at last, and its geometric mean with 1."""
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=360)
-    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
-    np.testing.assert_allclose(np.unique(clf.cv_results_["meta_weight"]), [0.25, 0.5, 1])
-    assert clf.net_.meta_weight == 0.25
+    weights = []
+    train = Run.train
+    monkeypatch.setattr(Run, "train", lambda *a, **kw: weights.append(kw.get("clean_weight")) or train(*a, **kw))
+    clf = EMTransitionClassifier(**FAST, meta_weight=given).fit(X, y, meta=meta)
+    assert weights == [None, in_folds, in_folds, in_folds, at_last]
+    assert clf.meta_weight_ == in_folds
+
+
+def test_folds_in_parallel_give_the_same_bits(tmp_path):
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=600)
+    fits = [
+        EMTransitionClassifier(**FAST, n_jobs=n).fit(X, y, meta=meta, state=state)
+        for n, state in ((None, None), (2, None), (2, tmp_path / "fit"))
+    ]
+    with joblib.parallel_config("threading", n_jobs=3):
+        fits.append(EMTransitionClassifier(**FAST).fit(X, y, meta=meta))
+    for other in fits[1:]:
+        np.testing.assert_array_equal(other.transition_matrix_, fits[0].transition_matrix_)
+        np.testing.assert_array_equal(other.oof_proba_, fits[0].oof_proba_)
+        np.testing.assert_array_equal(other.predict_proba(X), fits[0].predict_proba(X))
+        assert list(other.histories_) == ["warm_up", "fold_0", "fold_1", "fold_2", "em"]
+        assert len(other.histories_["fold_2"]) == 8
+    assert [path.name for path in tmp_path.iterdir()] == ["fit"]
 
 
 def test_epochs_are_those_given_if_so_wished():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**FAST, select_epochs=False, meta_weight=0.2).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**FAST, select_epochs=False).fit(X, y, meta=meta)
     assert clf.n_epochs_ == len(clf.history_) == 8
     np.testing.assert_array_equal(clf.cv_results_["epochs"], [8])
 
@@ -91,7 +117,7 @@ def test_epochs_are_those_given_if_so_wished():
 def test_noisy_labels_of_clean_rows_enter_the_counts():
     T = pair_noise(3, 0.4)
     X, y, meta, y_meta_noisy = overlapping(T, n=60)
-    clf = EMTransitionClassifier(**FAST, meta_weight=0.2)
+    clf = EMTransitionClassifier(**FAST)
     without = clf.fit(X, y, meta=meta).transition_counts_
     with_them = clf.fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy).transition_counts_
     assert without.sum() == pytest.approx(60)
@@ -102,7 +128,7 @@ def test_noisy_labels_of_clean_rows_enter_the_counts():
 def test_the_fitted_T_has_the_prior_in_it():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
     prior = symmetric_noise(3, 0.3)
-    clf = EMTransitionClassifier(**FAST, meta_weight=0.2, transition_prior=prior, prior_strength=1e7)
+    clf = EMTransitionClassifier(**FAST, transition_prior=prior, prior_strength=1e7)
     np.testing.assert_allclose(clf.fit(X, y, meta=meta).transition_matrix_, prior, atol=1e-3)
     assert clf.prior_strength_ == 1e7
     plain = clf.set_params(transition_prior=None).fit(X, y, meta=meta)
@@ -111,13 +137,15 @@ def test_the_fitted_T_has_the_prior_in_it():
     np.testing.assert_allclose(plain.transition_matrix_, counts / counts.sum(1, keepdims=True), atol=1e-3)
 
 
-def test_without_folds_the_path_of_T_is_kept():
+def test_without_folds_two_trainings_are_enough():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**FAST, meta_weight=0.2, cv=None).fit(X, y, meta=meta)
-    assert clf.transition_history_.shape == (1 + 9, 3, 3)  # the start, eight epochs, and the last word
-    assert list(clf.histories_) == ["warm_up", "em"]
-    assert (clf.calibration_, clf.cv_results_) == (None, {})
-    assert not hasattr(clf, "held_out_proba_")
+    clf = EMTransitionClassifier(**FAST, cv=None).fit(X, y, meta=meta)
+    assert list(clf.histories_) == ["fold_0", "em"]
+    assert clf.transition_counts_.sum() == pytest.approx(500)
+    assert clf.class_counts_.sum() == pytest.approx(1500)
+    assert not hasattr(clf, "oof_proba_")
+    with_start = EMTransitionClassifier(**FAST, cv=None, transition_init="gold").fit(X, y, meta=meta)
+    assert list(with_start.histories_) == ["warm_up", "fold_0", "em"]
 
 
 def test_error_bars_hold_T_and_are_told_in_words():
@@ -148,36 +176,36 @@ def test_error_bars_come_from_what_T_came_from(monkeypatch):
         asked.update(kwargs, proba=proba, T=T)
         return transition_uncertainty(proba, y, T, **kwargs)
 
-    monkeypatch.setattr(_joint, "transition_uncertainty", watch)
-    clf = EMTransitionClassifier(meta_weight=0.2, **FAST).fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy)
-    np.testing.assert_allclose(asked["proba"], clf.held_out_proba_, atol=1e-6)
+    monkeypatch.setattr(_cross_fitting, "transition_uncertainty", watch)
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy)
+    np.testing.assert_allclose(np.sort(asked["proba"], axis=0), np.sort(clf.oof_proba_, axis=0), atol=1e-6)
+    assert (clf.oof_proba_.argmax(axis=1) == clf.predict(X)).mean() > 0.8  # in the order of the rows
     assert asked["proba"].shape == (1500, 3)
     assert asked["proba_meta"].shape == (90, 3)
     np.testing.assert_array_equal(asked["T"], clf.transition_matrix_)
     assert asked["counts"].sum() == 90
-    without = EMTransitionClassifier(meta_weight=0.2, **FAST).fit(X, y, meta=meta)
+    without = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
     assert (clf.transition_std_ < without.transition_std_).all()
 
 
-def test_without_held_out_clean_rows_there_are_no_error_bars(monkeypatch):
+@pytest.mark.parametrize("cv", [3, None])
+def test_error_bars_are_for_some_classes_alone(cv, monkeypatch):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
-    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
-    clf.set_params(cv=None, meta_weight=0.2).fit(X, y, meta=meta)
-    assert not hasattr(clf, "transition_std_")
-    with pytest.raises(ValueError, match="cv=None: they need clean rows held out in folds"):
-        clf.transition_interval()
-    for module in (_joint, _em_transition):
+    clf = EMTransitionClassifier(**FAST, cv=cv).fit(X, y, meta=meta)
+    assert clf.transition_interval()[0].shape == (3, 3)
+    for module in (_cross_fitting, _em_transition):
         monkeypatch.setattr(module, "MOST_CLASSES", 2)
-    many = EMTransitionClassifier(meta_weight=0.2, **FAST).fit(X, y, meta=meta)
+    clf.fit(X, y, meta=meta)
+    assert not hasattr(clf, "transition_std_")
     with pytest.raises(ValueError, match="with 3 classes; they are for up to 2"):
-        many.transition_interval()
+        clf.transition_interval()
     with pytest.raises(NotFittedError):
         EMTransitionClassifier().transition_interval()
 
 
 def test_label_posterior_follows_T():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**FAST, meta_weight=0.2).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
     expected = label_posterior(clf.predict_proba(X), y, clf.transition_matrix_)
     np.testing.assert_allclose(clf.label_posterior(X, y), expected)
 
@@ -194,10 +222,10 @@ class StopAfter(Callback):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("n_epochs", [10, 20, 35])
+@pytest.mark.parametrize("n_epochs", [4, 12, 20, 27])
 def test_an_interrupted_fit_goes_on_to_the_same_result(tmp_path, n_epochs):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
-    params = FAST | {"cv": 2, "meta_weight": (0.5, 0.1)}
+    params = FAST | {"cv": 2}
     whole = EMTransitionClassifier(**params).fit(X, y, meta=meta)
     with pytest.raises(KeyboardInterrupt):
         EMTransitionClassifier(**params, callbacks=[StopAfter(n_epochs)]).fit(X, y, meta=meta, state=tmp_path / "fit")
@@ -209,17 +237,14 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(tmp_path, n_epochs):
 def test_batch_normalisation_and_adam():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
     module = nn.Sequential(nn.Linear(2, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 3))
-    clf = EMTransitionClassifier(
-        module, optimizer=torch.optim.Adam, lr=0.01, max_epochs=8, meta_weight=0.2, random_state=0
-    )
+    clf = EMTransitionClassifier(module, optimizer=torch.optim.Adam, lr=0.01, max_epochs=8, random_state=0)
     assert transition_error(pair_noise(3, 0.4), clf.fit(X, y, meta=meta).transition_matrix_) < 0.2
 
 
-@given(st.integers(0, 1000), st.integers(2, 5), st.integers(1, 4))
-def test_folds_are_even_in_size_and_classes(seed, n_folds, c):
-    rng = np.random.default_rng(seed)
-    y = rng.integers(c, size=int(rng.integers(n_folds, 60)))
-    folds = fold_of_rows(y, n_folds, rng)
+@given(st.data(), st.integers(2, 5), st.integers(1, 4))
+def test_folds_are_even_in_size_and_classes(data, n_folds, c):
+    y = data.draw(labels(data.draw(st.integers(n_folds, 40)), c))
+    folds = fold_of_rows(y, n_folds, np.random.default_rng(0))
     assert np.ptp(np.bincount(folds, minlength=n_folds)) <= 1
     for k in range(c):
         assert np.ptp(np.bincount(folds[y == k], minlength=n_folds)) <= 1
@@ -235,12 +260,11 @@ class MustNotTrain(Callback):
     [
         ({"meta_weight": -1.0}, "meta_weight=-1"),
         ({"meta_weight": "some"}, "meta_weight='some'"),
-        ({"meta_weight": []}, "meta_weight"),
-        ({"meta_weight": [0.1, float("inf")]}, "meta_weight"),
+        ({"meta_weight": [0.1, 0.2]}, "meta_weight"),
+        ({"meta_weight": float("inf")}, "meta_weight"),
         ({"cv": 1}, "cv"),
-        ({"cv": 100}, "cv=100 for 60 noisy and 90 clean rows"),
-        ({"cv": None}, "without folds there is nothing to choose by"),
-        ({"cv": None, "meta_weight": [0.1, 0.2]}, "without folds"),
+        ({"cv": 100}, "cv=100 needs at least 100 noisy rows and got 60"),
+        ({"cv": 70}, "cv=70 needs at least 70 noisy"),
         ({"transition_prior": "pairs"}, "transition_prior='pairs'"),
         ({"transition_prior": np.eye(2)}, "transition_prior has 2 rows"),
         ({"prior_strength": -1}, "prior_strength=-1"),
@@ -258,14 +282,14 @@ def test_other_methods_can_start_from_this_T():
     em = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
     glc = GLCClassifier(**FAST, transition_init="em").fit(X, y, meta=meta)
     np.testing.assert_allclose(glc.transition_init_, em.transition_matrix_, atol=1e-3)  # the floor
-    assert len(glc.histories_) == 1 + 9 + 1
+    assert len(glc.histories_) == 1 + 3 + 1
 
 
 def test_stages_have_names_of_their_own(tmp_path):
     """A saved stage is found by its name: two of one name would take each other's place."""
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=90)
     params = FAST | {"max_epochs": 2, "cv": 2, "transition_init": "em"}
-    plain = EMTransitionClassifier(**params).fit(X, y, meta=meta)  # as many clean rows as noisy: one weight
+    plain = EMTransitionClassifier(**params).fit(X, y, meta=meta)
     assert len(plain.histories_) == 1 + 3 + 2 + 1
     saved = EMTransitionClassifier(**params).fit(X, y, meta=meta, state=tmp_path / "fit")
     np.testing.assert_array_equal(saved.transition_matrix_, plain.transition_matrix_)

@@ -26,13 +26,13 @@ def test_symmetric_noise_comes_out_better_than_counting_could(rate):
     assert found.strength > 100
 
 
-def test_a_prior_that_does_not_fit_is_hardly_used():
+def test_a_prior_that_does_not_fit_is_not_used():
     T = pair_noise(6, 0.45)
     proba, _, noisy = simulated(0, T)
     found = em_transition_matrix(proba, noisy, full_output=True)
     plain = em_transition_matrix(proba, noisy, prior=None)
-    assert found.strength < 5
-    assert transition_error(T, found.transition_matrix) < transition_error(T, plain) + 0.01
+    assert found.strength == 0
+    np.testing.assert_array_equal(found.transition_matrix, plain)
 
 
 @pytest.mark.parametrize("strength", ["auto", 1000.0])
@@ -70,7 +70,7 @@ def test_the_evidence_prefers_classes_in_their_places():
     right, exchanged = (em_transition_matrix(p, noisy, full_output=True) for p in (proba, proba[:, [1, 0, 2]]))
     plain = [em_transition_matrix(p, noisy, prior=None, full_output=True) for p in (proba, proba[:, [1, 0, 2]])]
     assert plain[0].log_evidence == pytest.approx(plain[1].log_evidence, abs=1e-3)
-    assert plain[0].log_evidence == plain[0].log_likelihood[-1]
+    assert plain[0].log_evidence == plain[0].log_likelihood
     assert right.log_evidence > exchanged.log_evidence + 5
 
 

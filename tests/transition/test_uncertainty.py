@@ -1,19 +1,22 @@
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
+from strategies import noisy_rows, row_stochastic
 
-from noisytransition.transition import _uncertainty as module
 from noisytransition.transition import (
+    _calibration,
     em_transition_matrix,
     flip_labels,
     pair_noise,
     symmetric_noise,
     transition_uncertainty,
 )
+from noisytransition.transition import _uncertainty as module
 
 T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
 
@@ -36,14 +39,13 @@ def twin_covariance(proba, y, T, proba_meta, full):
     """Covariance of the free entries: scores of all rows by finite differences of the joint likelihood."""
     c = len(T)
     free = [(i, j) for i in range(c) for j in range(c) if j != T[i].argmax()]
-    n_map = c * c + c if full else c
+    n_map = 1 + c + c * c if full else 1 + c
 
     def mapped(p, theta):
         u = np.log(p)
         u = u - u.mean(axis=1, keepdims=True)
-        A = theta[: c * c].reshape(c, c) if full else np.zeros((c, c))
-        b = theta[n_map - c : n_map]
-        return softmax(u + u @ A.T + b, axis=1)
+        B = theta[1 + c : n_map].reshape(c, c) if full else np.zeros((c, c))
+        return softmax(np.exp(theta[0]) * u + u @ B.T + theta[1 : 1 + c], axis=1)
 
     def with_T(theta):
         M = T.copy()
@@ -58,13 +60,14 @@ def twin_covariance(proba, y, T, proba_meta, full):
     for label in range(c):  # clean rows: every label with its probability
         of_label = numeric_scores(lambda t: np.log(mapped(proba_meta, t)[:, label]), start)  # noqa: B023
         information += (of_label * proba_meta[:, [label]]).T @ of_label
-    information += np.diag([1.0] * n_map + [4.0] * len(free))
+    of_matrix = _calibration._PRECISION * np.log(proba).var(axis=1).mean()
+    information += np.diag([1.0] * (1 + c) + [of_matrix] * (n_map - 1 - c) + [4.0] * len(free))
     return free, np.linalg.inv(information)[n_map:, n_map:]
 
 
-@pytest.mark.parametrize("full", [True, False], ids=["A and b", "b alone"])
+@pytest.mark.parametrize("full", [True, False], ids=["with a matrix", "scale and bias"])
 def test_scales_are_those_of_the_joint_information_by_finite_differences(full, monkeypatch):
-    monkeypatch.setattr(module, "MOST_FOR_A_FULL_MAP", 3 if full else 2)
+    monkeypatch.setattr(_calibration, "MOST_CLASSES_WITH_MATRIX", 3 if full else 2)
     proba, y, proba_meta, _ = rows()
     T = np.array([[0.7, 0.25, 0.05], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
     found = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
@@ -165,12 +168,10 @@ def test_coverage_where_the_posterior_is_known():
 
 # ---------------------------------------------------------------------------- for any input
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**6), st.integers(2, 4), st.integers(1, 60), st.booleans())
-def test_intervals_hold_the_estimate_and_grow_with_the_level(seed, c, n, with_clean):
-    rng = np.random.default_rng(seed)
-    T = rng.dirichlet(np.full(c, 0.5), size=c)
-    proba = rng.dirichlet(np.full(c, 0.3), size=n + 5)
-    found = transition_uncertainty(proba[:n], rng.integers(c, size=n), T, proba_meta=proba[n:] if with_clean else None)
+@given(noisy_rows(rows=partial(row_stochastic, least=0.01)), st.integers(0, 5))
+def test_intervals_hold_the_estimate_and_grow_with_the_level(drawn, n_clean):
+    proba, y, T = drawn
+    found = transition_uncertainty(proba, y, T, proba_meta=proba[:n_clean] if n_clean else None)
     assert (found.std > 0).all()
     assert (found.std[T.max(axis=1, keepdims=True) > T] < 0.51).all()
     bounds = [found.interval(level) for level in (0.5, 0.9, 0.99)]

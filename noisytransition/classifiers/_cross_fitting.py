@@ -1,0 +1,239 @@
+"""Joint training of network and T on noisy and clean rows, and T from posteriors of rows that are held out."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..losses import ForwardLoss
+from ..nets import CleanBatches, HeldOutPosteriors, NoisyLabelNet, Rows
+from ..transition import (
+    MOST_CLASSES,
+    EMResult,
+    TransitionUncertainty,
+    em_transition_matrix,
+    pair_counts,
+    transition_uncertainty,
+)
+from ..updates import PosteriorCounts
+from ._run import Run
+
+#: folds of `EMTransitionClassifier`, and of the start of T by it
+N_FOLDS = 3
+# without folds, one training goes without a third of the noisy rows and half of the clean ones
+_SPLIT = (3, 2)
+# numbers of epochs that are compared: an eighth of the training apart. A choice; with twelve the error of T is the same
+_N_CANDIDATES = 8
+# the running counts of T average over a quarter of an epoch, and over at least four batches
+_AVERAGED_EPOCHS = 0.25
+_HIGHEST_RATE = 0.25
+# share of the training before T first moves: until then the network knows little of the classes
+_BURN_IN = 0.1
+
+
+class Candidate(NamedTuple):
+    """Posteriors of held-out rows after a number of epochs, and which rows these are: noisy ones, and clean ones."""
+
+    epochs: int
+    posteriors: tuple[NDArray, ...]
+    rows: tuple[NDArray[np.intp], ...]
+
+
+class JointTraining(NamedTuple):
+    """Training on noisy rows through T and, in every step, on clean rows without it.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_classes, n_classes)
+        T at the start of each training.
+    weight : float
+        Weight of the clean batch's mean loss beside the noisy batch's.
+    meta_batch_size : int or None
+        Clean rows in a step; None: a quarter of ``batch_size``.
+    """
+
+    start: NDArray
+    weight: float
+    meta_batch_size: int | None = None
+
+    def train(self, run: Run, stage: str, T: NDArray, max_epochs: int) -> NoisyLabelNet:
+        """Train a network through a T that is known."""
+        clean = self._clean_batches(run, run.clean)
+        return run.train(
+            stage, loss=ForwardLoss(T), clean_batches=clean, clean_weight=self.weight, max_epochs=max_epochs
+        )
+
+    def train_with_transition(
+        self, run: Run, stage: str, noisy: Rows, clean: Rows, held_out: HeldOutPosteriors
+    ) -> NoisyLabelNet:
+        """Train a network and T together."""
+        size, epochs = run.params["batch_size"], run.params["max_epochs"]
+        size = size if 0 < size < len(noisy) else len(noisy)
+        rate = min(size / (_AVERAGED_EPOCHS * len(noisy)), _HIGHEST_RATE)
+        return run.train(
+            stage,
+            noisy,
+            loss=ForwardLoss(self.start),
+            update=PosteriorCounts(rate, burn_in=int(_BURN_IN * epochs * len(noisy) / size)),
+            clean_batches=self._clean_batches(run, clean),
+            clean_weight=self.weight,
+            callbacks=[("held_out", held_out)],
+        )
+
+    def _clean_batches(self, run: Run, clean: Rows) -> CleanBatches:
+        size, batch_size = self.meta_batch_size, run.params["batch_size"]
+        if size is None:
+            size = max(batch_size // 4, 1) if batch_size > 0 else -1
+        return CleanBatches(clean, size, joint=True)
+
+
+def likelihood_weight(run: Run) -> float:
+    """Weight of the clean rows' mean loss that makes each row count once, as in the likelihood of all labels."""
+    return len(run.clean) / len(run.noisy)
+
+
+def balanced_weight(run: Run) -> float:
+    """Geometric mean of that weight and of 1, at which both sets count alike.
+
+    T from trainings at this one weight is as good as the best of three (examples/benchmarks/em_transition.py).
+    """
+    return likelihood_weight(run) ** 0.5
+
+
+def candidate_epochs(max_epochs: int) -> list[int]:
+    """Numbers of epochs to choose from."""
+    return sorted({-(-max_epochs * k // _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
+
+
+def cross_fit(
+    run: Run,
+    joint: JointTraining,
+    *,
+    cv: int | None = N_FOLDS,
+    epochs: Sequence[int],
+    n_jobs: int | None = None,
+    prefix: str = "",
+) -> list[Candidate]:
+    """Train without each fold in turn; return the posteriors of all rows, by networks that were not trained on them.
+
+    Parameters
+    ----------
+    run : Run
+    joint : JointTraining
+    cv : int or None
+        Folds of the noisy rows and of the clean ones. None: one training, without a third of the noisy rows and half
+        of the clean ones; posteriors are of these alone.
+    epochs : sequence of int
+        After how many epochs.
+    n_jobs : int, optional
+        Folds that are trained at the same time, by joblib.
+    prefix : str, default=""
+        Of the stages' names.
+
+    Returns
+    -------
+    list of Candidate
+        One for each number of epochs.
+    """
+    random = np.random.default_rng(run.seed)
+    noisy, clean = (
+        [np.flatnonzero(folds == k) for k in range(cv or 1)]
+        for folds in (
+            fold_of_rows(rows.label, n, random) for rows, n in zip((run.noisy, run.clean), n_folds(cv), strict=True)
+        )
+    )
+    task = partial(_train_without, joint=joint, epochs=epochs)
+    held_out = list(zip(noisy, clean, strict=True))
+    tasks = {f"{prefix}fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(held_out)}
+    of_folds = run.train_parts(tasks, n_jobs)
+    joined = [tuple(map(np.concatenate, zip(*parts, strict=True))) for parts in zip(*of_folds, strict=True)]
+    rows = np.concatenate(noisy), np.concatenate(clean)
+    return [Candidate(number, posteriors, rows) for number, posteriors in zip(epochs, joined, strict=True)]
+
+
+def _train_without(
+    run: Run, stage: str, *, joint: JointTraining, held_out: tuple[NDArray, NDArray], epochs: Sequence[int]
+) -> list[list[NDArray]]:
+    """Train without some noisy and some clean rows; for each number of epochs, return the posteriors of both."""
+    noisy, clean = (
+        rows.take(np.delete(np.arange(len(rows)), out))
+        for rows, out in zip((run.noisy, run.clean), held_out, strict=True)
+    )
+    watched = HeldOutPosteriors([run.noisy.take(held_out[0]), run.clean.take(held_out[1])], epochs)
+    joint.train_with_transition(run, stage, noisy, clean, watched)
+    return [watched.after(number) for number in epochs]
+
+
+def n_folds(cv: int | None) -> tuple[int, int]:
+    """Folds of the noisy rows and of the clean ones."""
+    return (cv, cv) if cv else _SPLIT
+
+
+def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Draw the fold of each row, with the classes dealt out evenly.
+
+    As scikit-learn's `StratifiedKFold`, which refuses labels where every class has fewer rows than there are folds, as
+    a few clean rows have.
+    """
+    order = random.permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    folds = np.empty(len(y), dtype=np.intp)
+    folds[order] = np.arange(len(y)) % n
+    return folds
+
+
+def most_likely(
+    candidates: Sequence[Candidate], run: Run, start: NDArray, *, prior: Any = "symmetric", strength: Any = "auto"
+) -> tuple[EMResult, Candidate, dict[str, NDArray]]:
+    """T of the candidate under which all labels have the highest evidence, T integrated out.
+
+    Returns
+    -------
+    result : EMResult
+    candidate : Candidate
+    evidence : dict of ndarray
+        ``epochs`` and ``log_evidence`` of all.
+    """
+    results = [_most_likely_transition(candidate, run, start, prior, strength) for candidate in candidates]
+    log_evidence = np.array([result.log_evidence for result in results])
+    best = int(log_evidence.argmax())
+    epochs = np.array([candidate.epochs for candidate in candidates])
+    return results[best], candidates[best], {"epochs": epochs, "log_evidence": log_evidence}
+
+
+def _most_likely_transition(candidate: Candidate, run: Run, start: NDArray, prior: Any, strength: Any) -> EMResult:
+    (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
+    result: Any = em_transition_matrix(
+        proba,
+        run.noisy.label[noisy],
+        init=start,
+        prior=prior,
+        strength=strength,
+        counts=known_pairs(run),
+        proba_meta=proba_meta,
+        y_meta=run.clean.label[clean],
+        full_output=True,
+    )
+    return result
+
+
+def error_bars(result: EMResult, candidate: Candidate, run: Run) -> TransitionUncertainty | None:
+    """Error bars of T; None where their information would be too large a matrix."""
+    calibration = result.calibration
+    if calibration is None or len(run.classes) > MOST_CLASSES:
+        return None
+    return transition_uncertainty(
+        calibration(candidate.posteriors[0]),
+        run.noisy.label[candidate.rows[0]],
+        result.transition_matrix,
+        proba_meta=calibration(candidate.posteriors[1]),
+        counts=known_pairs(run),
+    )
+
+
+def known_pairs(run: Run) -> NDArray | None:
+    """Counts of the clean rows whose noisy labels are known."""
+    noisy = run.clean.columns.get("noisy_label")
+    return None if noisy is None else pair_counts(run.clean.label, noisy, len(run.classes))
