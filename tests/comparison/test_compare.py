@@ -174,11 +174,18 @@ def test_paired_differences_are_the_paired_t_test():
     rows = [{"method": m, "seed": s, "accuracy": v[s]} for m, v in (("a", a), ("b", b)) for s in range(8)]
     rows.append({"method": "c", "seed": 0, "accuracy": 1.0})
     (found,) = Comparison(rows, ["a", "b", "c"]).differences("a")
-    interval = stats.ttest_rel(b, a).confidence_interval(0.95)
+    half = stats.t.ppf(0.975, 7) * np.std(b - a, ddof=1) / np.sqrt(8)
+    mean = np.mean(b - a)
     assert found["method"] == "b"
-    np.testing.assert_allclose([found["mean"], found["low"], found["high"]], [np.mean(b - a), *interval])
+    np.testing.assert_allclose([found["mean"], found["low"], found["high"]], [mean, mean - half, mean + half])
     with pytest.raises(ValueError, match="'d' has no accuracy; methods are"):
         Comparison(rows, ["a", "b"]).differences("d")
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_interval_of_equal_differences_has_width_0():
+    rows = [{"method": m, "seed": s, "steps": steps} for m, steps in (("a", 10), ("b", 15)) for s in range(3)]
+    assert Comparison(rows, ["a", "b"]).differences("a", "steps") == [{"method": "b", "mean": 5, "low": 5, "high": 5}]
 
 
 def test_the_picture_has_a_dot_for_each_seed(data):
