@@ -23,8 +23,8 @@ def fit(blobs, **params):
 def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind):
     X, y, X_meta, y_meta, *_ = blobs
     torch.manual_seed(0)
-    norm = nn.BatchNorm1d(8) if kind == "batch-norm" else nn.Identity()
-    module = nn.Sequential(nn.Linear(4, 8), norm, nn.Tanh(), nn.Linear(8, 3))
+    between = [nn.BatchNorm1d(8), nn.Tanh()] if kind == "batch-norm" else [nn.ReLU()]
+    module = nn.Sequential(nn.Linear(4, 8), *between, nn.Linear(8, 3))
     clf = fit(
         blobs,
         module=module,
