@@ -91,14 +91,14 @@ def test_the_engine_is_algorithm_1(name, method):
 
 
 @pytest.mark.parametrize("name", [n for n in MODULES if "batch-norm" in n or n == "resnet18"])
-def test_batch_norm_takes_the_forward_mode_method(name):
+def test_batch_norm_uses_forward_mode(name):
     if name == "resnet18":
         pytest.importorskip("torchvision")
     assert candidate_methods(make(name)[0])[0] == "dual"
 
 
 @pytest.mark.parametrize("name", ["mlp", "mlp-inplace", "logistic", "frozen"])
-def test_relu_mlps_take_the_factored_method(name):
+def test_relu_mlps_use_the_factored_method(name):
     module, shape = make(name)
     noisy, meta = batch(shape, 0)
     assert candidate_methods(module)[0] == "factored"
@@ -130,7 +130,7 @@ def test_the_next_method_is_used_where_a_rule_is_missing(name):
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_attention_falls_back_to_its_definition_for_the_tangent_alone(dropout):
+def test_attention_uses_its_definition_for_the_tangent_only(dropout):
     torch.manual_seed(0)
     module = Block(dropout).train()
     found = tangent(copy.deepcopy(module), (4, 8), None)
@@ -139,7 +139,7 @@ def test_attention_falls_back_to_its_definition_for_the_tangent_alone(dropout):
     assert gap(near.tangent, found.tangent) < 1e-5
 
 
-def test_an_embedding_bag_is_left_with_differences():
+def test_an_embedding_bag_uses_differences():
     torch.manual_seed(0)
     module = nn.Sequential(nn.EmbeddingBag(9, 4), nn.Linear(4, 3))
     x, y = torch.randint(9, (8, 5)), torch.randint(3, (8,))
@@ -204,7 +204,7 @@ def test_a_look_ahead_at_rate_zero_has_no_tangent(name):
         assert ahead.tangent.abs().max() == 0
 
 
-def test_other_modules_are_not_taken_for_relu_mlps():
+def test_other_modules_are_no_relu_mlps():
     shared, hooked = nn.Linear(6, 6), mlp(nn.ReLU())
     hooked[1].register_forward_hook(lambda m, i, o: o * 2)
     tied = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 6))
@@ -232,7 +232,7 @@ def test_other_modules_are_not_taken_for_relu_mlps():
             METHODS["factored"](Point(module, noisy[0], {}), None, meta)
 
 
-def test_rows_with_several_axes_leave_the_factored_method():
+def test_the_factored_method_refuses_rows_with_several_axes():
     torch.manual_seed(0)
 
     module = nn.Sequential(nn.Linear(6, 3))

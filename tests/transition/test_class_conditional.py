@@ -219,7 +219,7 @@ def test_the_order_of_rows_and_classes_changes_the_draws_alone(seed):
     assert second.noise.keys() == first.noise.keys()
 
 
-def test_a_temperature_leaves_the_direction_alone():
+def test_a_temperature_does_not_change_the_direction():
     y, s, proba = rows_by_difficulty(0, n=90)
     powered = proba**0.3 / (proba**0.3).sum(axis=1, keepdims=True)
     sharp, flat = (

@@ -92,7 +92,7 @@ def test_the_posterior_is_bayes_rule(rows):
 
 
 @given(rows_with_labels(3))
-def test_without_noise_the_label_says_it_all_and_with_nothing_but_noise_it_says_nothing(rows):
+def test_the_posterior_without_noise_is_the_label_and_with_uniform_noise_the_prediction(rows):
     proba, y = rows
     possible = proba[np.arange(len(y)), y] > 0
     np.testing.assert_allclose(label_posterior(proba, y, np.eye(3))[possible], np.eye(3)[y][possible])

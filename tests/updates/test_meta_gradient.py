@@ -128,7 +128,7 @@ def test_the_meta_loss_is_in_the_history(blobs):
     assert np.isfinite(clf.history_[-1, "batches", -1, "meta_loss"])
 
 
-def test_a_module_on_which_autograd_gives_up_still_trains(blobs):
+def test_a_module_without_autograd_rules_trains_by_differences(blobs):
     tokens = np.random.default_rng(0).integers(0, 9, size=(120, 5))
     y = tokens[:, 0] % 3
     module = nn.Sequential(nn.EmbeddingBag(9, 8), nn.Linear(8, 3))
