@@ -5,6 +5,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._checks import check_transition_matrix
 
+# smaller entries of T are taken as 0: binom.pmf raises OverflowError near the smallest float64, 2e-308
+_MIN_PROBA = 1e-200
+
 
 def transition_error(T_true: ArrayLike, T_pred: ArrayLike, *, labels: ArrayLike | None = None) -> float:
     """Relative entry-wise error of a transition matrix, ``sum |T_true - T_pred| / sum |T_true|``.
@@ -92,7 +95,7 @@ def _binomial_mean_deviation(n: NDArray[np.integer], p: NDArray[np.float64]) -> 
     """E|X - np| = 2 k (1 - p) P(X = k) for X ~ Binomial(n, p), with k = floor(np) + 1."""
     from scipy.stats import binom  # slow to import, and not needed by the rest of the package
 
-    p = np.minimum(p, 1.0)  # a row may sum to more than 1 by rounding
+    p = np.where(p < _MIN_PROBA, 0.0, np.minimum(p, 1.0))  # rows may sum to more than 1 by rounding
     k = np.minimum(np.floor(n * p) + 1, n)  # n * p may round up to n
     return 2 * k * (1 - p) * binom.pmf(k, n, p)
 

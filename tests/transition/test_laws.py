@@ -231,6 +231,9 @@ def test_the_limit_is_finite_for_large_counts_and_tiny_probabilities():
     p, n = 1e-9, 10_000_000
     T = [[1 - p, p], [0, 1]]
     assert sampling_limit(T, n) == pytest.approx(2 * p * (1 - p) ** n, rel=1e-6)  # E|X - np| = 2 np (1-p)^n, np < 1
+    for tiny in (5e-324, 2.2250738585072014e-308, 1e-300):
+        for m in (1, 4, n):
+            assert sampling_limit([[1.0, tiny], [0, 1]], m) < 1e-190
     half = sampling_limit(np.full((2, 2), 0.5), n)
     assert half == pytest.approx(2 * np.sqrt(0.25 / n * 2 / np.pi), rel=1e-6)  # nearly normal
 
