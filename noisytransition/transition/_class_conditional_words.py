@@ -74,10 +74,10 @@ def _rates(found: Any) -> list[str]:
     """Noise rates of the subsets with the largest differences from the expected rate."""
     if not found.noise:
         return []
-    far = sorted(found.noise, key=lambda name: -abs(found.noise[name].observed - found.noise[name].expected))
+    ordered = sorted(found.noise, key=lambda name: -abs(found.noise[name].observed - found.noise[name].expected))
     shown = [
         f"{name}: {part.observed:.1%} of {part.n_rows} rows, {part.expected:.1%} expected with one T"
-        for name, part in ((name, found.noise[name]) for name in far[:_MAX_GROUPS])
+        for name, part in ((name, found.noise[name]) for name in ordered[:_MAX_GROUPS])
     ]
     return [f"Wrong labels: {'; '.join(shown)}."]
 
