@@ -1,9 +1,8 @@
-"""Seconds of an epoch of EM's training beside plain cross-entropy, as ratios measured side by side.
+"""Cost of EM's training and of the meta-gradient, as ratios measured side by side in one process.
 
     python examples/benchmarks/cost.py
 
-Each net takes turns with itself: one epoch of plain training, one of EM's (clean batches of a quarter of the noisy
-ones, T counted in every step), 15 times; the median of the ratios counts. One thread.
+What is compared takes turns; medians over turns of the CPU time of the process, which has one thread.
 """
 
 import os
@@ -13,30 +12,40 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
+from problems import digits, gaussians
 from shared import markdown, publish, versions
 from torch import nn
 
-from noisytransition.losses import EMLoss
-from noisytransition.nets import MLP, CleanBatches, JointNet, NoisyLabelNet, Rows
+from noisytransition import MetaTransitionClassifier, MWNetClassifier
+from noisytransition.losses import ForwardLoss
+from noisytransition.meta_gradient import METHODS, look_ahead
+from noisytransition.nets import MLP, CleanBatches, NoisyLabelNet, Rows
 from noisytransition.transition import pair_noise
+from noisytransition.updates import PosteriorCounts
 
 TURNS = 15
+META_TURNS = 51
+SEEDS = range(5)
+LOOK_AHEAD_LR = 0.05
+# tiny: a network that has fitted its batch perfectly has denormal gradients, which are slow to compute with
+LR = 1e-6
 
 
-def cnn(channels):
+def cnn(channels, norm=nn.BatchNorm2d):
     """A small convolutional network for images of 3 x 32 x 32."""
     return nn.Sequential(
         nn.Conv2d(3, channels, 3, stride=2, padding=1),
-        nn.BatchNorm2d(channels),
+        norm(channels),
         nn.ReLU(),
         nn.Conv2d(channels, 2 * channels, 3, stride=2, padding=1),
-        nn.BatchNorm2d(2 * channels),
+        norm(2 * channels),
         nn.ReLU(),
         nn.Flatten(),
         nn.Linear(2 * channels * 64, 10),
     )
 
 
+# ---------------------------------------------------------------------------- EM
 # name: module, shape of a row, rows, batch size
 CASES = {
     "MLP of 64 units, 64 features, batches of 64": (MLP(64, 10, hidden=64), (64,), 6400, 64),
@@ -45,46 +54,153 @@ CASES = {
 }
 
 
-def ratio(module, shape, n, batch_size):
+def em_ratio(module, shape, n, batch_size):
     """Median and quartiles of the ratios, and milliseconds of a plain step."""
     rng = np.random.default_rng(0)
     noisy, clean = (
         Rows(rng.normal(size=(k, *shape)).astype(np.float32), rng.integers(10, size=k)) for k in (n, n // 20)
     )
     shared = {"classes": np.arange(10), "lr": 0.01, "batch_size": batch_size, "verbose": 0}
-    joint = JointNet(
+    em = NoisyLabelNet(
         module,
-        criterion=EMLoss,
-        criterion__transition_matrix=pair_noise(10, 0.3),
-        criterion__rate=0.05,
-        clean_batches=CleanBatches(clean, batch_size // 4),
+        criterion=ForwardLoss(pair_noise(10, 0.3)),
+        update=PosteriorCounts(0.05),
+        clean_batches=CleanBatches(clean, batch_size // 4, joint=True),
+        clean_weight=1.0,
         **shared,
     )
-    nets = [NoisyLabelNet(module, **shared).initialize(), joint.initialize()]
+    nets = [NoisyLabelNet(module, **shared).initialize(), em.initialize()]
     times = np.array([[seconds(net, noisy) for net in nets] for _ in range(TURNS + 1)])[1:]  # the first warms up
     quotients = times[:, 1] / times[:, 0]
     return np.median(quotients), np.percentile(quotients, [25, 75]), 1e3 * np.median(times[:, 0]) * batch_size / n
 
 
 def seconds(net, rows):
-    """Time of one epoch."""
-    started = time.perf_counter()
-    net.partial_fit(rows, rows.y, epochs=1)
-    return time.perf_counter() - started
+    """CPU time of one epoch."""
+    started = time.process_time()
+    net.partial_fit(rows, rows.label, epochs=1)
+    return time.process_time() - started
+
+
+def em_table():
+    """Cost of an epoch of EM's training."""
+    lines = []
+    for name, case in CASES.items():
+        middle, (low, high), step = em_ratio(*case)
+        lines.append((name, [f"{middle:.2f} [{low:.2f}, {high:.2f}]", f"{step:.2f}"]))
+    return markdown(["EM / plain", "milliseconds of a plain step"], lines)
+
+
+# ---------------------------------------------------------------------------- one meta step
+def meta_step(module, loss, optimizer, noisy, clean, method):
+    """Look ahead, move T, and step the network through the new T."""
+    rates = {name: LOOK_AHEAD_LR for name, _ in module.named_parameters()}
+    ahead = look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), clean, rates, methods=(method,))
+    (gradient,) = loss.meta_gradients(ahead.logits.detach(), noisy[1], ahead.tangent)
+    loss.transition_logits -= LR * gradient
+    optimizer.zero_grad()
+    loss(ahead.logits, noisy[1]).backward()
+    optimizer.step()
+
+
+def step_times(module, shape, batch_size):
+    """Milliseconds of a step by each method that can differentiate the module, one row for each turn."""
+    torch.manual_seed(0)
+    batches = [(torch.randn(batch_size, *shape), torch.randint(10, (batch_size,))) for _ in range(2)]
+    loss, optimizer = ForwardLoss(pair_noise(10, 0.3)), torch.optim.SGD(module.parameters(), lr=LR, momentum=0.9)
+    steps = {name: lambda name=name: meta_step(module, loss, optimizer, *batches, name) for name in METHODS}
+    times = {name: [] for name in steps if possible(steps[name])}
+    for _ in range(META_TURNS):
+        for name, taken in times.items():
+            started = time.process_time()
+            steps[name]()
+            taken.append(1e3 * (time.process_time() - started))
+    return {name: np.array(taken) for name, taken in times.items()}
+
+
+def possible(step):
+    """Whether a method can differentiate the module; a few steps also warm it up."""
+    try:
+        for _ in range(3):
+            step()
+    except NotImplementedError:
+        return False
+    return True
+
+
+def step_table():
+    """Milliseconds of a meta step of MLPs with one hidden layer and of small CNNs."""
+    cases = {
+        f"MLP of {width} units, {n_features} features, batches of {batch_size}": (
+            MLP(n_features, 10, hidden=width),
+            (n_features,),
+            batch_size,
+        )
+        for n_features in (10, 64, 800)
+        for width in (32, 128, 512)
+        for batch_size in (32, 128)
+    }
+    cases["CNN with batch normalisation, batches of 64"] = (cnn(16), (3, 32, 32), 64)
+    cases["CNN without normalisation, batches of 64"] = (cnn(16, nn.Identity), (3, 32, 32), 64)
+    lines = []
+    for name, case in cases.items():
+        times = step_times(*case)
+        lines.append((name, [f"{np.median(times[m]):.2f}" if m in times else "" for m in METHODS]))
+        print(lines[-1], flush=True)
+    return markdown(list(METHODS), lines)
+
+
+# ---------------------------------------------------------------------------- whole fits
+FITS = {
+    "MetaTransitionClassifier, digits": (MetaTransitionClassifier, lambda seed: digits("pair-0.4", seed)),
+    "MetaTransitionClassifier, 2000 Gaussians of 10 features": (
+        MetaTransitionClassifier,
+        lambda seed: gaussians("pair-0.4", seed, n=2000, n_clean=100),
+    ),
+    "MWNetClassifier, digits": (MWNetClassifier, lambda seed: digits("pair-0.4", seed)),
+}
+FIT_METHODS = [name for name in ("factored", "double-vjp", "dual") if name in METHODS]
+
+
+def fit_seconds(cls, data, method, seed):
+    """CPU time of one fit with the default net and parameters."""
+    clf = cls(meta_gradient_method=method, random_state=seed)
+    started = time.process_time()
+    clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    return time.process_time() - started
+
+
+def fit_table():
+    """Seconds of fits by each method, and their time as a multiple of the first method's."""
+    lines = []
+    for name, (cls, load) in FITS.items():
+        fit_seconds(cls, load(0), FIT_METHODS[0], 0)  # the first warms up
+        times = np.array([[fit_seconds(cls, load(seed), m, seed) for m in FIT_METHODS] for seed in SEEDS])
+        ratios = times[:, 1:] / times[:, :1]
+        cells = [f"{middle:.2f}" for middle in np.median(times, axis=0)]
+        cells += [f"{np.median(r):.2f} [{r.min():.2f}, {r.max():.2f}]" for r in ratios.T]
+        lines.append((name, cells))
+        print(lines[-1], flush=True)
+    return markdown([*FIT_METHODS, *(f"{name} / {FIT_METHODS[0]}" for name in FIT_METHODS[1:])], lines)
 
 
 def main():
     """Measure, write and print."""
     torch.set_num_threads(1)
-    lines = []
-    for name, case in CASES.items():
-        middle, (low, high), step = ratio(*case)
-        lines.append((name, [f"{middle:.2f} [{low:.2f}, {high:.2f}]", f"{step:.2f}"]))
     parts = [
-        "# Cost of EM's training",
-        f"An epoch of EM as a multiple of a plain epoch; median [quartiles] of {TURNS} turns. See `cost.py`. "
-        f"{versions()}, one thread.",
-        markdown(["EM / plain", "milliseconds of a plain step"], lines),
+        "# Cost of EM's training and of the meta-gradient",
+        f"See `cost.py`. {versions()}, {os.cpu_count()} CPUs, one thread; CPU time.",
+        "## EM",
+        f"An epoch of EM as a multiple of a plain epoch; median [quartiles] of {TURNS} turns. Seed 0.",
+        em_table(),
+        "## A step with the meta-gradient, by method",
+        f"Milliseconds of one whole step (look-ahead, step of T, step of the network); medians of {META_TURNS} turns. "
+        "Ten classes, random data, seed 0. An empty cell: the method does not serve for this module.",
+        step_table(),
+        "## Whole fits, by method",
+        f"Seconds of a fit with the default net and parameters, pair noise at 0.4; medians of seeds {SEEDS[0]} to "
+        f"{SEEDS[-1]}, and ratios within a seed: median [smallest, largest].",
+        fit_table(),
     ]
     publish("cost.md", parts)
 

@@ -87,7 +87,7 @@ def detectable(n):
     """Rates around 0.25, as far apart as two halves of n rows would have to be."""
     y = np.arange(n) % 5
     s = np.where(np.arange(n) % 20 < 5, (y + 1) % 5, y)
-    apart = class_conditional_test(y, s, groups=np.arange(n) // 20 % 2, n_permutations=1).detectable
+    apart = class_conditional_test(y, s, groups=np.arange(n) // 20 % 2, n_permutations=1).minimum_detectable_difference
     return 0.25 - apart / 2, 0.25 + apart / 2
 
 

@@ -1,4 +1,4 @@
-"""Methods side by side: the same net, data and seeds for all, in one table."""
+"""Comparison of methods with the same net, data and seeds."""
 
 from ._compare import METHODS, ComparisonData, compare
 from ._table import Comparison

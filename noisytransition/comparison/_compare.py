@@ -1,4 +1,4 @@
-"""Fit every method on every seed's data, the same nets and budgets beside them."""
+"""Fit several methods on the data of several seeds, with the same net, and cross-entropy with equal budgets."""
 
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
@@ -23,16 +23,16 @@ POOLED = "cross-entropy, noisy + clean"
 
 
 class ComparisonData(NamedTuple):
-    """What the methods of a comparison are given, and what they are scored on.
+    """Training and test data of a comparison.
 
     Attributes
     ----------
     X, y
-        Noisy rows and labels.
+        Noisy rows and labels to train with.
     X_meta, y_meta
         Clean rows and labels to train with.
     X_test, y_test
-        Clean rows and labels that no method sees.
+        Clean rows and labels for the accuracy; no method is given them.
     transition_matrix : array-like of shape (n_classes, n_classes), optional
         The true T in sorted order of the labels, for errors of T.
     y_true : array-like, optional
@@ -50,7 +50,7 @@ class ComparisonData(NamedTuple):
 
 
 class PooledCrossEntropyClassifier(CrossEntropyClassifier):
-    """Cross-entropy on noisy and clean rows together, as if all labels were true."""
+    """Cross-entropy on noisy and clean rows together, all labels taken as true."""
 
     _needs_clean_data = True
 
@@ -68,31 +68,30 @@ def compare(
     verbose: int = 1,
     **params: Any,
 ) -> Comparison:
-    """Fit several methods on the same data, with the same net and seeds, and put them in one table.
+    """Fit several methods on the same data, with the same net and seeds, and collect the results in one table.
 
-    Beside the methods the table has cross-entropy with the longest budget of gradient steps that any method took,
-    cross-entropy on noisy and clean rows together and, where the true T is known, the identity's error of T and the
-    sampling limit. Accuracy is that of the net that `fit` leaves: of its last epoch, unless the method itself (or a
-    callback) selects one; never chosen on the test rows.
+    Four reference rows are added to the methods: cross-entropy with at least as many gradient steps as any method took,
+    cross-entropy on noisy and clean rows together and, where the true T is known, the error of the identity and the
+    sampling limit. Accuracy is that of the fitted net: of its last epoch, unless the method itself (or a callback)
+    selects another one. Test rows are never used for selection.
 
     Parameters
     ----------
     data : ComparisonData or callable
-        Data for all seeds, or a function of the seed that gives each its own split and noise.
+        Data for all seeds, or a function of the seed that returns the data of that seed.
     classifiers : dict of str to classifier or iterable of classifiers, optional
         Unfitted, with their own hyper-parameters; default: all methods. Cross-entropy is added if missing.
     seeds : iterable of int, default=range(3)
-        Of the data, if that is a function, and of every fit.
+        Seeds of the data, if `data` is a function, and of the fits.
     n_jobs : int, optional
-        Processes, by joblib. Fit seconds are those of a machine that is busy with them.
+        Number of joblib processes. Fits that run at the same time slow each other down, which shows in ``seconds``.
     path : str or path, optional
-        File of JSON lines: every fit is written when it ends, and is read instead of run when the call is repeated
+        File of JSON lines to cache results in: every fit is written when it ends, and read when the call is repeated
         with the same data and parameters.
     verbose : int, default=1
         0 is silent; 1 prints a line for each fit.
     **params
-        Parameters that all classifiers share: ``module``, ``batch_size``, ``max_epochs``, ... They replace a
-        classifier's own of that name.
+        Parameters to set in all classifiers: ``module``, ``batch_size``, ``max_epochs``, ...
 
     Returns
     -------
@@ -102,8 +101,8 @@ def compare(
     Raises
     ------
     ValueError
-        If there is no seed, a name is taken twice or, with a `path`, a parameter is a function that has no name to
-        be known by. A fit that fails is warned of and leaves an empty row; the next call tries it again.
+        If `seeds` is empty, a name is used twice or, with a `path`, a parameter is a function without a name that
+        identifies it. A fit that fails gives a warning and an empty row; the next call tries it again.
 
     Examples
     --------
@@ -145,27 +144,27 @@ def compare(
 
 
 def _cell(method: str, classifier: NoisyLabelClassifier, seed: int, data: str) -> Cell:
-    """One fit; it is described only where it may be read back from a file."""
+    """One fit; the hash of its parameters and data is needed with a file only."""
     described = joblib.hash([describe_params(classifier), data]) if data else ""
     return Cell(method, classifier, seed, described)
 
 
 def _references(data: ComparisonData, seed: int) -> list[dict[str, Any]]:
-    """Errors of T that need no method: saying "no noise", and counting with the true labels."""
+    """Rows of the identity and of the sampling limit."""
     if data.transition_matrix is None:
         return []
     T = np.asarray(data.transition_matrix)
     rows = [{"method": "identity", "seed": seed, "transition_error": transition_error(T, np.eye(len(T)))}]
     if data.y_true is not None:
         counts = np.unique(np.asarray(data.y_true), return_counts=True)[1]
-        if len(counts) < len(T):  # no row of a class: counting gives no T
+        if len(counts) < len(T):  # no limit if a class has no row
             return rows
         rows.append({"method": "sampling limit", "seed": seed, "transition_error": sampling_limit(T, counts)})
     return rows
 
 
 def _longest_budget(base: str, cross_entropy: Any, rows: list[dict], seed: int, data: str) -> Cell | None:
-    """Cross-entropy with at least as many gradient steps as any method of this seed took."""
+    """Cross-entropy with at least as many gradient steps as any method took with this seed."""
     steps = {row["method"]: row["steps"] for row in rows if row["seed"] == seed and row.get("steps")}
     epochs = cross_entropy.max_epochs
     if base not in steps or not epochs:
@@ -175,7 +174,7 @@ def _longest_budget(base: str, cross_entropy: Any, rows: list[dict], seed: int, 
 
 
 def _named(classifiers: Any) -> dict[str, NoisyLabelClassifier]:
-    """Clones by name, cross-entropy among them."""
+    """Clones by name; cross-entropy is added if missing."""
     if classifiers is None:
         return {name: cls() for name, cls in METHODS.items()}
     if not isinstance(classifiers, Mapping):

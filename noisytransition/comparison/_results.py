@@ -21,7 +21,7 @@ Load = Callable[[int], "ComparisonData"]
 
 
 class Cell(NamedTuple):
-    """One fit: a method on the data of a seed; the fingerprint tells it from others in a file."""
+    """One fit of a method on the data of a seed; `fingerprint` is the hash of its parameters and data."""
 
     method: str
     classifier: NoisyLabelClassifier
@@ -30,12 +30,12 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> Row:
-        """Begin a row of results."""
+        """First columns of the row of results, which identify it in a file."""
         return {"method": self.method, "seed": self.seed, "fingerprint": self.fingerprint}
 
 
 class ResultStore:
-    """Rows of results, one for each fit; with a path, every row is written when it comes and read back later.
+    """Rows of results, one for each fit; with a path they are cached in a file.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class ResultStore:
         self.done = {_identity(row): row for row in map(_parsed, lines) if row is not None}
 
     def fill(self, cells: list[Cell], load: Load, n_jobs: int | None, verbose: int) -> list[Row]:
-        """Rows of these cells: those that are there, and the others run now; failed ones are tried again."""
+        """Return the rows of these cells; those that are missing or failed are run."""
         missing: Row = {"error": "not run yet"}
         todo = [cell for cell in cells if "error" in self.done.get(_identity(cell.key), missing)]
         jobs = joblib.Parallel(n_jobs, return_as="generator_unordered")(joblib.delayed(_run)(c, load) for c in todo)
@@ -78,7 +78,7 @@ def _run(cell: Cell, load: Load) -> Row:
         row["steps"] = sum(epoch["train_batch_count"] for history in clf.histories_.values() for epoch in history)
         if data.transition_matrix is not None and hasattr(clf, "transition_matrix_"):
             row["transition_error"] = transition_error(data.transition_matrix, clf.transition_matrix_)
-    except Exception as error:  # the other fits go on; the table shows what is missing
+    except Exception as error:  # the other fits go on, and the table has an empty row
         return cell.key | {"error": f"{type(error).__name__}: {error}"}
     return row
 
@@ -88,7 +88,7 @@ def _identity(row: Row) -> tuple[str, int, str]:
 
 
 def _parsed(line: str) -> Row | None:
-    """One row of a file; None for a line that an interruption cut off."""
+    """One row of a file; None for an incomplete line, left by an interrupted call."""
     try:
         return json.loads(line)
     except json.JSONDecodeError:

@@ -1,8 +1,11 @@
-"""The result of a comparison: a table, paired differences, a picture."""
+"""The result of a comparison: table, paired differences, plot."""
 
+import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import ttest_1samp
 
 _COLUMNS = ("accuracy", "transition_error", "steps", "seconds")
 
@@ -21,7 +24,7 @@ class Comparison:
     ----------
     rows : list of dict
     methods : list of str
-        Those that have a row.
+        The methods that have a row.
     """
 
     def __init__(self, rows: list[dict[str, Any]], methods: list[str]) -> None:
@@ -66,7 +69,7 @@ class Comparison:
 
     @property
     def table(self) -> Any:
-        """`summary` as a pandas DataFrame indexed by method; without pandas, as the list that it is."""
+        """`summary` as a pandas DataFrame indexed by method; a list of dict if pandas is not installed."""
         try:
             import pandas as pd
         except ImportError:
@@ -74,7 +77,7 @@ class Comparison:
         return pd.DataFrame(self.summary()).set_index("method")
 
     def differences(self, to: str, column: str = "accuracy", *, level: float = 0.95) -> list[dict[str, Any]]:
-        """Differences to one method on the same seeds, with intervals by Student's t.
+        """Mean paired differences to one method on the same seeds, with confidence intervals by Student's t.
 
         Parameters
         ----------
@@ -82,7 +85,7 @@ class Comparison:
             The method to compare with.
         column : {"accuracy", "transition_error", "steps", "seconds"}, default="accuracy"
         level : float, default=0.95
-            Coverage of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
@@ -93,10 +96,8 @@ class Comparison:
         Raises
         ------
         ValueError
-            If there is no such method with a value.
+            If `to` has no value in this column.
         """
-        from scipy.stats import t
-
         base = self.values(to, column)
         if not base:
             raise ValueError(f"{to!r} has no {column}; methods are {self.methods}.")
@@ -104,15 +105,13 @@ class Comparison:
         for method in self.methods:
             values = self.values(method, column)
             paired = np.array([values[seed] - base[seed] for seed in base if seed in values])
-            if method == to or len(paired) < 2:
-                continue
-            half = float(t.ppf((1 + level) / 2, len(paired) - 1) * paired.std(ddof=1) / np.sqrt(len(paired)))
-            mean = float(paired.mean())
-            found.append({"method": method, "mean": mean, "low": mean - half, "high": mean + half})
+            if method != to and len(paired) > 1:
+                low, high = _interval(paired, level)
+                found.append({"method": method, "mean": float(paired.mean()), "low": low, "high": high})
         return found
 
     def markdown(self) -> str:
-        """The table as Markdown, mean ± standard deviation.
+        """Return the table as Markdown, mean ± standard deviation.
 
         Returns
         -------
@@ -145,6 +144,14 @@ class Comparison:
             accuracy, error, steps, seconds = _numbers(row)
             lines.append(f"{row['method']:{width}}  {accuracy:>15}  {error:>15}  {steps:>7}  {seconds:>7}")
         return "\n".join(lines)
+
+
+def _interval(differences: NDArray[np.float64], level: float) -> tuple[float, float]:
+    """Return the confidence interval of the mean; of equal differences, such as numbers of steps, it has width 0."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Precision loss occurred", RuntimeWarning)
+        low, high = ttest_1samp(differences, 0.0).confidence_interval(level)
+    return float(low), float(high)
 
 
 def _numbers(row: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a noisy label costs: torch criteria that take logits and integer labels, and other columns that they name."""
+"""Loss functions for noisy labels: torch criteria of logits, integer labels, and other columns that they name."""
 
 from ._forward import ForwardLoss, clean_posterior, corrected_cross_entropy, noisy_log_likelihood
 from ._generalized import GeneralizedCrossEntropyLoss

@@ -1,4 +1,4 @@
-"""Forward correction: the clean posterior is pushed through T and compared with the noisy label."""
+"""Forward correction: cross-entropy of the noisy label under the clean posterior times T."""
 
 import numpy as np
 import torch
@@ -6,15 +6,16 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-# an entry of T never starts below this: log 0 would never come back, and an empty column costs infinity
-TINY = 1e-12
+# smallest initial entry of T: with log 0 the gradient would be 0 for good, and a label with an empty column would have
+# an infinite loss. A choice, not measured.
+MIN_ENTRY = 1e-12
 
 
 def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
     r"""Mean corrected cross-entropy, ``- log sum_i f_i(x) T[i, y]``.
 
     With f = softmax(logits); computed in log space, so that no entry of T or f underflows. Only the column of T
-    that the noisy label names is read: memory grows with n_samples x n_classes.
+    of each noisy label is read: memory is proportional to n_samples x n_classes.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
     --------
     >>> import torch
     >>> z, y = torch.tensor([[2.0, 0.0]]), torch.tensor([1])
-    >>> float(corrected_cross_entropy(z, y, torch.tensor([[0.5, 0.5], [0.5, 0.5]]).log()))  # says nothing: log 2
+    >>> float(corrected_cross_entropy(z, y, torch.tensor([[0.5, 0.5], [0.5, 0.5]]).log()))  # uniform: log 2
     0.693...
     """
     return -noisy_log_likelihood(logits, y, log_transition).mean()
@@ -67,8 +68,8 @@ def clean_posterior(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor
 class ForwardLoss(nn.Module):
     """Corrected cross-entropy that holds its transition matrix as ``T = row-softmax(transition_logits)``.
 
-    T moves to the device and is saved with the loss. What moves its value is an update (`noisytransition.updates`);
-    no optimiser of the network sees it, unless the update hands it over.
+    T is a parameter of the loss: it moves to the device and is saved with it. Its value is changed by an update
+    (`noisytransition.updates`); it is not among the network's parameters.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class ForwardLoss(nn.Module):
 
     def __init__(self, transition_matrix: ArrayLike) -> None:
         super().__init__()
-        T = np.maximum(np.asarray(transition_matrix, dtype=np.float64), TINY)
+        T = np.maximum(np.asarray(transition_matrix, dtype=np.float64), MIN_ENTRY)
         logits = torch.as_tensor(np.log(T), dtype=torch.get_default_dtype())
         self.transition_logits = nn.Parameter(logits, requires_grad=False)
 
@@ -106,7 +107,7 @@ class ForwardLoss(nn.Module):
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
         return corrected_cross_entropy(logits, y, self.log_transition.to(logits.dtype))
 
-    # ---- what the look-ahead asks of a loss: its gradient at the logits, and the answer to a tangent of them
+    # ---- for the look-ahead: gradient with respect to the logits, and meta-gradient for a tangent of the logits
     @torch.no_grad()
     def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
         """d mean loss / d logits = (f - q) / n_samples, of shape (n_samples, n_classes)."""
@@ -133,7 +134,7 @@ class ForwardLoss(nn.Module):
         """
         log_transition = self.log_transition.to(logits.dtype)
         q = clean_posterior(logits, y, log_transition)
-        pull = q * (tangent - (q * tangent).sum(1, keepdim=True))
-        A = torch.zeros_like(log_transition).index_add_(1, y, pull.T) / len(y)
+        terms = q * (tangent - (q * tangent).sum(1, keepdim=True))
+        A = torch.zeros_like(log_transition).index_add_(1, y, terms.T) / len(y)
         gradient = A - log_transition.exp() * A.sum(1, keepdim=True)
         return [gradient.to(self.transition_logits.dtype)]

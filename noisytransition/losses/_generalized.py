@@ -1,4 +1,4 @@
-"""Generalized cross-entropy: between cross-entropy, which trusts every label, and a robust absolute error."""
+"""Generalized cross-entropy: between cross-entropy and the mean absolute error, which is robust to label noise."""
 
 import math
 
@@ -8,16 +8,16 @@ from torch.nn import functional as F
 
 
 class GeneralizedCrossEntropyLoss(nn.Module):
-    r"""``(1 - p_y^q) / q``, with p the softmax of the logits; optionally cut off where a label is improbable.
+    r"""``(1 - p_y^q) / q``, with p the softmax of the logits; optionally truncated where a label is improbable.
 
-    q to 0 is cross-entropy, q = 1 is ``1 - p_y``. The gradient is ``p_y^q`` times that of cross-entropy: labels that
-    the network finds improbable pull less.
+    The limit q to 0 is cross-entropy, q = 1 is ``1 - p_y``. The gradient is ``p_y^q`` times that of cross-entropy:
+    labels that are improbable under the network have less weight.
 
     Parameters
     ----------
     q : float in [0, 1], default=0.7
     truncation : float in (0, 1), optional
-        Rows of ``weight`` 0 cost the constant ``(1 - truncation^q) / q`` and have no gradient.
+        The loss of rows with ``weight`` 0 is the constant ``(1 - truncation^q) / q``, without a gradient.
 
     References
     ----------
@@ -39,7 +39,7 @@ class GeneralizedCrossEntropyLoss(nn.Module):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of the rows that the loss is given."""
+        """Columns of the rows that `forward` takes as arguments."""
         return () if self.truncation is None else ("weight",)
 
     def forward(self, logits: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
@@ -48,8 +48,8 @@ class GeneralizedCrossEntropyLoss(nn.Module):
         # in log space: the derivative of p^q is infinite at p = 0
         loss = -torch.expm1(self.q * log_p) / self.q if self.q else -log_p
         if self.truncation is not None and weight is not None:
-            loss = torch.where(weight > 0, loss, torch.full_like(loss, self._ceiling(self.truncation)))
+            loss = torch.where(weight > 0, loss, torch.full_like(loss, self._max_loss(self.truncation)))
         return loss.mean()
 
-    def _ceiling(self, p: float) -> float:
+    def _max_loss(self, p: float) -> float:
         return (1 - p**self.q) / self.q if self.q else -math.log(p)

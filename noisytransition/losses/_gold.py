@@ -1,4 +1,4 @@
-"""Gold loss correction: clean rows cost cross-entropy, noisy rows the corrected loss, in one batch."""
+"""Gold loss correction: cross-entropy for clean rows and the corrected loss for noisy rows, in one batch."""
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ class GoldCorrectionLoss(ForwardLoss):
     --------
     >>> import torch
     >>> loss, z = GoldCorrectionLoss([[0.5, 0.5], [0.5, 0.5]]), torch.tensor([[0.0, 2.0]])
-    >>> float(loss(z, torch.tensor([1]), trusted=torch.tensor([False])))  # noisy: T says nothing, log 2
+    >>> float(loss(z, torch.tensor([1]), trusted=torch.tensor([False])))  # noisy: T is uniform, log 2
     0.693...
     >>> float(loss(z, torch.tensor([1]), trusted=torch.tensor([True])))  # clean: cross-entropy
     0.126...
@@ -33,7 +33,7 @@ class GoldCorrectionLoss(ForwardLoss):
     columns = ("trusted",)
 
     def forward(self, logits: Tensor, y: Tensor, trusted: Tensor) -> Tensor:  # type: ignore[override]
-        """Mean loss of logits of shape (n_samples, n_classes); labels and marks are of shape (n_samples,)."""
+        """Mean loss of logits of shape (n_samples, n_classes); `y` and `trusted` are of shape (n_samples,)."""
         clean = F.cross_entropy(logits, y, reduction="none")
         noisy = -noisy_log_likelihood(logits, y, self.log_transition.to(logits.dtype))
         return torch.where(trusted, clean, noisy).mean()

@@ -1,4 +1,4 @@
-"""Importance reweighting: cross-entropy weighted by how much more probable a label is as true than as noisy."""
+"""Importance reweighting: cross-entropy weighted by P(true = y | x) / P(noisy = y | x)."""
 
 import numpy as np
 import torch
@@ -13,12 +13,12 @@ class ImportanceReweightedLoss(nn.Module):
     Parameters
     ----------
     transition_matrix : array-like of shape (n_classes, n_classes)
-        T: row i, column j is P(noisy = j | true = i). It stays; dT is zero at first.
+        T: row i, column j is P(noisy = j | true = i). It is fixed; dT starts at zero.
 
     Notes
     -----
-    While dT is fixed, beta is a constant weight. When it is learned (``revision.requires_grad``), it and the logits
-    get their gradients through beta too.
+    While dT is fixed, beta is a constant weight. When dT is learned (``revision.requires_grad``), dT and the logits
+    have gradients through beta too.
 
     References
     ----------
@@ -42,7 +42,7 @@ class ImportanceReweightedLoss(nn.Module):
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
         p, cost = torch.softmax(logits, dim=1), F.cross_entropy(logits, y, reduction="none")
-        T = (self.base + self.revision).clamp_min(0).to(logits.dtype)  # dT may lead out of the simplex
+        T = (self.base + self.revision).clamp_min(0).to(logits.dtype)  # T + dT may have negative entries
         noisy = (p * T.T[y]).sum(1)
         beta = p.gather(1, y[:, None]).squeeze(1) / noisy.clamp_min(torch.finfo(p.dtype).tiny)
         return ((beta if self.revision.requires_grad else beta.detach()) * cost).mean()

@@ -1,4 +1,4 @@
-"""Cross-entropy weighted row by row by a small network of the loss itself."""
+"""Cross-entropy with a weight for each row, which is a small network's function of the loss of the row."""
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ class WeightedLoss(nn.Module):
     r"""``sum of a_n * l_n``, with l_n the cross-entropy of row n and a_n its weight by a network V of l_n.
 
     ``a_n = V(l_n) / n_samples`` or, normalised, ``V(l_n) / sum of V(l_m)``. Weights are constants in the gradient of
-    the logits; V learns by the meta-gradient alone.
+    the logits; V is learned by the meta-gradient only.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ class WeightedLoss(nn.Module):
         losses = F.cross_entropy(logits, y, reduction="none")
         return (self.shares(losses).detach() * losses).sum()
 
-    # ---- what the look-ahead asks of a loss: its gradient at the logits, and the answer to a tangent of them
+    # ---- for the look-ahead: gradient with respect to the logits, and meta-gradient for a tangent of the logits
     @torch.no_grad()
     def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
         """d loss / d logits = a_n (f - e_y), of shape (n_samples, n_classes)."""
-        return self.shares(F.cross_entropy(logits, y, reduction="none"))[:, None] * _pull(logits, y)
+        return self.shares(F.cross_entropy(logits, y, reduction="none"))[:, None] * _cross_entropy_gradient(logits, y)
 
     @torch.enable_grad()
     def meta_gradients(self, logits: Tensor, y: Tensor, tangent: Tensor) -> list[Tensor]:
@@ -72,11 +72,11 @@ class WeightedLoss(nn.Module):
         -------
         list of Tensor
         """
-        along = (_pull(logits, y) * tangent).sum(1).detach()
-        gain = (self.shares(F.cross_entropy(logits.detach(), y, reduction="none")) * along).sum()
+        products = (_cross_entropy_gradient(logits, y) * tangent).sum(1).detach()
+        gain = (self.shares(F.cross_entropy(logits.detach(), y, reduction="none")) * products).sum()
         return list(torch.autograd.grad(-gain, list(self.parameters())))
 
 
-def _pull(logits: Tensor, y: Tensor) -> Tensor:
-    """d cross-entropy / d logits, row by row."""
+def _cross_entropy_gradient(logits: Tensor, y: Tensor) -> Tensor:
+    """Gradient of the cross-entropy of each row with respect to its logits."""
     return torch.softmax(logits, dim=1) - F.one_hot(y, logits.shape[1]).to(logits.dtype)

@@ -1,6 +1,6 @@
 """The one-step look-ahead of a network and the exact gradient of the clean loss after it."""
 
 from ._look_ahead import LookAhead, look_ahead
-from ._methods import METHODS, method_ladder
+from ._methods import METHODS, candidate_methods
 
-__all__ = ["METHODS", "LookAhead", "look_ahead", "method_ladder"]
+__all__ = ["METHODS", "LookAhead", "candidate_methods", "look_ahead"]

@@ -1,28 +1,28 @@
-"""Lines 4 and 5 of Algorithm 1: look one SGD step ahead and ask how the clean loss there answers to the logits."""
+"""Look-ahead of Algorithm 1, lines 4 and 5: gradient of the clean loss after a virtual SGD step."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from ._methods import METHODS, method_ladder
+from ._methods import METHODS, candidate_methods
 from ._point import Point
 
 
 class LookAhead(NamedTuple):
-    """What a look-ahead gives back.
+    """Result of `look_ahead`.
 
     Attributes
     ----------
     logits : Tensor of shape (n_samples, n_classes)
-        Of the noisy batch at the present weights, with their graph: the real step goes on from here.
+        Of the noisy batch at the present weights, with their autograd graph, for the actual step.
     tangent : Tensor of shape (n_samples, n_classes)
         ``u = J_W z . (rate * g)``: for a loss l with parameters phi, the meta-gradient is
         ``- d/dphi <dl/dz, u>``.
     meta_loss : Tensor
         Clean loss after the look-ahead, a scalar.
     method : str
-        The method taken, a name in `METHODS`.
+        The method used, a name in `METHODS`.
     """
 
     logits: Tensor
@@ -40,17 +40,17 @@ def look_ahead(
     *,
     methods: Sequence[str] | None = None,
 ) -> LookAhead:
-    """Take a virtual SGD step on the noisy batch and find the tangent along the clean gradient after it.
+    """Take a virtual SGD step on the noisy batch and compute the tangent along the clean gradient after it.
 
     With W_hat = W - rate * J_W z^T r, r the cotangent of the noisy loss at the logits z, and g the gradient of
-    the clean cross-entropy at W_hat, the tangent is the forward-mode product u = J_W z . (rate * g). It is exact,
-    and autograd never differentiates through the loss's parameters.
+    the clean cross-entropy at W_hat, the tangent is the forward-mode product u = J_W z . (rate * g). Autograd
+    does not differentiate through the loss's parameters.
 
     Parameters
     ----------
     module : nn.Module
-        Gives logits of shape (n_samples, n_classes). Its forward pass on `x` is the only one that updates its
-        buffers; weights and generators stay as that pass leaves them, but for the clean batch's own draws.
+        Returns logits of shape (n_samples, n_classes). Its buffers are updated by the forward pass on `x` only, and its
+        weights are unchanged. Random generators advance as by that pass and one on the clean batch.
     x : Tensor
         The noisy batch.
     cotangent : callable
@@ -60,7 +60,7 @@ def look_ahead(
     rates : mapping of str to float
         Look-ahead rate for each parameter to move, by name; the others stay where they are.
     methods : sequence of str, optional
-        Names in `METHODS` to try in turn; default `method_ladder`.
+        Names in `METHODS` to try in turn; default `candidate_methods`.
 
     Returns
     -------
@@ -78,22 +78,22 @@ def look_ahead(
     """
     point = Point(module, x, rates)
     r = cotangent(point.logits.detach())
-    for method in methods or method_ladder(module):
+    for method in methods or candidate_methods(module):
         try:
             loss, tangent = METHODS[method](point, r, meta)
         except RuntimeError as error:  # NotImplementedError is one of them
             if not _rule_is_missing(error):
                 raise
-            point.rewind()  # the next method must draw the same masks
+            point.restore_generators()  # the next method must draw the same dropout masks
         else:
             return LookAhead(point.logits, tangent, loss, method)
     raise NotImplementedError(
-        f"none of the methods {tuple(methods or method_ladder(module))} can differentiate {type(module).__name__}; "
+        f"none of the methods {tuple(methods or candidate_methods(module))} can differentiate {type(module).__name__}; "
         "meta_gradient_method='difference' needs forward passes only."
     )
 
 
 def _rule_is_missing(error: RuntimeError) -> bool:
-    """Tell a missing differentiation rule from any other failure (memory, shapes), which must be seen."""
+    """Whether the error is of a missing differentiation rule; any other (memory, shapes) is raised."""
     text = str(error)
     return isinstance(error, NotImplementedError) or "not implemented" in text or "out= function" in text

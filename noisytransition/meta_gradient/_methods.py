@@ -1,6 +1,7 @@
-"""Ways to the same tangent ``u = J_W z . (rate * g)``, g being the gradient of the clean loss at W_hat.
+"""Methods for the tangent ``u = J_W z . (rate * g)``, with g the gradient of the clean loss at W_hat.
 
-They differ in what autograd can differentiate and in cost, not in the result (1e-7 apart in float32).
+They differ in cost and in the modules that they can differentiate. Except for "difference", results agree up to
+rounding errors (1e-10 in float64, see tests/meta_gradient/test_look_ahead.py).
 """
 
 import warnings
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ._factored import factored, is_linear_stack
+from ._factored import factored, is_relu_mlp
 from ._point import Point
 
 # (point, cotangent of its logits, clean batch) -> (clean loss at W_hat, tangent of the logits)
@@ -29,7 +30,7 @@ def clean_gradient(point: Point, weights: Sequence[Tensor], meta: tuple[Tensor, 
 
 @cache
 def _load_forward_rules() -> None:
-    """Import torch's forward-mode rules, which torch does on first use and with a FutureWarning about itself."""
+    """Import torch's forward-mode rules without the FutureWarning that torch gives about them on first use."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         with suppress(ImportError):
@@ -37,7 +38,7 @@ def _load_forward_rules() -> None:
 
 
 def dual_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
-    """One forward-mode pass under ``no_grad``: with gradients on, autograd would record the tangents as well."""
+    """One forward-mode pass, under ``no_grad``: autograd would record the tangents otherwise."""
     _load_forward_rules()
     with point.replayed(), torch.no_grad(), forward_ad.dual_level():
         weights = [forward_ad.make_dual(w.detach(), d) for w, d in zip(point.weights, direction, strict=True)]
@@ -46,13 +47,13 @@ def dual_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
 
 
 def math_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
-    """As `dual_tangent`, attention computed from its definition: the fused kernels have no forward-mode rule."""
+    """As `dual_tangent`, with attention by its definition: the fused kernels have no forward-mode rule."""
     with sdpa_kernel(SDPBackend.MATH):
         return dual_tangent(point, direction)
 
 
 def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
-    """Forward difference along the direction: approximate, for modules that nothing can differentiate twice."""
+    """Forward difference along the direction: approximate, for modules without second derivatives in autograd."""
     length = torch.stack(torch._foreach_norm(list(direction))).norm().item()
     if length == 0:
         return torch.zeros_like(point.logits)
@@ -64,16 +65,16 @@ def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
 
 def _by_tangent(tangent: Callable[[Point, Sequence[Tensor]], Tensor]) -> Method:
     def method(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        loss, g = clean_gradient(point, point.stepped(point.pull_back(cotangent)), meta)
+        loss, g = clean_gradient(point, point.stepped(point.gradient(cotangent)), meta)
         return loss, tangent(point, point.scaled(g))
 
     return method
 
 
 def double_vjp(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Reverse mode twice: the pull-back is linear in its cotangent, and its transpose is the tangent."""
+    """Reverse mode twice: the gradient is linear in the cotangent, and the transpose of this map gives the tangent."""
     cotangent = cotangent.detach().requires_grad_()
-    v = point.pull_back(cotangent, create_graph=True)
+    v = point.gradient(cotangent, create_graph=True)
     loss, g = clean_gradient(point, point.stepped(v), meta)
     pairs = [(a, b) for a, b in zip(v, point.scaled(g), strict=True) if a.requires_grad]
     (u,) = torch.autograd.grad([a for a, _ in pairs], cotangent, [b for _, b in pairs], retain_graph=True)
@@ -89,11 +90,12 @@ METHODS: dict[str, Method] = {
 }
 
 
-def method_ladder(module: nn.Module) -> tuple[str, ...]:
-    """Routes to try for this module, the cheapest first; the next one serves where a rule of autograd is missing.
+def candidate_methods(module: nn.Module) -> tuple[str, ...]:
+    """Methods to try for this module, the fastest first; the next one is used where autograd lacks a rule.
 
-    Never chosen by a clock: methods differ by rounding, and a fit must repeat to the bit. Batch normalisation is
-    dear to differentiate twice in reverse mode, so forward mode comes first with it, last without.
+    The order is fixed, not timed: methods differ by rounding errors, and a fit must be reproducible bit by bit. Batch
+    normalisation is slow to differentiate twice in reverse mode, so that forward mode comes first with it (see
+    examples/benchmarks/results/cost.md).
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ def method_ladder(module: nn.Module) -> tuple[str, ...]:
     tuple of str
         Names in `METHODS`. All are exact but the last, "difference".
     """
-    if is_linear_stack(module):
+    if is_relu_mlp(module):
         return ("factored", "double-vjp", "dual")
     if any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in module.modules()):
         return ("dual", "dual-math", "double-vjp", "difference")

@@ -1,4 +1,4 @@
-"""The network at its present weights W, with one forward pass on the noisy batch that everything shares."""
+"""A network at its present weights W, and one forward pass on the noisy batch that all computations share."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ from torch.func import functional_call
 class Point:
     """A network at W and its logits on the noisy batch.
 
-    This forward pass is the only one that updates the module's buffers: all others get throw-away copies.
+    Only this forward pass updates the module's buffers; all others get copies.
 
     Parameters
     ----------
     module : nn.Module
-        In the mode (train or eval) in which it is to run.
+        In train or eval mode.
     x : Tensor
         The noisy batch, rows first.
     rates : mapping of str to float
@@ -36,11 +36,11 @@ class Point:
         self._after = self._generator_states()
 
     def __call__(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
-        """Logits at other weights and the buffers of before; the module's own stay as they are."""
+        """Logits at other weights, with the buffers from before the shared pass; the module is unchanged."""
         buffers = {name: buffer.clone() for name, buffer in self._buffers.items()}
         return functional_call(self.module, (dict(zip(self.names, weights, strict=True)), buffers), (x,))
 
-    def pull_back(self, cotangent: Tensor, *, create_graph: bool = False) -> tuple[Tensor, ...]:
+    def gradient(self, cotangent: Tensor, *, create_graph: bool = False) -> tuple[Tensor, ...]:
         """Gradient of <cotangent, logits> for each weight; the graph of the logits is kept."""
         return torch.autograd.grad(
             self.logits,
@@ -53,7 +53,7 @@ class Point:
         )
 
     def stepped(self, gradient: Sequence[Tensor]) -> list[Tensor]:
-        """W_hat = W - rate * gradient, as new leaves: the paper's look-ahead, a plain SGD step."""
+        """W_hat = W - rate * gradient as new leaves: a plain SGD step, as in the paper."""
         with torch.no_grad():
             moved = torch._foreach_add(self.weights, self.scaled(gradient), alpha=-1)
         return [weight.requires_grad_() for weight in moved]
@@ -64,13 +64,13 @@ class Point:
 
     @contextmanager
     def replayed(self) -> Iterator[None]:
-        """Run a forward pass with the random numbers (dropout masks) of the shared one; restore the generators."""
+        """Run a forward pass with the random numbers (dropout masks) of the shared one, then restore the generators."""
         with torch.random.fork_rng(devices=self._devices):
             self._set_generators(self._before)
             yield
 
-    def rewind(self) -> None:
-        """Set the generators to where the shared forward pass left them."""
+    def restore_generators(self) -> None:
+        """Set the generators to their state after the shared forward pass."""
         self._set_generators(self._after)
 
     def _generator_states(self) -> list[Tensor]:

@@ -1,7 +1,7 @@
-"""Pictures of a transition matrix and of its path in training.
+"""Plots of a transition matrix, of its values during training, and of comparisons.
 
 ``T[i, j] = P(noisy label = j | true label = i)``: a row is a true label, a column a noisy one, both in sorted
-class order. matplotlib is imported when something is drawn: ``pip install noisytransition[plot]``.
+class order. matplotlib is imported on use: ``pip install noisytransition[plot]``.
 """
 
 from ._comparison import plot_comparison

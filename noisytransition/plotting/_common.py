@@ -1,4 +1,4 @@
-"""What the pictures share: matplotlib on demand, and checks of what is drawn."""
+"""Helpers of the plots: import of matplotlib on use, and validation of what is drawn."""
 
 from collections.abc import Iterable
 from types import ModuleType

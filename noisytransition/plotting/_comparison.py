@@ -1,4 +1,4 @@
-"""Accuracy and error of T of several methods, seed by seed."""
+"""Plot of the accuracy and the error of T of several methods."""
 
 from typing import Any
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from ._common import panel_axes, pyplot
 
-# rows of a comparison that are no methods: drawn as lines
+# reference rows of a comparison, and the style of their lines
 _REFERENCES = {"identity": "--", "sampling limit": ":"}
 
 
 def plot_comparison(comparison: Any, *, ax: Any = None) -> np.ndarray:
-    """Draw what `compare` found: a dot for each seed, a bar at the mean.
+    """Plot the result of `compare`: a dot for each seed, a bar at the mean.
 
     Parameters
     ----------
     comparison : Comparison
     ax : matplotlib Axes or array of Axes, optional
-        One for the accuracy and, if any method has a T whose error is known, one for that.
+        One for the accuracy and, if any method has an error of T, one for that.
 
     Returns
     -------
@@ -28,7 +28,7 @@ def plot_comparison(comparison: Any, *, ax: Any = None) -> np.ndarray:
     ImportError
         If matplotlib is not installed.
     ValueError
-        If nothing has an accuracy.
+        If no method has an accuracy.
     """
     methods = [name for name in comparison.methods if comparison.values(name, "accuracy")]
     if not methods:

@@ -1,4 +1,4 @@
-"""T as a picture, alone or beside the true one."""
+"""Heat map of a transition matrix, alone or beside the true one."""
 
 from typing import Any, Literal
 
@@ -6,9 +6,12 @@ import numpy as np
 
 from ._common import check_labels, check_matrices, check_true, matrix_and_labels, panel_axes, pyplot
 
-_SMALLEST_LEGIBLE = 5.5  # font size in points below which include_values="auto" leaves the numbers out
-_CHARACTER = 0.65  # width of a character relative to its font size
-_SMALLEST_RANGE = 0.01  # colour range of the difference: smaller ones would paint rounding in full colour
+# smallest font size in points with include_values="auto" (a choice, not measured)
+_MIN_FONT_SIZE = 5.5
+# width of a character relative to its font size: above that of the digits of DejaVu Sans, matplotlib's default (0.636)
+_CHARACTER_WIDTH = 0.65
+# smallest colour range of the difference, so that rounding errors are not drawn in full colour (a choice, not measured)
+_MIN_RANGE = 0.01
 
 
 class TransitionMatrixDisplay:
@@ -21,7 +24,7 @@ class TransitionMatrixDisplay:
     transition_matrix : array-like of shape (n_classes, n_classes)
         The learned or given T.
     true_matrix : array-like of shape (n_classes, n_classes), default=None
-        The T that made the noise. With it three panels are drawn: true, learned, and learned - true.
+        The true T. If given, three panels are drawn: true, learned, and learned - true.
     display_labels : array-like of shape (n_classes,), default=None
         Class names for the ticks; None: 0 to n_classes - 1.
 
@@ -130,19 +133,19 @@ class TransitionMatrixDisplay:
         Parameters
         ----------
         include_values : bool or "auto", default="auto"
-            Write the numbers into the cells, blank where they round to zero; "auto": where they can be read.
+            Whether to write the numbers into the cells (blank if they round to zero); "auto": if they are legible.
         cmap : str or matplotlib Colormap, default="Blues"
             Colours of T from 0 to 1. The difference has a diverging map centred at zero.
         values_format : str, default=".2f"
             Format specification of the numbers.
         xticks_rotation : {"auto", "vertical", "horizontal"} or float, default="auto"
-            Rotation of the column labels; "auto": slanted where they would not fit side by side.
+            Rotation of the column labels; "auto": 45 degrees if they do not fit side by side.
         ax : matplotlib Axes, or three of them with ``true_matrix``, default=None
-            Where to draw, best in a figure with ``layout="compressed"``; None: a new figure of a fitting size.
+            Where to draw, preferably in a figure with ``layout="compressed"``; None: a new figure.
         colorbar : bool, default=True
             Whether to add colour bars.
         im_kw : dict, default=None
-            Keywords for ``imshow`` of T (true and learned); they win over ``cmap`` and the scale 0 to 1.
+            Keywords for ``imshow`` of T (true and learned); they take precedence over ``cmap`` and the scale 0 to 1.
 
         Returns
         -------
@@ -167,8 +170,8 @@ class TransitionMatrixDisplay:
         numbers = [_numbers(matrix, values_format) for _, matrix, _ in panels]
         cell = _cell_size(self.axes_, len(self.transition_matrix))
         longest = max(len(text) for panel in numbers for row in panel for text in row)
-        font = min(plt.rcParams["font.size"], cell / (_CHARACTER * max(longest, 1)))
-        written = font >= _SMALLEST_LEGIBLE if include_values == "auto" else include_values
+        font = min(plt.rcParams["font.size"], cell / (_CHARACTER_WIDTH * max(longest, 1)))
+        written = font >= _MIN_FONT_SIZE if include_values == "auto" else include_values
 
         for k, (axes, (title, matrix, kw)) in enumerate(zip(self.axes_, panels, strict=True)):
             image = axes.imshow(matrix, **kw)
@@ -176,7 +179,7 @@ class TransitionMatrixDisplay:
             axes.set(title=title, xlabel="noisy label", ylabel="true label")
             axes.grid(visible=False)
             _label_ticks(axes, self.display_labels, cell, xticks_rotation)
-            if colorbar and k >= learned:  # the true panel shares the bar of the learned one
+            if colorbar and k >= learned:  # the colour bar of the learned panel is that of the true one too
                 self.figure_.colorbar(image, cax=axes.inset_axes((1.04, 0, 0.05, 1)))
             if ax is None:
                 axes.label_outer()
@@ -191,19 +194,19 @@ class TransitionMatrixDisplay:
         T, truth = self.transition_matrix, self.true_matrix
         if truth is None:
             return [("", T, kw)]
-        limit = max(np.abs(T - truth).max(), _SMALLEST_RANGE)
+        limit = max(np.abs(T - truth).max(), _MIN_RANGE)
         difference = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit}
         return [("true", truth, kw), ("learned", T, kw), ("learned - true", T - truth, difference)]
 
     def _figure_size(self, n_panels: int) -> tuple[float, float]:
-        """Inches of a new figure: cells that hold a number up to about 12 classes, and room for the names."""
+        """Size of a new figure in inches: numbers are legible up to about 12 classes; with space for the labels."""
         side = float(np.clip(0.42 * len(self.transition_matrix), 2.5, 5.0))
         names = 0.08 * max(map(len, self.display_labels))
         return n_panels * (side + 0.4) + names + 0.8, side + 0.7 * names + 0.8
 
 
 def _cell_size(axes: np.ndarray, n_classes: int) -> float:
-    """Side of a matrix cell in points, before labels and colour bars take their room."""
+    """Side of a matrix cell in points, without space for labels and colour bars."""
     boxes = [ax.get_window_extent() for ax in axes]
     return min(min(box.width, box.height) for box in boxes) * 72 / axes[0].figure.dpi / n_classes
 
@@ -226,17 +229,17 @@ def _write(axes: Any, image: Any, numbers: list[list[str]], font: float) -> np.n
 
 
 def _label_ticks(axes: Any, labels: list[str], cell: float, rotation: float | str) -> None:
-    """Name rows and columns: fewer where lines of text would overlap, slanted where names side by side would."""
+    """Label rows and columns: every k-th one if lines of text overlap, rotated if column labels overlap."""
     n_labels = len(labels)
     axes.set_yticks(range(n_labels), labels=labels)
     font = axes.get_yticklabels()[0].get_fontsize()
     lines = 1.2 * font / cell  # height of a line of text in cells
-    airy = min(2 * lines, n_labels)
-    step = 1 if lines <= 1 else next(k for k in (2, 5, 10, 20, 50, 100, n_labels) if k >= airy)
+    least = min(2 * lines, n_labels)
+    step = 1 if lines <= 1 else next(k for k in (2, 5, 10, 20, 50, 100, n_labels) if k >= least)
     axes.set_yticks(range(0, n_labels, step), labels=labels[::step])
-    crowded = max(map(len, labels[::step])) * _CHARACTER * font > cell * step
+    overlap = max(map(len, labels[::step])) * _CHARACTER_WIDTH * font > cell * step
     style: dict[str, Any] = {"rotation": rotation}
     if rotation == "auto":
-        slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-        style = slanted if crowded else {"rotation": 0}
+        rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        style = rotated if overlap else {"rotation": 0}
     axes.set_xticks(range(0, n_labels, step), labels=labels[::step], **style)

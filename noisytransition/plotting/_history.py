@@ -1,4 +1,4 @@
-"""T's path over the epochs."""
+"""Plot of a transition matrix over the epochs."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,7 +18,7 @@ def plot_transition_history(
     top: int = 8,
     display_labels: Iterable[Any] | None = None,
 ) -> Any:
-    """Draw the path of a transition matrix over the epochs: its largest off-diagonal entries.
+    """Plot the largest off-diagonal entries of a transition matrix over the epochs.
 
     With ``true_matrix``, dashed lines mark the entries' true values, and a panel to the left shows the error of T
     beside the error of the identity (:func:`~noisytransition.transition_error`).
@@ -29,7 +29,7 @@ def plot_transition_history(
         A fitted classifier with ``transition_history_`` (or a Pipeline or search around one), or the history: the
         start, then T after each epoch.
     true_matrix : array-like of shape (n_classes, n_classes), default=None
-        The T that made the noise.
+        The true T.
     ax : matplotlib Axes, or two of them with ``true_matrix``, default=None
         Where to draw; None: a new figure.
     classes : iterable of labels, default=None

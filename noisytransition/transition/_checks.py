@@ -1,4 +1,4 @@
-"""Checks of the arrays that enter this package: each error says what was given, what is valid, what to do."""
+"""Validation of input arrays. Error messages say what was given, what is valid and what to do."""
 
 import operator
 

@@ -1,4 +1,4 @@
-"""Is one T enough? A permutation test of class-conditional noise, where true and noisy labels are known."""
+"""Permutation test of class-conditional noise (one T for all rows), where true and noisy labels are known."""
 
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
@@ -12,13 +12,15 @@ from ._class_conditional_scores import Features, Stratum, sources
 from ._class_conditional_words import in_words
 from ._flip_labels import RandomState, as_generator
 
-# statistics that differ by less are equal: sums in another order differ by rounding
-_EQUAL = 1e-8
+# statistics that differ by less are equal. Rounding errors of sums of scores of size 1 are below 1e-10 for a million
+# rows; the smallest real difference is about 1 / n. A choice, not measured.
+_TOLERANCE = 1e-8
+# conventional level and power of a test
 _LEVEL, _POWER = 0.05, 0.8
 
 
 class NoiseOfRows(NamedTuple):
-    """Wrong labels in a part of the rows.
+    """Share of wrong labels in a subset of the rows.
 
     Attributes
     ----------
@@ -26,7 +28,7 @@ class NoiseOfRows(NamedTuple):
     observed : float
         Share of rows whose noisy label is not the true one.
     expected : float
-        The same share if one T held for all rows: that of the true classes of this part.
+        The share to expect if one T holds for all rows, given the true classes of this subset.
     """
 
     n_rows: int
@@ -35,27 +37,28 @@ class NoiseOfRows(NamedTuple):
 
 
 class ClassConditionalTest(NamedTuple):
-    """What `class_conditional_test` found; ``str()`` says it in words.
+    """Result of `class_conditional_test`; ``str()`` is `explain`.
 
     Attributes
     ----------
     pvalue : float
-        Of one T for all rows; small values speak against it. Exact: at most a share p of data sets with one T have a
-        p-value of at most p (fewer where ties are many, as with groups of few rows).
+        Of the hypothesis that one T holds for all rows. Exact: if it holds, the probability of a p-value of at most p
+        is at most p (less with many ties, as in groups of few rows).
     pvalues : dict of str to float
         Of each statistic, already adjusted for their number: "groups: rate", "groups: labels", "features: rate",
         "features: labels", "posteriors: direction", "posteriors: labels". The smallest is `pvalue`.
     class_pvalues : ndarray of shape (n_classes,)
-        Of each true class by itself, adjusted for the number of classes and statistics; NaN where there was nothing
-        to test.
+        Of each true class by itself, adjusted for the number of classes and statistics; NaN for classes that could
+        not be tested.
     n_rows : int
         Rows of the classes that could be tested.
     noise : dict of str to NoiseOfRows
-        Wrong labels, seen and expected: in each group, or in the "easier half" and the "harder half" of each class
-        by its posterior. Of `n_rows`.
-    detectable : float
-        Difference of the noise rate between two known halves of the rows (or the two largest groups) that would be
-        found in about 4 of 5 data sets at level 0.05; smaller ones are easily missed.
+        Observed and expected share of wrong labels of each group or, for posteriors, of the "easier half" and the
+        "harder half" of the rows: those with a posterior of the true class above the median of that class, and the
+        others. Of the `n_rows` rows.
+    minimum_detectable_difference : float
+        Difference between the noise rates of two halves of the rows (or of the two largest groups) that the test
+        finds with a power of about 0.8 at level 0.05.
     classes : tuple
         Names of the classes.
     """
@@ -65,16 +68,16 @@ class ClassConditionalTest(NamedTuple):
     class_pvalues: NDArray[np.float64]
     n_rows: int
     noise: dict[str, NoiseOfRows]
-    detectable: float
+    minimum_detectable_difference: float
     classes: tuple
 
     def explain(self, level: float = _LEVEL) -> str:
-        """Say what was tested, what was found, and what follows.
+        """Describe what was tested, the result, and what it means for the use of T.
 
         Parameters
         ----------
         level : float, default=0.05
-            p-values of at most this are taken for evidence.
+            The hypothesis is rejected at p-values of at most this.
 
         Returns
         -------
@@ -101,38 +104,40 @@ def class_conditional_test(
     n_permutations: int = 999,
     random_state: RandomState = None,
 ) -> ClassConditionalTest:
-    r"""Test whether one T holds for all rows: whether, within each true class, the noisy label ignores the row.
+    r"""Test whether one T holds for all rows: within each true class, the noisy label is independent of the row.
 
-    With one T the noisy labels of the rows of a true class are exchangeable. So they are permuted, and the statistics
-    of the data compared with those of the permutations. Whatever follows from features, true labels and the *counts*
-    of pairs of labels is the same in all permutations; posteriors of a classifier that was fitted with these true
-    labels, or with those counts, may be given. Its training must not have seen which row has which of these noisy
-    labels, and the rows must not have been chosen by them (those that looked wrong, say).
+    If one T holds, the noisy labels of the rows of a true class are exchangeable. They are permuted within the true
+    classes, and the statistics of the data are compared with those of the permutations. Features, true labels and the
+    *counts* of pairs of labels are the same in all permutations, so posteriors of a classifier that was fitted with
+    these true labels or these counts may be given. The classifier must not have been trained on these noisy labels row
+    by row, and the rows must not have been selected by their noisy labels.
 
-    With z the scores of a row, centred in its class, and 1[s = j] its noisy label:
+    With z the scores of a row, centred in its true class, y its true and s its noisy label, the statistics are:
 
-    * "rate", of groups and features: ``|sum_n z_n 1[s_n != y_n]|^2``, does the noise rate go with the scores, in all
-      classes alike?
-    * "labels": ``sum_i sum_j |sum of z_n over true class i with s_n = j|^2 / n_i``, does anything go with them?
-    * "direction", of posteriors: ``sum_n log proba[n, s_n]``, centred likewise: are noisy labels nearer to the
-      classifier's opinion than one T says? (Score of b = 0 in ``T_n[i, j] ~ T[i, j] proba[n, j]^b``, one-sided.)
+    * "rate", of groups and features: ``|sum_n z_n 1[s_n != y_n]|^2``. Sensitive to a noise rate that depends on the
+      scores in the same way in all classes.
+    * "labels": ``sum_i sum_j |sum of z_n over true class i with s_n = j|^2 / n_i``. Sensitive to any dependence of the
+      noisy label on the scores.
+    * "direction", of posteriors: ``sum_n log proba[n, s_n]``, centred in the true class. Sensitive to noisy labels
+      that agree with the classifier more often than one T allows (the score at b = 0 of ``T_n[i, j] ~ T[i, j]
+      proba[n, j]^b``, one-sided).
 
-    Scores of a group are its indicator over the root of its share, of a feature (or log-posterior) its ranks in the
-    class and their squares (Legendre's first two polynomials). Of several statistics, cube roots of the quadratic
-    ones, each less its mean and divided by its standard deviation over the permutations, the largest counts.
+    The scores of a group are its indicator divided by the root of its share; those of a feature (or log-posterior) are
+    its ranks within the class and their squares (Legendre's first two polynomials). Several statistics are combined
+    by their maximum, after taking cube roots of the quadratic ones and standardising each over the permutations.
 
     Parameters
     ----------
     y_true, y_noisy : array-like of int, shape (n,)
         Class indices 0..c-1 of the same rows.
     groups : array-like of shape (n,), optional
-        Group of each row: source, annotator, batch. Give at least one of these three; all that is given is tested
-        together.
+        Group of each row: source, annotator, batch. At least one of `groups`, `features` and `proba` is needed; all
+        that are given are tested together.
     features : array-like of shape (n, d) or (n,), optional
-        Numbers that T may depend on. The fewer, the more can be seen.
+        Numbers that T may depend on. The power is higher with fewer columns.
     proba : array-like of shape (n, c), optional
-        Probabilities of the *true* label, from a classifier. The right choice for images: what is hard for a
-        classifier is often hard for people.
+        Probabilities of the *true* label, from a classifier. Recommended for images: samples that are hard for a
+        classifier are often hard for annotators.
     n_permutations : int, default=999
     random_state : int, RandomState, Generator or None
         Source of the permutations.
@@ -144,7 +149,8 @@ def class_conditional_test(
     Raises
     ------
     ValueError
-        If an input is not valid, nothing to test for is given, or no class has two rows with different noisy labels.
+        If an input is not valid, if none of `groups`, `features` and `proba` is given, or if no class has two rows
+        with different noisy labels.
 
     References
     ----------
@@ -189,7 +195,7 @@ def class_conditional_test(
         of_classes,
         len(tested),
         noise,
-        _detectable(y[tested], s[tested], [part.n_rows for part in noise.values()], len(names)),
+        _minimum_detectable(y[tested], s[tested], [part.n_rows for part in noise.values()], len(names)),
         tuple(range(n_classes)),
     )
 
@@ -208,37 +214,41 @@ def _strata(y: NDArray[np.intp], s: NDArray[np.intp]) -> list[Stratum]:
 
 # ---------------------------------------------------------------------------- permutations
 def _permutations(labels: NDArray[np.intp], n: int, random: np.random.Generator) -> NDArray:
-    """The labels as they are, and below them n permutations."""
+    """Return the labels themselves in the first row, and n permutations of them below."""
     small = labels.astype(np.min_scalar_type(int(labels.max())))
     return np.vstack([small, random.permuted(np.tile(small, (n, 1)), axis=1)])
 
 
-def _terms(given: Sequence[Features], stratum: Stratum, drawn: NDArray) -> dict[str, NDArray[np.float64]]:
-    """Return what a class adds to all statistics, by name."""
-    return {name: term for source in given for name, term in source.terms(stratum, drawn).items()}
+def _terms(given: Sequence[Features], stratum: Stratum, permuted: NDArray) -> dict[str, NDArray[np.float64]]:
+    """Return the term of a class in each statistic, by name."""
+    return {name: term for source in given for name, term in source.terms(stratum, permuted).items()}
 
 
 def _statistic(name: str, term: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standardised statistic in each permutation; cube roots of sums of squares are close to normal."""
+    """Standardised statistic in each permutation: 0 if it is the same in all, up to rounding errors.
+
+    Cube roots of sums of squares are close to normal. Scores are of size 1, so the tolerance is absolute as well: a
+    statistic that is 0 in exact arithmetic has values of 1e-16.
+    """
     if name.endswith("direction"):
         value = term[:, 0]
     else:
         value = np.cbrt((term**2).sum(axis=1) if name.endswith("rate") else term[:, 0])
-    spread = value.std()
-    if spread <= _EQUAL * np.abs(value).max():
+    std = value.std()
+    if std <= _TOLERANCE * max(np.abs(value).max(), 1.0):
         return np.zeros(len(value))
-    return (value - value.mean()) / spread
+    return (value - value.mean()) / std
 
 
 def _adjusted_pvalues(statistics: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Share of permutations, the data among them, whose largest statistic is at least each of the data's."""
     largest = np.max(statistics, axis=0)
-    return np.array([(largest >= statistic[0] - _EQUAL).mean() for statistic in statistics])
+    return np.array([(largest >= statistic[0] - _TOLERANCE).mean() for statistic in statistics])
 
 
-# ---------------------------------------------------------------------------- what is said beside the p-value
+# ---------------------------------------------------------------------------- noise rates
 def _noise(y: NDArray, s: NDArray, subsets: Mapping[str, NDArray[np.bool_]]) -> dict[str, NoiseOfRows]:
-    """Wrong labels of parts of the rows, and how many one T expects there."""
+    """Observed and expected share of wrong labels of subsets of the rows."""
     expected = _rates(y, s)
     return {
         name: NoiseOfRows(int(part.sum()), float((s != y)[part].mean()), float(expected[part].mean()))
@@ -252,8 +262,8 @@ def _rates(y: NDArray, s: NDArray) -> NDArray[np.float64]:
     return (np.bincount(y, weights=s != y) / np.maximum(np.bincount(y), 1))[y]
 
 
-def _detectable(y: NDArray, s: NDArray, sizes: Sequence[int], n_statistics: int) -> float:
-    """Difference of noise rates of two parts that a test of normal means finds with the power."""
+def _minimum_detectable(y: NDArray, s: NDArray, sizes: Sequence[int], n_statistics: int) -> float:
+    """Difference of noise rates of two subsets that a test of normal means finds with a power of `_POWER`."""
     first, second = sorted(sizes)[-2:] if len(sizes) > 1 else (len(y) / 2, len(y) / 2)
     rates, normal = _rates(y, s), NormalDist()
     z = normal.inv_cdf(1 - _LEVEL / (2 * n_statistics)) + normal.inv_cdf(_POWER)

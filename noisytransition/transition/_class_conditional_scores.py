@@ -1,4 +1,4 @@
-"""What T may depend on: groups, features or posteriors as scores of rows, and what the permuted labels make of them."""
+"""Scores of rows from groups, features or posteriors, and their sums over the rows with each permuted label."""
 
 from typing import Any, NamedTuple
 
@@ -7,18 +7,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._checks import as_floats, check_label_indices, check_probabilities
 
-# entries of a matrix of permuted labels that are worked on at once
-_BLOCK = 4_000_000
-# entries of the table of groups
-_MOST_INDICATORS = 20_000_000
-# columns whose spread is less are constant
-_CONSTANT = 1e-8
-# keeps logarithms finite
-_TINY = 1e-12
+# permuted labels that are converted to floats at once: 32 MB (a choice, not measured)
+_BLOCK_SIZE = 4_000_000
+# largest table of group indicators, rows x groups: 160 MB (a choice, not measured)
+_MAX_INDICATORS = 20_000_000
+# a column of scores with a smaller standard deviation is constant: ranks are from -1 to 1, rounding errors near 1e-16
+_MIN_STD = 1e-8
+# smallest probability, to keep logarithms finite; a float32 softmax gives exact zeros (a choice, not measured)
+_MIN_PROBA = 1e-12
 
 
 class Stratum(NamedTuple):
-    """Rows of a true class, and their noisy labels."""
+    """The rows of one true class and their noisy labels."""
 
     label: int
     rows: NDArray[np.intp]
@@ -26,7 +26,7 @@ class Stratum(NamedTuple):
 
 
 class Features:
-    """Numbers of each row that the noisy label may go with."""
+    """Numbers of each row that the noisy label may depend on."""
 
     name = "features"
 
@@ -34,19 +34,19 @@ class Features:
         self.values = values
 
     def scores(self, rows: NDArray) -> NDArray[np.float64]:
-        """Scores of the rows of a class, centred."""
+        """Centred scores of the rows of a class."""
         return _rank_polynomials(self.values[rows])
 
-    def terms(self, stratum: Stratum, drawn: NDArray) -> dict[str, NDArray[np.float64]]:
-        """Return what a class adds to each statistic, one row for each permutation."""
+    def terms(self, stratum: Stratum, permuted: NDArray) -> dict[str, NDArray[np.float64]]:
+        """Return the term of a class in each statistic, one row for each permutation."""
         scores = self.scores(stratum.rows)
-        rate, spread = np.zeros((len(drawn), scores.shape[1])), np.zeros((len(drawn), 1))
+        rate, squares = np.zeros((len(permuted), scores.shape[1])), np.zeros((len(permuted), 1))
         for label in np.unique(stratum.labels):
-            sums = _sums(drawn, label, scores)
-            spread[:, 0] += (sums**2).sum(axis=1) / len(stratum.rows)
+            sums = _sums(permuted, label, scores)
+            squares[:, 0] += (sums**2).sum(axis=1) / len(stratum.rows)
             if label == stratum.label:
-                rate = -sums  # that of the wrong labels, since scores are centred
-        return {f"{self.name}: rate": rate, f"{self.name}: labels": spread}
+                rate = -sums  # the sum over wrong labels, since scores are centred
+        return {f"{self.name}: rate": rate, f"{self.name}: labels": squares}
 
 
 class Groups(Features):
@@ -55,7 +55,7 @@ class Groups(Features):
     name = "groups"
 
     def scores(self, rows: NDArray) -> NDArray[np.float64]:
-        """Indicators of the rows of a class over the root of the group's share, centred."""
+        """Centred indicators of the rows of a class, divided by the root of the group's share."""
         scores = self.values / np.sqrt(self.values.mean(axis=0))
         return scores[rows] - scores[rows].mean(axis=0)
 
@@ -65,32 +65,30 @@ class Posteriors(Features):
 
     name = "posteriors"
 
-    def terms(self, stratum: Stratum, drawn: NDArray) -> dict[str, NDArray[np.float64]]:
+    def terms(self, stratum: Stratum, permuted: NDArray) -> dict[str, NDArray[np.float64]]:
         """As in `Features`, with the log-posteriors of the noisy labels in place of the rate."""
-        spread = super().terms(stratum, drawn)[f"{self.name}: labels"]
-        own = self.values[stratum.rows] - self.values[stratum.rows].mean(axis=0)
-        direction = sum(_sums(drawn, label, own[:, [label]]) for label in np.unique(stratum.labels))
-        return {f"{self.name}: direction": np.asarray(direction), f"{self.name}: labels": spread}
+        squares = super().terms(stratum, permuted)[f"{self.name}: labels"]
+        # divided by the largest, so that rounding errors are small beside 1; the p-value does not depend on the scale
+        scaled = self.values[stratum.rows] / np.abs(self.values).max()
+        scaled -= scaled.mean(axis=0)
+        direction = sum(_sums(permuted, label, scaled[:, [label]]) for label in np.unique(stratum.labels))
+        return {f"{self.name}: direction": np.asarray(direction), f"{self.name}: labels": squares}
 
 
 def _rank_polynomials(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks of each column and their squares, centred, of unit variance; 0 where all values are alike."""
-    ranks = np.stack([_ranks(column) for column in values.T], axis=1)
+    """Ranks of each column and their squares, centred, of unit variance; 0 where all values are equal."""
+    from scipy.stats import rankdata  # slow to import, and not needed by the rest of the package
+
+    ranks = (2 * rankdata(values, axis=0) - 1) / len(values) - 1  # from -1 to 1
     scores = np.hstack([ranks, 3 * ranks**2 - 1])
     scores -= scores.mean(axis=0)
-    spread = scores.std(axis=0)
-    return np.where(spread > _CONSTANT, scores / np.maximum(spread, _CONSTANT), 0)
+    std = scores.std(axis=0)
+    return np.where(std > _MIN_STD, scores / np.maximum(std, _MIN_STD), 0)
 
 
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks from -1 to 1; equal values share the middle of theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (2 * np.cumsum(counts) - counts)[place] / len(values) - 1
-
-
-def _sums(drawn: NDArray, label: int, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sums(permuted: NDArray, label: int, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum of the scores over the rows with a label, in each permutation."""
-    blocks = np.array_split(drawn, -(-drawn.size // _BLOCK))
+    blocks = np.array_split(permuted, -(-permuted.size // _BLOCK_SIZE))
     return np.concatenate([(block == label).astype(np.float64) @ scores for block in blocks])
 
 
@@ -98,14 +96,14 @@ def _sums(drawn: NDArray, label: int, scores: NDArray[np.float64]) -> NDArray[np
 def sources(
     groups: Any, features: Any, proba: Any, y: NDArray, s: NDArray
 ) -> tuple[list[Features], dict[str, NDArray[np.bool_]]]:
-    """Return what was given, checked, and the parts of the rows whose noise is shown."""
+    """Return the checked inputs, and the subsets of rows whose noise is reported."""
     found: list[Features] = []
     subsets: dict[str, NDArray[np.bool_]] = {}
     if proba is not None:
         proba = check_probabilities(proba)
         for labels, name in ((y, "y_true"), (s, "y_noisy")):
             check_label_indices(labels, proba.shape[1], len(proba), name)
-        log_proba = np.log(np.maximum(proba, _TINY))
+        log_proba = np.log(np.maximum(proba, _MIN_PROBA))
         found.append(Posteriors(log_proba))
         subsets = _halves(log_proba, y)
     if features is not None:
@@ -120,7 +118,7 @@ def sources(
 
 
 def _halves(log_proba: NDArray, y: NDArray) -> dict[str, NDArray[np.bool_]]:
-    """Rows whose true class has a higher posterior than that of the class's median row, and the others."""
+    """Split the rows of each true class at the median posterior of that class."""
     own, easy = log_proba[np.arange(len(y)), y], np.zeros(len(y), dtype=bool)
     for label in np.unique(y):
         easy[y == label] = own[y == label] > np.median(own[y == label])
@@ -150,7 +148,7 @@ def _check_groups(groups: ArrayLike, n_rows: int) -> NDArray[np.str_]:
     n_groups = len(np.unique(names))
     if n_groups < 2:
         raise ValueError(f"all rows are of one group, {names[:1].tolist()}; give at least two groups.")
-    if n_rows * n_groups > _MOST_INDICATORS:
+    if n_rows * n_groups > _MAX_INDICATORS:
         raise ValueError(f"{n_groups} groups for {n_rows} rows are too many to test; join the small ones.")
     if n_groups == n_rows:
         raise ValueError(f"groups has {n_groups} groups for {n_rows} rows: one for each; give numbers as features=.")

@@ -1,44 +1,45 @@
-"""The result of the test of one T in words."""
+"""The result of the test of class-conditional noise as text."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-# groups whose noise is named, those that are furthest from what one T expects
-_MOST_GROUPS = 6
+# groups whose noise rate is listed (a choice, not measured: two lines of text)
+_MAX_GROUPS = 6
+# names of what was tested, by the first part of the name of a statistic
 _SOURCES = {"groups": "the group", "features": "the features", "posteriors": "the classifier's posteriors"}
-# what a statistic with a small p-value says
+# what a small p-value of each statistic means
 _FINDINGS = {
-    "groups: rate": "some groups have more wrong labels than others, true classes being equal",
-    "groups: labels": "groups differ in how often they give which label",
-    "features: rate": "the noise rate goes with the features",
-    "features: labels": "the noisy label goes with the features",
-    "posteriors: direction": "noisy labels lie nearer to the classifier's opinion than one T says",
-    "posteriors: labels": "the noisy label goes with the classifier's posteriors",
+    "groups: rate": "some groups have higher noise rates than others within the true classes",
+    "groups: labels": "groups differ in the shares of their noisy labels",
+    "features: rate": "the noise rate depends on the features",
+    "features: labels": "the noisy label depends on the features",
+    "posteriors: direction": "noisy labels agree with the classifier more often than one T allows",
+    "posteriors: labels": "the noisy label depends on the classifier's posteriors",
 }
-_ALWAYS = (
-    "What follows: T is a mean over rows. If the clean rows are a random sample, shares of classes and the overall "
-    "noise rate stand; what is said of single rows (label posteriors, label issues) is off {where}."
+_CONSEQUENCES = (
+    "Consequences: T is a mean over rows. If the clean rows are a random sample, class shares and the overall noise "
+    "rate are still correct; results for single rows (label posteriors, label issues) are biased {where}."
 )
 _ADVICE = {
     "groups": "Estimate T in each group that has enough clean rows (count_transition_matrix of its pairs), or fit each "
-    "group by itself.",
-    "features": "If the features split the rows into a few parts, test these as groups, and estimate T in each.",
-    "posteriors": "Use label posteriors to rank rows for a second look, not as probabilities.",
+    "group separately.",
+    "features": "If the features divide the rows into a few groups, test these with groups=, and estimate T in each.",
+    "posteriors": "Use label posteriors to rank rows for review, not as probabilities.",
 }
-_RELATED = (
-    "Labels and classifier share mistakes: a noisy label that agrees with the classifier is weaker evidence than its "
-    "label posterior says."
+_SHARED_ERRORS = (
+    "Noisy labels and the classifier make the same errors: a noisy label that agrees with the classifier is weaker "
+    "evidence than its label posterior implies."
 )
 
 
 def in_words(found: Any, level: float) -> str:
-    """Say what was tested, what was found, and what follows."""
+    """Describe what was tested, the result, and its consequences."""
     sources = [_SOURCES[source] for source in _sources(found.pvalues)]
-    tested = f"whether noisy labels, given the true label, go with {_listed(sources)}"
+    tested = f"whether noisy labels, given the true label, depend on {_listed(sources)}"
     lines = [f"Tested on {found.n_rows} rows: {tested}."]
-    return "\n".join(lines + (_rejected(found, level) if found.pvalue <= level else _kept(found)))
+    return "\n".join(lines + (_rejected(found, level) if found.pvalue <= level else _not_rejected(found)))
 
 
 def _rejected(found: Any, level: float) -> list[str]:
@@ -48,33 +49,35 @@ def _rejected(found: Any, level: float) -> list[str]:
         f"One T does not hold for all rows (p = {found.pvalue:.3g}): {findings}.",
         *_rates(found),
         _of_classes(found, level),
-        _ALWAYS.format(where="by about the differences above" if found.noise else "where the noise is unlike its mean"),
-        *([_RELATED] if "posteriors: direction" in small else []),
+        _CONSEQUENCES.format(
+            where="by about the differences above" if found.noise else "where the noise differs from its mean"
+        ),
+        *([_SHARED_ERRORS] if "posteriors: direction" in small else []),
         *(_ADVICE[source] for source in _sources(small)),
     ]
 
 
-def _kept(found: Any) -> list[str]:
+def _not_rejected(found: Any) -> list[str]:
     parts = "two halves of the rows"
     if "groups" in _sources(found.pvalues):
         parts = "the two largest groups"
     return [
         f"No evidence against one T (p = {found.pvalue:.3g}).",
         *_rates(found),
-        f"That is no proof: at this number of rows, noise rates of {parts} that differ by less than about "
-        f"{found.detectable:.2f} are easily missed.",
-        "What follows: use one T, and test again when there are more clean rows.",
+        f"This is no proof: with this number of rows, the test has a power below 0.8 if the noise rates of {parts} "
+        f"differ by less than about {found.minimum_detectable_difference:.2f}.",
+        "Consequences: use one T, and repeat the test when there are more clean rows.",
     ]
 
 
 def _rates(found: Any) -> list[str]:
-    """Noise of the parts of the rows that are furthest from what is expected."""
+    """Noise rates of the subsets with the largest differences from the expected rate."""
     if not found.noise:
         return []
-    far = sorted(found.noise, key=lambda name: -abs(found.noise[name].observed - found.noise[name].expected))
+    ordered = sorted(found.noise, key=lambda name: -abs(found.noise[name].observed - found.noise[name].expected))
     shown = [
-        f"{name}: {part.observed:.1%} of {part.n_rows} rows, where one T expects {part.expected:.1%}"
-        for name, part in ((name, found.noise[name]) for name in far[:_MOST_GROUPS])
+        f"{name}: {part.observed:.1%} of {part.n_rows} rows, {part.expected:.1%} expected with one T"
+        for name, part in ((name, found.noise[name]) for name in ordered[:_MAX_GROUPS])
     ]
     return [f"Wrong labels: {'; '.join(shown)}."]
 
@@ -83,12 +86,12 @@ def _of_classes(found: Any, level: float) -> str:
     order = np.argsort(found.class_pvalues)  # NaN, of a class not tested, comes last and is never small
     named = [f"{found.classes[i]} (p = {found.class_pvalues[i]:.3g})" for i in order if found.class_pvalues[i] <= level]
     if not named:
-        return "No single true class has enough rows to show it."
-    return f"Single true classes that show it: {_listed(named)}."
+        return "It is not significant in any single true class."
+    return f"Significant in single true classes: {_listed(named)}."
 
 
 def _sources(names: Iterable[str]) -> list[str]:
-    """Where statistics come from, each once."""
+    """Sources of the statistics, without duplicates."""
     return list(dict.fromkeys(name.partition(":")[0] for name in names))
 
 

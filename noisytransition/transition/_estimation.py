@@ -63,7 +63,7 @@ def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike
 def anchor_transition_matrix(
     proba: ArrayLike, *, percentile: float | Literal["auto"] | None = None, n_anchors: int = 1
 ) -> NDArray[np.float64]:
-    """Take the noisy-label posterior at the anchor points: the rows that belong to one class most surely.
+    """Take the noisy-label posterior at the anchor points, the rows with the highest probability of each class.
 
     ``T[i] = proba[anchor of i]``, the anchor of class i being the row with the highest ``proba[:, i]``.
 
@@ -72,13 +72,13 @@ def anchor_transition_matrix(
     proba : array-like of shape (n, c)
         Probabilities of the *noisy* label, from a model trained on noisy labels.
     percentile : float in (0, 100], "auto" or None
-        Look for the anchor of class i among the rows with ``proba[:, i]`` at or below this percentile of the
-        column, against outliers. None (the same as 100) takes the highest. A constant such as 97 steps over
-        *all* rows of any class rarer than 3 % and then returns another class's row; "auto" follows the
-        rarest class, ``100 (1 - 0.3 min prior)``, with a class's prior the smaller of its mean probability and
-        its share of ``proba.argmax(axis=1)`` (a rare class that receives much noise has a high mean).
+        Take the anchor of class i from the rows with ``proba[:, i]`` at or below this percentile of the column, to
+        ignore outliers. None (the same as 100) takes the highest. A constant such as 97 ignores *all* rows of any class
+        rarer than 3 % and then takes an anchor of another class; "auto" depends on the rarest class,
+        ``100 (1 - 0.3 min prior)``, with the prior of a class the smaller of its mean probability and its share of
+        ``proba.argmax(axis=1)`` (the mean probability of a rare class is high if many labels are flipped to it).
     n_anchors : int
-        Average this many of the best anchors (fewer if fewer rows are at or below the percentile).
+        Average over this many anchors (fewer if fewer rows are at or below the percentile).
 
     Returns
     -------
@@ -163,7 +163,7 @@ def count_transition_matrix(
 
 
 def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike, *, soft: bool = False) -> NDArray[np.float64]:
-    """Count the noisy labels of the rows that a model takes for each class, with its opinion for the true label.
+    """Count the noisy labels of the rows that a model predicts as each class.
 
     ``T[i, j]`` is the share of noisy label j among the rows predicted as class i or, `soft`, among all rows with
     weight ``proba[n, i]``. A class that is never predicted gets its soft row.
@@ -200,17 +200,17 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike, *, soft: b
     """
     proba = check_probabilities(proba)
     n_rows, n_classes = proba.shape
-    labels = np.eye(n_classes)[check_label_indices(y_noisy, n_classes, n_rows, name="y_noisy")]
-    counts = np.eye(n_classes)[proba.argmax(axis=1)].T @ labels
+    y = check_label_indices(y_noisy, n_classes, n_rows, name="y_noisy")
+    counts = pair_counts(proba.argmax(axis=1), y, n_classes)
     absent = counts.sum(axis=1) == 0
-    counts = np.where(soft | absent[:, None], proba.T @ labels, counts)
+    counts = np.where(soft | absent[:, None], proba.T @ np.eye(n_classes)[y], counts)
     if (empty := np.flatnonzero(counts.sum(axis=1) == 0)).size:
         raise ValueError(f"proba gives classes {empty.tolist()} no probability in any row: nothing to count.")
     return normalise_rows(counts)
 
 
 def confident_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray[np.float64]:
-    """Count the rows that a model takes for each class with at least its usual confidence (the confident joint).
+    """Count the noisy labels of the rows that a model predicts with at least average confidence (confident joint).
 
     The threshold of class i is the mean of ``proba[:, i]`` over the rows labelled i. A row's true class is the most
     probable of those whose thresholds it reaches; rows that reach none are left out. The counts are scaled to the
@@ -227,7 +227,8 @@ def confident_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray
     Returns
     -------
     ndarray of shape (c, c), float64
-        Rows sum to 1. A class that no row is taken for, such as one without noisy labels, gets the row of the identity.
+        Rows sum to 1. A class that no row is assigned to, such as one without noisy labels, gets the row of the
+        identity.
 
     Raises
     ------
@@ -252,16 +253,15 @@ def confident_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray
     own = np.bincount(y, weights=proba[np.arange(n_rows), y], minlength=n_classes)
     thresholds = np.where(n_labelled, own / np.maximum(n_labelled, 1), np.inf)
     reached = proba >= thresholds - 1e-9  # equal probabilities differ from their mean by rounding
-    sure = reached.any(axis=1)
-    taken_for = np.where(reached, proba, -1).argmax(axis=1)
-    counts = pair_counts(y[sure], taken_for[sure], n_classes)
-    own_label = np.eye(n_classes)
-    joint = normalise_rows(counts, own_label) * n_labelled[:, None]
-    return normalise_rows(joint.T, own_label)
+    confident = reached.any(axis=1)
+    predicted = np.where(reached, proba, -1).argmax(axis=1)
+    counts = pair_counts(y[confident], predicted[confident], n_classes)
+    joint = normalise_rows(counts, np.eye(n_classes)) * n_labelled[:, None]
+    return normalise_rows(joint.T, np.eye(n_classes))
 
 
 def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
-    """Raise every entry to at least `floor` and take the surplus from the rest of the row.
+    """Raise every entry to at least `floor` and scale the rest of the row down.
 
     With ``E = max(T, floor) - floor``: ``floor + (1 - c floor) E[i, j] / sum_j E[i, j]``. A matrix without an entry
     below the floor is unchanged, up to rounding; the identity gets ``1 - (c - 1) floor`` on its diagonal.

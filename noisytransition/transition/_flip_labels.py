@@ -13,7 +13,7 @@ def flip_labels(
 ) -> NDArray:
     """Draw a noisy label for each sample, from the row of `T` of its clean label.
 
-    One independent draw per sample. (Flipping one class after the other in place would flip some labels twice.)
+    One independent draw per sample.
 
     Parameters
     ----------
@@ -22,10 +22,10 @@ def flip_labels(
     T : array-like of shape (c, c)
         Transition matrix.
     random_state : int, RandomState, Generator or None
-        Source of the draws; None draws afresh and leaves numpy's global generator alone.
+        Source of the draws; None is a new generator, not numpy's global one.
     classes : array-like of shape (c,), optional
-        The labels in the order of the rows of `T` (the sorted order, for a classifier's matrix). Without it, `y`
-        are indices if they are integers of 0..c-1; else the sorted labels in `y`, all c of which have to occur.
+        The labels in the order of the rows of `T` (the sorted order, for a classifier's matrix). Default: 0..c-1 if `y`
+        has integers in this range only; else the sorted labels of `y`, which must be c.
 
     Returns
     -------
@@ -49,13 +49,13 @@ def flip_labels(
         raise ValueError(f"y has shape {y.shape}; give a 1-d array of labels.")
     named = _classes_of_rows(y, len(T)) if classes is None else _check_classes(classes, len(T))
     cumulated = T.cumsum(axis=1)
-    cumulated /= cumulated[:, -1:]  # ends at exactly 1, so that no draw lands beyond the last possible class
+    cumulated /= cumulated[:, -1:]  # ends at exactly 1: no draw is beyond the last class
     draws = as_generator(random_state).random(len(y))
     return named[(draws[:, None] >= cumulated[_encode(y, named)]).sum(axis=1)]
 
 
 def _classes_of_rows(y: NDArray, n_classes: int) -> NDArray:
-    """Give the labels of the rows of T: the indices themselves, else the sorted labels of `y`."""
+    """Labels of the rows of T: 0..c-1, or the sorted labels of `y`."""
     whole = np.issubdtype(y.dtype, np.integer)
     if not y.size or (whole and y.min() >= 0 and y.max() < n_classes):
         return np.arange(n_classes, dtype=y.dtype if whole and n_classes - 1 <= np.iinfo(y.dtype).max else np.intp)

@@ -1,4 +1,4 @@
-"""Which labels are wrong, and what they should be: the posterior of the true label put to use."""
+"""Label issues and corrected labels, from the posterior of the true label."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,12 +8,12 @@ from ._posterior import label_posterior
 
 
 def label_quality(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArray[np.float64]:
-    """Probability that each given label is right: ``P(true = y | x, noisy = y)``.
+    """Probability that each given label is correct: ``P(true = y | x, noisy = y)``.
 
     Parameters
     ----------
     proba : array-like of shape (n, c)
-        Probabilities of the *true* label, ``P(true = i | x)``, best of rows that the classifier was not trained on.
+        Probabilities of the *true* label, ``P(true = i | x)``, preferably of rows not used in training.
     y_noisy : array-like of int, shape (n,)
         Given labels as class indices 0..c-1.
     T : array-like of shape (c, c)
@@ -31,7 +31,7 @@ def label_quality(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArray
 
     Examples
     --------
-    Of two rows alike, the one whose label is seldom given by mistake is the more trustworthy:
+    The rows have equal probabilities, but only true class 1 is ever labelled 1:
 
     >>> label_quality([[0.5, 0.5], [0.5, 0.5]], [0, 1], [[1, 0], [0.5, 0.5]]).round(3)
     array([0.667, 1.   ])
@@ -43,18 +43,18 @@ def label_quality(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArray
 def find_label_issues(
     proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, threshold: float = 0.5
 ) -> NDArray[np.intp]:
-    """Rows whose label is probably wrong, the most doubtful first.
+    """Rows whose label is probably wrong, by rising probability of being correct.
 
     Parameters
     ----------
     proba : array-like of shape (n, c)
-        Probabilities of the *true* label, ``P(true = i | x)``, best of rows that the classifier was not trained on.
+        Probabilities of the *true* label, ``P(true = i | x)``, preferably of rows not used in training.
     y_noisy : array-like of int, shape (n,)
         Given labels as class indices 0..c-1.
     T : array-like of shape (c, c)
         Transition matrix.
     threshold : float in [0, 1], default=0.5
-        Rows are listed whose `label_quality` is below this; 0.5: labels that are more probably wrong than right.
+        Rows with a `label_quality` below this are returned; 0.5: labels that are more probably wrong than correct.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def find_label_issues(
     References
     ----------
     Northcutt, Jiang, Chuang, "Confident Learning: Estimating Uncertainty in Dataset Labels", JAIR 70, 2021, rank by
-    ``proba[n, y]`` alone; Bayes' rule weighs it against the probability of each flip.
+    ``proba[n, y]`` alone, without the probabilities of the flips.
 
     Examples
     --------
@@ -84,12 +84,12 @@ def find_label_issues(
 
 
 def relabel(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, threshold: float = 0.9) -> NDArray[np.intp]:
-    """Labels with those replaced whose true class is all but certain.
+    """Replace the labels of rows whose true class is almost certain.
 
     Parameters
     ----------
     proba : array-like of shape (n, c)
-        Probabilities of the *true* label, ``P(true = i | x)``, best of rows that the classifier was not trained on.
+        Probabilities of the *true* label, ``P(true = i | x)``, preferably of rows not used in training.
     y_noisy : array-like of int, shape (n,)
         Given labels as class indices 0..c-1.
     T : array-like of shape (c, c)
@@ -100,7 +100,7 @@ def relabel(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, threshold: fl
     Returns
     -------
     ndarray of int, shape (n,)
-        A copy; rows below the threshold keep the label that they have.
+        A copy; rows below the threshold keep their label.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Noise models as transition matrices, named by their source."""
+"""Noise models as transition matrices, with the papers that they are from."""
 
 import operator
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from ._checks import check_count, check_rate
 
 
 def symmetric_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
-    """Flip to one of the *other* classes, all alike: ``T = (1 - r) I + r / (c - 1) (J - I)``, J all ones.
+    """Flip to one of the *other* classes with equal probability: ``T = (1 - r) I + r / (c - 1) (J - I)``, J all ones.
 
     The noise rate is `rate`. (`uniform_noise` draws among all classes instead.)
 
@@ -125,8 +125,8 @@ def pair_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
 def cifar10_noise(rate: float) -> NDArray[np.float64]:
     """CIFAR-10's four one-way flips: truck -> automobile, bird -> airplane, deer -> horse, cat -> dog.
 
-    ``T[9, 1] = T[2, 0] = T[4, 7] = T[3, 5] = r``. The noise rate over balanced classes is 0.4 r. Dogs stay clean
-    (Patrini et al., 2017, flip dog -> cat, too).
+    ``T[9, 1] = T[2, 0] = T[4, 7] = T[3, 5] = r``. The noise rate over balanced classes is 0.4 r. Dogs are not
+    flipped (Patrini et al., 2017, flip dog -> cat, too).
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def cifar10_noise(rate: float) -> NDArray[np.float64]:
 
 
 def digits_noise(rate: float) -> NDArray[np.float64]:
-    """Flips between digits that look alike: 7 -> 1, 2 -> 7, 5 <-> 6, 3 -> 8, each with probability r.
+    """Flips between similar digits: 7 -> 1, 2 -> 7, 5 <-> 6, 3 -> 8, each with probability r.
 
     The noise rate over balanced classes is 0.5 r.
 
@@ -189,10 +189,10 @@ def digits_noise(rate: float) -> NDArray[np.float64]:
 
 
 def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64]:
-    """Flip to one of the other classes of the same superclass, all alike (GLC's "hierarchical" noise).
+    """Flip to one of the other classes of the same superclass with equal probability (GLC's "hierarchical" noise).
 
     ``T[i, i] = 1 - r`` and ``T[i, j] = r / (m - 1)`` for the other classes j of the superclass of i, of size m.
-    A class that is alone in its superclass stays clean.
+    A class that is alone in its superclass is not flipped.
 
     Parameters
     ----------
@@ -238,14 +238,14 @@ def flip_noise(
     n_classes: int | None = None,
     rate: float | None = None,
 ) -> NDArray[np.float64]:
-    """Any flips between single classes; everything else stays clean.
+    """Flips between given pairs of classes; all other labels are correct.
 
-    ``T[i, j] = probability of i -> j`` for the named flips, ``T[i, i] = 1 - the flips of row i``.
+    ``T[i, j] = probability of i -> j`` for the given flips, ``T[i, i] = 1 - the flips of row i``.
 
     Parameters
     ----------
     flips : dict
-        ``{i: j}`` flips class i to class j with probability `rate`; ``{(i, j): p}`` names each probability.
+        ``{i: j}`` flips class i to class j with probability `rate`; ``{(i, j): p}`` has a probability for each flip.
     n_classes : int, optional
         The number c of classes; default: the highest index + 1.
     rate : float in [0, 1], optional

@@ -1,4 +1,4 @@
-"""Probabilities of the true label: given the noisy one too, or behind those of the noisy one."""
+"""Probabilities of the true label, given the noisy label or the probabilities of the noisy label."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -6,10 +6,10 @@ from numpy.typing import ArrayLike, NDArray
 from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
 from ._estimation import normalise_rows
 
-# keeps a denominator from 0
-_TINY = 1e-300
-# share of the uniform distribution's entries in the start: what starts at 0 would stay there
-_LEAST = 1e-3
+# smallest denominator: far above the smallest float64, far below any probability that matters
+_MIN_DENOMINATOR = 1e-300
+# smallest start, as a share of 1/c: the update is multiplicative and never leaves 0. A choice, not measured.
+_MIN_START = 1e-3
 
 
 def label_posterior(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArray[np.float64]:
@@ -29,8 +29,7 @@ def label_posterior(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArr
     Returns
     -------
     ndarray of shape (n, c), float64
-        Rows sum to 1. Where `proba` and `T` together rule the noisy label out (the sum is 0), the label says
-        nothing that the model could use, and the row of `proba` is returned.
+        Rows sum to 1. Where the noisy label has probability 0 under `proba` and `T`, the row of `proba` is returned.
 
     Raises
     ------
@@ -52,15 +51,15 @@ def label_posterior(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArr
 
 
 def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> NDArray[np.float64]:
-    r"""Probabilities of the *true* label behind those of the noisy label, ``noisy_proba = proba @ T`` solved for proba.
+    r"""Solve ``noisy_proba = proba @ T`` for the probabilities of the *true* label.
 
-    A classifier that was trained on noisy labels as they are predicts noisy labels. Each iteration makes the noisy
-    probabilities likelier (a smaller Kullback-Leibler divergence from ``proba @ T``), starting from themselves::
+    A classifier that was trained on noisy labels without a correction predicts noisy labels. Each iteration, starting
+    from `noisy_proba`, reduces the Kullback-Leibler divergence from ``proba @ T`` (Richardson-Lucy deconvolution)::
 
         proba[i] <- proba[i] * sum_j T[i, j] noisy_proba[j] / (proba @ T)[j]
 
-    The first iterations mend what T tells clearly; in the limit errors of the classifier are multiplied as by the
-    inverse of T. A few are therefore better than many, unless `noisy_proba` is all but exact.
+    In the limit, errors of the classifier are amplified as by the inverse of T. Few iterations (early stopping) are
+    therefore better than many, unless `noisy_proba` is almost exact.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> N
     Returns
     -------
     ndarray of shape (n, c), float64
-        ``P(true = i | x)``; rows sum to 1. A row that `T` rules out altogether is returned as it is.
+        ``P(true = i | x)``; rows sum to 1. A row that has probability 0 under `T` is returned as it is.
 
     Raises
     ------
@@ -96,7 +95,7 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> N
     noisy = check_probabilities(noisy_proba, name="noisy_proba")
     n_classes = noisy.shape[1]
     T = check_transition_matrix(T, n_classes, "T")
-    found = normalise_rows(np.maximum(noisy, _LEAST / n_classes), noisy)
+    found = normalise_rows(np.maximum(noisy, _MIN_START / n_classes), noisy)
     for _ in range(check_count(n_iter, 1, "n_iter")):
-        found = found * ((noisy / np.maximum(found @ T, _TINY)) @ T.T)
+        found = found * ((noisy / np.maximum(found @ T, _MIN_DENOMINATOR)) @ T.T)
     return normalise_rows(found, noisy)

@@ -1,4 +1,4 @@
-"""How the parameters of a loss move while a network trains: skorch callbacks with a say before and after each step."""
+"""Updates of the parameters of a loss during training: skorch callbacks that also run before and after each step."""
 
 from ._by_gradient import ByGradient
 from ._meta_gradient import MetaGradient

@@ -1,4 +1,4 @@
-"""The clean loss one step ahead moves the parameters of the loss: lines 4 and 5 of Algorithm 1."""
+"""Update of a loss's parameters by the gradient of the clean loss after a look-ahead: Algorithm 1, lines 4 and 5."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from ..meta_gradient import look_ahead, method_ladder
+from ..meta_gradient import candidate_methods, look_ahead
 from ._update import Update
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MetaLoss(Protocol):
-    """A loss whose parameters the meta-gradient can move."""
+    """A loss whose parameters can be updated by the meta-gradient."""
 
     def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
         """Return d mean loss / d logits."""
@@ -24,9 +24,9 @@ class MetaLoss(Protocol):
 
 
 class MetaGradient(Update):
-    """Before a step of the network: a clean batch, a look-ahead, one step of the loss's parameters.
+    """Before each step of the network, one step of the loss's parameters along the meta-gradient.
 
-    The forward pass of the look-ahead serves the real step too.
+    The actual step reuses the forward pass of the look-ahead.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class MetaGradient(Update):
     lr : float
         Step size of the loss's parameters (the paper's beta).
     optimizer : callable, default=torch.optim.SGD
-        Makes that step: called with the loss's parameters, never the network's, and ``lr=``.
+        Called with the loss's parameters and ``lr=``.
     every : int, default=1
-        Look ahead in every `every`-th step; in between the loss stays as it is.
+        Update the loss's parameters in every `every`-th step only.
     inner_lr : float, optional
         Rate of the virtual step. Default: the network optimiser's current rate, per parameter group.
     method : str, default="auto"
@@ -45,7 +45,7 @@ class MetaGradient(Update):
     Attributes
     ----------
     method_ : str
-        The method that was taken.
+        The method that was used.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class MetaGradient(Update):
         self.method = method
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Make the optimiser of the loss's parameters, once the net has moved the loss to its device."""
+        """Make the optimiser of the loss's parameters; the loss is on the net's device by now."""
         super().on_train_begin(net, **kwargs)
         self.optimizer_ = self.optimizer(net.criterion_.parameters(), lr=self.lr)
-        self.methods_ = method_ladder(net.plain_module_) if self.method == "auto" else (self.method,)
+        self.methods_ = candidate_methods(net.plain_module_) if self.method == "auto" else (self.method,)
         self.n_steps_ = 0
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
-        """Look ahead from the batch and move the loss's parameters."""
+        """Update the loss's parameters by a look-ahead from this batch."""
         self.n_steps_ += 1
         if (self.n_steps_ - 1) % self.every:
             return
@@ -87,7 +87,7 @@ class MetaGradient(Update):
             self._rates(net),
             methods=self.methods_,
         )
-        self.methods_ = (ahead.method,)  # one that failed once is not tried again
+        self.methods_ = (ahead.method,)  # methods that failed are not tried again
         gradients = loss.meta_gradients(ahead.logits.detach(), batch.label, ahead.tangent)
         self._step(net.criterion_, gradients)
         batch.logits = ahead.logits
@@ -95,7 +95,7 @@ class MetaGradient(Update):
 
     @property
     def method_(self) -> str:
-        """The method that was taken, or the first to try."""
+        """The method that was used; before the first step, the first candidate."""
         return self.methods_[0]
 
     def _step(self, loss: nn.Module, gradients: list[Tensor]) -> None:
@@ -104,12 +104,12 @@ class MetaGradient(Update):
         self.optimizer_.step()
 
     def _rates(self, net: "NoisyLabelNet") -> dict[str, float]:
-        """Look-ahead rate of each parameter that the optimiser moves, read anew: a schedule changes it."""
+        """Look-ahead rate of each parameter of the optimiser; read in each step, as a schedule may change it."""
         groups = net.optimizer_.param_groups
         rates = {id(p): float(group["lr"]) for group in groups for p in group["params"] if p.requires_grad}
         named = {name: rates[id(p)] for name, p in net.plain_module_.named_parameters() if id(p) in rates}
         return named if self.inner_lr is None else dict.fromkeys(named, self.inner_lr)
 
     def release(self) -> None:
-        """Let go of the clean rows: a trained net outlives them."""
+        """Drop the reference to the clean rows, so that a trained net does not keep them in memory."""
         self.clean.release()

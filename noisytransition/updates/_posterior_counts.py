@@ -1,4 +1,4 @@
-"""Expectation-maximisation while the network trains: T follows the posterior counts of its batches."""
+"""Expectation-maximisation of T during training, from running posterior counts of the batches."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,13 @@ from ._update import Update
 if TYPE_CHECKING:
     from ..nets import Batch, NoisyLabelNet
 
-# share of the present T in its next estimate: a class that gets no posterior any more keeps its row
-_TINY = 1e-12
+# weight of the present T as a pseudo-count: a class without posterior in any batch keeps its row. Small beside the
+# count of a single row; a choice, not measured.
+_PSEUDO_COUNT = 1e-12
 
 
 class PosteriorCounts(Update):
-    r"""T is a running statistic of the training batches, as the mean of a batch normalisation is.
+    r"""Estimate T by a moving average of posterior counts over the training batches (online EM).
 
     After each batch of n rows with posterior ``q[n, i] = P(true i | x_n, y_n)``::
 
@@ -28,7 +29,7 @@ class PosteriorCounts(Update):
     rate : float in (0, 1]
         Weight of the newest batch.
     burn_in : int, default=0
-        Batches before T first moves; they are counted already.
+        Batches that are counted before T is updated for the first time.
 
     References
     ----------
@@ -41,7 +42,7 @@ class PosteriorCounts(Update):
         self.burn_in = burn_in
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Count as if the classes were equally frequent, and noisy by the T of the start."""
+        """Start from the counts of equally frequent classes under the initial T."""
         super().on_train_begin(net, **kwargs)
         T = net.criterion_.log_transition.exp()
         self.counts_: Tensor = T / len(T)
@@ -49,11 +50,11 @@ class PosteriorCounts(Update):
 
     @torch.no_grad()
     def after_step(self, net: "NoisyLabelNet", batch: "Batch", logits: Tensor) -> None:
-        """Count the batch, and move T unless it is too early."""
+        """Count the batch and, after the burn-in, update T."""
         loss: ForwardLoss = net.criterion_
         log_transition = loss.log_transition
         posterior = clean_posterior(logits, batch.label, log_transition.to(logits.dtype)).to(self.counts_.dtype)
         self.counts_.mul_(1 - self.rate).index_add_(1, batch.label, posterior.T, alpha=self.rate / len(posterior))
         self.n_batches_ += 1
         if self.n_batches_ > self.burn_in:
-            loss.transition_logits.copy_(torch.add(self.counts_, log_transition.exp(), alpha=_TINY).log_())
+            loss.transition_logits.copy_(torch.add(self.counts_, log_transition.exp(), alpha=_PSEUDO_COUNT).log_())

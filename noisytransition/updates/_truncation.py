@@ -1,4 +1,4 @@
-"""Rows whose noisy label the network finds improbable are left out, until all are looked at again."""
+"""Rows whose noisy label is improbable under the network get weight 0, until the next evaluation of all rows."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class Truncation(Update):
-    """Sets the ``weight`` of each training row to whether the net finds its noisy label probable.
+    """Set the ``weight`` of training rows to 0 if the net gives their noisy label a low probability, else 1.
 
-    Rows are known by their column ``index``, however they are shuffled.
+    Rows are identified by their column ``index``.
 
     Parameters
     ----------
     threshold : float
-        Rows whose label has at most this probability are left out.
+        Rows whose label has at most this probability get weight 0.
     start : int
-        Epochs before the first look.
+        Epochs before the rows are evaluated for the first time.
     every : int
-        Epochs between looks.
+        Epochs between evaluations.
     """
 
     def __init__(self, threshold: float, start: int, every: int) -> None:
@@ -39,12 +39,12 @@ class Truncation(Update):
         self.kept_: Tensor | None = None
 
     def on_epoch_begin(self, net: "NoisyLabelNet", dataset_train: Dataset | None = None, **kwargs: Any) -> None:
-        """Look at all training rows when it is time."""
-        waited = len(net.history) - 1 - self.start
-        if waited < 0 or waited % self.every:
+        """Evaluate all training rows, in the epochs given by `start` and `every`."""
+        epoch = len(net.history) - 1 - self.start
+        if epoch < 0 or epoch % self.every:
             return
-        looks = [self._look(net, batch) for batch in net.get_iterator(dataset_train)]
-        index, kept = (torch.cat(parts) for parts in zip(*looks, strict=True))
+        batches = [self._evaluate(net, batch) for batch in net.get_iterator(dataset_train)]
+        index, kept = (torch.cat(parts) for parts in zip(*batches, strict=True))
         self.kept_ = torch.zeros(int(index.max()) + 1, dtype=torch.bool)
         self.kept_[index] = kept
         if not kept.any():
@@ -55,13 +55,13 @@ class Truncation(Update):
                 stacklevel=2,
             )
 
-    def _look(self, net: "NoisyLabelNet", batch: "Batch") -> tuple[Tensor, Tensor]:
+    def _evaluate(self, net: "NoisyLabelNet", batch: "Batch") -> tuple[Tensor, Tensor]:
         """Index of each row of a batch, and whether it is kept."""
         proba = torch.softmax(net.evaluation_step(batch), dim=1).cpu()
         return batch.columns["index"], proba.gather(1, batch.label[:, None]).squeeze(1) > self.threshold
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
-        """Weigh the rows of the batch."""
+        """Set the weights of the rows of the batch."""
         if self.kept_ is not None:
             index = batch.columns["index"]
             batch.columns["weight"] = self.kept_.to(index.device)[index]

@@ -1,4 +1,4 @@
-"""What an update may do, and the one that does nothing."""
+"""Base class of updates, and the update that does nothing."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Update(Callback):
-    """How the parameters of a loss move: a skorch callback that is also called before and after each step.
+    """Base class: how the parameters of a loss are updated; a skorch callback with hooks before and after each step.
 
-    What it learns it keeps in attributes that end with an underscore, as every skorch callback does: those are saved
-    with the state of an interrupted fit.
+    Subclasses keep their state in attributes that end with an underscore, as skorch callbacks do. These are saved with
+    the state of an interrupted fit.
 
     Attributes
     ----------
@@ -25,37 +25,37 @@ class Update(Callback):
     """
 
     def attach(self, loss: nn.Module) -> None:
-        """Make the loss ready, before there is an optimiser."""
+        """Prepare the loss, before the optimiser is made."""
 
     def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-        """Parameters of the loss that the network's own optimiser moves; here none."""
+        """Parameters of the loss that belong to the network's optimiser; here none."""
         yield from ()
 
     def param_groups(self) -> list[tuple[str, dict[str, Any]]]:
-        """Groups that these form in it, in skorch's form: a pattern of names, and settings."""
+        """Parameter groups of these in the optimiser, as skorch takes them: (pattern of names, settings)."""
         return []
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
-        """Act on a training batch that is on the device, before the step of the network."""
+        """Run before each step of the network; the batch is on the device."""
 
     def after_step(self, net: "NoisyLabelNet", batch: "Batch", logits: Tensor) -> None:
-        """Act after the step; `logits` are those of the noisy rows before it, without their graph."""
+        """Run after each step; `logits` are those of the noisy rows before it, detached."""
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Note T at the start."""
+        """Record the initial T."""
         self.transition_history_: list[NDArray[np.float64]] = []
         self.on_epoch_end(net)
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Note T after the epoch."""
+        """Record T after the epoch."""
         if hasattr(net.criterion_, "transition_matrix"):
             self.transition_history_.append(net.criterion_.transition_matrix)
 
 
 class Fixed(Update):
-    """Nothing moves: what the loss holds stays as it is given."""
+    """The parameters of the loss are not updated."""
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Note T once."""
+        """Record T once."""
         if not self.transition_history_:
             super().on_epoch_end(net, **kwargs)

@@ -30,7 +30,7 @@ def loss_of(theta):
 
 
 @given(problems())
-def test_the_loss_is_that_of_the_whole_product(problem):
+def test_the_loss_is_that_of_the_matrix_product(problem):
     z, y, theta, _ = problem
     torch.testing.assert_close(loss_of(theta)(z, y), corrected_loss(z, y, theta), **CLOSE)
 

@@ -35,7 +35,7 @@ def test_the_loss_is_the_formula_and_its_gradient_cross_entropy_s_times_p_to_the
     torch.testing.assert_close(gradient, plain * p[:, None] ** q / len(y))
 
 
-def test_a_hopeless_label_has_a_finite_gradient():
+def test_a_label_of_probability_0_has_a_finite_gradient():
     z, y = torch.tensor([[-200.0, 200.0], [200.0, -200.0]]), torch.tensor([0, 0])
     for q in (0.0, 0.1, 0.7, 1.0):
         assert all(torch.isfinite(t).all() for t in value_and_gradient(GeneralizedCrossEntropyLoss(q), z, y))
@@ -55,7 +55,7 @@ def test_a_row_of_weight_0_costs_a_constant_and_has_no_gradient(batch, q, k):
     torch.testing.assert_close(gradient[~left_out], whole[~left_out])
 
 
-def test_the_weight_is_asked_for_where_rows_can_be_left_out_alone():
+def test_the_weight_is_a_column_of_the_truncated_loss_only():
     assert GeneralizedCrossEntropyLoss().columns == ()
     assert GeneralizedCrossEntropyLoss(truncation=0.5).columns == ("weight",)
 

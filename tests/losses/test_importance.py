@@ -99,7 +99,7 @@ def test_permuting_the_classes_changes_nothing(problem, order):
 
 
 @given(problems())
-def test_T_is_a_transition_matrix_wherever_dT_leads(problem):
+def test_T_is_a_transition_matrix_for_any_dT(problem):
     z, y, T, dT = problem
     loss = loss_of(T, 20 * (dT - 0.02), revised=True)
     assert (loss.transition_matrix >= 0).all()

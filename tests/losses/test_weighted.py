@@ -56,8 +56,8 @@ def test_duplicating_a_batch_and_permuting_classes_change_nothing(normalize, bat
 )
 def test_the_look_ahead_gives_the_gradient_of_the_double_backward(normalize, kind, method):
     torch.manual_seed(0)
-    norm = nn.BatchNorm1d(6) if kind == "batch-norm" else nn.Identity()
-    module = nn.Sequential(nn.Linear(4, 6), norm, nn.Tanh(), nn.Linear(6, 3)).double()
+    between = [nn.BatchNorm1d(6), nn.Tanh()] if kind == "batch-norm" else [nn.ReLU()]
+    module = nn.Sequential(nn.Linear(4, 6), *between, nn.Linear(6, 3)).double()
     loss = WeightedLoss(8, normalize=normalize).double()
     noisy, meta = ((torch.randn(n, 4).double(), torch.randint(3, (n,))) for n in (12, 9))
     rates = {name: 0.3 for name, _ in module.named_parameters()}

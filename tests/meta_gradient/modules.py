@@ -47,7 +47,7 @@ def mlp(*layers):
 
 
 def frozen():
-    module = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
+    module = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
     module[2].weight.requires_grad_(False)
     module[0].bias.requires_grad_(False)
     return module
@@ -69,9 +69,10 @@ def resnet():
 
 MODULES = {
     "mlp": (lambda: mlp(nn.ReLU()), (6,)),
-    "mlp-inplace": (lambda: mlp(nn.ReLU(inplace=True), nn.Linear(8, 8), nn.GELU()), (2, 3)),
+    "mlp-inplace": (lambda: mlp(nn.ReLU(inplace=True), nn.Linear(8, 8, bias=False), nn.ReLU()), (2, 3)),
+    "logistic": (lambda: nn.Sequential(nn.Linear(6, 3)), (6,)),
     "linear": (lambda: nn.Linear(6, 3), (6,)),
-    "no-bias": (lambda: nn.Sequential(nn.Linear(6, 8, bias=False), nn.Tanh(), nn.Linear(8, 3)), (6,)),
+    "tanh": (lambda: nn.Sequential(nn.Linear(6, 8, bias=False), nn.Tanh(), nn.Linear(8, 3), nn.GELU()), (6,)),
     "dropout": (lambda: mlp(nn.ReLU(), nn.Dropout(0.4)), (6,)),
     "batch-norm": (lambda: conv(lambda: nn.BatchNorm2d(4)), (2, 6, 6)),
     "group-norm": (lambda: conv(lambda: nn.GroupNorm(2, 4)), (2, 6, 6)),

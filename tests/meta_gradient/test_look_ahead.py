@@ -9,8 +9,9 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from noisytransition.losses import ForwardLoss
-from noisytransition.meta_gradient import METHODS, look_ahead, method_ladder
-from noisytransition.meta_gradient._factored import is_linear_stack
+from noisytransition.meta_gradient import METHODS, candidate_methods, look_ahead
+from noisytransition.meta_gradient._factored import is_relu_mlp
+from noisytransition.meta_gradient._point import Point
 
 pytestmark = pytest.mark.usefixtures("float64")
 T_START = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
@@ -90,17 +91,17 @@ def test_the_engine_is_algorithm_1(name, method):
 
 
 @pytest.mark.parametrize("name", [n for n in MODULES if "batch-norm" in n or n == "resnet18"])
-def test_batch_norm_takes_the_forward_mode_route(name):
+def test_batch_norm_uses_forward_mode(name):
     if name == "resnet18":
         pytest.importorskip("torchvision")
-    assert method_ladder(make(name)[0])[0] == "dual"
+    assert candidate_methods(make(name)[0])[0] == "dual"
 
 
-@pytest.mark.parametrize("name", ["mlp", "mlp-inplace", "linear", "no-bias", "frozen"])
-def test_linear_stacks_take_the_factored_method(name):
+@pytest.mark.parametrize("name", ["mlp", "mlp-inplace", "logistic", "frozen"])
+def test_relu_mlps_use_the_factored_method(name):
     module, shape = make(name)
     noisy, meta = batch(shape, 0)
-    assert method_ladder(module)[0] == "factored"
+    assert candidate_methods(module)[0] == "factored"
     assert iteration(module, groups(module), ForwardLoss(T_START), noisy, meta)[1] == "factored"
 
 
@@ -121,7 +122,7 @@ def test_the_difference_method_is_near(name):
 
 
 @pytest.mark.parametrize("name", ["spectral-norm", "weight-norm"])
-def test_the_ladder_goes_on_where_a_rule_is_missing(name):
+def test_the_next_method_is_used_where_a_rule_is_missing(name):
     module, shape = make(name)
     with pytest.raises(NotImplementedError, match="none of the methods"):
         tangent(copy.deepcopy(module), shape, ("dual",))
@@ -129,7 +130,7 @@ def test_the_ladder_goes_on_where_a_rule_is_missing(name):
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_attention_falls_back_to_its_definition_for_the_tangent_alone(dropout):
+def test_attention_uses_its_definition_for_the_tangent_only(dropout):
     torch.manual_seed(0)
     module = Block(dropout).train()
     found = tangent(copy.deepcopy(module), (4, 8), None)
@@ -138,7 +139,7 @@ def test_attention_falls_back_to_its_definition_for_the_tangent_alone(dropout):
     assert gap(near.tangent, found.tangent) < 1e-5
 
 
-def test_an_embedding_bag_is_left_with_differences():
+def test_an_embedding_bag_uses_differences():
     torch.manual_seed(0)
     module = nn.Sequential(nn.EmbeddingBag(9, 4), nn.Linear(4, 3))
     x, y = torch.randint(9, (8, 5)), torch.randint(3, (8,))
@@ -203,7 +204,7 @@ def test_a_look_ahead_at_rate_zero_has_no_tangent(name):
         assert ahead.tangent.abs().max() == 0
 
 
-def test_only_plain_linear_stacks_are_taken_for_one():
+def test_other_modules_are_no_relu_mlps():
     shared, hooked = nn.Linear(6, 6), mlp(nn.ReLU())
     hooked[1].register_forward_hook(lambda m, i, o: o * 2)
     tied = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 6))
@@ -213,19 +214,28 @@ def test_only_plain_linear_stacks_are_taken_for_one():
         tied,
         hooked,
         mlp(nn.Dropout()),
+        mlp(nn.Tanh()),
+        mlp(),
+        nn.Linear(6, 3),
+        nn.Sequential(),
+        nn.Sequential(mlp(nn.ReLU())[:-1], nn.Linear(8, 3)),
         nn.Sequential(nn.Linear(6, 3), nn.Softmax(1)),
         nn.Sequential(nn.Linear(6, 3), nn.ReLU()),
         nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(6, 3))),
         nn.Flatten(),
     ]
-    assert not any(is_linear_stack(module) for module in others)
-    assert is_linear_stack(nn.Sequential(mlp(nn.ReLU())[:-1], nn.Linear(8, 3)))
+    assert not any(is_relu_mlp(module) for module in others)
+    assert is_relu_mlp(mlp(nn.ReLU()))
+    noisy, meta = batch((6,), 0)
+    for module in (mlp(nn.Tanh()), tied):
+        with pytest.raises(NotImplementedError, match="Linear layers with ReLU between them"):
+            METHODS["factored"](Point(module, noisy[0], {}), None, meta)
 
 
-def test_rows_with_several_axes_leave_the_factored_method():
+def test_the_factored_method_refuses_rows_with_several_axes():
     torch.manual_seed(0)
 
     module = nn.Sequential(nn.Linear(6, 3))
     noisy, meta = batch((4, 6), 0)
     with pytest.raises(NotImplementedError, match="one axis per row"):
-        METHODS["factored"](type("P", (), {"module": module, "x": noisy[0]})(), None, meta)
+        METHODS["factored"](Point(module, noisy[0], {}), None, meta)

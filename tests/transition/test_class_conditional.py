@@ -1,4 +1,4 @@
-"""The test of one T: against full enumeration, its size and power, its laws."""
+"""The test of class-conditional noise: against full enumeration, its size and power, its invariances."""
 
 import itertools
 
@@ -24,7 +24,7 @@ from noisytransition.transition import (
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-# ---------------------------------------------------------------------------- against a slow twin
+# ---------------------------------------------------------------------------- against a slow reference
 def slow_scores(kind, values, rows):
     """Scores of the rows of a class, one column after the other."""
     columns = []
@@ -90,7 +90,7 @@ def test_agrees_with_all_permutations(seed, names):
 def test_blocks_of_permutations_make_no_difference(monkeypatch):
     y, s, given = draw(0)
     whole = class_conditional_test(y, s, random_state=0, **given)
-    monkeypatch.setattr(scores_module, "_BLOCK", 700)
+    monkeypatch.setattr(scores_module, "_BLOCK_SIZE", 700)
     assert class_conditional_test(y, s, random_state=0, **given).pvalues == whole.pvalues
 
 
@@ -145,7 +145,7 @@ def test_labels_that_follow_the_classifier_are_found():
 
 
 def test_the_direction_has_one_side():
-    """Labels that avoid the classifier's opinion show in the other statistic."""
+    """Labels that disagree with the classifier are found by the other statistic."""
     y, _, proba = rows_by_difficulty(0)
     least = proba.argmin(axis=1)
     s = np.where(least == y, y, np.where(np.random.default_rng(0).random(len(y)) < 0.4, least, y))
@@ -154,7 +154,7 @@ def test_the_direction_has_one_side():
     assert found.pvalue == found.pvalues["posteriors: labels"] == 0.001
 
 
-def test_noise_far_out_on_both_sides_is_found():
+def test_noise_in_both_tails_of_a_feature_is_found():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=800), rng.integers(2, size=800)
     s = np.where(rng.random(800) < np.where(abs(x) > 1, 0.5, 0.2), 1 - y, y)
@@ -170,7 +170,7 @@ def test_the_class_that_differs_is_named():
     assert found.class_pvalues[[0, 2]].min() > 0.05
 
 
-# ---------------------------------------------------------------------------- laws
+# ---------------------------------------------------------------------------- invariances
 @st.composite
 def rows_to_permute(draw_from, max_rows=40):
     """True and noisy labels, of which two rows of class 0 differ, features with ties, and two groups."""
@@ -219,7 +219,7 @@ def test_the_order_of_rows_and_classes_changes_the_draws_alone(seed):
     assert second.noise.keys() == first.noise.keys()
 
 
-def test_a_temperature_leaves_the_direction_alone():
+def test_a_temperature_does_not_change_the_direction():
     y, s, proba = rows_by_difficulty(0, n=90)
     powered = proba**0.3 / (proba**0.3).sum(axis=1, keepdims=True)
     sharp, flat = (
@@ -246,15 +246,55 @@ def test_classes_without_anything_to_permute_change_nothing(rows):
     assert more.n_rows == first.n_rows == sum(np.bincount(y, minlength=3)[tested])
     np.testing.assert_array_equal(~np.isnan(more.class_pvalues), [*tested, False, False])
     np.testing.assert_array_equal(more.class_pvalues[: len(first.class_pvalues)], first.class_pvalues)
-    assert more.detectable == pytest.approx(first.detectable)
+    assert more.minimum_detectable_difference == pytest.approx(first.minimum_detectable_difference)
 
 
-def test_a_feature_that_is_constant_says_nothing():
+def test_a_constant_feature_has_a_pvalue_of_1():
     y, s, _ = draw(0)
     assert class_conditional_test(y, s, features=np.ones((60, 2)), random_state=0).pvalue == 1
 
 
-def test_ties_count_as_large():
+def rounding_error_of_posteriors(n, seed):
+    """Labels 0 and 1 have equal posteriors, so that "direction" is the same in all permutations."""
+    rng = np.random.default_rng(seed)
+    a = rng.uniform(0.05, 0.45, size=n)
+    return np.zeros(n, dtype=int), rng.permutation(np.arange(n) % 2), np.stack([a, a, 1 - 2 * a], axis=1)
+
+
+def test_a_statistic_that_is_constant_up_to_rounding_errors_does_not_count():
+    a = np.array([0.4, 0.2, 0.1, 0.1, 0.3])
+    proba = np.stack([a, a, 1 - 2 * a], axis=1)
+    found = class_conditional_test([0] * 5, [0, 0, 1, 1, 0], proba=proba, random_state=0)
+    assert found.pvalues["posteriors: direction"] == 1
+    assert found.pvalues["posteriors: labels"] < 1
+
+
+@pytest.mark.parametrize("n", [7, 60, 1000])
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_errors_do_not_count_for_any_number_of_rows(n, seed):
+    y, s, proba = rounding_error_of_posteriors(n, seed)
+    found = class_conditional_test(y, s, proba=proba, n_permutations=99, random_state=0)
+    assert found.pvalues["posteriors: direction"] == 1
+
+
+def test_almost_uniform_posteriors_have_the_same_pvalue():
+    """The direction is tested at any scale of the log-posteriors above rounding errors."""
+    y, s, proba = rows_by_difficulty(0, n=90)
+    powered = proba**1e-4 / (proba**1e-4).sum(axis=1, keepdims=True)
+    found = class_conditional_test(y, s, proba=powered, random_state=0)
+    assert found.pvalues["posteriors: direction"] < 0.1
+
+
+def test_ranks_of_ties_are_their_mean():
+    """-1 to 1 in steps of 2 / n, and their second Legendre polynomial: the figures of a rank by hand."""
+    found = scores_module._rank_polynomials(np.array([[3.0], [1.0], [1.0], [9.0]]))
+    ranks = np.array([0.25, -0.5, -0.5, 0.75])
+    squares = 3 * ranks**2 - 1
+    np.testing.assert_allclose(found[:, 0], (ranks - ranks.mean()) / ranks.std())
+    np.testing.assert_allclose(found[:, 1], (squares - squares.mean()) / squares.std())
+
+
+def test_ties_count_as_at_least_as_large():
     """Of one class with two rows either order is as large: p is 1 whatever is drawn."""
     found = class_conditional_test([0, 0], [0, 1], features=[[0.0], [1.0]], n_permutations=50, random_state=0)
     assert found.pvalue == 1

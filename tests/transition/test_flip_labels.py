@@ -57,7 +57,7 @@ def test_the_extreme_draws_reach_no_impossible_class(c, rate):
 
 @pytest.mark.parametrize("T", [pair_noise(10, 0.45), superclass_noise(np.repeat(range(5), 2), 0.6)])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_counted_matrix_is_as_far_off_as_chance_has_it(T, seed):
+def test_the_error_of_counting_is_that_of_sampling(T, seed):
     y = np.random.default_rng(seed).permutation(np.repeat(np.arange(10), 1000))
     error = transition_error(T, count_transition_matrix(y, flip_labels(y, T, seed), 10))
     assert 0.3 < error / sampling_limit(T, 1000) < 2
@@ -97,7 +97,7 @@ def test_no_labels_give_no_labels():
     assert flip_labels([], np.eye(2), classes=["a", "b"]).shape == (0,)
 
 
-def test_the_inputs_and_the_global_generator_are_left_alone():
+def test_the_inputs_and_the_global_generator_are_unchanged():
     y, T = np.array([0, 1, 2] * 10), symmetric_noise(3, 0.5)
     kept = y.copy(), T.copy()
     np.random.seed(0)  # noqa: NPY002
@@ -109,7 +109,7 @@ def test_the_inputs_and_the_global_generator_are_left_alone():
     np.testing.assert_array_equal(T, kept[1])
 
 
-def test_a_generator_goes_on_where_it_stands():
+def test_a_generator_advances():
     y, T = np.zeros(50, dtype=int), symmetric_noise(2, 0.5)
     rng = np.random.default_rng(0)
     assert flip_labels(y, T, rng).tolist() != flip_labels(y, T, rng).tolist()

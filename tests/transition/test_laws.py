@@ -67,14 +67,14 @@ def test_auto_recovers_T_exactly_where_the_classes_are_separable(c):
 
 
 @pytest.mark.parametrize("noise", [pair_noise(10, 0.4), symmetric_noise(10, 0.6), uniform_noise(10, 0.5)])
-def test_auto_is_not_misled_by_the_noise_that_a_rare_class_receives(noise):
+def test_auto_is_right_where_many_labels_are_flipped_to_a_rare_class(noise):
     proba = noise[np.repeat(np.arange(10), [10] + 9 * [110])]
     assert proba.mean(axis=0)[0] > 0.03  # the rare class's mean probability hides that it is 1 % of the rows
     assert transition_error(noise, anchor_transition_matrix(proba, percentile=97)) > 0.05
     np.testing.assert_allclose(anchor_transition_matrix(proba, percentile="auto"), noise, atol=1e-12)
 
 
-def test_a_percentile_steps_over_outliers():
+def test_a_percentile_ignores_outliers():
     proba = np.array([[0.99, 0.01]] + 50 * [[0.75, 0.25]] + 50 * [[0.25, 0.75]])
     np.testing.assert_allclose(anchor_transition_matrix(proba)[0], [0.99, 0.01])
     np.testing.assert_allclose(anchor_transition_matrix(proba, percentile="auto")[0], [0.75, 0.25])
@@ -92,7 +92,7 @@ def test_anchors_need_rows():
 
 
 # ---------------------------------------------------------------------------- gold, counts, floors
-def test_estimates_leave_their_inputs_alone():
+def test_estimates_do_not_change_their_inputs():
     proba = np.random.default_rng(0).dirichlet(np.ones(3), size=9)
     y, T = np.arange(9) % 3, symmetric_noise(4, 0.1)
     kept = proba.copy(), y.copy(), T.copy()
@@ -115,12 +115,12 @@ def test_gold_rows_sum_to_one_though_half_precision_does_not():
     ("missing", "message"),
     [(np.eye(2), "missing has 2 rows and columns, but there are 3"), (np.ones((3, 3)), "row 0 of missing sums to 3")],
 )
-def test_gold_checks_what_stands_in_for_missing_rows(missing, message):
+def test_gold_validates_missing(missing, message):
     with pytest.raises(ValueError, match=message):
         gold_transition_matrix(np.eye(3), [0, 1, 1], missing=missing)
 
 
-def test_gold_ignores_what_stands_in_where_nothing_is_missing():
+def test_gold_ignores_missing_if_every_class_has_rows():
     stand_in = np.full((3, 3), 1 / 3)
     np.testing.assert_allclose(gold_transition_matrix(np.eye(3), [0, 1, 2], missing=stand_in), np.eye(3))
 
@@ -222,15 +222,18 @@ def test_matrices_of_different_size_have_no_error():
 
 
 @given(transition_matrices(3), st.integers(1, 200))
-def test_one_number_of_rows_stands_for_all(T, n):
+def test_one_number_of_rows_is_that_of_all_classes(T, n):
     assert sampling_limit(T, n) == pytest.approx(sampling_limit(T, [n, n, n]))
     assert 0 <= sampling_limit(T, n) <= 2
 
 
-def test_the_limit_stands_large_counts_and_tiny_probabilities():
+def test_the_limit_is_finite_for_large_counts_and_tiny_probabilities():
     p, n = 1e-9, 10_000_000
     T = [[1 - p, p], [0, 1]]
     assert sampling_limit(T, n) == pytest.approx(2 * p * (1 - p) ** n, rel=1e-6)  # E|X - np| = 2 np (1-p)^n, np < 1
+    for tiny in (5e-324, 2.2250738585072014e-308, 1e-300):
+        for m in (1, 4, n):
+            assert sampling_limit([[1.0, tiny], [0, 1]], m) < 1e-190
     half = sampling_limit(np.full((2, 2), 0.5), n)
     assert half == pytest.approx(2 * np.sqrt(0.25 / n * 2 / np.pi), rel=1e-6)  # nearly normal
 

@@ -39,7 +39,7 @@ def test_labels_that_do_not_name_each_class_once_are_refused(labels):
 
 # ---------------------------------------------------------------------------- sampling limit
 @given(st.integers(1, 60), floats(0, 1))
-def test_the_mean_deviation_of_a_binomial_is_the_sum_of_its_definition(n, p):
+def test_the_mean_deviation_of_a_binomial_agrees_with_its_definition(n, p):
     from math import comb
 
     expected = sum(comb(n, k) * p**k * (1 - p) ** (n - k) * abs(k - n * p) for k in range(n + 1))
@@ -54,6 +54,21 @@ def test_the_limit_is_the_error_of_counting_with_the_true_labels():
             counted = np.stack([rng.multinomial(m, row) / m for m, row in zip(n, T, strict=True)])
             errors.append(np.abs(counted - T).sum() / 4)
         assert sampling_limit(T, n) == pytest.approx(np.mean(errors), abs=4 * np.std(errors) / 3000**0.5)
+
+
+def test_the_limit_is_accurate_for_many_rows():
+    """By De Moivre's formula in exact fractions."""
+    expected = {100: 0.03644922319643980, 3000: 0.006674883634024842, 20000: 0.002585400947461732}
+    for n, limit in expected.items():
+        assert sampling_limit([[0.7, 0.3], [0.0, 1.0]], n) == pytest.approx(limit, rel=1e-10)
+
+
+def test_an_estimate_with_shrinkage_can_be_below_the_limit():
+    rng = np.random.default_rng(0)
+    T = symmetric_noise(4, 0.6)
+    counted = rng.multinomial(20, T, size=(200, 4)) / 20
+    shrunk = (counted + T) / 2  # towards a prior that is right
+    assert np.mean([transition_error(T, other) for other in shrunk]) < sampling_limit(T, 20)
 
 
 def test_the_limit_falls_with_the_root_of_the_rows_and_is_zero_without_noise():
@@ -77,7 +92,7 @@ def test_the_posterior_is_bayes_rule(rows):
 
 
 @given(rows_with_labels(3))
-def test_without_noise_the_label_says_it_all_and_with_nothing_but_noise_it_says_nothing(rows):
+def test_the_posterior_without_noise_is_the_label_and_with_uniform_noise_the_prediction(rows):
     proba, y = rows
     possible = proba[np.arange(len(y)), y] > 0
     np.testing.assert_allclose(label_posterior(proba, y, np.eye(3))[possible], np.eye(3)[y][possible])

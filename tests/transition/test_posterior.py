@@ -134,7 +134,7 @@ def test_rows_are_denoised_one_by_one_and_not_at_all_without_noise(rows):
     np.testing.assert_allclose(denoise_proba(noisy, np.eye(len(T))), noisy, rtol=1e-12)
 
 
-def test_a_class_that_is_never_named_can_still_be_the_true_one():
+def test_a_class_without_noisy_labels_can_have_a_probability():
     assert denoise_proba([[0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]])[0, 0] == 1
 
 
