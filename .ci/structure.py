@@ -1,4 +1,4 @@
-"""How much code a reader meets: functions, files and changes of package in a fit, and arguments typed `Any`.
+"""Count functions, files and changes of package in a fit, and arguments typed `Any`.
 
 python .ci/structure.py
 """
