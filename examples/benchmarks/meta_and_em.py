@@ -1,6 +1,6 @@
 """Does the meta-gradient improve on maximum likelihood? T from two starts, moved by either or by both.
 
-    python examples/benchmarks/meta_and_em.py             # every result is written when it comes
+    python examples/benchmarks/meta_and_em.py             # every result is written when it ends
     python examples/benchmarks/meta_and_em.py --report
 
 Cells: digits (100 clean rows), overlapping Gaussians (2,000 rows, 100 clean), and the same Gaussians with noise that
@@ -97,7 +97,7 @@ class BothClassifier(TransitionClassifier):
 
 
 def row_dependent(seed):
-    """Gaussians whose label becomes the next class more often where the class is less sure."""
+    """Gaussians whose label is flipped to the next class more often where the class is less certain."""
     data = gaussians("symmetric-0", seed, n=2000, n_clean=100)
     sure = gaussians_posterior(seed, data.X)[np.arange(2000), data.y_true]
     flipped = np.random.default_rng(seed).random(2000) < 0.2 + 0.6 * (1 - sure)
@@ -142,7 +142,7 @@ def run(cell, seed):
 
 
 def fill():
-    """Run what is missing, and write each row when it comes."""
+    """Run what is missing, and write each row when it ends."""
     done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}
     todo = [(cell, seed) for seed in SEEDS for cell in CELLS if (cell, seed) not in done]
     for row in joblib.Parallel(2, return_as="generator_unordered")(joblib.delayed(run)(*job) for job in todo):
@@ -174,7 +174,7 @@ def report():
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--report", action="store_true", help="only write the table of what is there")
+    parser.add_argument("--report", action="store_true", help="only write the table of the results so far")
     if not parser.parse_args().report:
         fill()
     report()
