@@ -16,6 +16,7 @@ from ..nets import DatasetRows, Rows
 # deviations in the median column; a choice, not measured
 _FAR = 5.0
 
+# end of error messages about clean data
 HOW_TO_PASS = (
     "Pass verified labels as fit(X, y, meta=(X_meta, y_meta)), or fit(X, y, X_meta=..., y_meta=...), or "
     "fit(X, y, trusted=mask) with a boolean mask over the rows of X."

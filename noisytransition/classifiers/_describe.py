@@ -14,6 +14,7 @@ from torch import nn
 
 from ..nets import Rows
 
+# types whose repr describes a value completely
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), np.generic, torch.dtype, torch.device)
 
 

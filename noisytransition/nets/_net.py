@@ -19,6 +19,7 @@ from ._rows import Batch, BatchLoader, CleanBatches
 
 # rows in one forward pass of `evaluated`; a choice, not measured
 _CHUNK = 1024
+# used by nets without an update
 _FIXED = Fixed()
 
 
