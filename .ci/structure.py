@@ -1,4 +1,4 @@
-"""How much code a reader meets: functions, files and changes of package in a fit, and arguments typed `Any`.
+"""Count functions, files and changes of package in a fit, and arguments typed `Any`.
 
 python .ci/structure.py
 """
@@ -18,13 +18,13 @@ ROOT = Path(noisytransition.__file__).parent
 
 
 class Calls:
-    """Functions of the library that run, and calls from one package of it into another."""
+    """Record the functions of the library that run, and which function calls which."""
 
     def __init__(self):
         self.functions, self.edges = set(), set()
 
     def __call__(self, frame, event, arg):
-        """Note a call; `sys.setprofile` asks for it."""
+        """Record a call; passed to `sys.setprofile`."""
         if event != "call" or not (callee := self.place(frame)):
             return
         self.functions.add(callee)
@@ -49,7 +49,7 @@ def package(place):
 
 
 def fit(classifier):
-    """Functions, files, and calls that change the package."""
+    """Count functions, files, and calls into another package of the library."""
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=200)
     X = rng.normal(size=(200, 4)) + 3 * np.eye(4)[y]

@@ -1,6 +1,6 @@
-"""Learn a noise transition matrix from handwritten digits with wrong labels: a minute on a CPU.
+"""Learn a noise transition matrix from handwritten digits with noisy labels; takes a minute on a CPU.
 
-1,247 digits carry noisy labels (7 -> 1, 2 -> 7, 5 <-> 6, 3 -> 8, each at 40 %); 100 more are known to be right.
+1,247 digits have noisy labels (7 -> 1, 2 -> 7, 5 <-> 6, 3 -> 8, each at a rate of 40 %); 100 more have verified labels.
 
     python examples/quickstart.py [--device cuda] [--seed 0] [--plot quickstart.png]
 """
@@ -26,10 +26,10 @@ from noisytransition.transition import digits_noise
 
 
 class Progress(Callback):
-    """One line that counts the epochs."""
+    """Print the number of epochs in one line."""
 
     def on_epoch_end(self, net, **kwargs):
-        """Write over the line."""
+        """Overwrite the line."""
         loss = type(net.criterion_).__name__
         print(f"\r  {loss}: epoch {len(net.history)} of {net.max_epochs}  ", end="", flush=True)
 
@@ -59,7 +59,7 @@ def main():
         CrossEntropyClassifier(**shared),
         FineTuningClassifier(**shared),
         MetaTransitionClassifier(**shared),  # the paper's algorithm
-        EMTransitionClassifier(**shared),  # maximum likelihood: eleven small trainings
+        EMTransitionClassifier(**shared),  # maximum likelihood: five small trainings
     ):
         clf.fit(X, y_noisy, meta=(X_meta, y_meta))
         learned = getattr(clf, "transition_matrix_", None)

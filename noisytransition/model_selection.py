@@ -1,4 +1,4 @@
-"""Searches on noisy data: folds of clean rows, and a score for T."""
+"""Model selection with noisy labels: cross-validation on clean rows, and a scorer of T."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,17 +14,17 @@ from .transition import check_transition_matrix, transition_error
 class TrustedKFold(BaseCrossValidator):
     """Stratified folds of the trusted rows; untrusted rows are in every training set and in no test set.
 
-    The only cross-validation that scores on held-out *clean* rows. The mask goes in as `groups`; with metadata
-    routing, ``fit(X, y, trusted=mask)`` is enough, without it pass ``groups=mask, trusted=mask``.
+    Scores are then those of held-out *clean* rows. `groups` is the mask of trusted rows. With metadata routing,
+    ``fit(X, y, trusted=mask)`` is enough; without it, pass ``groups=mask, trusted=mask``.
 
     Parameters
     ----------
     n_splits : int, default=5
-        Number of folds, at least 2; every class needs that many trusted rows to be in each fold.
+        Number of folds, at least 2. A class with fewer trusted rows than this is missing in some folds.
     shuffle : bool, default=False
         Shuffle the trusted rows of each class before splitting.
     random_state : int, RandomState instance or None, default=None
-        Orders that shuffling.
+        Seed of the shuffling.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class TrustedKFold(BaseCrossValidator):
     [0 1 4 5] [2 3]
     """
 
-    # with metadata routing the mask that `fit` takes is the one that the splitter takes
+    # with metadata routing the splitter gets the mask that `fit` gets
     __metadata_request__split = {"groups": "trusted"}  # noqa: RUF012
 
     def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
@@ -80,7 +80,7 @@ class TrustedKFold(BaseCrossValidator):
 
 
 class _TransitionScorer:
-    """A class and not a closure: worker processes must unpickle it."""
+    """A class and not a closure, since worker processes must unpickle it."""
 
     def __init__(self, T_true: NDArray, labels: NDArray | None) -> None:
         self.T_true, self.labels = T_true, labels
@@ -99,7 +99,7 @@ class _TransitionScorer:
 
 
 def make_transition_scorer(T_true: ArrayLike, *, labels: ArrayLike | None = None) -> _TransitionScorer:
-    """Make a scorer for searches: minus the error of a fitted classifier's T, so that the best is the largest.
+    """Make a scorer for searches: the negative error of a fitted classifier's T.
 
     Parameters
     ----------

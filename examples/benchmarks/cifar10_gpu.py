@@ -1,15 +1,15 @@
 """CIFAR-10 at full size on a GPU: 49,000 noisy and 1,000 clean images, a ResNet-18, mixed precision.
 
-    python examples/benchmarks/cifar10_gpu.py --data DIR --minutes 25    # stops in time; a second call goes on
-    python examples/benchmarks/cifar10_gpu.py --report                   # the table of what is there
-    python examples/benchmarks/cifar10_gpu.py --data DIR --device cpu --images 300 --epochs 2    # does it run?
+    python examples/benchmarks/cifar10_gpu.py --data DIR --minutes 25    # stops in time; a second call resumes
+    python examples/benchmarks/cifar10_gpu.py --report                   # the table of the results so far
+    python examples/benchmarks/cifar10_gpu.py --data DIR --device cpu --images 300 --epochs 2    # a short test
 
 DIR: X_train.npy, y_train.npy, X_test.npy, y_test.npy (images uint8, n x 32 x 32 x 3) and cifar10n_worse.npy. Noise:
-asymmetric (the four flips of `cifar10_noise`), symmetric, and the labels that people gave. First every cell of seed 1,
-then of seed 2; a fit that is cut short goes on from its last epoch (`--keep`). Each row says its epochs; rows of other
-epochs or numbers of images are other cells. Nothing is tuned: SGD with rate 0.1 falling to 0 along a cosine, momentum
-0.9, weight decay 5e-4, batches of 128, crops and flips. EM has one weight of the clean rows (0.25: 4 trainings instead
-of 10). The warm-up of each cell, cross-entropy, gives all methods the same gold estimate to start from.
+asymmetric (the four flips of `cifar10_noise`), symmetric, and labels by people. All cells of seed 1 come first, then
+those of seed 2; an interrupted fit resumes from its last epoch (`--keep`). Each result row has its number of epochs and
+of images; rows with other numbers are other cells. Nothing is tuned: SGD with rate 0.1, a cosine schedule to 0,
+momentum 0.9, weight decay 5e-4, batches of 128, crops and flips. EM has `meta_weight=0.25`. The warm-up of each cell, a
+net trained by cross-entropy, gives all methods the same gold estimate as the start of T.
 """
 
 import argparse
@@ -47,7 +47,7 @@ WARM_UP = "cross-entropy"
 
 
 class ResNet(nn.Module):
-    """ResNet-18 for images of 32 x 32, channels last and 0 to 255, on a GPU in bfloat16 where that is safe."""
+    """ResNet-18 for images of 32 x 32, channels last, 0 to 255; on a GPU with autocast to bfloat16."""
 
     def __init__(self):
         super().__init__()
@@ -70,13 +70,13 @@ def augment(x):
 
 
 class Deadline(Callback):
-    """Ends a fit, whose state is kept, when its time is over."""
+    """End a fit at a given time; its state is saved."""
 
     def __init__(self, end):
         self.end = end
 
     def on_epoch_begin(self, net, **kwargs):
-        """Raise what no one catches but `main`; the state was kept when the last epoch ended."""
+        """Raise a TimeoutError, which `main` catches; the state was saved after the last epoch."""
         if time.monotonic() > self.end:
             raise TimeoutError
 
@@ -96,7 +96,7 @@ def load(folder, noise, seed, n):
 
 
 def methods(gold, epochs, params):
-    """Name and classifier of all but the warm-up."""
+    """Names and classifiers, except the warm-up."""
     return {
         "EM": EMTransitionClassifier(transition_init=gold, meta_weight=0.25, **params),
         "GLC": GLCClassifier(transition_init=gold, **params),
@@ -154,12 +154,12 @@ def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="folder of the five files")
-    parser.add_argument("--keep", default="cifar10_gpu_states", help="folder of fits that were cut short")
+    parser.add_argument("--keep", default="cifar10_gpu_states", help="folder of the states of interrupted fits")
     parser.add_argument("--minutes", type=float, default=np.inf)
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--images", type=int, default=50_000)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--report", action="store_true", help="only write the table of what is there")
+    parser.add_argument("--report", action="store_true", help="only write the table of the results so far")
     args = parser.parse_args()
     if not args.report:
         end = time.monotonic() + 60 * args.minutes

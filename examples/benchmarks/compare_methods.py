@@ -1,20 +1,20 @@
-"""The paper's nine methods on the same data, net and seeds, after one small and equal search for each.
+"""The paper's nine methods on the same data, net and seeds, after a small search of the same size for each.
 
     pip install ".[benchmarks]"
     python examples/benchmarks/compare_methods.py --search    # hyper-parameters: 6 settings for each method
     python examples/benchmarks/compare_methods.py             # the tables
     python examples/benchmarks/compare_methods.py --defaults  # every method at its defaults, on other data too
 
-Data: scikit-learn's digits (100 clean rows, 1,247 noisy, 450 for testing) with four noises, and its breast cancer
-table (10 clean rows for each class, 406 noisy, 143 for testing) with two; 10 seeds, each with its own split and noise.
-One net and optimiser for all: an MLP of 64 units, SGD with momentum 0.9 and weight decay 1e-3, batches of 64, 40
-epochs of the final stage. What is a method's own comes from the search: 6 settings for each, on digits with asymmetric
-noise and seeds that are not in the table, by the accuracy on clean rows held out of training; then it is fixed for
-every cell. (Those held-out rows are rows of the same 1,797 digits, split otherwise.) cleanlab's rows, on the same
-data, have a logistic regression, and the same MLP.
+Data: scikit-learn's digits (100 clean rows, 1,247 noisy, 450 for testing) with four noises, and its breast cancer table
+(10 clean rows for each class, 406 noisy, 143 for testing) with two; 10 seeds, each with its own split and noise. All
+methods have the same net and optimiser: an MLP of 64 units, SGD with momentum 0.9 and weight decay 1e-3, batches of 64,
+40 epochs of the final stage. The parameters of each method come from the search: 6 settings, on digits with asymmetric
+noise and seeds that are not in the table, by the accuracy on clean rows held out of training; they are the same in all
+cells. (The held-out rows are from the same 1,797 digits, with another split.) cleanlab is used on the same data with a
+logistic regression and with the same MLP.
 
-Every fit is written when it ends and read again by a second call. Measured with two processes on two cores, which
-had other work for a part of the time: search 3.5 minutes, tables 14, defaults 5.
+Every fit is written when it ends and read by the next call. With two processes on two cores that were partly busy:
+search 3.5 minutes, tables 14, defaults 5.
 """
 
 import argparse
@@ -59,7 +59,7 @@ SEARCH = {
     "MW-Net": {"lr": [0.01, 0.03, 0.1], "normalize_weights": [False, True]},
     "meta-transition": {"transition_lr": [0.1, 1.0, 10.0], "meta_weight": [0.0, 1.0]},
 }
-# the paper's algorithm: every move of T stays
+# the paper's algorithm, without selection of T
 FIXED = {"meta-transition": {"validation_fraction": 0}}
 METHODS = {name: ALL_METHODS[name] for name in SEARCH}
 # nothing is tuned here
@@ -80,12 +80,12 @@ def settings(method):
 
 
 def of(method, **own):
-    """A method with what all share, what is fixed for it, and its own."""
+    """A method with the shared parameters, those that are fixed for it, and its own."""
     return METHODS[method](**(SHARED | FIXED.get(method, {}) | own))
 
 
 def search_data(seed):
-    """The asymmetric cell, without its true T; its test part is the clean rows held out of training."""
+    """The asymmetric cell without its true T; its test rows are the clean rows held out of training."""
     return digits("asymmetric-0.4", seed)._replace(transition_matrix=None, y_true=None)
 
 

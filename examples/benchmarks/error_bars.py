@@ -1,18 +1,18 @@
-"""Do error bars of T tell the truth? Coverage of 90 % intervals over repeats that refit everything.
+"""Coverage of the 90 % intervals of T, over repeats that refit everything.
 
-    python examples/benchmarks/error_bars.py             # all cells; every result is written when it comes
+    python examples/benchmarks/error_bars.py             # all cells; every result is written when it ends
     python examples/benchmarks/error_bars.py --report
 
 Each repeat draws new rows, new clean rows and new noise from the same population, fits `EMTransitionClassifier` at its
-defaults (optimiser: SGD with momentum 0.9, rate 0.2; 15 epochs of batches of 256) and asks for 90 % intervals. What has
-to be covered is the T of the population. Cells: three overlapping Gaussian classes in six dimensions, 2,000 noisy rows,
-99 or 30 clean ones, a linear classifier or an MLP of 16 units, noise with zeros or symmetric; two of them with unequal
-rates and 50 clean rows; and a table of four classes with numeric and categorical columns, 2,000 noisy rows, 100 clean
-ones, linear, where the classes are not linear in the columns. digits: the rows are the same 1,797 images in every
-repeat, only splits and noise are new.
+defaults (optimiser: SGD with momentum 0.9, rate 0.2; 15 epochs, batches of 256) and computes 90 % intervals, which
+should contain the T of the population. Cells: three overlapping Gaussian classes in six dimensions, 2,000 noisy rows,
+99 or 30 clean ones, a linear classifier or an MLP of 16 units, a T with zeros or a symmetric one; two such classes with
+unequal rates and 50 clean rows; a table of four classes with numeric and categorical columns, 2,000 noisy rows, 100
+clean ones and a linear classifier, although the classes are not linear in the columns; and digits, where the rows are
+the same 1,797 images in every repeat and only splits and noise are new.
 
-The recipe was developed with repeats 0 to 99 of the linear Gaussian cells with noise of zeros in view; repeats are
-numbered from 1000 here. 200 of each cell are asked for; a call that is stopped goes on where it was.
+The error bars were developed on repeats 0 to 99 of the linear Gaussian cells with zeros in T; repeats are numbered from
+1000 here. There are 200 of each cell by default; a second call adds those that are missing.
 """
 
 import argparse
@@ -38,7 +38,7 @@ MEANS *= 2 / np.linalg.norm(MEANS, axis=1, keepdims=True)
 
 
 def gaussians(T, n_clean, seed, n=2000):
-    """Two or three overlapping classes; always the same population."""
+    """Two or three overlapping classes of a fixed population."""
     rng = np.random.default_rng(seed)
     y = rng.integers(len(T), size=n + n_clean)
     y[n:] = np.arange(n_clean) % len(T)
@@ -48,7 +48,7 @@ def gaussians(T, n_clean, seed, n=2000):
 
 
 def part_of_table(seed):
-    """New rows of one generated table, always the same population."""
+    """New rows of one generated table, a fixed population."""
     whole = table("pair-0.3", 0, n=20_000, n_clean=4000, n_test=1)
     rng = np.random.default_rng(seed)
     rows, clean = rng.choice(20_000, 2000, replace=False), rng.choice(4000, 100, replace=False)
@@ -87,10 +87,10 @@ def run(cell, seed):
 
 
 def line(cell, rows):
-    """Coverage by kind of entry and by row of T, and whether standard errors are those of the repeats."""
+    """Coverage by kind of entry and by row of T; standard errors and bias relative to the spread between repeats."""
     T = CELLS[cell][0](0).transition_matrix
     found, low, high, std = (np.array([row[name] for row in rows]) for name in ("T", "low", "high", "std"))
-    covered = (low <= T + 1e-4) & (high >= T - 1e-4)  # four decimals are kept
+    covered = (low <= T + 1e-4) & (high >= T - 1e-4)  # results have four decimals
     flips, zeros, diagonal = (T > 0) & (T < 1), T == 0, np.eye(len(T), dtype=bool)
     groups = [flips, flips & diagonal, flips & ~diagonal, zeros]
     shares = [rate(covered[:, group]) if group.any() else "" for group in groups]
@@ -135,7 +135,7 @@ def main():
     parser.add_argument("cells", nargs="*", help=f"of {list(CELLS)}; default: all")
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--report", action="store_true", help="only write the table of what is there")
+    parser.add_argument("--report", action="store_true", help="only write the table of the results so far")
     args = parser.parse_args()
     if not args.report:
         done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}

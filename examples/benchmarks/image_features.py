@@ -1,7 +1,7 @@
-"""Features of small images without a deep network, so that a classifier of them trains in seconds on a CPU.
+"""Features of small images without a deep network, so that a classifier trains on them in seconds on a CPU.
 
 Soft assignments of whitened patches to k-means centroids, pooled over the four quadrants: Coates, Ng, Lee, "An Analysis
-of Single-Layer Networks in Unsupervised Feature Learning", AISTATS 2011. Labels have no part in it.
+of Single-Layer Networks in Unsupervised Feature Learning", AISTATS 2011. No labels are used.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import torch
 from sklearn.cluster import MiniBatchKMeans
 
 SIZE, N_CENTROIDS, N_PATCHES = 6, 400, 100_000
-# added to the variance of a patch (of pixels 0 to 255), and to that of its principal components
+# added to the variance of a patch (pixels 0 to 255) and of its principal components; values of the authors' code
 CONTRAST, WHITENING = 10.0, 0.1
 
 

@@ -1,30 +1,31 @@
-"""How well T finds wrong labels, beside cleanlab on the same probabilities.
+"""How well wrong labels are found with T, compared with cleanlab on the same probabilities.
 
     pip install ".[benchmarks]"
     python examples/benchmarks/label_issues.py                     # digits
     python examples/benchmarks/label_issues.py --data DIR worse    # CIFAR-10N: human labels; also: aggre
     python examples/benchmarks/label_issues.py --data DIR worse-features aggre-features    # with a better classifier
     python examples/benchmarks/label_issues.py --memorise          # large nets on digits
-    python examples/benchmarks/label_issues.py --report            # the tables of what is there
+    python examples/benchmarks/label_issues.py --report            # the tables of the results so far
 
 DIR holds X_train.npy (uint8, n x 32 x 32 x 3), y_train.npy and the human labels cifar10n_worse.npy, cifar10n_aggre.npy,
-all in one order. A second call goes on; with ``--keep FOLDER`` probabilities are kept there and not computed again.
+all in the same order. A second call adds missing results; with ``--keep FOLDER`` probabilities are saved there and not
+computed again.
 
-Rows are noisy training rows, ranked by how wrong their labels seem. Digits: 100 clean rows, the net of
-`em_transition.py`. CIFAR-10N: 10,000 images, 500 of them clean; the small CNN of `cifar10.py`, 6 epochs, EM with one
-weight of the clean rows (0.25: 5 trainings instead of 11); or, as it is right more often and sooner trained, an MLP on
-the features of `image_features.py`, EM as it is by default (its weight decay was chosen with seed 0 in view). T is that
-of the fitted `EMTransitionClassifier`. Each method of ranking has the same probabilities, of four sorts:
+Rows are noisy training rows, ranked by the probability that their labels are wrong. Digits: 100 clean rows, the net of
+`em_transition.py`. CIFAR-10N: 10,000 images, 500 of them clean; either the small CNN of `cifar10.py` with 6 epochs and
+EM with `meta_weight=0.25`; or an MLP on the features of `image_features.py`, which is more accurate and faster, and EM
+at its defaults (the weight decay of the MLP was chosen on seed 0). T is that of the fitted `EMTransitionClassifier`.
+All methods of ranking get the same probabilities, of four kinds:
 
-* noisy label, out of fold: the net trained by cross-entropy on noisy labels, cleanlab's usual input. Ours needs
-  P(true | x): `denoise_proba`, since that is what the model says (noisy = true @ T); "not denoised" takes the noisy
-  label's probabilities for those of the true one. The number of iterations, 5, was chosen with these figures in view
-  (2 to 20 are much alike), of all seeds of digits and the first 3 of CIFAR-10N.
-* true label, held out: EM's `held_out_proba_`, of the folds behind T, calibrated.
-* true label, as fitted: `predict_proba` of the fitted EM classifier, on the rows that it was trained on.
-* true label, GLC out of fold (digits alone): what the docs advise where a net memorises, three nets through EM's T.
+* noisy label, out of fold: of the net trained by cross-entropy on noisy labels, the usual input of cleanlab. "Ours"
+  needs P(true | x), which `denoise_proba` estimates, since P(noisy | x) = P(true | x) @ T; "not denoised" uses the
+  probabilities of the noisy label as those of the true one. The number of iterations, 5, was chosen on these results (2
+  to 20 are similar), with all seeds of digits and the first 3 of CIFAR-10N.
+* true label, held out: EM's `oof_proba_`, the calibrated posteriors of the folds.
+* true label, as fitted: `predict_proba` of the fitted EM classifier on its own training rows.
+* true label, GLC out of fold (digits only): the advice of the docs for nets that memorise, three nets through EM's T.
 
-"Ours, counted T" has the T that the true labels give: what better estimates of T could bring, at most.
+"Ours, counted T" uses the T that is counted with the true labels: an upper bound for better estimates of T.
 cleanlab: `get_label_quality_scores` by self-confidence (its default) and by normalised margin.
 """
 
@@ -52,7 +53,7 @@ DIGITS = ["asymmetric-0.4", "pair-0.45", "symmetric-0.4"]
 IMAGES, FEATURES = ["worse", "aggre"], ["worse-features", "aggre-features"]
 HUMAN = IMAGES + FEATURES
 SEEDS = {name: range(6) for name in DIGITS + FEATURES} | {name: range(3) for name in IMAGES}
-# an MLP on features of images
+# an MLP on features of images; the weight decay was chosen on seed 0
 WIDE = {"lr": 0.02, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-2, "batch_size": 128, "max_epochs": 15}
 SORTS = {
     "noisy": "noisy label, out of fold",
@@ -83,7 +84,7 @@ def images(folder, rows, seed):
 
 @functools.lru_cache(maxsize=1)
 def features(folder, rows, seed):
-    """Features of images; both sorts of labels have the same."""
+    """Features of images, computed once for both kinds of labels."""
     return image_features(images(folder, rows, seed), seed)
 
 
@@ -101,7 +102,7 @@ def probabilities(cell, seed, folder):
         "y_true": data.y_true,
         "T": em.transition_matrix_,
         "noisy": out_of_fold(params, data.X, data.y),
-        "held_out": em.held_out_proba_,
+        "held_out": em.oof_proba_,
         "fitted": em.predict_proba(data.X),
     }
     if cell not in HUMAN:
@@ -110,13 +111,13 @@ def probabilities(cell, seed, folder):
 
 
 def unseen(T, params, data):
-    """Posteriors of rows that nets trained through T have not seen."""
+    """Out-of-fold posteriors of nets trained through T."""
     through_T, meta = GLCClassifier(transition_init=T, **params), (data.X_meta, data.y_meta)
     return cross_val_predict(through_T, data.X, data.y, cv=3, method="predict_proba", params={"meta": meta})
 
 
 def kept(cell, seed, folder, keep):
-    """Probabilities from a file, if one is there; else computed, and written if wished."""
+    """Probabilities from a file, if it exists; else computed, and saved if `keep` is a folder."""
     path = None if keep is None else Path(keep) / f"{cell}-{seed}.npz"
     if path is not None and path.exists():
         return dict(np.load(path))
@@ -129,7 +130,7 @@ def kept(cell, seed, folder, keep):
 
 # ---------------------------------------------------------------------------- one seed of one cell
 def qualities(sort, proba, y, T, counted):
-    """How right each label seems, by each method; `counted` is the T that the true labels give."""
+    """Quality of each label by each method; `counted` is the T counted with the true labels."""
     from cleanlab.rank import get_label_quality_scores
 
     scores = {name: get_label_quality_scores(y, proba, method=method) for name, method in CLEANLAB.items()}
@@ -154,9 +155,9 @@ def run(cell, seed, folder, keep):
         row["average_precision"][sort] = {n: float(average_precision_score(wrong, -q)) for n, q in scores.items()}
         worst = {n: np.argsort(q, kind="stable")[: wrong.sum()] for n, q in scores.items()}
         row["precision"][sort] = {n: float(wrong[rows].mean()) for n, rows in worst.items()}
-    issues, mended = (f(given["fitted"], y, T) for f in (find_label_issues, relabel))
+    issues, relabelled = (f(given["fitted"], y, T) for f in (find_label_issues, relabel))
     row["issues"] = {"precision": float(wrong[issues].mean()), "recall": float(wrong[issues].sum() / wrong.sum())}
-    row["right after relabel"] = float((mended == given["y_true"]).mean())
+    row["right after relabel"] = float((relabelled == given["y_true"]).mean())
     row["agreement"] = {
         "classifier and labels": float((given["fitted"].argmax(axis=1) == y).mean()),
         "right labels": float(1 - wrong.mean()),
@@ -165,7 +166,7 @@ def run(cell, seed, folder, keep):
 
 
 def fill(cells, seeds, folder, keep):
-    """Run what is missing, seed by seed, and write each row when it comes."""
+    """Run what is missing, seed by seed, and write each row when it ends."""
     done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}
     for seed in range(max(map(len, SEEDS.values()))):
         for cell in cells:
@@ -226,7 +227,7 @@ def table(cells, measure, sort):
 
 
 def difference(rows, sort, other):
-    """Average precision of ours less that of another: mean ± standard error; a star where it is clearly below."""
+    """Average precision of ours minus that of another: mean ± standard error; a star if clearly lower."""
     if sort not in rows[0]["average_precision"]:
         return ""
     d = np.array([r["average_precision"][sort]["ours"] - r["average_precision"][sort][other] for r in rows])
@@ -246,7 +247,7 @@ def differences(cells):
 
 
 def behind(cells):
-    """Error of EM's T against the counted one, and how often each sort's most probable class is the true one."""
+    """Error of EM's T relative to the counted T, and accuracy of each kind of probabilities."""
     lines = []
     for cell, rows in cells.items():
         columns = [[r["transition_error"] for r in rows]] + [[r["accuracy"].get(sort) for r in rows] for sort in SORTS]
@@ -255,7 +256,7 @@ def behind(cells):
 
 
 def used(cells):
-    """What `find_label_issues` and `relabel` of the fitted classifier come to at their defaults."""
+    """Results of `find_label_issues` and `relabel` of the fitted classifier at their defaults."""
     heads = ["wrong labels", "issues: precision", "issues: recall", "right labels", "after relabel", "agreement"]
     lines = []
     for cell, rows in cells.items():
@@ -272,7 +273,7 @@ def used(cells):
 
 
 def large():
-    """Fitted and unseen posteriors of large nets."""
+    """Posteriors of large nets, fitted and out of fold."""
     rows = read_rows(MEMORISED)
     heads = ["right labels", "right labels by T", "agreement", "fitted", "out of fold"]
     lines = []
@@ -289,24 +290,25 @@ def report():
     cells = {c: found for c, found in cells.items() if found}
     parts = [
         "# Finding wrong labels",
-        f"Mean ± standard deviation over seeds. {versions()}. See `label_issues.py` for the sorts of probabilities.",
+        f"Mean ± standard deviation over seeds. {versions()}. See `label_issues.py` for the kinds of probabilities.",
         "## Ours minus cleanlab's: average precision\n\nPaired over seeds, mean ± standard error, on the same "
-        "probabilities; a star where ours is below by more than two standard errors.\n\n" + differences(cells),
+        "probabilities; a star where ours is lower by more than two standard errors.\n\n" + differences(cells),
         "## Average precision of finding wrong labels",
         *[table(cells, "average_precision", sort) for sort in SORTS],
         "## Precision among as many rows as there are wrong labels",
         *[table(cells, "precision", sort) for sort in SORTS],
-        "## What is behind it\n\nError of T against the counted one, and accuracy of each sort of probabilities.\n\n"
-        + behind(cells),
+        "## Error of T and accuracy\n\nError of T relative to the counted T, and accuracy of each kind of "
+        "probabilities.\n\n" + behind(cells),
         '## `find_label_issues` and `relabel` of the fitted classifier, at their defaults\n\n"agreement": of the '
-        "classifier's predictions with the labels that it was trained on; well above the share of right labels, it "
-        "has memorised them.\n\n" + used(cells),
+        "classifier's predictions with the labels that it was trained on; if it is well above the share of right "
+        "labels, the classifier has memorised them.\n\n" + used(cells),
     ]
     if MEMORISED.exists():
         parts.append(
             "## Nets that memorise\n\n256 units, 200 epochs, no weight decay. Average precision with `label_quality` "
-            "of the fitted classifier on its training rows, and with posteriors out of fold of GLC at its T. A T near "
-            "the identity hides that the net has memorised: both columns of right labels differ then.\n\n" + large()
+            "of the fitted classifier on its training rows, and with out-of-fold posteriors of GLC with its T. If T is "
+            "near the identity, the agreement does not show that the net has memorised; the two columns of right "
+            "labels then differ.\n\n" + large()
         )
     publish("label_issues.md", parts)
 
@@ -316,10 +318,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cells", nargs="*", help=f"of {list(SEEDS)}; default: {DIGITS}")
     parser.add_argument("--data", help="folder of CIFAR-10 and its human labels")
-    parser.add_argument("--keep", help="folder to keep probabilities in")
+    parser.add_argument("--keep", help="folder to save probabilities in")
     parser.add_argument("--seeds", type=int, default=6, help="run this many of the seeds at most")
     parser.add_argument("--memorise", action="store_true", help="only the large nets")
-    parser.add_argument("--report", action="store_true", help="only write the tables of what is there")
+    parser.add_argument("--report", action="store_true", help="only write the tables of the results so far")
     args = parser.parse_args()
     cells = args.cells or DIGITS
     if unknown := set(cells) - set(SEEDS):

@@ -1,17 +1,18 @@
-"""Does the meta-gradient add to the likelihood? T from both starts, moved by each and by both.
+"""Does the meta-gradient improve on maximum likelihood? T from two starts, moved by either or by both.
 
-    python examples/benchmarks/meta_and_em.py             # every result is written when it comes
+    python examples/benchmarks/meta_and_em.py             # every result is written when it ends
     python examples/benchmarks/meta_and_em.py --report
 
 Cells: digits (100 clean rows), overlapping Gaussians (2,000 rows, 100 clean), and the same Gaussians with noise that
-depends on the row: labels near a boundary are flipped to the next class more often, so that no single T holds and the
-likelihood is misspecified; there the true T is the mean one. 5 seeds, net and optimiser as in `em_transition.py`.
+depends on the row: labels near a class boundary are flipped to the next class more often, so that no single T holds and
+the likelihood is misspecified; there the true T is the mean over the rows. 5 seeds, network and optimiser as in
+`em_transition.py`.
 
-* gold, EM: the two estimates that are starts.
+* gold, EM: the two estimates of T, each also used as a start.
 * "gold + meta", "EM + meta": the paper's meta-gradient from these starts, at two step sizes.
-* "EM and meta": one training in which counts and meta-gradient move T together (the meta-gradient moves an offset
-  of the counts' logarithms), from gold.
-* "EM alone": the same training without the meta-gradient.
+* "EM and meta": one training from gold in which posterior counts and meta-gradient both move T (the meta-gradient
+  moves an offset that is added to the logarithms of the counts).
+* "EM alone": the same training with a step size of 0 for the meta-gradient.
 """
 
 import argparse
@@ -28,60 +29,75 @@ from problems import digits, gaussians, gaussians_posterior
 from shared import RESULTS, add_row, markdown, publish, read_rows, spread, versions
 
 from noisytransition import EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier, transition_error
-from noisytransition.classifiers import LookAheadClassifier, TransitionClassifier
-from noisytransition.losses import EMLoss
+from noisytransition.classifiers import TransitionClassifier
+from noisytransition.losses import ForwardLoss
+from noisytransition.nets import CleanBatches
 from noisytransition.transition import count_transition_matrix
+from noisytransition.updates import MetaGradient, PosteriorCounts
 
 ROWS = RESULTS / "meta_and_em.jsonl"
 SEEDS = range(5)
 STEPS = (0.3, 3.0)
 
 
-class OffsetEMLoss(EMLoss):
-    """`EMLoss` with ``T = row-softmax(log C + offset)``; the meta-gradient moves the offset."""
+class CountsAndMetaGradient(MetaGradient):
+    """``T = row-softmax(log C + offset)``: C by the counts of `PosteriorCounts`, the offset by the meta-gradient."""
 
-    def __init__(self, transition_matrix, *, rate, hold=0):
-        super().__init__(transition_matrix, rate=rate, hold=hold)
-        self.register_buffer("offset", torch.zeros_like(self.counts))
+    def __init__(self, clean, lr, *, rate, burn_in):
+        super().__init__(clean, lr)
+        self.rate = rate
+        self.burn_in = burn_in
 
-    def meta_parameters(self):
-        """The offset; its gradient is that of the logits of T."""
-        return [self.offset]
+    def on_train_begin(self, net, **kwargs):
+        """Start the counts, and the offset at 0."""
+        super().on_train_begin(net, **kwargs)
+        self.counting_ = PosteriorCounts(self.rate, self.burn_in)
+        self.counting_.on_train_begin(net)
+        self.offset_ = torch.nn.Parameter(torch.zeros_like(net.criterion_.transition_logits))
+        self.optimizer_ = self.optimizer([self.offset_], lr=self.lr)
 
-    def _count(self, *args):
-        super()._count(*args)
-        if self.n_batches > self.hold:
-            self.transition_logits += self.offset
+    def _step(self, loss, gradients):
+        """Step the offset; its gradient is that of the logits of T."""
+        (self.offset_.grad,) = gradients
+        self.optimizer_.step()
+
+    @torch.no_grad()
+    def after_step(self, net, batch, logits):
+        """Count the batch, then add the offset."""
+        self.counting_.after_step(net, batch, logits)
+        if self.counting_.n_batches_ > self.burn_in:
+            net.criterion_.transition_logits += self.offset_
 
 
-class BothClassifier(TransitionClassifier, LookAheadClassifier):
-    """Counts and meta-gradient in one training."""
+class BothClassifier(TransitionClassifier):
+    """Posterior counts and meta-gradient in one training."""
+
+    _needs_clean_data = True
 
     def __init__(self, module=None, *, transition_lr=0.3, meta_weight=0.25, **net_params):
         super().__init__(module, **net_params)
         self.transition_lr = transition_lr
         self.meta_weight = meta_weight
 
-    def _fit(self, noisy, meta):
-        steps = self.max_epochs * len(noisy) / self.batch_size
-        self.net_ = self._train_ahead(
-            "both",
-            noisy,
-            meta,
-            step_lr=self.transition_lr,
-            step_optimizer=torch.optim.SGD,
-            every=1,
-            criterion=OffsetEMLoss,
-            criterion__transition_matrix=self.transition_init,
-            criterion__rate=min(4 * self.batch_size / len(noisy), 0.25),
-            criterion__hold=int(0.1 * steps),
-            meta_weight=self.meta_weight,
+    def _fit(self, run):
+        update = CountsAndMetaGradient(
+            CleanBatches(run.clean, self.batch_size),
+            self.transition_lr,
+            rate=min(4 * self.batch_size / len(run.noisy), 0.25),
+            burn_in=int(0.1 * self.max_epochs * len(run.noisy) / self.batch_size),
         )
-        self._keep_transition([np.asarray(self.transition_init)], self.net_.criterion_.transition_matrix)
+        self.net_ = run.train(
+            "both",
+            loss=ForwardLoss(self._start(run)),
+            update=update,
+            clean_batches=update.clean,
+            clean_weight=self.meta_weight,
+        )
+        self._keep_transition(run)
 
 
 def row_dependent(seed):
-    """Gaussians whose label becomes the next class more often where the class is less sure."""
+    """Gaussians whose label is flipped to the next class more often where the class is less certain."""
     data = gaussians("symmetric-0", seed, n=2000, n_clean=100)
     sure = gaussians_posterior(seed, data.X)[np.arange(2000), data.y_true]
     flipped = np.random.default_rng(seed).random(2000) < 0.2 + 0.6 * (1 - sure)
@@ -126,7 +142,7 @@ def run(cell, seed):
 
 
 def fill():
-    """Run what is missing, and write each row when it comes."""
+    """Run what is missing, and write each row when it ends."""
     done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}
     todo = [(cell, seed) for seed in SEEDS for cell in CELLS if (cell, seed) not in done]
     for row in joblib.Parallel(2, return_as="generator_unordered")(joblib.delayed(run)(*job) for job in todo):
@@ -158,7 +174,7 @@ def report():
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--report", action="store_true", help="only write the table of what is there")
+    parser.add_argument("--report", action="store_true", help="only write the table of the results so far")
     if not parser.parse_args().report:
         fill()
     report()

@@ -2,20 +2,20 @@
 
     python examples/benchmarks/one_transition_matrix.py              # simulations
     python examples/benchmarks/one_transition_matrix.py --data DIR   # CIFAR-10N, where it is in DIR
-    python examples/benchmarks/one_transition_matrix.py --report     # the page of what is there
+    python examples/benchmarks/one_transition_matrix.py --report     # the page of the results so far
 
-Every result is written when it comes, and a second call goes on.
+Every result is written when it ends; a second call adds what is missing.
 
 Simulations: five overlapping Gaussian classes in ten dimensions, 1,000 noisy rows, clean rows with both labels; one
-fit for each result, an MLP of 32 units, 10 epochs, batches of 256. Groups are the sign of the first feature, so they
-go with the class.
+fit for each result, an MLP of 32 units, 10 epochs, batches of 256. The group of a row is the sign of its first feature,
+so groups depend on the class.
 
 Size, 200 fits each, one T for all rows (0.45 to the next class), 300 clean rows:
 
-* GLC, its T counted from the pairs of the clean rows; EM without folds, the pairs counted beside the noisy rows. The
-  clean rows tested are those trained on.
-* "trained on their noisy labels": Forward, 256 units, 100 epochs (100 fits), whose noisy rows are the 300 rows tested:
-  what the documentation warns of.
+* GLC with T counted from the pairs of the clean rows; EM without folds, which adds the pairs to its counts. The test
+  uses the clean rows that the classifier was trained on.
+* "trained on their noisy labels": Forward, 256 units, 100 epochs (100 fits), whose noisy rows are the 300 rows of the
+  test: the misuse that the documentation warns of.
 
 Power, 100 data sets each, at level 0.05:
 
@@ -60,7 +60,7 @@ from noisytransition.transition import count_transition_matrix, pair_noise, symm
 ROWS = RESULTS / "one_transition_matrix.jsonl"
 N_FITS, N_REPEATS, N_NOISY, SIZES = 200, 100, 1000, (300, 1000, 5000)
 SMALL = {"module__hidden": 32, "max_epochs": 10, "batch_size": 256, "optimizer__momentum": 0.9}
-# noise is drawn with another seed than the rows: two streams, not one twice
+# noise is drawn with another seed than the rows, so that the two are independent
 OTHER = 10_000
 HUMAN = ("worse", "worse, drawn", "aggre")
 
@@ -77,7 +77,7 @@ def by_group(rates, seed, X, y):
 
 
 def boundary(rise, seed, X, y):
-    """The next class, more often where the class is less sure."""
+    """Flip to the next class, more often where the class is less certain."""
     sure = gaussians_posterior(seed, X)[np.arange(len(y)), y]
     flipped = np.random.default_rng(seed + OTHER).random(len(y)) < 0.2 + rise * (1 - sure)
     return np.where(flipped, (y + 1) % 5, y)
@@ -289,7 +289,7 @@ def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="folder of CIFAR-10 and its human labels: run that part")
-    parser.add_argument("--report", action="store_true", help="only write the page of what is there")
+    parser.add_argument("--report", action="store_true", help="only write the page of the results so far")
     args = parser.parse_args()
     if args.data and not args.report:
         for noise in HUMAN:

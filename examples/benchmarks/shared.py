@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: result files, tables in Markdown, pages, cleanlab, posteriors of unseen rows."""
+"""Shared by the benchmark scripts: result files, tables in Markdown, pages, cleanlab, out-of-fold posteriors."""
 
 import json
 import platform
@@ -12,18 +12,18 @@ from sklearn.model_selection import cross_val_predict
 from noisytransition import CrossEntropyClassifier
 
 RESULTS = Path(__file__).parent / "results"
-# the meta-gradient as published: the last T is kept
+# the published meta-gradient: no rows are held out and the last T is kept; its step was chosen by `meta_transition.py`
 PAPER = {"transition_lr": 3.0, "validation_fraction": 0}
 
 
 # ---------------------------------------------------------------------------- result files
 def read_rows(path):
-    """Rows of a file of JSON lines; none if there is no file yet."""
+    """Rows of a file of JSON lines; none if the file does not exist."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def add_row(path, row):
-    """Write one row at the end of a file of JSON lines."""
+    """Append a row to a file of JSON lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         file.write(json.dumps(row) + "\n")
@@ -48,7 +48,7 @@ def points(difference):
 
 
 def versions():
-    """Say what the figures were measured with."""
+    """Versions and processor that the figures were measured with."""
     return f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU"
 
 
@@ -66,9 +66,9 @@ def put_in_readme(mark, text):
     path.write_text(f"{head}<!-- {mark} -->\n{text}\n<!-- end -->" + rest.partition("<!-- end -->")[2])
 
 
-# ---------------------------------------------------------------------------- others' posteriors and T
+# ---------------------------------------------------------------------------- posteriors and cleanlab
 def out_of_fold(params, X, y):
-    """Posteriors of rows that a net, trained by cross-entropy, has not seen."""
+    """Out-of-fold posteriors of a net trained by cross-entropy."""
     return cross_val_predict(CrossEntropyClassifier(**params), X, y, cv=3, method="predict_proba")
 
 

@@ -1,4 +1,4 @@
-"""The face that all methods share: scikit-learn's contract outside, one skorch net per training stage inside."""
+"""Base class of all classifiers: scikit-learn's interface, with one skorch net per training stage."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -25,13 +25,13 @@ from ._run import Run
 
 
 class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
-    """Base of all classifiers: validates, encodes, seeds and predicts; a method writes its recipe in `_fit`.
+    """Base class of all classifiers: validates and encodes the data, sets the seed, predicts. Methods train in `_fit`.
 
     Parameters
     ----------
     module : nn.Module class or instance, optional
-        Gives logits of shape (n_samples, n_classes). An instance is copied, never changed. Default: an `MLP` sized
-        from the data.
+        Network that returns logits of shape (n_samples, n_classes). An instance is copied, never changed. Default:
+        an `MLP` sized from the data.
     lr : float, default=0.1
         Step size of the module's optimiser.
     max_epochs : int, default=30
@@ -41,16 +41,16 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
     optimizer : class, default=torch.optim.SGD
         Any torch optimiser; ``optimizer__...`` sets its parameters.
     device : str or torch.device, optional
-        Default: where a module instance lives, else the CPU.
+        Default: the device of a module instance, else the CPU.
     dtype : str or torch.dtype, default="auto"
-        What inputs are cast to, batch by batch. "auto": the module's floating type (uint8 images too, unscaled);
-        integers stay integers if the module holds an embedding.
+        Type that inputs are cast to, batch by batch. "auto": the module's floating type, for uint8 images too (they
+        are not scaled); integers stay integers if the module has an embedding.
     batch_transform : callable, optional
-        Augmentation of training batches on the device; never used for posteriors.
+        Augmentation: function of a batch of training inputs on the device. Predictions do not use it.
     callbacks : list of skorch callbacks, optional
-        Copied for every stage. ``callbacks__name__...`` sets their parameters.
+        Every training stage gets copies of them. ``callbacks__name__...`` sets their parameters.
     random_state : int, RandomState instance or None, default=None
-        An int makes a fit repeatable to the bit on CPU; None: torch's global generator gives the seed.
+        An int makes a fit repeatable to the bit on a CPU; with None, torch's global generator gives the seed.
     verbose : int, default=0
         1 prints a line per epoch.
     **net_params
@@ -58,7 +58,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         ``optimizer__...``, ``iterator_train__num_workers``, ``train_split``, ``compile``, ...
     """
 
-    # every way to hand over clean data passes through searches and pipelines without a request by the user
+    # searches and pipelines route clean data to `fit` without a `set_fit_request` by the user
     __metadata_request__fit = dict.fromkeys(("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"), True) | {
         "groups": False
     }
@@ -133,7 +133,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             Group of each row of X (source, annotator), for methods that have a T for each group. The methods of the
             library itself have one T and refuse it.
         state : FitState or path, optional
-            File to save the fit to at every epoch's end, and to go on from if it is there.
+            File in which the fit is saved after every epoch. If it exists, the fit resumes from it.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
 
     @abstractmethod
     def _fit(self, run: Run) -> None:
-        """Train: the method's recipe. Sets `net_`."""
+        """Train with `run.train`, once for each stage, and set `net_`."""
 
     def _check_parameters(self) -> None:
         """Raise for parameters that no data could make valid."""
@@ -186,7 +186,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         """Raise for data that the parameters do not fit, before any training."""
 
     def _forget(self) -> None:
-        """Remove every fitted attribute: a refit that fails must not leave an old one's."""
+        """Remove all fitted attributes, so that a failed refit does not leave those of an earlier fit."""
         for name in set(vars(self)) - set(self.get_params(deep=False)):
             if name.endswith("_") and not name.startswith("_"):
                 delattr(self, name)
@@ -197,7 +197,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _shared_params(self, classes: NDArray) -> dict[str, Any]:
-        """Parameters that every net of a fit has."""
+        """Parameters of all nets of a fit."""
         own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED}
         return own | self._net_params | {"classes": np.arange(len(classes)), "device": self._device()}
 
@@ -210,7 +210,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
     # ---- predict
     @property
     def history_(self) -> History:
-        """History of the last stage, as skorch keeps it; `histories_` has one for every stage."""
+        """skorch's history of the last stage; `histories_` has one for every stage."""
         check_is_fitted(self, "net_")
         return self.net_.history
 
@@ -254,5 +254,5 @@ def _global_generators_kept() -> Iterator[None]:
         yield
 
 
-# parameters that are the nets' too, by the same name
+# parameters that the nets have too, under the same name
 _SHARED = NET_NAMES | {"dtype", "batch_transform"}

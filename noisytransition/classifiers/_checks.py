@@ -1,4 +1,4 @@
-"""Checks that a parameter can be what it is, before any training."""
+"""Checks of parameters, callbacks and modules, made before any training."""
 
 from collections.abc import Sequence
 from numbers import Real
@@ -12,7 +12,7 @@ from torch import nn
 from ..nets import NoisyLabelNet, Rows
 from ..transition import check_count
 
-# rows of softmax outputs sum to 1 up to this, in half precision too
+# tolerance for the sum of a row of softmax outputs, far above the rounding of float32; a choice, not measured
 _SUM_TO_ONE = 1e-4
 
 
@@ -39,12 +39,12 @@ def check_fraction(estimator: object, name: str) -> None:
 
 # ---------------------------------------------------------------------------- callbacks
 def named_callbacks(callbacks: Sequence | None) -> list[tuple[str | None, Any]]:
-    """Callbacks of the user's, with their names where they have some."""
+    """The user's callbacks as pairs of name and callback; the name is None where none is given."""
     return [tuple(cb) if isinstance(cb, tuple | list) else (None, cb) for cb in callbacks or ()]
 
 
 def check_callbacks(callbacks: Any, net_params: dict[str, Any]) -> None:
-    """Raise if `callbacks` is no list, or ``callbacks__...`` names one that is not there."""
+    """Raise if `callbacks` is a string, or if ``callbacks__...`` names a callback that does not exist."""
     if isinstance(callbacks, str):
         raise ValueError(f"callbacks={callbacks!r}: give a list of callbacks, or None.")
     asked = [name for name in net_params if name.startswith("callbacks__")]
@@ -55,18 +55,18 @@ def check_callbacks(callbacks: Any, net_params: dict[str, Any]) -> None:
 
 
 def check_checkpoints(callbacks: Sequence | None) -> None:
-    """Raise if a Checkpoint would bring the module back without its T."""
+    """Raise if a Checkpoint would restore the module without its T."""
     for _, callback in named_callbacks(callbacks):
         if isinstance(callback, Checkpoint) and callback.load_best and callback.f_criterion is None:
             raise ValueError(
-                "Checkpoint(load_best=True, f_criterion=None) would bring back the module without its transition "
+                "Checkpoint(load_best=True, f_criterion=None) would restore the module without its transition "
                 "matrix, which the criterion holds: give f_criterion a file name (default 'criterion.pt')."
             )
 
 
 # ---------------------------------------------------------------------------- modules
 def check_output(net: NoisyLabelNet, rows: Rows, classes: Any) -> None:
-    """Run two rows through an initialised module and raise if it does not give one logit per class."""
+    """Run two rows through an initialised module, and raise if it does not return one logit per class."""
     module, x = net.plain_module_.eval(), rows.take([0, len(rows) - 1]).inputs()
     try:
         with torch.no_grad():

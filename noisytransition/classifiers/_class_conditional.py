@@ -1,4 +1,4 @@
-"""The question whether one T is enough, asked of a classifier."""
+"""Test of a classifier's assumption that one T holds for all rows."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..transition import ClassConditionalTest, class_conditional_test
 from ._data import is_dataset, label_codes, validate_rows
 
-# columns of a table that are still worth testing beside the posteriors
+# columns of a wider table are not tested by default: they would leave little power; a choice, not measured
 _MOST_COLUMNS = 50
 
 
 class ClassConditionalMixin:
-    """Test of one T, for classifiers that assume it."""
+    """Method that tests whether one T holds for all rows."""
 
     def class_conditional_test(
         self: Any,
@@ -26,14 +26,14 @@ class ClassConditionalMixin:
         n_permutations: int = 999,
         random_state: Any = None,
     ) -> ClassConditionalTest:
-        """Test whether one T holds for all rows, by rows whose true and noisy labels are both known.
+        """Test whether one T holds for all rows, with rows whose true and noisy labels are both known.
 
-        By default it is tested against this classifier's posteriors and, for a table of at most 50 columns, against
-        the columns too; with `groups` or `features`, against these alone.
+        The default tests whether, given the true label, the noisy labels depend on this classifier's posteriors or, for
+        a table of at most 50 columns, on the columns. With `groups` or `features` it tests dependence on these alone.
 
-        The p-value is exact for rows that the classifier was trained on with their true labels (`y_meta`), with
-        `y_meta_noisy` or without: it enters a fit as counts alone. It is not if these rows were among the noisy ones
-        as well (their posteriors may then repeat their noisy labels), nor for rows chosen by their noisy labels.
+        The p-value is exact for clean rows that the classifier was trained on (`y_meta`), also if `y_meta_noisy` was
+        given to `fit`, which uses it as counts only. It is not exact if the same rows were among the noisy rows of
+        `fit` (the classifier may have memorised their noisy labels), nor for rows chosen by their noisy labels.
 
         Parameters
         ----------
@@ -43,7 +43,7 @@ class ClassConditionalMixin:
         y_meta_noisy : array-like of shape (n_meta,)
             Noisy labels of the same rows.
         groups : array-like of shape (n_meta,), optional
-            Group of each row, of any kind: source, annotator, batch.
+            Group of each row, such as its source, annotator or batch.
         features : array-like of shape (n_meta, d), optional
             Numbers that T may depend on.
         n_permutations : int, default=999
@@ -53,7 +53,7 @@ class ClassConditionalMixin:
         Returns
         -------
         ClassConditionalTest
-            ``print`` it: it says what was found, and what follows.
+            ``print`` shows the result in words, and what follows from it.
 
         Raises
         ------

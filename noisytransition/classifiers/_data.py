@@ -1,4 +1,4 @@
-"""What a user hands to `fit`, as two data sets with integer labels: noisy rows and clean rows."""
+"""Convert the data given to `fit` into two data sets with integer labels: noisy rows and clean rows."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -12,9 +12,11 @@ from torch.utils.data import Dataset, IterableDataset
 
 from ..nets import DatasetRows, Rows
 
-# a column whose clean mean lies this many standard deviations from the noisy mean was not scaled alike
+# clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
+# deviations in the median column; a choice, not measured
 _FAR = 5.0
 
+# end of error messages about clean data
 HOW_TO_PASS = (
     "Pass verified labels as fit(X, y, meta=(X_meta, y_meta)), or fit(X, y, X_meta=..., y_meta=...), or "
     "fit(X, y, trusted=mask) with a boolean mask over the rows of X."
@@ -25,7 +27,7 @@ Samples = ArrayLike | Dataset
 
 
 class Labelled(NamedTuple):
-    """Rows and labels as the user gave them, validated; with the noisy labels of clean rows, and groups."""
+    """Validated rows and labels of the user; with noisy labels of clean rows, and groups, where given."""
 
     X: Any
     y: NDArray
@@ -39,13 +41,13 @@ def is_dataset(X: Any) -> bool:
 
 
 def as_rows(X: Any, label: NDArray | None = None, **columns: NDArray | None) -> Rows:
-    """Rows of an array or of a torch Dataset, with the columns that are there."""
+    """Rows of an array or of a torch Dataset, with those columns that are not None."""
     kind = DatasetRows if is_dataset(X) else Rows
     return kind(X, label, **{name: column for name, column in columns.items() if column is not None})
 
 
 def validate_rows(estimator: BaseEstimator, X: Samples, *, reset: bool) -> Any:
-    """X as a numeric ndarray of at least 2 dimensions, or the torch Dataset it is."""
+    """Validate X: return a numeric ndarray of at least 2 dimensions, or the torch Dataset itself."""
     if is_dataset(X):
         if isinstance(X, IterableDataset):
             raise ValueError("X is an IterableDataset; a map-style Dataset (with len and indices) is needed.")
@@ -54,7 +56,7 @@ def validate_rows(estimator: BaseEstimator, X: Samples, *, reset: bool) -> Any:
 
 
 def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
-    """Labels as a 1-d array of the length of its rows."""
+    """Validate labels: return a 1-d array with one label per row."""
     if y is None:
         raise ValueError(f"{name} is None: one label per row is needed (requires y to be passed).")
     labels: NDArray = column_or_1d(_to_numpy(y), warn=True)
@@ -68,7 +70,7 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
 
 
 def _to_numpy(y: Any) -> Any:
-    """A column of a data frame as it is: scikit-learn makes floats of pandas' nullable integers and booleans."""
+    """Convert a column of a data frame: scikit-learn would make floats of pandas' nullable integers and booleans."""
     return y.to_numpy() if hasattr(y, "to_numpy") else y
 
 
@@ -83,15 +85,16 @@ def read_rows(
     y_meta_noisy: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> tuple[NDArray, Rows, Rows | None]:
-    """Sorted classes, noisy rows and clean rows, with labels 0..c-1, out of the one of the three forms that was used.
+    """Read noisy and clean rows, whichever form the clean data has, and encode the labels as 0..c-1.
 
     Returns
     -------
     classes : ndarray of shape (n_classes,)
+        Sorted labels.
     noisy : Rows
-        With a column ``group``, if there are groups: indices of their sorted names.
+        With a column ``group`` if `groups` is given: the index of the group among the sorted names.
     clean : Rows or None
-        With a column ``noisy_label``, if both are known.
+        With a column ``noisy_label`` if `y_meta_noisy` is given.
     """
     _check_forms(meta, X_meta, y_meta, trusted)
     if is_dataset(X):
@@ -129,7 +132,7 @@ def _pair(meta: Any) -> tuple[Any, Any]:
 
 
 def _without_length(X_meta: Any, n: int) -> Any:
-    """Unwrap the 1-tuple that hides X_meta's length from cross-validation, and warn where it shows."""
+    """Unwrap ``(X_meta,)``; warn if cross-validation would cut X_meta because it is as long as X."""
     if isinstance(X_meta, tuple) and len(X_meta) == 1:
         return X_meta[0]
     if len(X_meta) == n:
@@ -167,7 +170,7 @@ def _with_noisy(clean: Labelled, y_meta_noisy: ArrayLike | None) -> Labelled:
 
 
 def _group_codes(groups: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
-    """Index of each row's group among their sorted names."""
+    """Index of each row's group among the sorted names."""
     if groups is None:
         return None
     names: NDArray = column_or_1d(_to_numpy(groups))
@@ -177,10 +180,10 @@ def _group_codes(groups: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
 
 
 def _warn_if_unscaled(X: Any, X_meta: Any) -> None:
-    """A Pipeline hands `meta=` to its last step untransformed, silently."""
+    """Warn if the clean rows seem unscaled: a Pipeline passes `meta=` to its last step without transforming it."""
     if is_dataset(X) or is_dataset(X_meta) or X.shape[1:] != X_meta.shape[1:]:
         return
-    noisy, clean = (rows[:: len(rows) // 1000 + 1].astype(np.float64) for rows in (X, X_meta))  # a look is enough
+    noisy, clean = (rows[:: len(rows) // 1000 + 1].astype(np.float64) for rows in (X, X_meta))  # a sample
     spread = np.maximum(noisy.std(axis=0), 1e-12)
     if np.median(np.abs(clean.mean(axis=0) - noisy.mean(axis=0)) / spread) > _FAR:
         warnings.warn(
@@ -208,7 +211,7 @@ def _encoded(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Ro
 
 
 def label_codes(y: ArrayLike, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
-    """Indices in `classes` of the labels of n rows; ValueError for a label that is not there."""
+    """Encode the labels of n rows as indices in `classes`; raise a ValueError for an unknown label."""
     y = validate_labels(y, n, name)
     if unknown := sorted(set(y.tolist()) - set(classes.tolist())):
         raise ValueError(f"{name} has labels {unknown} that are not among classes_ {classes.tolist()}.")
@@ -216,7 +219,7 @@ def label_codes(y: ArrayLike, classes: NDArray, n: int, name: str = "y_noisy") -
 
 
 def _kind(y: NDArray) -> str:
-    """Say what labels are: bool, number or text."""
+    """Kind of the labels: bool, number or text."""
     first = y.dtype.kind if y.dtype.kind != "O" else np.asarray(y[:1].tolist()).dtype.kind
     return {"b": "bool", "i": "number", "u": "number", "f": "number"}.get(first, "text")
 
@@ -227,7 +230,7 @@ def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
             f"y holds {_kind(model)} labels such as {model[:1].tolist()[0]!r}, but {name} holds {_kind(y)} labels "
             f"such as {y[:1].tolist()[0]!r}: both must name classes in the same way."
         )
-    # integers that came back as floats (a missing value once in the column) are the same classes
+    # pandas stores integers as floats in a column with missing values; they name the same classes
     if y.dtype.kind == "f" and model.dtype.kind in "iu" and np.array_equal(y, y.astype(model.dtype)):
         return y.astype(model.dtype)
     return y

@@ -1,4 +1,4 @@
-"""Parameters and data as text, to tell one fit from another."""
+"""Describe parameters and data as text, so that a saved fit or result is recognised."""
 
 import inspect
 from collections.abc import Mapping
@@ -14,16 +14,17 @@ from torch import nn
 
 from ..nets import Rows
 
+# types whose repr describes a value completely
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), np.generic, torch.dtype, torch.device)
 
 
 def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows | None) -> dict[str, str]:
-    """Describe a fit: its class, its parameters but for callbacks, its data.
+    """Describe a fit: its class, its parameters except callbacks, and its data.
 
     Raises
     ------
     ValueError
-        For a parameter that has no description.
+        For a parameter that cannot be described.
     """
     data = {"X, y": noisy, "clean set": clean}
     params = describe_params(estimator, leave_out=("verbose", "callbacks"))
@@ -31,12 +32,12 @@ def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows | None) -> d
 
 
 def describe_params(estimator: BaseEstimator, *, leave_out: tuple[str, ...] = ("verbose",)) -> dict[str, str]:
-    """Describe a classifier: its class and its parameters, but for some.
+    """Describe a classifier: its class and its parameters, except those left out.
 
     Raises
     ------
     ValueError
-        For a parameter that has no description.
+        For a parameter that cannot be described.
     """
     params = {k: v for k, v in estimator.get_params(deep=False).items() if not k.startswith(leave_out)}
     described = {name: describe(value, name) for name, value in params.items()}
@@ -44,23 +45,23 @@ def describe_params(estimator: BaseEstimator, *, leave_out: tuple[str, ...] = ("
 
 
 def describe(value: Any, name: str = "value") -> str:
-    """Text that differs where values differ.
+    """Describe a value as text; different values have different texts.
 
-    Numbers, text, lists, dictionaries, arrays and the weights of modules count as they are. A function or a class
-    counts by its module, its name and its source text; another object by its class and its attributes. What has an
-    attribute ``fit_name`` counts by that alone.
+    Numbers, text, lists, dictionaries, arrays and the weights of modules are described by their content; a function or
+    a class by its module, name and source; another object by its class and attributes. An object with an attribute
+    ``fit_name`` is described by that alone.
 
     Parameters
     ----------
     value : object
     name : str
-        What to call it in errors.
+        Name of the value in errors.
 
     Raises
     ------
     ValueError
-        For a function that its module and name do not lead to (a lambda, one made inside another) and that has no
-        ``fit_name``.
+        For a function that cannot be imported by its module and name (a lambda, or one made inside another) and that
+        has no ``fit_name``.
     """
     if isinstance(given := getattr(value, "fit_name", None), str):
         return f"fit_name {given!r}"
@@ -84,12 +85,12 @@ def describe(value: Any, name: str = "value") -> str:
         return _named(value, name)
     try:
         return _named(type(value), name) + joblib.hash(value)
-    except Exception as error:  # pickling calls user code: anything may come out
+    except Exception as error:  # pickling calls user code, which may raise anything
         raise ValueError(f"{name} is or has {value!r}, which cannot be described: {error}.") from error
 
 
 def _named(value: Any, name: str) -> str:
-    """Return module, name and source of a function or a class that can be found by them."""
+    """Return module, name and source of a function or class; raise if it cannot be imported by module and name."""
     try:
         found: Any = import_module(value.__module__)
         for part in value.__qualname__.split("."):
@@ -98,16 +99,16 @@ def _named(value: Any, name: str) -> str:
         found = None
     if found is not value:
         raise ValueError(
-            f"{name} is or has {value!r}, which no later fit could be told to be the same: a lambda, or made inside a "
+            f"{name} is or has {value!r}, which a later fit could not recognise: it is a lambda, or was made inside a "
             "function. Define it at the top of a module, or give it a name of its own: f.fit_name = 'crop and flip, 2'."
         )
     try:
         source = inspect.getsource(value)
-    except (OSError, TypeError):  # built in, or typed in
+    except (OSError, TypeError):  # built in, or typed in a shell
         source = ""
     return f"{value.__module__}.{value.__qualname__} {joblib.hash(source)}"
 
 
 def _content(rows: Rows) -> tuple:
-    """What of a data set can be hashed: all of an array, length and labels of a torch Dataset."""
+    """Return what is hashed of a data set: inputs (of a torch Dataset only the length) and columns."""
     return rows.X if isinstance(rows.X, np.ndarray) else len(rows), rows.columns

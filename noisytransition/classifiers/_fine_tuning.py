@@ -10,16 +10,16 @@ from ._run import Run
 
 
 class FineTuningClassifier(NoisyLabelClassifier):
-    """Train on the noisy rows by cross-entropy, then go on with the clean rows alone.
+    """Train on the noisy rows by cross-entropy, then on the clean rows alone.
 
-    The second stage starts from the first's weights with a fresh optimiser.
+    The second stage starts from the weights of the first, with a new optimiser.
 
     Parameters
     ----------
     module : nn.Module class or instance, optional
         As in `NoisyLabelClassifier`.
     fine_tuning_epochs : int, default=50
-        Epochs on the clean rows; 0 leaves cross-entropy's result.
+        Epochs on the clean rows; with 0 the result is that of cross-entropy.
     fine_tuning_lr : float, optional
         Step size on the clean rows; default: `lr`.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose

@@ -1,4 +1,4 @@
-"""Forward correction: T from anchor points, then a fresh net through T."""
+"""Forward correction: T from anchor points, then a new net that is trained through T."""
 
 from typing import Any, Literal
 
@@ -16,25 +16,25 @@ from ._transition import TransitionClassifier
 
 
 class ForwardClassifier(TransitionClassifier):
-    """Read T off a cross-entropy net at anchor points, then train a fresh net by ``- log sum_i f_i(x) T[i, y]``.
+    """Estimate T at the anchor points of a cross-entropy net, then train a new net by ``- log sum_i f_i(x) T[i, y]``.
 
-    Clean data is not needed: it is accepted in every form, and used only for a `transition_init` that asks for it.
+    Clean data is accepted in every form, but used only if `transition_init` needs it.
 
     Parameters
     ----------
     module : nn.Module class or instance, optional
         As in `NoisyLabelClassifier`.
     transition_init : str or array-like, default="anchor"
-        Where T comes from, as in `TransitionClassifier`; an array is a T that is known.
+        Estimate of T, as in `TransitionClassifier`; an array is a known T.
     anchor_percentile : float, "auto" or None, default=None
         As `percentile` in `anchor_transition_matrix`. The constant 97 of the paper's code fails for classes rarer
         than 3 %.
     n_anchors : int, default=1
         Rows averaged for each class.
     validation_fraction : float in [0, 1), default=0.1
-        Noisy rows held out of the warm-up, which ends with its epoch of the lowest noisy loss on them: a net that
-        has memorised its labels would give a T near the identity. 0: the last epoch. A `train_split` takes its
-        place.
+        Fraction of the noisy rows held out of the warm-up, whose epoch with the lowest loss on them is kept: a net
+        that has memorised the noisy labels would give a T near the identity. 0: the last epoch is kept. A
+        `train_split` replaces it.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
@@ -45,7 +45,7 @@ class ForwardClassifier(TransitionClassifier):
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
         T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
     transition_init_ : ndarray of shape (n_classes, n_classes)
-        The same: T stays where it starts.
+        The same: T does not change after its start.
     transition_history_ : ndarray of shape (1, n_classes, n_classes)
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
@@ -87,7 +87,7 @@ class ForwardClassifier(TransitionClassifier):
         super()._check_parameters()
         check_fraction(self, "validation_fraction")
         check_count(self.n_anchors, 1, "n_anchors")
-        anchor_transition_matrix(np.ones((1, 1)), percentile=self.anchor_percentile)  # refuses a bad percentile
+        anchor_transition_matrix(np.ones((1, 1)), percentile=self.anchor_percentile)  # raises for a bad percentile
 
     def _starts(self) -> dict[str, Start]:
         return starts(Anchor(self.anchor_percentile, self.n_anchors))

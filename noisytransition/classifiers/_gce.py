@@ -1,4 +1,4 @@
-"""Generalized cross-entropy: a loss that improbable labels pull less."""
+"""Generalized cross-entropy: a loss with a small gradient for improbable labels."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from ._run import Run
 class GCEClassifier(NoisyLabelClassifier):
     """Train by ``(1 - p_y^q) / q``, between cross-entropy and a robust absolute error.
 
-    With `truncation`, rows whose noisy label the net itself finds improbable are left out from `truncation_start` on;
-    all rows are looked at anew every `truncation_every` epochs, so a row can come back.
+    With `truncation`, rows whose noisy label has a low probability under the current net are left out from
+    `truncation_start` on. All rows are checked again every `truncation_every` epochs, so a row can return.
 
     Parameters
     ----------
@@ -26,11 +26,12 @@ class GCEClassifier(NoisyLabelClassifier):
     q : float in [0, 1], default=0.7
         0 is cross-entropy; 1 is ``1 - p_y``, robust to symmetric noise and slow to train.
     truncation : float in (0, 1), optional
-        Probability of its label at or below which a row is left out (the paper's k, there 0.5). Default: no row is.
+        A row is left out if the probability of its label is at most this (the paper's k, there 0.5). Default: no row
+        is left out.
     truncation_start : int, optional
         Epochs before rows are left out; default: a third of `max_epochs`.
     truncation_every : int, default=10
-        Epochs between two looks at all rows.
+        Epochs between two checks of all rows.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
 
@@ -42,8 +43,8 @@ class GCEClassifier(NoisyLabelClassifier):
     References
     ----------
     Zhang, Sabuncu, "Generalized Cross Entropy Loss for Training Deep Neural Networks with Noisy Labels", NeurIPS
-    2018, equations (6), (8) and Algorithm 1. There the net that looks at the rows is the best so far on validation
-    data; here it is the current one.
+    2018, equations (6), (8) and Algorithm 1. There the rows are checked with the net that is best so far on validation
+    data; here with the current one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Gold loss correction: T from the clean rows, then both sets together."""
+"""Gold loss correction: T from the clean rows, then training on noisy and clean rows together."""
 
 from ..losses import GoldCorrectionLoss
 from ..nets import concatenate
@@ -25,7 +25,7 @@ class GLCClassifier(TransitionClassifier):
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
         T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
     transition_init_ : ndarray of shape (n_classes, n_classes)
-        The same: T stays where it starts.
+        The same: T does not change after its start.
     transition_history_ : ndarray of shape (1, n_classes, n_classes)
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.

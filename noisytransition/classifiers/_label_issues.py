@@ -1,4 +1,4 @@
-"""What classifiers do with T: which labels are wrong, and what they should be."""
+"""Methods of a classifier with T that find and replace wrong labels."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from ._data import label_codes, validate_rows
 
 
 class LabelIssuesMixin:
-    """Methods of a classifier with T that weigh its opinion of a row against the row's noisy label."""
+    """Methods of a classifier with T that combine its posterior of a row with the row's noisy label."""
 
     classes_: NDArray
     transition_matrix_: NDArray[np.float64]
     class_counts_: NDArray[np.float64]
 
     def label_posterior(self, X: Any, y_noisy: ArrayLike) -> NDArray[np.float64]:
-        """P(true class | x, noisy label): what a row's label should have been.
+        """P(true class | x, noisy label), by Bayes' rule.
 
         Parameters
         ----------
@@ -36,10 +36,10 @@ class LabelIssuesMixin:
         ValueError
             For a label that is not in `classes_`, or another number of labels than of rows.
         """
-        return label_posterior(*self._weighed(X, y_noisy))
+        return label_posterior(*self._arguments(X, y_noisy))
 
     def label_quality(self, X: Any, y_noisy: ArrayLike) -> NDArray[np.float64]:
-        """P(true class = noisy label | x, noisy label): how probably each label is right.
+        """P(true class = noisy label | x, noisy label): the probability that each label is right.
 
         Parameters
         ----------
@@ -56,10 +56,10 @@ class LabelIssuesMixin:
         ValueError
             As in `label_posterior`.
         """
-        return label_quality(*self._weighed(X, y_noisy))
+        return label_quality(*self._arguments(X, y_noisy))
 
     def find_label_issues(self, X: Any, y_noisy: ArrayLike, *, threshold: float = 0.5) -> NDArray[np.intp]:
-        """Rows whose label is probably wrong, the most doubtful first.
+        """Find rows whose label is probably wrong, the most probably wrong first.
 
         Parameters
         ----------
@@ -67,12 +67,12 @@ class LabelIssuesMixin:
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
         threshold : float in [0, 1], default=0.5
-            Rows are listed whose `label_quality` is below this; 0.5: labels that are more probably wrong than right.
+            Rows with a `label_quality` below this are returned; 0.5: labels that are more probably wrong than right.
 
         Returns
         -------
         ndarray of int, shape (n_issues,)
-            Positions of rows, by rising `label_quality`.
+            Positions of rows, in ascending order of `label_quality`.
 
         Raises
         ------
@@ -80,10 +80,10 @@ class LabelIssuesMixin:
             As in `label_posterior`, or for a threshold outside of [0, 1].
         """
         check_rate(threshold, "threshold")
-        return find_label_issues(*self._weighed(X, y_noisy), threshold=threshold)
+        return find_label_issues(*self._arguments(X, y_noisy), threshold=threshold)
 
     def relabel(self, X: Any, y_noisy: ArrayLike, *, threshold: float = 0.9) -> NDArray:
-        """Labels with those replaced whose true class is all but certain.
+        """Replace labels whose true class is nearly certain.
 
         Parameters
         ----------
@@ -104,11 +104,11 @@ class LabelIssuesMixin:
             As in `label_posterior`, or for a threshold outside of [0, 1].
         """
         check_rate(threshold, "threshold")
-        codes = relabel(*self._weighed(X, y_noisy), threshold=threshold)
+        codes = relabel(*self._arguments(X, y_noisy), threshold=threshold)
         return self.classes_[codes]
 
     def to_cleanlab(self) -> dict[str, NDArray[np.float64]]:
-        """T and the shares of the true classes as cleanlab has them: matrices transposed, columns sum to 1.
+        """T and the shares of the true classes in cleanlab's form: matrices are transposed, columns sum to 1.
 
         Returns
         -------
@@ -134,8 +134,8 @@ class LabelIssuesMixin:
             "confident_joint": joint,
         }
 
-    def _weighed(self: Any, X: Any, y_noisy: ArrayLike) -> tuple[NDArray, NDArray[np.intp], NDArray[np.float64]]:
-        """Opinion of the classifier, indices of the labels, and T; labels that do not fit are refused first."""
+    def _arguments(self: Any, X: Any, y_noisy: ArrayLike) -> tuple[NDArray, NDArray[np.intp], NDArray[np.float64]]:
+        """Posteriors of the classifier, labels as indices, and T; labels are validated first."""
         check_is_fitted(self, "transition_matrix_")
         rows = validate_rows(self, X, reset=False)
         codes = label_codes(y_noisy, self.classes_, len(rows))

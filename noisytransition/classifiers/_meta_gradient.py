@@ -1,4 +1,4 @@
-"""Parameters of the methods that learn by looking ahead: `meta_batch_size`, `inner_lr`, `meta_gradient_method`."""
+"""What methods with a meta-gradient share: checks of its parameters, and the update that is made of them."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from ._checks import check_batch_size, check_number
 
 
 def check_meta_gradient(classifier: Any) -> None:
-    """Raise for values that no data could make valid."""
+    """Raise for invalid `meta_batch_size`, `inner_lr` or `meta_gradient_method`."""
     check_batch_size(classifier, "meta_batch_size")
     if classifier.inner_lr is not None:
         check_number(classifier, "inner_lr")
@@ -18,7 +18,7 @@ def check_meta_gradient(classifier: Any) -> None:
 
 
 def meta_gradient(classifier: Any, clean: Rows, **params: Any) -> MetaGradient:
-    """Return the update by the clean loss one step ahead, with a classifier's parameters for it."""
+    """Make the update by meta-gradient from a classifier's parameters."""
     return MetaGradient(
         CleanBatches(clean, classifier.meta_batch_size or classifier.batch_size),
         inner_lr=classifier.inner_lr,

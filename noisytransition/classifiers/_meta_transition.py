@@ -1,4 +1,4 @@
-"""Meta transition adaptation: T by the clean loss one step ahead."""
+"""Meta transition adaptation: T is learned by the gradient of the clean loss one step ahead."""
 
 from typing import Any
 
@@ -26,37 +26,38 @@ class MetaTransitionClassifier(TransitionClassifier):
 
     The gradient of the second line is exact, in closed form (`noisytransition.meta_gradient`).
 
-    Where the network learns the clean rows' classes easily, the meta-gradient fades and T drifts away from a good
-    start. So noisy rows are held out (`validation_fraction`), and after the training T is taken back towards the start
-    as far as their labels do not speak for it (`noisytransition.selection.HeldOutLikelihood`); the network is that of
-    the last epoch. ``validation_fraction=0`` is the paper's algorithm.
+    Where the network fits the clean rows easily, the meta-gradient carries little information and T moves away from a
+    good start. Therefore a part of the noisy rows is held out (`validation_fraction`), and T is selected by the
+    likelihood of their labels (`noisytransition.selection.HeldOutLikelihood`): the start is kept unless a T between it
+    and the T of training is clearly more likely. The network is that of the last epoch. ``validation_fraction=0`` is
+    the paper's algorithm.
 
     Parameters
     ----------
     module : nn.Module class or instance, optional
         As in `NoisyLabelClassifier`.
     transition_lr : float, default=10.0
-        Step size of the logits of T (the paper's beta); 0 leaves T as it starts. The meta-gradient is
-        proportional to the look-ahead's rate, so `lr` scales T's step too.
+        Step size of the logits of T (the paper's beta); with 0, T keeps its start. The meta-gradient is proportional
+        to the step size of the look-ahead, so `lr` scales the step of T too.
     transition_optimizer : class, default=torch.optim.SGD
-        Makes T's step.
+        Optimiser of T.
     validation_fraction : float in [0, 1), default=0.1
-        Noisy rows held out to select T by; 0: the last T is kept. A `train_split` takes its place.
+        Fraction of the noisy rows held out to select T by; 0: the last T is kept. A `train_split` replaces it.
     transition_init : str or array-like, default="gold"
-        Where T starts, as in `TransitionClassifier`: "gold" is the paper's choice.
+        Start of T, as in `TransitionClassifier`: "gold" is the paper's choice.
     transition_every : int, default=1
-        Look ahead in every so many steps only.
+        T moves in every `transition_every`-th step only.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
     meta_weight : float, default=0.0
-        Weight of the clean batch's own cross-entropy in the loss of W; 0 is the paper.
+        Weight of the clean batch's cross-entropy in the loss of W; the paper has 0.
     meta_batch_size : int, optional
         Clean rows in a step; default: `batch_size`.
     inner_lr : float, optional
-        Rate of the look-ahead; default: the optimiser's current one, per parameter group.
+        Step size of the look-ahead; default: the optimiser's current one, per parameter group.
     meta_gradient_method : str, default="auto"
-        How the gradient is computed: a name in `noisytransition.meta_gradient.METHODS`. All are exact but
-        "difference"; "auto" takes the cheapest that the module allows.
+        How the gradient is computed: a name in `noisytransition.meta_gradient.METHODS`. All are exact except
+        "difference"; "auto" takes the cheapest that works for the module.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
 
@@ -67,11 +68,11 @@ class MetaTransitionClassifier(TransitionClassifier):
     transition_init_ : ndarray of shape (n_classes, n_classes)
         The start that was used.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        The start, and the T of the training after each epoch.
+        T of the training at the start and after each epoch; `transition_matrix_` is the one that was selected.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     meta_gradient_method_ : str
-        The method that was taken.
+        The method that was used.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

@@ -1,4 +1,4 @@
-"""Meta-Weight-Net: rows weighted by a small network of their loss, which learns by looking ahead."""
+"""Meta-Weight-Net: a small network weights each row by its loss; it is learned by a meta-gradient."""
 
 import warnings
 from functools import partial
@@ -18,12 +18,12 @@ from ._meta_gradient import check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
 from ._run import Run
 
-# the largest weight of a net whose weights have gone to zero
+# weights start near 1/2; if none is above this, the user is warned that all went to 0; a choice, not measured
 _COLLAPSED = 1e-2
 
 
 class MWNetClassifier(NoisyLabelClassifier):
-    r"""Weight every row by V(its loss); V, a 1-100-1 network, learns by the clean loss one step ahead.
+    r"""Weight every row by V(its loss); V, a 1-100-1 network, is learned by the clean loss one step ahead.
 
     In every iteration a noisy and a clean batch are drawn, and with l_n the cross-entropy of row n::
 
@@ -31,7 +31,7 @@ class MWNetClassifier(NoisyLabelClassifier):
         V        = optimiser step on the clean loss at W_hat(V)
         W        = optimiser step on sum a_n(V) l_n with the new V
 
-    One function of the loss weights all classes alike: noise that sends one class into another is hard for it.
+    V sees the loss alone and not the class, so it is of little use where noise flips one class into one other.
 
     Parameters
     ----------
@@ -40,29 +40,29 @@ class MWNetClassifier(NoisyLabelClassifier):
     weight_lr : float, default=1e-3
         Step size of V.
     weight_optimizer : class, optional
-        Makes V's step; default: Adam with weight decay 1e-4, as in the authors' first code. Their second takes SGD
-        with momentum 0.9 and weight decay 5e-4 and `normalize_weights`.
+        Optimiser of V; default: Adam with weight decay 1e-4, as in the authors' first code. Their second code uses SGD
+        with momentum 0.9 and weight decay 5e-4, and `normalize_weights`.
     weight_hidden : int, default=100
         Width of V.
     weight_every : int, default=1
-        Look ahead in every so many steps only.
+        V moves in every `weight_every`-th step only.
     normalize_weights : bool, default=False
         Make the weights of a batch sum to 1. Without it V starts near 1/2, which halves the step of the network, and
         all weights can go to 0.
     meta_batch_size : int, optional
         Clean rows in a step; default: `batch_size`.
     inner_lr : float, optional
-        Rate of the look-ahead; default: the optimiser's current one, per parameter group.
+        Step size of the look-ahead; default: the optimiser's current one, per parameter group.
     meta_gradient_method : str, default="auto"
-        How the gradient is computed: a name in `noisytransition.meta_gradient.METHODS`. All are exact but
-        "difference"; "auto" takes the cheapest that the module allows.
+        How the gradient is computed: a name in `noisytransition.meta_gradient.METHODS`. All are exact except
+        "difference"; "auto" takes the cheapest that works for the module.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
 
     Attributes
     ----------
     meta_gradient_method_ : str
-        The method that was taken.
+        The method that was used.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -141,7 +141,7 @@ class MWNetClassifier(NoisyLabelClassifier):
             )
 
     def sample_weights(self, X: Samples, y_noisy: ArrayLike) -> NDArray:
-        """Weights V(loss) that rows with these labels get, between 0 and 1: low where a label looks wrong.
+        """Weights V(loss) of rows with these labels, between 0 and 1; low where a label is probably wrong.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Parameters of a classifier: those that its constructor names, and skorch's, passed through under skorch's names."""
+"""Parameters of a classifier: those that its constructor names, and those of skorch, under skorch's names."""
 
 import difflib
 import inspect
@@ -17,15 +17,18 @@ Optimizer = Callable[..., torch.optim.Optimizer]
 Callbacks = Sequence[Callback | type[Callback] | tuple[str, Callback]] | None
 RandomState = int | np.random.RandomState | None
 
+# skorch's prefixes of nested parameters that the user may set
 PREFIXES = ("module", "optimizer", "iterator_train", "iterator_valid", "callbacks", "compile")
+# parameters of skorch that the classifiers set themselves, and why
 RESERVED = {
-    "criterion": "the method is the criterion",
-    "predict_nonlinearity": "the module gives logits, and softmax makes probabilities of them",
+    "criterion": "the method decides the loss",
+    "predict_nonlinearity": "the module returns logits, and softmax makes probabilities of them",
     "classes": "classes_ is the sorted union of the labels of y and of the clean set",
     "warm_start": "every fit starts afresh; fit(..., state=path) goes on with an interrupted one",
     "dataset": "fit takes arrays or a torch Dataset",
     "torch_load_kwargs": "load parameters into clf.net_",
 }
+# parameters of skorch that the user may set
 NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspect.signature(net).parameters} - {
     "args",
     "kwargs",
@@ -42,7 +45,7 @@ class NetParameters(BaseEstimator):
             setattr(cls.__init__, "__signature__", merged_signature(cls.__init__, super(cls, cls).__init__))  # noqa: B010
 
     def _set_net_params(self, net_params: dict[str, Any]) -> None:
-        """Store what the constructor got beyond its named parameters."""
+        """Store what the constructor received beyond its named parameters."""
         check_names(net_params, set(self._get_param_names()), TypeError, type(self).__name__)
         for name, value in net_params.items():
             setattr(self, name, value)
@@ -53,7 +56,7 @@ class NetParameters(BaseEstimator):
         return {name: value for name, value in vars(self).items() if is_net_name(name) and name not in named}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Get the parameters, skorch's that were given among them.
+        """Get the parameters, including those of skorch that were given.
 
         Parameters
         ----------
@@ -81,7 +84,7 @@ class NetParameters(BaseEstimator):
         Raises
         ------
         ValueError
-            For a name that nothing here knows.
+            For an unknown name.
         """
         check_names(params, set(self._get_param_names()), ValueError, type(self).__name__)
         for name, value in params.items():
@@ -91,13 +94,13 @@ class NetParameters(BaseEstimator):
 
 # ---------------------------------------------------------------------------- names
 def is_net_name(name: str) -> bool:
-    """Say whether skorch knows a parameter of this name and leaves it to the user."""
+    """Whether a name is a parameter of skorch that the user may set."""
     head, dunder, tail = name.partition("__")
     return (head in PREFIXES and bool(tail)) if dunder else name in NET_NAMES
 
 
 def check_names(names: Iterable[str], own: set[str], error: type[Exception], who: str) -> None:
-    """Raise `error` for a name that is neither the class's own nor skorch's.
+    """Raise `error` for a name that neither the class nor skorch has.
 
     Parameters
     ----------
@@ -130,7 +133,7 @@ def _guesses(name: str, head: str, own: set[str]) -> list[str]:
 def merged_signature(init: Callable[..., Any], parent: Callable[..., Any]) -> inspect.Signature:
     """Signature of `init` with its parent's parameters in place of ``**net_params``.
 
-    scikit-learn reads a constructor's signature to know the parameters; it must see them all, and no ``**``.
+    scikit-learn reads the parameters from the constructor's signature, so all must be in it, and no ``**``.
     """
     own = list(inspect.signature(init).parameters.values())
     if all(p.kind is not p.VAR_KEYWORD for p in own):

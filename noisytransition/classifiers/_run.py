@@ -1,4 +1,4 @@
-"""What one call of `fit` knows: its rows, its seed, its state on disk; and the trainings that a recipe asks for."""
+"""One call of `fit`: its data, seed and saved state, and the training of each of its nets."""
 
 import copy
 import threading
@@ -26,26 +26,26 @@ _TRAINING = threading.Lock()
 
 
 class Run:
-    """One fit under way.
+    """Data, seed and saved state of one call of `fit`; `train` trains one net.
 
     Parameters
     ----------
     params : dict
-        Parameters of every net, by skorch's names, ``callbacks`` among them.
+        Parameters of every net, by skorch's names, including ``callbacks``.
     noisy : Rows
     clean : Rows or None
     classes : ndarray of shape (n_classes,)
-        Sorted labels; rows hold their indices.
+        Sorted labels; the rows hold indices into them.
     seed : int
     watch : bool
-        Write the loss of the clean rows into the history: in methods that do not train on them.
+        Whether to record the loss of the clean rows in the history, for methods that do not train on them.
 
     Attributes
     ----------
     histories : dict of str to History
-        Of the trainings so far, by stage.
+        History of each training so far, by stage.
     state : FitState or None
-        Where the fit is saved.
+        File in which the fit is saved.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class Run:
         return self._clean
 
     def open(self, state: FitState | str | PathLike, description: dict[str, str]) -> None:
-        """Save the fit there, and go on with it if it is there already.
+        """Save the fit in this file; if the file exists, resume from it.
 
         Raises
         ------
         ValueError
-            If the file is that of another fit.
+            If the file was written by another fit.
         """
         self.state = state if isinstance(state, FitState) else FitState(state)
         self.seed = self.state.open(description, self.seed)
@@ -107,29 +107,29 @@ class Run:
         Parameters
         ----------
         stage : str
-            Its name, in `histories` and in a saved state.
+            Name of the training in `histories` and in a saved state.
         rows : Rows, optional
-            Default: the noisy ones.
+            Rows to train on; default: the noisy ones.
         loss : nn.Module, or callable that makes one, default=nn.CrossEntropyLoss
-            What a label costs. A loss with random initial values is to be made by a callable: it then follows the seed.
+            Criterion. Pass a loss with random initial values as a callable, so that the seed determines them.
         update : Update, optional
-            How the loss's parameters move; default: not at all.
+            How the parameters of the loss are learned; default: they stay as they are.
         select : Selection, optional
-            What of the training is kept; default: the last epoch, or what a callback of the user's selects.
+            Which epoch, or which T, is kept; default: the last epoch, or that which a callback of the user's selects.
         held_out : float, default=0.0
-            Share of the rows that is held out of the training to select by; a `train_split` of the user's takes its
-            place.
+            Fraction of the rows that is held out of the training to select by; the user's `train_split` replaces it.
         clean_batches : CleanBatches, optional
             Clean rows beside the noisy ones in every step.
         clean_weight : float, default=0.0
-            Weight of their mean cross-entropy.
+            Weight of the mean cross-entropy of the clean batch.
         module : nn.Module, optional
-            Trained module to continue from; default: the user's, from the same initial weights in every stage.
+            Trained module to continue from; default: the user's, with the same initial weights in every stage.
         net : class, default=NoisyLabelNet
         callbacks : sequence of (str, Callback)
-            The recipe's own, after the user's.
+            Callbacks of the method, called after the user's.
         **net_params
-            Of the net; they win over the classifier's. With an ``optimizer``, the user's ``optimizer__...`` drop out.
+            Parameters of the net, which override the classifier's. If ``optimizer`` is one of them, the user's
+            ``optimizer__...`` are not used.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class Run:
         return part
 
     def _fit(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
-        """Train an initialised net, or as much of it as its saved state leaves to do."""
+        """Train an initialised net, for the epochs that its saved state does not have yet."""
         if self.state is None:
             net.partial_fit(rows, rows.label)
         elif self.state.is_complete(stage):
@@ -209,7 +209,7 @@ class Run:
 
     # ---- parameters of a net
     def _net_params(self, module: nn.Module | None, rows: Rows, own: dict[str, Any]) -> dict[str, Any]:
-        """The classifier's parameters, the module of the stage, and the stage's own parameters."""
+        """Parameters of a net: the classifier's, the module, and those of the stage, which override."""
         params = {name: value for name, value in self.params.items() if name != "callbacks"}
         if "optimizer" in own:
             params = {name: value for name, value in params.items() if not name.startswith("optimizer__")}
@@ -223,28 +223,28 @@ class Run:
         return params | own
 
     def _split(self, held_out: float) -> dict[str, Any]:
-        """Hold out a share of the rows, unless the user has a split; the same rows in every stage."""
+        """Hold out a fraction of the rows, the same in every stage, unless the user gives a split."""
         if not held_out or self.params.get("train_split") is not None:
             return {}
         return {"train_split": ValidSplit(held_out, random_state=self.seed)}
 
     # ---- callbacks of a net
     def _selection(self, select: Selection | None, params: dict[str, Any]) -> Selection:
-        """The last epoch is kept where no rows are held out to select by, or where a callback of the user's selects."""
+        """Keep the last epoch where no rows are held out to select by, or where a callback of the user's selects."""
         if select is None or not select.needs_validation:
             return select or Last()
         selected = any(getattr(callback, "load_best", False) for _, callback in self._named())
         return Last() if selected or params.get("train_split") is None else select
 
     def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], clean: CleanBatches | None) -> list[Any]:
-        """Return what watches the clean rows, then copies of the user's callbacks, the recipe's, and what saves."""
+        """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""
         watched = self.has_clean and self.watch and clean is None
         watching = [("valid_clean_loss", CleanLoss(self.clean))] if watched else []
         saving = [] if self.state is None else [("save_state", SaveState(self.state, stage))]
         return [*watching, *self._users(), *own, *saving]
 
     def _users(self) -> list[Any]:
-        """Shallow copies: a stage sets up its own, and what they hold (a writer, a list) stays shared."""
+        """Shallow copies of the user's callbacks: each stage initialises its own, but a writer or list stays shared."""
         copies = [(name, c if isinstance(c, type) else copy.copy(c)) for name, c in self._named()]
         return [callback if name is None else (name, callback) for name, callback in copies]
 

@@ -1,4 +1,4 @@
-"""S-Model: T is a softmax layer on top of the network, learned with it."""
+"""S-Model: T is a softmax layer on top of the network and is learned with it."""
 
 from typing import Any
 
@@ -15,17 +15,17 @@ from ._transition import TransitionClassifier
 class SModelClassifier(TransitionClassifier):
     """Learn T by the noisy loss itself, jointly with the network, as a noise adaptation layer.
 
-    A net trained by cross-entropy goes on through ``T = row-softmax(Theta)``, both moved by the gradient of
-    ``- log sum_i f_i(x) T[i, y]``; T without weight decay. The noise layer is left out of predictions. T is not
-    identifiable by this loss (the identity under a net that has memorised the labels is optimal too): where T starts
-    decides where it ends.
+    A net trained by cross-entropy is trained further through ``T = row-softmax(Theta)``. The net and Theta follow the
+    gradient of ``- log sum_i f_i(x) T[i, y]``, Theta without weight decay. Predictions do not use T. This loss does not
+    identify T (the identity with a net that has memorised the labels is optimal too), so the result depends on the
+    start of T.
 
     Parameters
     ----------
     module : nn.Module class or instance, optional
         As in `NoisyLabelClassifier`.
     transition_lr : float, optional
-        Step size of Theta; default: `lr`. 0 leaves T as it starts: forward correction.
+        Step size of Theta; default: `lr`. With 0, T keeps its start: forward correction.
     transition_init : str or array-like, default="auto"
         As in `TransitionClassifier`. "auto" is "gold" with clean data, else "confusion", as in the authors' code.
     transition_floor, warm_up_epochs
@@ -40,7 +40,7 @@ class SModelClassifier(TransitionClassifier):
     transition_init_ : ndarray of shape (n_classes, n_classes)
         The start that was used.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        The start, and T after each epoch.
+        T at the start and after each epoch.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     classes_, net_, histories_, n_features_in_

@@ -1,4 +1,4 @@
-"""T-Revision: importance reweighting by T, then a slack dT learned with the network."""
+"""T-Revision: importance reweighting by T, then a slack variable dT is learned with the network."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ from ._transition import TransitionClassifier
 
 
 class TRevisionClassifier(TransitionClassifier):
-    """Three stages: cross-entropy gives T; importance reweighting by T trains on; then dT and the net revise it.
+    """Estimate T by cross-entropy, train with importance weights from T, then learn a correction dT and the network.
 
-    With p = f(x), the last two minimise ``mean of beta * cross-entropy``, ``beta = p_y / ((T + dT)' p)_y``: first
-    with dT = 0 and beta a constant, then with gradients through beta to dT and to the network. Every stage ends with
-    its epoch of the best accuracy on noisy rows held out of training, predicted through T + dT. The loss is not
-    bounded below by a good T: large steps of dT can ruin it.
+    With p = f(x), the last two stages minimise ``mean of beta * cross-entropy`` with ``beta = p_y / ((T + dT)' p)_y``:
+    first with dT = 0 and constant beta, then with gradients through beta to dT and to the network. Each stage keeps its
+    epoch with the best accuracy on held-out noisy rows, predicted through T + dT. The minimum of the loss need not be
+    at a good T, so large steps of dT can make T much worse.
 
     Parameters
     ----------
@@ -31,12 +31,14 @@ class TRevisionClassifier(TransitionClassifier):
         Step size of the last stage, of dT and of the network. The paper's: with Adam an entry moves by about
         `revision_lr` in a step.
     revision_epochs : int, optional
-        Epochs of the last stage; default: `max_epochs`, which is the number of the second.
+        Epochs of the last stage; default: `max_epochs`, as in the second stage.
     revision_optimizer : class, default=torch.optim.Adam
-        Makes the steps of the last stage, without ``optimizer__...``: without the weight decay of the paper's code.
+        Optimiser of the last stage. It does not get ``optimizer__...``, so it has no weight decay; that of the
+        paper's code has.
     validation_fraction : float in [0, 1), default=0.1
-        Noisy rows held out to choose epochs (in the paper's code not in the last stage). 0: the last epoch of every
-        stage. A `train_split` takes its place, a callback with ``load_best=True`` that of the choice.
+        Fraction of the noisy rows held out to select epochs (in the paper's code not in the last stage). 0: the last
+        epoch of every stage is kept. A `train_split` replaces it; a callback with ``load_best=True`` replaces the
+        selection.
     transition_init : str or array-like, default="auto"
         As in `TransitionClassifier`. "auto" is "gold" with clean data, else "anchor", the paper's.
     transition_floor, warm_up_epochs
@@ -53,7 +55,7 @@ class TRevisionClassifier(TransitionClassifier):
     transition_init_ : ndarray of shape (n_classes, n_classes)
         T.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        T, and T + dT projected after each epoch of the last stage.
+        T, and the projected T + dT after each epoch of the last stage.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     classes_, net_, histories_, n_features_in_

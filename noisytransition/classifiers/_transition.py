@@ -1,4 +1,4 @@
-"""What classifiers with a transition matrix share: where T starts, and what can be read off it."""
+"""Base class of classifiers with a transition matrix T: its start, its fitted attributes, and methods that use it."""
 
 from typing import Any
 
@@ -16,38 +16,44 @@ from ._parameters import Module
 from ._run import Run
 from ._starts import Anchor, Start, starts
 
-# iterations for the shares of the true classes: they then change by less than 1e-6 of the rows
+# maximum number of iterations for the class counts: one row, so they cost little; a choice, not measured
 _MAX_ITER = 1000
 
 
 class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelClassifier):
-    """Classifier that holds T: a start for it, predictions of noisy labels, and what T is good for.
+    """Base class of classifiers with a transition matrix T.
 
     Parameters
     ----------
     module : nn.Module class or instance, optional
         As in `NoisyLabelClassifier`.
     transition_init : str or array-like of shape (n_classes, n_classes), default="gold"
-        Where T starts; in `ForwardClassifier` and `GLCClassifier`, where it stays.
+        Start of T. `ForwardClassifier` and `GLCClassifier` do not change T after it.
 
         * "gold": mean posterior of the clean rows of each class under a net trained by cross-entropy, the warm-up;
         * "em": the most likely T of `EMTransitionClassifier` at its defaults: a warm-up and three trainings in folds;
-        * "anchor": the warm-up's posterior at each class's most typical row;
-        * "confusion", "confusion-soft": noisy labels counted by the warm-up's prediction, or its posterior;
+        * "anchor": posterior of the warm-up at the most typical row of each class;
+        * "confusion", "confusion-soft": counts of the noisy labels by the warm-up's prediction, or by its posterior;
         * "count": counts of (`y_meta`, `y_meta_noisy`);
         * "diagonal": 0.8 on the diagonal; "identity";
-        * "auto": "gold" if there is clean data, else the method's own way without;
-        * an array: row i, column j P(noisy j | true i), in the order of `classes_`.
+        * "auto": "gold" if there is clean data, else a start without clean data that depends on the method;
+        * an array: row i, column j is P(noisy j | true i), in the order of `classes_`.
     transition_floor : float, optional
-        Smallest entry of T's start; default 1e-3 / n_classes.
+        Smallest entry of the start of T; default 1e-3 / n_classes.
     warm_up_epochs : int, optional
-        Epochs of the warm-up; default: `max_epochs`. An under-trained net gives a start far from T, one that has
-        memorised the noisy labels too.
+        Epochs of the warm-up; default: `max_epochs`. A net that is trained too little gives a start far from T, and so
+        does one that has memorised the noisy labels.
     **net_params
         As in `NoisyLabelClassifier`.
+
+    Notes
+    -----
+    While a net is trained, T is everywhere (`transition_history_`, the scores in the history, callbacks,
+    ``net.criterion_.transition_matrix``) the one that the loss uses at that moment; when the training has ended,
+    `transition_matrix_` is the T that selection kept, and the loss holds the same T.
     """
 
-    #: noisy rows held out, in methods that select by them
+    #: fraction of the noisy rows held out, in methods that select by them
     validation_fraction: float = 0.0
     #: what "auto" means without clean data
     _start_without_clean_data = "anchor"
@@ -69,7 +75,7 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
     def predict_noisy_proba(self, X: Samples) -> NDArray:
         """Posterior of the noisy label, ``predict_proba(X) @ transition_matrix_``.
 
-        The T that is kept may be another than the network was trained through, where it is selected or shrunk.
+        `transition_matrix_` is the T that was kept, which can differ from the T that the network was trained with.
 
         Parameters
         ----------
@@ -82,7 +88,7 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
         return self.predict_proba(X) @ self.transition_matrix_
 
     def _keep_transition(self, run: Run, fixed: NDArray[np.float64] | None = None) -> None:
-        """Set the fitted attributes of T: from the trained net, or a T that stayed as it was given."""
+        """Set the fitted attributes of T: of the trained net's loss, or of a T that was fixed."""
         T = self.net_.criterion_.transition_matrix if fixed is None else fixed
         noisy = np.bincount(run.noisy.label, minlength=len(T))
         self.transition_history_ = np.stack(self.net_.update.transition_history_ if fixed is None else [fixed])
@@ -92,19 +98,19 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
 
     # ---- the start of T
     def _starts(self) -> dict[str, Start]:
-        """Starts of T that have a name."""
+        """Starts of T by name."""
         return starts(Anchor())
 
     def _start(self, run: Run, warm_up: NoisyLabelNet | None = None, **selection: Any) -> NDArray[np.float64]:
-        """T to start from, floored: at exactly the identity its meta-gradient is exactly zero.
+        """Start of T, with a lower bound of its entries: the meta-gradient of the exact identity is zero.
 
         Parameters
         ----------
         run : Run
         warm_up : NoisyLabelNet, optional
-            Trained by cross-entropy; default: one is trained if the start asks for it.
+            Net trained by cross-entropy; default: one is trained if the start needs it.
         **selection
-            ``select`` and ``held_out`` of its training.
+            ``select`` and ``held_out`` of that training.
         """
         T = self.transition_init
         if isinstance(T, str):
@@ -117,7 +123,7 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
         return name if name != "auto" else "gold" if run.has_clean else self._start_without_clean_data
 
     def _warm_up(self, run: Run, **params: Any) -> NoisyLabelNet:
-        """Cross-entropy on the noisy rows: a model of the noisy labels, from which T can be read."""
+        """Train by cross-entropy on the noisy rows: a model of the noisy labels, from which T is estimated."""
         epochs = self.max_epochs if self.warm_up_epochs is None else self.warm_up_epochs
         return run.train("warm_up", max_epochs=epochs, **params)
 

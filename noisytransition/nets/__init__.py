@@ -1,4 +1,4 @@
-"""What skorch's own loop lacks: rows with named columns, a step that updates a loss, states to resume from."""
+"""The skorch net of a training stage, with rows, batches, callbacks, and states to resume from."""
 
 from ._callbacks import CleanLoss, HeldOutPosteriors
 from ._fit_state import FitState, SaveState

@@ -1,4 +1,4 @@
-"""skorch callbacks of the library's own that watch a training."""
+"""skorch callbacks that record clean loss and held-out posteriors during a training."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CleanLoss(Callback):
-    """Writes the cross-entropy of clean rows into the history, as ``valid_clean_loss``; draws no random number.
+    """Record the cross-entropy of clean rows as ``valid_clean_loss`` in the history, without drawing random numbers.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class CleanLoss(Callback):
         self.best_ = np.inf
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Score the clean head."""
+        """Record the loss."""
         assert self.rows is not None, "the training has ended"
         loss = sum(_summed_loss(*outputs) for outputs in net.evaluated(self.rows)) / len(self.rows)
         net.history.record("valid_clean_loss", loss)
@@ -40,17 +40,18 @@ class CleanLoss(Callback):
         self.best_ = min(loss, self.best_)
 
     def release(self) -> None:
-        """Let go of the rows: a trained net outlives them."""
+        """Drop the rows, so that a trained net does not keep them."""
         self.rows = None
 
 
 class HeldOutPosteriors(Callback):
-    """Keeps the posteriors of rows that the net is not trained on, after some epochs and at the end.
+    """Keep the posteriors of rows that the net is not trained on, after given epochs and at the end.
 
     Parameters
     ----------
     sets : sequence of Rows
     epochs : sequence of int
+        Numbers of epochs after which to predict.
 
     Attributes
     ----------
@@ -67,23 +68,23 @@ class HeldOutPosteriors(Callback):
         self.posteriors_: dict[int, list[NDArray]] = {}
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Predict, if it is time."""
+        """Predict after one of the given epochs."""
         if len(net.history) in self.epochs:
             self._predict(net)
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Predict at the end too, which an EarlyStopping may have chosen."""
+        """Predict at the end too: an EarlyStopping may have ended the training or restored an earlier epoch."""
         self._predict(net)
 
     def _predict(self, net: "NoisyLabelNet") -> None:
         self.posteriors_[len(net.history)] = [net.predict_proba(rows) for rows in self.sets]
 
     def after(self, epochs: int) -> list[NDArray]:
-        """Return the posteriors after so many epochs, or at the end of a training that ended before."""
+        """Return the posteriors after this number of epochs, or at the end of a training that ended earlier."""
         return self.posteriors_[min(epochs, max(self.posteriors_))]
 
     def release(self) -> None:
-        """Let go of the rows: a trained net outlives them."""
+        """Drop the rows, so that a trained net does not keep them."""
         self.sets = ()
 
 

@@ -1,4 +1,4 @@
-"""A fit's whole state at an epoch boundary, on disk, so that an interrupted fit can go on with the same result."""
+"""Save the whole state of a fit after each epoch, so that an interrupted fit resumes with the same result."""
 
 import os
 import pickle
@@ -12,11 +12,12 @@ from skorch.utils import to_device
 
 
 class FitState:
-    """Saves a fit at every epoch's end, and takes it up again where it was left.
+    """Save a fit after every epoch, and resume it.
 
-    Pass it (or its path) to ``fit(..., state=...)``. Where the file exists, stages that had ended are read from
-    it, the interrupted one goes on from its last whole epoch, and the result equals that of a fit that was never
-    interrupted: weights, T, both optimisers, schedules, generators and so the order of the batches come back.
+    Pass it (or its path) to ``fit(..., state=...)``. If the file exists, stages that have ended are read from it, and
+    the interrupted stage continues after its last complete epoch. The result equals that of a fit that was not
+    interrupted: saved are all modules, losses and optimisers that skorch registers, the learned attributes of
+    callbacks, and the random generators, which determine the order of the batches.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class FitState:
         self._content: dict[str, Any] = {}
 
     def open(self, fingerprint: dict[str, str], seed: int) -> int:
-        """Read the file, if there is one, and make sure that this is the fit that wrote it; return its seed."""
+        """Read the file, if there is one, check that it belongs to this fit, and return the seed of the fit."""
         content: dict[str, Any] = {}
         if self.path.exists():
             content = torch.load(self.path, map_location="cpu", weights_only=False)
@@ -48,11 +49,11 @@ class FitState:
         return self._content["seed"]
 
     def epochs_done(self, stage: str) -> int:
-        """Whole epochs of the stage in the file."""
+        """Number of complete epochs of the stage in the file."""
         return len(self._content["stages"].get(stage, {}).get("history", ()))
 
     def is_complete(self, stage: str) -> bool:
-        """Say whether the stage had ended."""
+        """Whether the stage has ended."""
         return self._content["stages"].get(stage, {}).get("complete", False)
 
     def save(self, stage: str, net: Any, *, complete: bool = False) -> None:
@@ -88,7 +89,7 @@ class FitState:
 
 
 class SaveState(Callback):
-    """Restores a stage when its training begins and saves it after every epoch; the last of the callbacks."""
+    """Restore a stage when its training begins and save it after every epoch; the last of the callbacks."""
 
     def __init__(self, state: FitState, stage: str) -> None:
         self.state = state

@@ -1,4 +1,4 @@
-"""The module used where the user gives none."""
+"""The default module."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -17,8 +17,9 @@ from ..updates import Fixed, Update
 from ._mlp import MLP
 from ._rows import Batch, BatchLoader, CleanBatches
 
-# rows in one forward pass that no loader feeds: large enough to keep a core busy, small beside any data set
+# rows in one forward pass of `evaluated`; a choice, not measured
 _CHUNK = 1024
+# used by nets without an update
 _FIXED = Fixed()
 
 
@@ -27,45 +28,47 @@ def _softmax(logits: Tensor) -> Tensor:
 
 
 def _accuracy(net: "NoisyLabelNet", X: Dataset, y: NDArray) -> float:
-    """Share of labels that the clean head predicts."""
+    """Accuracy of the network's predictions."""
     return float(np.mean(net.predict_proba(X).argmax(axis=1) == y))
 
 
 def _noisy_accuracy(net: "NoisyLabelNet", X: Dataset, y: NDArray) -> float:
-    """Share of noisy labels that are predicted through T; without a T, by the net itself."""
+    """Accuracy of the noisy labels predicted through T; of a loss without T, by the network alone."""
     proba = net.predict_proba(X)
     T = getattr(net.criterion_, "transition_matrix", np.eye(proba.shape[1]))
     return float(np.mean((proba @ T).argmax(axis=1) == y))
 
 
 class NoisyLabelNet(NeuralNetClassifier):
-    """skorch's classifier for modules that give logits and losses that may learn, with clean rows beside noisy ones.
+    """skorch classifier whose loss can have learned parameters, and that can train on clean and noisy rows in one step.
 
     Parameters
     ----------
     module : nn.Module, class or instance
+        Returns logits.
     update : Update, optional
-        How the parameters of the criterion move; default: not at all.
-    select : Callback, optional
-        What of the training is kept.
+        How the parameters of the criterion are learned; default: they stay as they are.
+    select : Selection, optional
+        Which epoch, or which T, is kept; default: the last epoch.
     clean_batches : CleanBatches, optional
         Clean rows for every step.
     clean_weight : float, default=0.0
-        Weight of their mean cross-entropy beside the criterion's mean loss of the noisy batch.
+        Weight of the mean cross-entropy of the clean batch, which is added to the criterion's mean loss of the noisy
+        batch.
     batch_transform : callable, optional
-        Augmentation: batch of inputs on the device -> batch, for training batches only.
+        Augmentation: function of a batch of training inputs on the device.
     labels : {"noisy", "clean"}, default="noisy"
-        What the labels are; the scores of a validation set are named after it.
+        Kind of the labels trained on; the scores of a validation set are named after it.
     dtype : str or torch.dtype, default="auto"
-        What inputs are cast to, batch by batch. "auto": floats, images in uint8, and all input of modules without
-        an embedding become the module's floating type; integers stay integers for embeddings.
+        Type that inputs are cast to, batch by batch. "auto": floats, uint8 images, and all inputs of modules without an
+        embedding are cast to the module's floating type; integers stay integers for embeddings.
     **kwargs
         As for `skorch.NeuralNetClassifier`.
 
     Notes
     -----
-    The T of a net is that of its criterion, ``criterion_.transition_matrix``: the one that the network is being
-    trained through and, when the training has ended, the one that was selected.
+    ``criterion_.transition_matrix`` is T. While the net is trained, it is the T that the loss uses at that moment; when
+    the training has ended, it is the T that selection kept.
     """
 
     def __init__(
@@ -109,12 +112,12 @@ class NoisyLabelNet(NeuralNetClassifier):
     # ---- inputs
     @property
     def plain_module_(self) -> nn.Module:
-        """The module itself, also where `compile` has wrapped it."""
+        """The module without the wrapper of `compile`."""
         module: nn.Module = self.module_
         return getattr(module, "_orig_mod", module)
 
     def prepare(self, x: Any) -> Tensor:
-        """Batch of inputs as the module takes it: on the device, cast, and augmented in training mode."""
+        """Move a batch of inputs to the device, cast it and, in training mode, augment it."""
         x = to_tensor(x, device=self.device)
         x = x.to(self._dtype_for(x))
         if self.module_.training and self.batch_transform is not None:
@@ -130,7 +133,7 @@ class NoisyLabelNet(NeuralNetClassifier):
         return x.dtype
 
     def prepared(self, batch: Any) -> Batch:
-        """A batch of a loader on the device, its inputs as the module takes them."""
+        """Move a batch of a loader to the device and prepare its inputs."""
         batch = Batch.of(batch)
         return Batch(self.prepare(batch.x), {name: c.to(self.device) for name, c in batch.columns.items()})
 
@@ -139,8 +142,8 @@ class NoisyLabelNet(NeuralNetClassifier):
         return self.module_(self.prepare(x), **fit_params)
 
     def evaluated(self, dataset: Any) -> Iterator[tuple[Tensor, Tensor]]:
-        """Logits and labels of a data set, some rows at a time; draws no random number, as a loader would."""
-        if not hasattr(dataset, "__getitems__"):  # one of the user's own comes as skorch would load it
+        """Yield logits and labels of a data set in parts, without drawing random numbers, as a loader would."""
+        if not hasattr(dataset, "__getitems__"):  # a data set of the user's is loaded as skorch does it
             yield from ((self.evaluation_step(batch), batch[1]) for batch in self.get_iterator(dataset))
             return
         for i in range(0, len(dataset), _CHUNK):
@@ -150,7 +153,7 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     # ---- the step
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
-        """One step: the clean batch is drawn once, for an optimiser that asks for the loss again (LBFGS) too."""
+        """Take one step; the clean batch is drawn once, also if the optimiser evaluates the loss repeatedly (LBFGS)."""
         self._set_training(True)
         batch = self.prepared(batch)
         if self.clean_batches is not None and self.clean_weight:
@@ -165,7 +168,7 @@ class NoisyLabelNet(NeuralNetClassifier):
         return _FIXED if self.update is None else self.update
 
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
-        """Loss of the noisy rows and, if they have a weight, of the clean ones; and its gradient."""
+        """Compute the loss of the noisy rows and, if they have a weight, of the clean rows, and its gradient."""
         logits, clean_logits = self._logits(batch)
         loss = self._loss(logits, batch)
         if clean_logits is not None:
@@ -174,8 +177,8 @@ class NoisyLabelNet(NeuralNetClassifier):
         return {"loss": loss, "y_pred": logits}
 
     def _logits(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Logits of the noisy rows, unless they are known, and of the clean ones, if they have a weight."""
-        known, batch.logits = batch.logits, None  # they serve once: an optimiser that asks again has moved
+        """Logits of the noisy rows, computed unless known, and of the clean rows, if they have a weight."""
+        known, batch.logits = batch.logits, None  # valid once: a second evaluation is at other weights
         if not self.clean_weight or batch.clean is None:
             return (self.module_(batch.x) if known is None else known), None
         if self.clean_batches is not None and self.clean_batches.joint:
@@ -184,7 +187,7 @@ class NoisyLabelNet(NeuralNetClassifier):
         return (self.module_(batch.x) if known is None else known), self.module_(batch.clean[0])
 
     def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Loss of a batch; a criterion that names columns of the rows gets them as arguments."""
+        """Loss of a batch; a criterion gets the columns that it names as arguments."""
         named = getattr(self.criterion_, "columns", ())
         if missing := [name for name in named if name not in batch.columns]:
             raise ValueError(
@@ -194,7 +197,7 @@ class NoisyLabelNet(NeuralNetClassifier):
         return self.criterion_(logits, batch.label, **{name: batch.columns[name] for name in named})
 
     def validation_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
-        """Score a validation batch by the loss that the net is trained on."""
+        """Compute the training loss of a validation batch."""
         self._set_training(False)
         batch = self.prepared(batch)
         with torch.no_grad():
@@ -203,19 +206,19 @@ class NoisyLabelNet(NeuralNetClassifier):
         self.history.record_batch(f"valid_{self.labels}_loss", loss.item())
         return {"loss": loss, "y_pred": logits}
 
-    # ---- what the optimiser moves
+    # ---- parameters of the criterion
     def initialize_criterion(self) -> "NoisyLabelNet":
-        """Make the criterion, and let the update say which of its parameters the optimiser moves."""
+        """Make the criterion, and let the update prepare it."""
         super().initialize_criterion()
         self._update.attach(self.criterion_)
         return self
 
     def torch_compile(self, module: nn.Module, name: str) -> nn.Module:
-        """Compile the module alone: the loss is cheap, and its state has the same names everywhere."""
+        """Compile the module only: the loss is cheap, and the names in its state dict stay the same."""
         return module if name in self._criteria else super().torch_compile(module, name)
 
     def get_all_learnable_params(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Parameters of the modules, and those of the criterion that move by the loss's own gradient."""
+        """Parameters of the modules, and those of the criterion that the update leaves to the network's optimiser."""
         for name in self._modules:
             yield from getattr(self, f"{name}_").named_parameters()
         yield from self._update.in_optimizer(self.criterion_)
@@ -223,7 +226,7 @@ class NoisyLabelNet(NeuralNetClassifier):
     # ---- callbacks
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:
-        """skorch's own; loss and accuracy of a validation set by the labels that they are of; update and selection."""
+        """Callbacks of skorch, scores of a validation set named after its kind of labels, update and selection."""
         loss, accuracy = f"valid_{self.labels}_loss", f"valid_{self.labels}_acc"
         ours = [
             ("valid_acc", EpochScoring(_accuracy, name="valid_acc", lower_is_better=False)),
@@ -236,16 +239,16 @@ class NoisyLabelNet(NeuralNetClassifier):
         return theirs[:-1] + ours + theirs[-1:]  # the last one prints
 
     def release(self) -> None:
-        """Let go of the rows that parts of the net hold: it outlives its training."""
+        """Drop the rows that parts of the net hold, so that a trained net does not keep them."""
         for part in (self.clean_batches, *(callback for _, callback in self.callbacks_)):
             if hasattr(part, "release"):
                 part.release()
 
-    # ---- a loss that is no longer a number, and interrupts
+    # ---- divergence and interrupts
     def run_single_epoch(
         self, iterator: Any, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
     ) -> None:
-        """Run an epoch as skorch does, and stop a training that has diverged."""
+        """Run an epoch as skorch does, and raise if the loss is not finite."""
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
         if training and not np.isfinite(loss := self.history[-1, "batches", -1, "train_loss"]):
             raise ValueError(
@@ -254,7 +257,7 @@ class NoisyLabelNet(NeuralNetClassifier):
             )
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
-        """Call a method of every callback; EarlyStopping's KeyboardInterrupt ends the stage, any other the fit."""
+        """Call a method of every callback. A KeyboardInterrupt of EarlyStopping ends the stage, any other the fit."""
         getattr(self, method_name)(self, **cb_kwargs)
         for _, callback in self.callbacks_:
             try:
@@ -264,7 +267,7 @@ class NoisyLabelNet(NeuralNetClassifier):
                 raise
 
     def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **kwargs: Any) -> "NoisyLabelNet":
-        """Train; note whether a KeyboardInterrupt was the user's, for skorch swallows it."""
+        """Train, and note whether the user interrupted: skorch suppresses KeyboardInterrupt."""
         self._stopped_early = self._interrupted = False
         try:
             return super().fit_loop(X, y, epochs, **kwargs)
@@ -273,7 +276,7 @@ class NoisyLabelNet(NeuralNetClassifier):
             raise
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **fit_params: Any) -> "NoisyLabelNet":
-        """Train on; unlike skorch's, Ctrl-C comes out of it."""
+        """Continue the training; unlike in skorch, Ctrl-C raises KeyboardInterrupt."""
         super().partial_fit(X, y, classes, **fit_params)
         if self._interrupted:
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Rows with named columns, and batches of them: taken from memory in one go, or from a torch Dataset."""
+"""Rows with named columns, and batches of them: from arrays in memory, or from a torch Dataset."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ Indices = Sequence[int] | NDArray[np.integer]
 
 
 class Rows(Dataset):
-    """Inputs in an array, with a label and perhaps other columns beside each.
+    """Inputs in an array, with a label and optional other columns for each row.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ class Rows(Dataset):
     label : array-like of int, shape (n_samples,), optional
         Default: zeros, for prediction.
     **columns : array-like of shape (n_samples,)
-        Other columns by name, such as ``noisy_label`` (of clean rows, where it is known), ``trusted``, ``group``,
-        ``weight``. A loss or an update gets those that it names.
+        Other columns by name, such as ``noisy_label`` (of clean rows, where known), ``trusted``, ``group`` and
+        ``weight``. Losses and updates read them by name.
 
     Attributes
     ----------
     columns : dict of str to ndarray
-        All columns, ``label`` among them.
+        All columns, including ``label``.
     """
 
     def __init__(self, X: Any, label: ArrayLike | None = None, **columns: ArrayLike) -> None:
@@ -59,7 +59,7 @@ class Rows(Dataset):
         return self.X[index], self.label[index]
 
     def __getitems__(self, indices: Indices) -> "Rows":
-        """Several rows at once: what torch's loader asks for, through a `Subset` too."""
+        """Several rows at once, which torch's loader asks for, also through a `Subset`."""
         return self.take(indices)
 
     def take(self, indices: Indices) -> "Rows":
@@ -68,7 +68,7 @@ class Rows(Dataset):
         return type(self)(self._inputs(indices), **{name: column[indices] for name, column in self.columns.items()})
 
     def with_columns(self, **columns: ArrayLike) -> "Rows":
-        """Return the same rows with columns added or replaced; a number stands for a column of it."""
+        """Return the same rows with columns added or replaced; a scalar is repeated for all rows."""
         given = {name: np.broadcast_to(np.asarray(column), len(self)) for name, column in columns.items()}
         return type(self)(self.X, **(self.columns | given))
 
@@ -86,7 +86,7 @@ class DatasetRows(Rows):
     Parameters
     ----------
     X : Dataset
-        Map-style. A sample that is a tuple or list stands for its first element.
+        Map-style. Of a sample that is a tuple or list, the first element is the input.
     label, **columns
         As in `Rows`.
     """
@@ -105,7 +105,7 @@ class DatasetRows(Rows):
 
 
 def concatenate(first: Rows, second: Rows) -> Rows:
-    """Rows of two sets as one, with the columns that both have."""
+    """Concatenate two sets of rows, with the columns that both have."""
     shared = [name for name in first.columns if name in second.columns]
     columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in shared}
     if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
@@ -114,7 +114,7 @@ def concatenate(first: Rows, second: Rows) -> Rows:
 
 
 def _like_samples_of(model: Rows, rows: Rows) -> Rows:
-    """Rows of an array in the form of a Dataset's samples, which they are to share batches with."""
+    """Convert rows of an array to the type of a Dataset's samples, so that both can be in one batch."""
     sample = model[0][0]
     if isinstance(rows, DatasetRows) or not isinstance(sample, Tensor):
         return rows
@@ -123,7 +123,7 @@ def _like_samples_of(model: Rows, rows: Rows) -> Rows:
 
 # ---------------------------------------------------------------------------- batches
 class Batch(tuple):
-    """Inputs and labels of some rows, the pair that skorch unpacks, with the other columns beside them.
+    """Inputs and labels of some rows, as the pair that skorch unpacks, with the other columns as attributes.
 
     Attributes
     ----------
@@ -131,9 +131,9 @@ class Batch(tuple):
     label : Tensor of shape (n,)
     columns : dict of str to Tensor of shape (n,)
     clean : tuple of (Tensor, Tensor) or None
-        A batch of clean rows and their labels, once one is drawn for this step.
+        Clean inputs and labels, once they are drawn for this step.
     logits : Tensor or None
-        Of the module at its present weights, with their graph, once they are known.
+        Logits of the module at its present weights, with their graph, once they are computed.
     """
 
     columns: dict[str, Tensor]
@@ -147,7 +147,7 @@ class Batch(tuple):
 
     @classmethod
     def of(cls, loaded: Any) -> "Batch":
-        """What a loader gives, which may be a plain pair of inputs and labels."""
+        """Convert what a loader yields, which may be a plain pair of inputs and labels."""
         if isinstance(loaded, cls):
             return loaded
         x, columns = loaded
@@ -165,7 +165,7 @@ class Batch(tuple):
 
 
 class BatchLoader(DataLoader):
-    """DataLoader that takes whole batches out of `Rows`, in the order that torch's own loader would give.
+    """DataLoader that takes whole batches out of `Rows`, in the same order as torch's own loader.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class BatchLoader(DataLoader):
 
 
 class _Collate:
-    """Inputs and columns of some rows, or of a list of samples, as tensors; a class, since workers unpickle it."""
+    """Collate rows or a list of samples into tensors; a class, since worker processes must unpickle it."""
 
     def __init__(self, collate_fn: Callable | None) -> None:
         self.collate_fn = collate_fn
@@ -217,7 +217,7 @@ class _Collate:
 
 
 class _JoinedSampler(BatchSampler):
-    """Batches of indices; a last batch of one row joins the one before, for batch normalisation's sake."""
+    """Batches of indices; a last batch of one row joins the one before: batch normalisation cannot train on one row."""
 
     def __iter__(self) -> Iterator[list[int]]:
         batches = super().__iter__()
@@ -238,7 +238,7 @@ class _JoinedSampler(BatchSampler):
 
 
 class CleanBatches:
-    """Clean rows, drawn anew and without repetition for each step.
+    """Batches of clean rows, drawn for each step without replacement.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class CleanBatches:
     batch_size : int
         Rows in a batch; -1 for all.
     joint : bool, default=False
-        Whether they go through the module together with the noisy rows, as one batch for batch normalisation too.
+        Whether clean and noisy rows go through the module as one batch, also for batch normalisation.
     """
 
     def __init__(self, rows: Rows, batch_size: int, *, joint: bool = False) -> None:
@@ -255,11 +255,11 @@ class CleanBatches:
         self.joint = joint
 
     def draw(self, net: Any) -> tuple[Tensor, Tensor]:
-        """Return a fresh batch as the net takes it."""
+        """Draw a batch, prepared for the net."""
         assert self.rows is not None, "the training has ended"
         rows = self.rows.take(torch.randperm(len(self.rows))[: self.size].numpy())
         return net.prepare(rows.inputs()), torch.from_numpy(rows.label).to(net.device)
 
     def release(self) -> None:
-        """Let go of the rows: a trained net outlives them."""
+        """Drop the rows, so that a trained net does not keep them."""
         self.rows = None

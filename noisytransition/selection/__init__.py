@@ -1,4 +1,4 @@
-"""What of a training is kept: the last epoch, the best one by a score, or a T that held-out labels speak for."""
+"""What is kept of a training: the last epoch, the best epoch by a score, or the T of the best held-out likelihood."""
 
 from ._best_epoch import BestEpoch
 from ._held_out_likelihood import HeldOutLikelihood

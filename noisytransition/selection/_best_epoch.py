@@ -1,4 +1,4 @@
-"""The best epoch by a score of held-out rows."""
+"""Selection of the best epoch by a score of held-out rows."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 class BestEpoch(Selection):
-    """Module and loss of the epoch with the best score: of held-out noisy rows, or the loss of clean ones.
+    """Keep module and loss of the epoch with the best score on held-out noisy rows, or with the best clean loss.
 
     Parameters
     ----------
     monitor : str
-        Score in the history, such as ``valid_noisy_loss``, ``valid_noisy_acc`` or ``valid_clean_loss``; the first of
-        equal epochs is kept.
+        Score in the history, such as ``valid_noisy_loss``, ``valid_noisy_acc`` or ``valid_clean_loss``. Of equal epochs
+        the first is kept.
     lower_is_better : bool, default=True
     """
 
@@ -34,13 +34,13 @@ class BestEpoch(Selection):
         self.best_: tuple[State, State] | None = None
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Note an epoch better than all before."""
+        """Copy the state if the epoch is better than all before."""
         score = net.history[-1, self.monitor] * (1 if self.lower_is_better else -1)
         if score < self.best_score_:
             self.best_score_, self.best_ = score, (copied(net.plain_module_), copied(net.criterion_))
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Go back to the best epoch."""
+        """Restore the best epoch."""
         if self.best_ is not None:
             net.plain_module_.load_state_dict(self.best_[0])
             net.criterion_.load_state_dict(self.best_[1])

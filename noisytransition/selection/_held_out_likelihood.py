@@ -1,4 +1,4 @@
-"""A T that held-out noisy labels speak for, against the drift of T where the meta-gradient fades."""
+"""Selection of T by the likelihood of held-out noisy labels."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,28 +15,30 @@ from ._selection import Selection, State
 if TYPE_CHECKING:
     from ..nets import NoisyLabelNet
 
-# of the way from the start to the T of the training: steps of T by small batches overshoot
+# candidates on the line from the start (0) to the T of training (1), which small batches often move too far; chosen
+# among about thirty rules: examples/benchmarks/drift.py says on which seeds
 _SHARES = (0.25, 0.5, 0.75, 1.0)
-# bounds of the logarithm of a temperature: from 1/20 to 20
+# bounds of the logarithm of a temperature, from 1/20 to 20; a choice, not measured
 _LOG_TEMPERATURES = (-3.0, 3.0)
 
 
 class HeldOutLikelihood(Selection):
-    """The last network is kept, and T leaves its start only as far as the labels of held-out noisy rows speak for it.
+    """Keep the last network, and the T with the best likelihood of held-out noisy labels.
 
-    After every epoch, a quarter, a half, three quarters and all of the way from the start to the T of the training
-    are candidates, and the one is taken that makes the held-out labels most likely. If network and T fit the labels
-    better than after every epoch before, that T is kept if it makes them more likely than the start does, by more than
-    a standard error of the difference; else the start. Each T is taken with the temperature of the logits that is best
-    for it (Guo et al., 2017): a network that is not sure yet, or too sure, would ask for a sharper or a flatter T.
+    After every epoch there are four candidates: the matrices at a quarter, a half, three quarters and the end of the
+    line from the start to the T of training. Of these the one with the highest log-likelihood of the held-out labels is
+    taken. If this log-likelihood is the highest of all epochs so far, that candidate is kept, provided that it exceeds
+    the log-likelihood of the start by more than the standard error of the difference; otherwise the start is kept.
+    Each log-likelihood is computed at the temperature of the logits that maximises it (Guo et al., 2017), since an
+    over- or underconfident network makes another T more likely than the true one.
 
-    The training goes through its own T all the time; the one that is kept takes its place at the end. Without rows
-    that are held out, the last T is kept.
+    The training uses its own T throughout; at its end the kept T is put into the loss. Without held-out rows the last T
+    is kept.
 
     Attributes
     ----------
     log_likelihood_ : float
-        Mean of the held-out labels under network and T, at the best epoch so far.
+        Mean log-likelihood of the held-out labels at the best epoch so far.
 
     References
     ----------
@@ -44,7 +46,7 @@ class HeldOutLikelihood(Selection):
     """
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Keep the start."""
+        """Keep the start so far."""
         super().on_train_begin(net, **kwargs)
         self.start_ = net.criterion_.transition_logits.detach().clone()
         self.kept_ = self.start_.clone()
@@ -66,7 +68,7 @@ class HeldOutLikelihood(Selection):
 
     @torch.no_grad()
     def compare(self, logits: Tensor, labels: Tensor, end: Tensor) -> None:
-        """Keep the best candidate on the way to `end`, or the start.
+        """Keep the best candidate between the start and `end`, or the start.
 
         Parameters
         ----------
@@ -74,7 +76,7 @@ class HeldOutLikelihood(Selection):
         labels : Tensor of shape (n,)
             Noisy labels of the same rows.
         end : Tensor of shape (n_classes, n_classes)
-            Logits of the T of the training.
+            Logits of the T of training.
         """
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # half precision is too coarse
         start = F.softmax(self.start_, 1)
@@ -84,7 +86,7 @@ class HeldOutLikelihood(Selection):
         if (mean := fits[best].mean().item()) > self.log_likelihood_:
             self.log_likelihood_ = mean
             gain = fits[best] - _log_likelihoods(logits, labels, start.log())
-            standard_error = gain.std(correction=0) / (len(gain) - 1) ** 0.5  # of one row not a number: no gain
+            standard_error = gain.std(correction=0) / (len(gain) - 1) ** 0.5  # nan for one row: then the start is kept
             self.kept_ = candidates[best] if gain.mean() > standard_error else self.start_.clone()
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
@@ -94,7 +96,7 @@ class HeldOutLikelihood(Selection):
 
 
 def _log_likelihoods(logits: Tensor, labels: Tensor, log_transition: Tensor) -> Tensor:
-    """Return the log-likelihood of each label under T, at the temperature that is best for all."""
+    """Return the log-likelihood of each label under T, at the temperature that maximises their sum."""
     log_T = log_transition.to(logits)
 
     def at(log_temperature: float) -> Tensor:
