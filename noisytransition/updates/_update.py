@@ -44,10 +44,13 @@ class Update(Callback):
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Note T at the start."""
         self.transition_history_: list[NDArray[np.float64]] = []
-        self.on_epoch_end(net)
+        self._note(net)
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Note T after the epoch."""
+        self._note(net)
+
+    def _note(self, net: "NoisyLabelNet") -> None:
         if hasattr(net.criterion_, "transition_matrix"):
             self.transition_history_.append(net.criterion_.transition_matrix)
 
@@ -56,6 +59,4 @@ class Fixed(Update):
     """Nothing moves: what the loss holds stays as it is given."""
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Note T once."""
-        if not self.transition_history_:
-            super().on_epoch_end(net, **kwargs)
+        """Note nothing: T is that of the start."""
