@@ -5,9 +5,11 @@ import ast
 import numpy as np
 import page_methods
 import pytest
+import sklearn
 import torch
 from estimators import small
 from page_methods import CoTeachingClassifier, CoTeachingNet, GroupClassifier
+from sklearn.model_selection import GridSearchCV
 from skorch.callbacks import Callback
 from torch import nn
 from torch.nn import functional as F
@@ -193,3 +195,13 @@ def test_other_groups_are_another_fit(labelled, tmp_path):
     clf.fit(X, y, groups=annotator, state=tmp_path / "fit.pt")
     with pytest.raises(ValueError, match="X, y"):
         clf.fit(X, y, groups=annotator[::-1], state=tmp_path / "fit.pt")
+
+
+def test_a_search_hands_groups_over_on_request(labelled):
+    X, y, annotator, meta = labelled
+    with sklearn.config_context(enable_metadata_routing=True):
+        clf = small(GroupClassifier).set_fit_request(groups=True)
+        search = GridSearchCV(clf, {"prior_strength": [5.0]}, cv=2, error_score="raise")
+        search.fit(X, y, groups=annotator, meta=meta)
+    assert search.best_estimator_.groups_.tolist() == ["Ann", "Kim"]
+    assert search.best_estimator_.transition_matrices_.shape == (2, 3, 3)
