@@ -11,39 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# where each public name lives
-_HOME = {
-    "CrossEntropyClassifier": "classifiers",
-    "EMTransitionClassifier": "classifiers",
-    "FineTuningClassifier": "classifiers",
-    "MetaTransitionClassifier": "classifiers",
-    "ForwardClassifier": "classifiers",
-    "GCEClassifier": "classifiers",
-    "GLCClassifier": "classifiers",
-    "MWNetClassifier": "classifiers",
-    "SModelClassifier": "classifiers",
-    "TRevisionClassifier": "classifiers",
-    "Comparison": "comparison",
-    "ComparisonData": "comparison",
-    "compare": "comparison",
-    "FitState": "nets",
-    "TrustedKFold": "model_selection",
-    "make_transition_scorer": "model_selection",
-    "TransitionMatrixDisplay": "plotting",
-    "plot_comparison": "plotting",
-    "plot_transition_history": "plotting",
-    "anchor_transition_matrix": "transition",
-    "class_conditional_test": "transition",
-    "confident_transition_matrix": "transition",
-    "confusion_transition_matrix": "transition",
-    "count_transition_matrix": "transition",
-    "em_transition_matrix": "transition",
-    "flip_labels": "transition",
-    "gold_transition_matrix": "transition",
-    "label_posterior": "transition",
-    "sampling_limit": "transition",
-    "transition_error": "transition",
-}
+# every public name, once
 __all__ = [
     "Comparison",
     "ComparisonData",
@@ -77,43 +45,24 @@ __all__ = [
     "transition_error",
 ]
 
+# where the public names live; what needs the least comes first
+_HOMES = ("transition", "plotting", "model_selection", "classifiers", "nets", "comparison")
+
 if TYPE_CHECKING:
-    from .classifiers import (
-        CrossEntropyClassifier,
-        EMTransitionClassifier,
-        FineTuningClassifier,
-        ForwardClassifier,
-        GCEClassifier,
-        GLCClassifier,
-        MetaTransitionClassifier,
-        MWNetClassifier,
-        SModelClassifier,
-        TRevisionClassifier,
-    )
-    from .comparison import Comparison, ComparisonData, compare
-    from .model_selection import TrustedKFold, make_transition_scorer
-    from .nets import FitState
-    from .plotting import TransitionMatrixDisplay, plot_comparison, plot_transition_history
-    from .transition import (
-        anchor_transition_matrix,
-        class_conditional_test,
-        confident_transition_matrix,
-        confusion_transition_matrix,
-        count_transition_matrix,
-        em_transition_matrix,
-        flip_labels,
-        gold_transition_matrix,
-        label_posterior,
-        sampling_limit,
-        transition_error,
-    )
+    from .classifiers import *
+    from .comparison import *
+    from .model_selection import *
+    from .nets import *
+    from .plotting import *
+    from .transition import *
+else:
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        homes = (import_module(f"{__name__}.{home}") for home in _HOMES)
+        return next(getattr(home, name) for home in homes if hasattr(home, name))
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *__all__})

@@ -1,35 +1,19 @@
 """All classifiers, small enough to train in a test, and versions that find clean rows for themselves."""
 
-from noisytransition import (
-    CrossEntropyClassifier,
-    EMTransitionClassifier,
-    FineTuningClassifier,
-    ForwardClassifier,
-    GCEClassifier,
-    GLCClassifier,
-    MetaTransitionClassifier,
-    MWNetClassifier,
-    SModelClassifier,
-    TRevisionClassifier,
-)
+import page_methods
 
-NEED_CLEAN_DATA = [
-    FineTuningClassifier,
-    GLCClassifier,
-    MWNetClassifier,
-    MetaTransitionClassifier,
-    EMTransitionClassifier,
+from noisytransition.classifiers import METHODS, TransitionClassifier
+
+# the library's own, and those that the docs build as examples
+CLASSIFIERS = [
+    *METHODS.values(),
+    page_methods.SymmetricClassifier,
+    page_methods.CoTeachingClassifier,
+    page_methods.GroupClassifier,
 ]
-WITHOUT_CLEAN_DATA = [CrossEntropyClassifier, GCEClassifier, ForwardClassifier, SModelClassifier, TRevisionClassifier]
-CLASSIFIERS = WITHOUT_CLEAN_DATA + NEED_CLEAN_DATA
-WITH_TRANSITION = [
-    ForwardClassifier,
-    GLCClassifier,
-    SModelClassifier,
-    TRevisionClassifier,
-    MetaTransitionClassifier,
-    EMTransitionClassifier,
-]
+NEED_CLEAN_DATA = [cls for cls in CLASSIFIERS if cls._needs_clean_data]
+WITHOUT_CLEAN_DATA = [cls for cls in CLASSIFIERS if not cls._needs_clean_data]
+WITH_TRANSITION = [cls for cls in CLASSIFIERS if issubclass(cls, TransitionClassifier)]
 
 
 class SelfCleaned:
@@ -48,21 +32,14 @@ def _self_cleaned(cls):
 
 SELF_CLEANED = [_self_cleaned(cls) for cls in NEED_CLEAN_DATA]
 
-# the stages of each method's training
-N_STAGES = {cls: 1 if cls in (CrossEntropyClassifier, GCEClassifier, MWNetClassifier) else 2 for cls in CLASSIFIERS}
-N_STAGES[TRevisionClassifier] = 3
-N_STAGES[EMTransitionClassifier] = 4
-
 
 def small(cls, **params):
     """A classifier that trains in a moment."""
     fast = {"max_epochs": 3, "batch_size": 64, "random_state": 0}
+    known = cls._get_param_names()
     if "optimizer" not in params:
         fast["optimizer__momentum"] = 0.9
-    if cls in WITH_TRANSITION:
-        fast["warm_up_epochs"] = 2
-    if cls is EMTransitionClassifier:
+    fast |= {name: 2 for name in ("warm_up_epochs", "fine_tuning_epochs") if name in known}
+    if "cv" in known:
         fast |= {"cv": 2}
-    if cls is FineTuningClassifier:
-        fast["fine_tuning_epochs"] = 2
     return cls(**(fast | params))

@@ -1,6 +1,7 @@
 """The design, held by tests: imports go one way, light parts stay light, functions and files stay small."""
 
 import ast
+import re
 import statistics
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import noisytransition
+from noisytransition import classifiers
 
 ROOT = Path(noisytransition.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -79,6 +81,19 @@ def test_all_public_names_are_there():
     assert set(noisytransition.__all__) <= set(dir(noisytransition))
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         noisytransition.Nothing  # noqa: B018
+
+
+def test_a_method_has_its_places():
+    """Those that docs/adding_a_method.rst names: METHODS, the public names, the table of methods, the API."""
+    bases = {classifiers.NoisyLabelClassifier, classifiers.TransitionClassifier}
+    imported_here = {value for value in vars(classifiers).values() if isinstance(value, type)}
+    assert set(classifiers.METHODS.values()) == imported_here - bases
+    names = {cls.__name__ for cls in classifiers.METHODS.values()}
+    assert names <= set(noisytransition.__all__)
+    for page in ("methods/index.rst", "api.rst"):
+        assert names <= set(
+            re.findall(r"^ *(\w+)", (Path(__file__).parents[1] / "docs" / page).read_text(), re.MULTILINE)
+        )
 
 
 def functions():

@@ -1,17 +1,17 @@
 """scikit-learn classifiers: how each method trains, one recipe per file."""
 
-from ._base import NoisyLabelClassifier
-from ._cross_entropy import CrossEntropyClassifier
-from ._em_transition import EMTransitionClassifier
-from ._fine_tuning import FineTuningClassifier
-from ._forward import ForwardClassifier
-from ._gce import GCEClassifier
-from ._glc import GLCClassifier
-from ._meta_transition import MetaTransitionClassifier
-from ._mw_net import MWNetClassifier
-from ._s_model import SModelClassifier
-from ._t_revision import TRevisionClassifier
-from ._transition import TransitionClassifier
+from ._base import NoisyLabelClassifier as NoisyLabelClassifier
+from ._cross_entropy import CrossEntropyClassifier as CrossEntropyClassifier
+from ._em_transition import EMTransitionClassifier as EMTransitionClassifier
+from ._fine_tuning import FineTuningClassifier as FineTuningClassifier
+from ._forward import ForwardClassifier as ForwardClassifier
+from ._gce import GCEClassifier as GCEClassifier
+from ._glc import GLCClassifier as GLCClassifier
+from ._meta_transition import MetaTransitionClassifier as MetaTransitionClassifier
+from ._mw_net import MWNetClassifier as MWNetClassifier
+from ._s_model import SModelClassifier as SModelClassifier
+from ._t_revision import TRevisionClassifier as TRevisionClassifier
+from ._transition import TransitionClassifier as TransitionClassifier
 
 #: the methods, by the names that tables give them
 METHODS: dict[str, type[NoisyLabelClassifier]] = {
@@ -26,19 +26,3 @@ METHODS: dict[str, type[NoisyLabelClassifier]] = {
     "meta-transition": MetaTransitionClassifier,
     "EM": EMTransitionClassifier,
 }
-
-__all__ = [
-    "METHODS",
-    "CrossEntropyClassifier",
-    "EMTransitionClassifier",
-    "FineTuningClassifier",
-    "ForwardClassifier",
-    "GCEClassifier",
-    "GLCClassifier",
-    "MWNetClassifier",
-    "MetaTransitionClassifier",
-    "NoisyLabelClassifier",
-    "SModelClassifier",
-    "TRevisionClassifier",
-    "TransitionClassifier",
-]

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
 from torch import nn
 
-from ..nets import FitState
+from ..nets import FitState, Rows
 from ..transition import check_count
 from ._checks import check_callbacks, check_number
-from ._data import HOW_TO_PASS, Samples, as_rows, read_rows, validate_rows
+from ._data import HOW_TO_PASS, Samples, as_rows, group_names, read_rows, validate_rows
 from ._describe import describe_fit
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, merged_signature
 from ._run import Run
@@ -65,7 +65,8 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
 
     #: whether `fit` refuses to run without clean rows
     _needs_clean_data = False
-    #: whether `fit` takes groups of rows
+    #: whether `fit` takes groups of rows: they have a column ``group`` then, all zeros if none are given, and
+    #: `groups_` holds the names of the groups
     _takes_groups = False
 
     def __init__(
@@ -154,6 +155,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             classes, noisy, clean = read_rows(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, groups)
             if clean is None and self._needs_clean_data:
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
+            noisy = self._grouped(noisy, groups)
             watch = not self._needs_clean_data
             run = Run(self._shared_params(classes), noisy, clean, classes, seed=self._seed(), watch=watch)
             self._check_data(run)
@@ -166,6 +168,13 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             self._forget()
             raise
         return self
+
+    def _grouped(self, noisy: Rows, groups: ArrayLike | None) -> Rows:
+        """Rows with a column ``group``, in methods that take groups."""
+        if not self._takes_groups:
+            return noisy
+        self.groups_ = np.zeros(1, dtype=int) if groups is None else group_names(groups)
+        return noisy.with_columns(group=0) if groups is None else noisy
 
     @abstractmethod
     def _fit(self, run: Run) -> None:

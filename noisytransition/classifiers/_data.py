@@ -173,10 +173,15 @@ def _group_codes(groups: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
     """Index of each row's group among the sorted names."""
     if groups is None:
         return None
-    names: NDArray = column_or_1d(_to_numpy(groups))
-    if len(names) != n:
-        raise ValueError(f"groups has {len(names)} entries for {n} rows; give one group per row of X.")
-    return np.unique(names, return_inverse=True)[1]
+    of_rows: NDArray = column_or_1d(_to_numpy(groups))
+    if len(of_rows) != n:
+        raise ValueError(f"groups has {len(of_rows)} entries for {n} rows; give one group per row of X.")
+    return np.searchsorted(group_names(groups), of_rows)
+
+
+def group_names(groups: ArrayLike) -> NDArray:
+    """Sorted names of the groups."""
+    return np.unique(column_or_1d(_to_numpy(groups)))
 
 
 def _warn_if_unscaled(X: Any, X_meta: Any) -> None:

@@ -44,10 +44,13 @@ class Update(Callback):
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Record the initial T."""
         self.transition_history_: list[NDArray[np.float64]] = []
-        self.on_epoch_end(net)
+        self._record(net)
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Record T after the epoch."""
+        self._record(net)
+
+    def _record(self, net: "NoisyLabelNet") -> None:
         if hasattr(net.criterion_, "transition_matrix"):
             self.transition_history_.append(net.criterion_.transition_matrix)
 
@@ -56,6 +59,4 @@ class Fixed(Update):
     """The parameters of the loss are not updated."""
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Record T once."""
-        if not self.transition_history_:
-            super().on_epoch_end(net, **kwargs)
+        """Record nothing more: T is that of the start."""
