@@ -81,18 +81,14 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "method"), CASES)
 def test_the_engine_is_algorithm_1(name, method):
-    if name == "resnet18":
-        pytest.importorskip("torchvision")
     with sdpa_kernel(SDPBackend.MATH):  # the twin's double backward needs attention by its definition
         weights, logits, _ = run_both(name, None if method == "auto" else (method,))
     assert weights < 1e-10
     assert logits < 1e-10
 
 
-@pytest.mark.parametrize("name", [n for n in MODULES if "batch-norm" in n or n == "resnet18"])
+@pytest.mark.parametrize("name", [n for n in MODULES if "batch-norm" in n])
 def test_batch_norm_takes_the_forward_mode_route(name):
-    if name == "resnet18":
-        pytest.importorskip("torchvision")
     assert method_ladder(make(name)[0])[0] == "dual"
 
 
