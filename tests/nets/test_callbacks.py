@@ -29,7 +29,7 @@ def test_their_loss_is_in_every_stage_s_history(cls, blobs):
             proba = net.predict_proba(X_meta.astype(np.float32))[np.arange(len(y_meta)), y_meta]
             expected.append(-np.log(proba).mean())
 
-    clf = fit(cls, blobs, callbacks=[Note()])
+    clf = fit(cls, blobs, lr=0.01, callbacks=[Note()])
     found = [loss for history in clf.histories_.values() for loss in history[:, "valid_clean_loss"]]
     np.testing.assert_allclose(found, expected, rtol=1e-4)
     assert "valid_clean_loss" not in small(cls).fit(X, y).history_[-1]
