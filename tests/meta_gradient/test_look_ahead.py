@@ -146,9 +146,11 @@ def test_an_embedding_bag_is_left_with_differences():
 
 
 def test_a_failing_module_is_not_taken_for_a_missing_rule():
-    module, _ = make("mlp")
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        tangent(module, (7,), None)
+    module, shape = make("mlp")
+    good, bad = batch(shape, 0)[0], batch((7,), 0)[0]
+    for noisy, meta in ((bad, good), (good, bad)):
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            iteration(module, groups(module), ForwardLoss(T_START), noisy, meta, methods=("dual", "double-vjp"))
 
 
 def test_finite_differences_agree_on_a_tiny_net():
