@@ -46,7 +46,7 @@ def checked(cls):
     """Of fewer epochs and, by EM, of fewer trainings than the default."""
     fewer = {"cv": 2, "meta_weight": 0.2} if issubclass(cls, EMTransitionClassifier) else {}
     fewer |= {"fine_tuning_epochs": 8} if issubclass(cls, FineTuningClassifier) else {}
-    return cls(max_epochs=10, lr=0.5, random_state=0, **fewer)
+    return cls(max_epochs=10, batch_size=64, lr=0.5, random_state=0, **fewer)
 
 
 @parametrize_with_checks([checked(cls) for cls in WITHOUT_CLEAN_DATA + SELF_CLEANED])
@@ -439,7 +439,7 @@ def test_iris(cls):
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     scores = cross_val_score(
-        checked(cls).set_params(lr=0.1, max_epochs=30), X, y, cv=3, params={"meta": (X[::5], y[::5])}
+        checked(cls).set_params(lr=0.1, batch_size=32, max_epochs=30), X, y, cv=3, params={"meta": (X[::5], y[::5])}
     )
     assert scores.mean() > 0.85
 
