@@ -17,20 +17,40 @@ def _one_thread():
     torch.set_num_threads(1)
 
 
-@pytest.fixture
-def float64():
-    """Everything that is made inside a test is in double precision."""
+def _double_precision():
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
 
 
+@pytest.fixture
+def float64():
+    """Everything that is made inside a test is in double precision."""
+    yield from _double_precision()
+
+
+@pytest.fixture(scope="module")
+def float64_module():
+    """The same for all tests of a file, property tests among them."""
+    yield from _double_precision()
+
+
+def _labelled_blobs():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=600)
+    return rng.normal(size=(600, 4)) + 3 * np.array([[0, 0, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])[y], y
+
+
 @pytest.fixture(scope="session")
 def blobs():
     """Three Gaussian classes with pair noise: X, y_noisy, X_meta, y_meta, X_test, y_test, T."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(3, size=600)
-    X = rng.normal(size=(600, 4)) + 3 * np.array([[0, 0, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])[y]
+    X, y = _labelled_blobs()
     T = pair_noise(3, 0.4)
     y_noisy = flip_labels(y, T, random_state=0)
     return X[100:400], y_noisy[100:400], X[:60], y[:60], X[400:], y[400:], T
+
+
+@pytest.fixture(scope="session")
+def true_labels():
+    """True labels of the noisy rows of `blobs`."""
+    return _labelled_blobs()[1][100:400]

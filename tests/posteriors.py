@@ -1,6 +1,7 @@
 """Rows drawn for tests of T on arrays: posteriors of the true label, and labels."""
 
 import numpy as np
+from scipy.special import softmax
 
 from noisytransition.transition import flip_labels
 
@@ -10,10 +11,14 @@ def draw(seed, c=3, n=60, concentration=0.5):
     return rng.dirichlet(np.full(c, concentration), size=n), rng.integers(c, size=n)
 
 
+def labels_of(proba, rng):
+    """A label of each row, drawn from its posterior."""
+    return (proba.cumsum(axis=1) < rng.random((len(proba), 1))).sum(axis=1).clip(max=proba.shape[1] - 1)
+
+
 def simulated(seed, T, n=3000, spread=3.0):
     """Exact posteriors of rows, their true labels and noisy ones."""
     rng = np.random.default_rng(seed)
-    z = spread * rng.normal(size=(n, len(T)))
-    proba = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    y = (proba.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=len(T) - 1)
+    proba = softmax(spread * rng.normal(size=(n, len(T))), axis=1)
+    y = labels_of(proba, rng)
     return proba, y, flip_labels(y, T, random_state=seed)

@@ -18,12 +18,20 @@ from noisytransition import (
 )
 
 
-@given(st.integers(2, 4), st.booleans(), st.integers(0, 100))
-def test_trusted_rows_are_each_tested_once_and_untrusted_ones_always_train(n_splits, shuffle, seed):
-    rng = np.random.default_rng(seed)
-    y = np.repeat([0, 1, 2], 12)
-    trusted = rng.permutation(np.tile([True, True, False], 12))
-    folds = list(TrustedKFold(n_splits, shuffle=shuffle, random_state=seed).split(y, y, trusted))
+@st.composite
+def folds_to_make(draw):
+    """A number of folds, labels, and a mask with at least so many trusted rows of each class."""
+    n_splits = draw(st.integers(2, 4))
+    counts = st.tuples(st.integers(n_splits, 8), st.integers(0, 4))
+    rows = [(i, k < n) for i, (n, m) in enumerate(draw(st.lists(counts, min_size=2, max_size=3))) for k in range(n + m)]
+    y, trusted = map(np.array, zip(*draw(st.permutations(rows)), strict=True))
+    return n_splits, y, trusted
+
+
+@given(folds_to_make(), st.one_of(st.none(), st.integers(0, 100)))
+def test_trusted_rows_are_each_tested_once_and_untrusted_ones_always_train(given_, seed):
+    n_splits, y, trusted = given_
+    folds = list(TrustedKFold(n_splits, shuffle=seed is not None, random_state=seed).split(y, y, trusted))
     assert len(folds) == n_splits
     np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), np.flatnonzero(trusted))
     for train, test in folds:

@@ -10,9 +10,9 @@ import torch
 from estimators import small
 from page_methods import CoTeachingClassifier, CoTeachingNet, GroupClassifier
 from sklearn.model_selection import GridSearchCV
-from skorch.callbacks import Callback
 from torch import nn
 from torch.nn import functional as F
+from training import StopAfter
 
 from noisytransition import CrossEntropyClassifier
 from noisytransition.nets import MLP, Batch
@@ -29,18 +29,10 @@ def test_a_method_takes_forty_lines(name, n_classes):
     assert sum(bool(line.strip()) for body in own for line in body.splitlines()) <= 40
 
 
-class Stop(Callback):
-    """Interrupts in the middle of the third epoch."""
-
-    def on_batch_end(self, net, **kwargs):
-        if len(net.history) == 3:
-            raise KeyboardInterrupt
-
-
 def whole_and_resumed(make, *data, path, **given):
     """A classifier that was fitted at once, and one that was killed and went on."""
     with pytest.raises(KeyboardInterrupt):
-        make().set_params(callbacks=[Stop()]).fit(*data, state=path, **given)
+        make().set_params(callbacks=[StopAfter(2)]).fit(*data, state=path, **given)
     return make().fit(*data, **given), make().fit(*data, state=path, **given)
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from estimators import small
+from training import fit, refused
 
 from noisytransition import CrossEntropyClassifier, FineTuningClassifier
 
@@ -33,7 +34,6 @@ def test_fine_tuning_goes_on_with_the_clean_rows_alone(blobs):
     ("params", "message"),
     [({"fine_tuning_epochs": -1}, "fine_tuning_epochs"), ({"fine_tuning_lr": -1}, "fine_tuning_lr")],
 )
-def test_bad_parameters_are_refused(blobs, params, message):
-    X, y, X_meta, y_meta, *_ = blobs
-    with pytest.raises(ValueError, match=message):
-        small(FineTuningClassifier, **params).fit(X, y, meta=(X_meta, y_meta))
+def test_bad_parameters_are_refused_before_training(blobs, params, message):
+    with refused(message):
+        fit(FineTuningClassifier, blobs, **params)

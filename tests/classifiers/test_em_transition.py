@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
-from skorch.callbacks import Callback
 from strategies import labels
 from torch import nn
+from training import StopAfter, refused
 
 from noisytransition import (
     EMTransitionClassifier,
@@ -210,18 +210,6 @@ def test_label_posterior_follows_T():
     np.testing.assert_allclose(clf.label_posterior(X, y), expected)
 
 
-class StopAfter(Callback):
-    """Interrupts the fit, as Ctrl-C does."""
-
-    def __init__(self, n_epochs):
-        self.left = [n_epochs]  # shared by the copies of all stages
-
-    def on_epoch_end(self, net, **kwargs):
-        self.left[0] -= 1
-        if self.left[0] < 0:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("n_epochs", [4, 12, 20, 27])
 def test_an_interrupted_fit_goes_on_to_the_same_result(tmp_path, n_epochs):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
@@ -250,11 +238,6 @@ def test_folds_are_even_in_size_and_classes(data, n_folds, c):
         assert np.ptp(np.bincount(folds[y == k], minlength=n_folds)) <= 1
 
 
-class MustNotTrain(Callback):
-    def on_train_begin(self, net, **kwargs):
-        pytest.fail("trained before it complained")
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -273,8 +256,8 @@ class MustNotTrain(Callback):
 )
 def test_bad_parameters_are_refused_before_training(params, message):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
-    with pytest.raises(ValueError, match=message):
-        EMTransitionClassifier(**FAST, **params, callbacks=[MustNotTrain()]).fit(X, y, meta=meta)
+    with refused(message):
+        EMTransitionClassifier(**FAST, **params).fit(X, y, meta=meta)
 
 
 def test_other_methods_can_start_from_this_T():
@@ -304,8 +287,8 @@ def test_clean_rows_that_are_trained_on_do_not_validate():
 
 def test_this_start_needs_clean_rows():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
-    clf = ForwardClassifier(**FAST, transition_init="em", callbacks=[MustNotTrain()])
-    with pytest.raises(ValueError, match="transition_init='em' needs clean data"):
+    clf = ForwardClassifier(**FAST, transition_init="em")
+    with refused("transition_init='em' needs clean data"):
         clf.fit(X, y)
-    with pytest.raises(ValueError, match="at least 3 noisy and 3 clean rows"):
+    with refused("at least 3 noisy and 3 clean rows"):
         clf.fit(X, y, meta=(meta[0][:2], meta[1][:2]))

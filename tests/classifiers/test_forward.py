@@ -1,28 +1,34 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from estimators import small
 from torch import nn
+from training import fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, ForwardClassifier
-from noisytransition.transition import floor_transition_matrix, pair_noise
+from noisytransition.transition import anchor_transition_matrix, floor_transition_matrix, pair_noise
+
+fit = partial(fit_noisy, ForwardClassifier)
 
 
-def fit(blobs, **params):
-    return small(ForwardClassifier, **params).fit(*blobs[:2])
+@pytest.fixture(scope="module")
+def warm_up_proba(blobs):
+    """Posteriors of the noisy rows under the warm-up, if it holds no rows out."""
+    return fit_noisy(CrossEntropyClassifier, blobs, max_epochs=2).predict_proba(blobs[0])
 
 
-def test_T_is_the_warm_up_s_posterior_at_the_anchors_and_stays(blobs):
-    X, y = blobs[:2]
+def test_T_is_the_warm_up_s_posterior_at_the_anchors_and_stays(blobs, warm_up_proba):
     clf = fit(blobs, validation_fraction=0, transition_floor=0.0)
-    proba = small(CrossEntropyClassifier, max_epochs=2).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(clf.transition_matrix_, proba[proba.argmax(axis=0)], rtol=1e-6)
+    anchors = warm_up_proba[warm_up_proba.argmax(axis=0)]
+    np.testing.assert_allclose(clf.transition_matrix_, anchors, rtol=1e-6)
     np.testing.assert_array_equal(clf.transition_init_, clf.transition_matrix_)
     assert list(clf.histories_) == ["warm_up", "forward"]
     np.testing.assert_allclose(clf.net_.criterion_.transition_matrix, clf.transition_matrix_, rtol=1e-5)
 
 
-def test_the_second_net_is_a_fresh_one_through_T(blobs):
+def test_the_second_net_is_a_fresh_one(blobs):
     X = blobs[0]
     clf = fit(blobs, max_epochs=0)
     other = fit(blobs, max_epochs=0, transition_init="diagonal")
@@ -31,18 +37,24 @@ def test_the_second_net_is_a_fresh_one_through_T(blobs):
 
 def test_the_warm_up_ends_with_its_best_epoch_on_held_out_rows(blobs):
     clf = fit(blobs, warm_up_epochs=6, lr=1.5)
-    losses = clf.histories_["warm_up"][:, "valid_noisy_loss"]
-    assert int(np.argmin(losses)) < 5
+    best = int(np.argmin(clf.histories_["warm_up"][:, "valid_noisy_loss"])) + 1
+    assert best < 6
+    short = fit(blobs, warm_up_epochs=best, lr=1.5)
+    np.testing.assert_array_equal(clf.transition_matrix_, short.transition_matrix_)
     n = sum(batch["train_batch_size"] for batch in clf.histories_["warm_up"][0, "batches"] if "train_loss" in batch)
     assert n == 270
     assert sum(b["train_batch_size"] for b in clf.histories_["forward"][0, "batches"]) == 300
     assert clf.net_.train_split is None
 
 
-def test_options_of_the_anchors(blobs):
-    fits = [fit(blobs, **p).transition_matrix_ for p in ({}, {"n_anchors": 20}, {"anchor_percentile": 90})]
-    assert not np.allclose(fits[0], fits[1])
-    assert not np.allclose(fits[0], fits[2])
+@pytest.mark.parametrize("options", [{"n_anchors": 20}, {"percentile": 90}, {"percentile": "auto", "n_anchors": 3}])
+def test_options_of_the_anchors(blobs, warm_up_proba, options):
+    names = {"percentile": "anchor_percentile"}
+    given = {names.get(name, name): value for name, value in options.items()}
+    clf = fit(blobs, validation_fraction=0, transition_floor=0.0, **given)
+    T = anchor_transition_matrix(warm_up_proba, **options)
+    np.testing.assert_allclose(clf.transition_matrix_, T, rtol=1e-6)
+    assert not np.allclose(T, anchor_transition_matrix(warm_up_proba))
 
 
 def test_with_the_true_T_the_minimiser_is_the_clean_posterior():
@@ -64,7 +76,7 @@ def test_clean_data_is_used_only_where_asked(blobs):
     np.testing.assert_array_equal(plain.transition_matrix_, with_clean.transition_matrix_)
     gold = small(ForwardClassifier, transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
     assert not np.allclose(gold.transition_matrix_, plain.transition_matrix_)
-    with pytest.raises(ValueError, match="'gold' needs clean data"):
+    with refused("'gold' needs clean data"):
         fit(blobs, transition_init="gold")
 
 
@@ -95,8 +107,8 @@ def test_an_array_is_T_itself(blobs):
         ({"transition_floor": 0.9}, "transition_floor"),
     ],
 )
-def test_bad_parameters_are_refused(blobs, params, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_parameters_are_refused_before_training(blobs, params, message):
+    with refused(message):
         fit(blobs, **params)
 
 

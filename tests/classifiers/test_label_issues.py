@@ -34,13 +34,11 @@ def test_labels_of_any_container(fitted, blobs, kind):
     np.testing.assert_array_equal(given, NAMES[y])
 
 
-def test_wrong_labels_come_first_and_are_mended(fitted, blobs):
-    """The fixture's true labels, drawn again."""
-    X, y = blobs[:2]
-    true = np.random.default_rng(0).integers(3, size=600)[100:400]
+def test_wrong_labels_come_first_and_are_mended(fitted, blobs, true_labels):
+    X, y, true = *blobs[:2], true_labels
     assert 0.2 < (true != y).mean() < 0.5
     found = fitted.find_label_issues(X, NAMES[y])
-    assert (true != y)[found].mean() > 0.85
+    assert (true_labels != y)[found].mean() > 0.85
     assert (true != y)[found[:50]].mean() >= (true != y)[found].mean()
     mended = fitted.relabel(X, NAMES[y])
     assert (mended == NAMES[true]).mean() > (y == true).mean() + 0.15
@@ -92,12 +90,11 @@ def test_class_counts_are_the_most_likely_behind_the_noisy_labels(fitted, blobs)
     np.testing.assert_allclose(fitted.class_counts_ @ T, noisy, atol=0.5)  # here the solution has no negative entry
 
 
-def test_em_counts_them_by_its_posteriors(blobs):
+def test_em_counts_them_by_its_posteriors(blobs, true_labels):
     X, y, X_meta, y_meta, *_ = blobs
     clf = small(EMTransitionClassifier).fit(X, y, meta=(X_meta, y_meta))
     np.testing.assert_allclose(clf.class_counts_, clf.transition_counts_.sum(axis=1))
-    true = np.random.default_rng(0).integers(3, size=600)[100:400]
-    np.testing.assert_allclose(clf.class_counts_, np.bincount(true), atol=30)
+    np.testing.assert_allclose(clf.class_counts_, np.bincount(true_labels), atol=30)
 
 
 # ---------------------------------------------------------------------------- cleanlab
@@ -119,14 +116,13 @@ def test_before_fit_there_is_nothing_for_cleanlab(cls):
         cls().to_cleanlab()
 
 
-def test_cleanlab_takes_them(fitted, blobs):
-    cleanlab = pytest.importorskip("cleanlab")
+def test_cleanlab_takes_them(fitted, blobs, true_labels):
+    pytest.importorskip("cleanlab", reason="cleanlab comes with the extra benchmarks")
     from cleanlab.benchmarking.noise_generation import noise_matrix_is_valid
     from cleanlab.classification import CleanLearning
     from cleanlab.filter import find_label_issues
     from cleanlab.internal.latent_algebra import compute_ps_py_inv_noise_matrix
 
-    assert cleanlab.__version__
     X, y, *_, X_test, y_test, _ = blobs
     given = fitted.to_cleanlab()
     matrices = {name: given[name] for name in ("noise_matrix", "inverse_noise_matrix")}
@@ -143,7 +139,6 @@ def test_cleanlab_takes_them(fitted, blobs):
     assert weighted.score(X_test, y_test) > 0.7
     by_our_joint = learner(confident_joint=given["confident_joint"]).fit(X, y)
     np.testing.assert_allclose(by_our_joint.noise_matrix, given["noise_matrix"], atol=0.02)
-    true = np.random.default_rng(0).integers(3, size=600)[100:400]
     found = find_label_issues(
         y,
         fitted.predict_proba(X),
@@ -151,4 +146,4 @@ def test_cleanlab_takes_them(fitted, blobs):
         return_indices_ranked_by="self_confidence",
         n_jobs=1,
     )
-    assert (true != y)[found].mean() > 0.8
+    assert (true_labels != y)[found].mean() > 0.8

@@ -1,14 +1,16 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from estimators import small
+from training import fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, ForwardClassifier, SModelClassifier
+from noisytransition.losses import ForwardLoss
 from noisytransition.transition import confusion_transition_matrix, floor_transition_matrix, gold_transition_matrix
 
-
-def fit(blobs, **params):
-    return small(SModelClassifier, **params).fit(*blobs[:2])
+fit = partial(fit_noisy, SModelClassifier)
 
 
 def test_T_is_learned_with_the_network(blobs):
@@ -41,10 +43,10 @@ def test_with_T_frozen_it_is_the_forward_correction_to_the_bit(blobs):
     X, T = blobs[0], [[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]]
     frozen = fit(blobs, transition_init=T, transition_lr=0.0)
     np.testing.assert_array_equal(frozen.transition_matrix_, frozen.transition_init_)
-    # forward correction from the same weights and with the same batches
-    from noisytransition.losses import ForwardLoss
 
     class Continued(ForwardClassifier):
+        """Forward correction from the same weights and with the same batches."""
+
         def _fit(self, run):
             warm_up = self._warm_up(run)
             loss = ForwardLoss(self._start(run, warm_up=warm_up))
@@ -74,7 +76,7 @@ def test_the_step_of_T_is_its_own(blobs):
         for clf in (fit(blobs, transition_lr=lr) for lr in (1e-4, 1e-2))
     ]
     assert 0 < moved[0] < moved[1]
-    with pytest.raises(ValueError, match="transition_lr"):
+    with refused("transition_lr"):
         fit(blobs, transition_lr=-1.0)
 
 

@@ -1,16 +1,17 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from estimators import small
-from skorch.callbacks import EarlyStopping
+from skorch.callbacks import Callback, EarlyStopping
 from skorch.dataset import ValidSplit
+from training import fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, TRevisionClassifier
 from noisytransition.transition import anchor_transition_matrix, floor_transition_matrix
 
-
-def fit(blobs, **params):
-    return small(TRevisionClassifier, **params).fit(*blobs[:2])
+fit = partial(fit_noisy, TRevisionClassifier)
 
 
 def test_three_stages_each_from_the_last_one_s_weights(blobs):
@@ -49,20 +50,40 @@ def test_T_comes_from_anchors_of_the_best_warm_up(blobs):
     assert not np.allclose(gold.transition_init_, clf.transition_init_)
 
 
+class Weights(Callback):
+    """Weights of the net at the beginning of each stage and after its epochs, and which rows are held out."""
+
+    def __init__(self):
+        self.stages, self.held_out = [], []  # the copies of the stages share them
+
+    def weights(self, net):
+        return torch.nn.utils.parameters_to_vector(net.module_.parameters()).detach().clone()
+
+    def on_train_begin(self, net, **kwargs):
+        self.stages.append([self.weights(net)])
+
+    def on_epoch_end(self, net, dataset_valid=None, **kwargs):
+        self.stages[-1].append(self.weights(net))
+        self.held_out.append(list(dataset_valid.indices))
+
+
 def test_every_stage_ends_with_its_best_epoch_on_the_same_held_out_noisy_rows(blobs):
-    X, y = blobs[:2]
-    clf = fit(blobs, warm_up_epochs=5, max_epochs=5, revision_lr=1e-2, lr=0.5)
-    for history in clf.histories_.values():
-        assert np.isfinite(history[:, "valid_noisy_acc"]).all()
-        sizes = [batch.get("valid_batch_size", 0) for batch in history[0, "batches"]]
-        assert sum(sizes) == 30
-    order = ValidSplit(0.1, random_state=0)
-    given = fit(blobs, train_split=order)
-    assert given.net_.train_split is order  # the user's own stays
-    T, proba = clf.transition_matrix_, clf.predict_proba(X)
-    best = max(clf.histories_["revision"][:, "valid_noisy_acc"])
-    assert best >= clf.histories_["revision"][-1, "valid_noisy_acc"]
-    assert ((proba @ T).argmax(1) == y).mean() > 0.4
+    noted = Weights()
+    clf = fit(blobs, warm_up_epochs=5, max_epochs=5, revision_lr=1e-2, lr=0.5, callbacks=[noted])
+    best = [int(np.argmax(history[:, "valid_noisy_acc"])) + 1 for history in clf.histories_.values()]
+    assert min(best) < 5  # a stage that does not end with its last epoch
+    ends = [noted.stages[1][0], noted.stages[2][0], noted.weights(clf.net_)]
+    for epoch, stage, end in zip(best, noted.stages, ends, strict=True):
+        assert torch.equal(stage[epoch], end)
+    np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[best[2]])
+    assert len(noted.held_out[0]) == 30
+    assert all(rows == noted.held_out[0] for rows in noted.held_out)
+
+
+def test_a_split_of_the_user_s_takes_the_place_of_the_held_out_rows(blobs):
+    noted = Weights()
+    fit(blobs, train_split=ValidSplit(0.2, random_state=0), callbacks=[noted])
+    assert {len(rows) for rows in noted.held_out} == {60}
 
 
 def test_the_last_stage_has_its_own_optimiser(blobs):
@@ -82,8 +103,8 @@ def test_the_last_stage_has_its_own_optimiser(blobs):
         ({"validation_fraction": -0.1}, "validation_fraction"),
     ],
 )
-def test_bad_parameters_are_refused(blobs, params, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_parameters_are_refused_before_training(blobs, params, message):
+    with refused(message):
         fit(blobs, **params)
 
 

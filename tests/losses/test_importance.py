@@ -9,12 +9,7 @@ from torch.nn import functional as F
 
 from noisytransition.losses import ImportanceReweightedLoss
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _double():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float64_module")
 
 
 @st.composite

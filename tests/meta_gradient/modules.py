@@ -61,10 +61,31 @@ def frozen_batch_norm():
     return module
 
 
-def resnet():
-    from torchvision.models import resnet18
+class Residual(nn.Module):
+    """Blocks of convolutions with batch normalisation, and a shortcut that is a convolution in the second."""
 
-    return resnet18(num_classes=3)
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(inplace=True))
+        self.first, self.second = self.body(4, 4, stride=1), self.body(4, 6, stride=2)
+        self.shortcut = nn.Sequential(nn.Conv2d(4, 6, 1, stride=2, bias=False), nn.BatchNorm2d(6))
+        self.head = nn.Linear(6, 3)
+
+    @staticmethod
+    def body(n_in, n_out, stride):
+        return nn.Sequential(
+            nn.Conv2d(n_in, n_out, 3, stride, padding=1, bias=False),
+            nn.BatchNorm2d(n_out),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(n_out, n_out, 3, padding=1, bias=False),
+            nn.BatchNorm2d(n_out),
+        )
+
+    def forward(self, x):
+        x = self.stem(x)
+        x = (x + self.first(x)).relu_()
+        x = (self.shortcut(x) + self.second(x)).relu_()
+        return self.head(nn.functional.adaptive_avg_pool2d(x, 1).flatten(1))
 
 
 MODULES = {
@@ -85,7 +106,7 @@ MODULES = {
     "attention-dropout": (lambda: Block(0.2), (4, 8)),
     "spectral-norm": (lambda: mlp(nn.utils.parametrizations.spectral_norm(nn.Linear(8, 8)), nn.Tanh()), (6,)),
     "weight-norm": (lambda: mlp(nn.utils.parametrizations.weight_norm(nn.Linear(8, 8)), nn.Tanh()), (6,)),
-    "resnet18": (resnet, (3, 32, 32)),
+    "residual-batch-norm": (Residual, (3, 8, 8)),
 }
 
 

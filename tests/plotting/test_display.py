@@ -91,6 +91,7 @@ def test_an_exact_matrix_has_a_white_difference():
     image = display.axes_[2].images[0]
     low, high = image.get_clim()
     assert low == -high < 0
+    assert image.to_rgba(image.get_array())[..., :3].min() > 0.95
     assert not any(text.get_text() for text in display.axes_[2].texts)
 
 

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from strategies import binary_fractions, floats, labels
 
 from noisytransition.transition import (
     count_transition_matrix,
@@ -38,10 +40,17 @@ def flip_one_by_one(y, T, draws):
     return flipped
 
 
-@given(st.integers(0, 10_000), st.integers(2, 7))
-def test_one_draw_per_row_is_inverted(seed, c):
-    rng = np.random.default_rng(seed)
-    T, y, draws = rng.dirichlet(np.ones(c), size=c), rng.integers(c, size=40), rng.random(40)
+@st.composite
+def flips(draw):
+    """Labels, a T whose rows sum to 1 without rounding, and a uniform number below 1 for each label."""
+    c, n = draw(st.integers(2, 7)), draw(st.integers(1, 40))
+    uniform = hnp.arrays(np.float64, n, elements=floats(0, np.nextafter(1, 0)))
+    return draw(labels(n, c)), draw(binary_fractions(c, c)), draw(uniform)
+
+
+@given(flips())
+def test_one_draw_per_row_is_inverted(problem):
+    y, T, draws = problem
     assert flip_labels(y, T, FixedDraws(draws)).tolist() == flip_one_by_one(y, T, draws)
 
 

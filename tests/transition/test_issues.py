@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from posteriors import labels_of
 from strategies import binary_fractions, floats, noisy_rows, permutations, rows_with_labels
 
 from noisytransition.transition import (
@@ -93,7 +94,7 @@ def test_labels_that_no_class_is_mistaken_for_are_trusted():
 def test_quality_is_the_share_of_right_labels():
     rng, T = np.random.default_rng(0), pair_noise(4, 0.4)
     proba = rng.dirichlet(np.full(4, 0.4), size=40_000)
-    y = (proba.cumsum(axis=1) < rng.random((40_000, 1))).sum(axis=1).clip(max=3)
+    y = labels_of(proba, rng)
     noisy = flip_labels(y, T, random_state=0)
     quality = label_quality(proba, noisy, T)
     for low in (0.0, 0.25, 0.5, 0.75):

@@ -7,6 +7,8 @@ from estimators import small
 from reference import algorithm_1 as twin
 from skorch.callbacks import LRScheduler
 from torch import nn
+from torch.nn import functional as F
+from training import fit as fit_blobs
 
 from noisytransition import MetaTransitionClassifier
 
@@ -14,8 +16,7 @@ T_START = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
 
 
 def fit(blobs, **params):
-    X, y, X_meta, y_meta, *_ = blobs
-    return small(MetaTransitionClassifier, validation_fraction=0, **params).fit(X, y, meta=(X_meta, y_meta))
+    return fit_blobs(MetaTransitionClassifier, blobs, validation_fraction=0, **params)
 
 
 @pytest.mark.usefixtures("float64")
@@ -124,16 +125,23 @@ def test_clean_batches_are_drawn_without_repetition(blobs):
 
 
 def test_the_meta_loss_is_in_the_history(blobs):
-    clf = fit(blobs)
-    assert np.isfinite(clf.history_[-1, "batches", -1, "meta_loss"])
+    """With no look-ahead it is the clean rows' cross-entropy before the step."""
+    whole = {"batch_size": -1, "inner_lr": 0.0}
+    found = fit(blobs, max_epochs=1, **whole).history_[0, "batches", 0, "meta_loss"]
+    proba = torch.tensor(fit(blobs, max_epochs=0, warm_up_epochs=3, **whole).predict_proba(blobs[2]))
+    assert found == pytest.approx(F.nll_loss(proba.log(), torch.tensor(blobs[3])).item(), rel=1e-5)
 
 
 def test_a_module_without_autograd_rules_trains_by_differences(blobs):
     tokens = np.random.default_rng(0).integers(0, 9, size=(120, 5))
     y = tokens[:, 0] % 3
     module = nn.Sequential(nn.EmbeddingBag(9, 8), nn.Linear(8, 3))
-    clf = small(MetaTransitionClassifier, module=module).fit(tokens, y, meta=(tokens[:30], y[:30]))
+    clf = small(MetaTransitionClassifier, module=module, validation_fraction=0)
+    clf.fit(tokens, y, meta=(tokens[:30], y[:30]))
     assert clf.meta_gradient_method_ == "difference"
+    losses = clf.history_[:, "train_loss"]
+    assert losses[-1] < losses[0]
+    assert not np.array_equal(clf.transition_matrix_, clf.transition_init_)
 
 
 def test_a_compiled_module_looks_ahead_through_the_module_itself(blobs):

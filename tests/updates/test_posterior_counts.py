@@ -14,15 +14,10 @@ from noisytransition.nets import Batch
 from noisytransition.transition import label_posterior, pair_noise
 from noisytransition.updates import PosteriorCounts
 
+pytestmark = pytest.mark.usefixtures("float64_module")
+
 START = pair_noise(3, 0.3) * 0.85 + 0.05
 several = st.lists(batches(c=3, scale=4.0), min_size=1, max_size=5)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _double():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def begun(rate, burn_in=0, T=START):

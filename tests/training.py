@@ -1,0 +1,71 @@
+"""What many tests of training share: fits, equal fits, errors that come before a training, fits that are cut off."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+import pytest
+from estimators import small
+from skorch.callbacks import Callback
+
+from noisytransition.nets import NoisyLabelNet
+
+
+def fit(cls, blobs, **params):
+    """A small classifier that has learned `blobs`."""
+    X, y, X_meta, y_meta, *_ = blobs
+    return small(cls, **params).fit(X, y, meta=(X_meta, y_meta))
+
+
+def fit_noisy(cls, blobs, **params):
+    """A small classifier that has learned the noisy rows of `blobs` alone."""
+    return small(cls, **params).fit(*blobs[:2])
+
+
+# ---------------------------------------------------------------------------- equal fits
+def state(clf, X):
+    """What two equal fits must agree in, to the bit."""
+    return [clf.predict_proba(X), *(p.detach().numpy() for p in clf.net_.module_.parameters())] + (
+        [clf.transition_matrix_, clf.transition_history_] if hasattr(clf, "transition_matrix_") else []
+    )
+
+
+def assert_same(a, b, X):
+    for one, other in zip(state(a, X), state(b, X), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# ---------------------------------------------------------------------------- errors that come before a training
+def _trained(*args, **kwargs):
+    pytest.fail("a net was trained")
+
+
+@contextmanager
+def no_training() -> Iterator[None]:
+    """Fail if any net is trained."""
+    with mock.patch.object(NoisyLabelNet, "fit_loop", _trained):
+        yield
+
+
+@contextmanager
+def refused(message, error=ValueError) -> Iterator[None]:
+    """Expect an error before any net is trained."""
+    with no_training(), pytest.raises(error, match=message):
+        yield
+
+
+# ---------------------------------------------------------------------------- fits that are cut off
+class StopAfter(Callback):
+    """Interrupts a fit in the epoch that follows so many, counted over all its stages."""
+
+    def __init__(self, n_epochs):
+        self.n_epochs = n_epochs
+        self.ended = []  # every stage has a shallow copy of the callback: they share the list
+
+    def on_batch_end(self, net, **kwargs):
+        if len(self.ended) == self.n_epochs:
+            raise KeyboardInterrupt
+
+    def on_epoch_end(self, net, **kwargs):
+        self.ended.append(len(net.history))
