@@ -11,8 +11,8 @@ digits, breast cancer (rates malignant -> benign, benign -> malignant) and wine;
 than 30 noisy rows of a class would remain: wine with 10 or 30.
 
 No parameter is tuned. But EM itself was designed with errors of T of these cells in view: its first form, of eleven
-trainings, on seeds 0 to 5; the present one, of five (one weight of the clean rows, the prior of the calibration map, and
-when T is not shrunk), on seeds 0 to 4 of all cells. Seeds 5 to 9 were not looked at. One net and optimiser for all: an
+trainings, on seeds 0 to 5; the present one, of five (one weight of clean rows, the prior of the calibration, and when
+T is not shrunk), on seeds 0 to 4 of all cells. Seeds 5 to 9 were not looked at. One net and optimiser for all: an
 MLP of 64 units, SGD with rate 0.1, momentum 0.9, weight decay 1e-3; batches of 64 and 40 epochs, for the two large sets
 batches of 256 and 20 epochs.
 
@@ -218,7 +218,7 @@ def error_goals(cells):
 
 
 def beside_the_first_form(cells):
-    """Error of T with five trainings beside that with eleven, paired; a star where it is higher by 2 standard errors."""
+    """Error of T with five trainings less that with eleven, paired; a star where it is above 2 standard errors."""
     lines, ratios = [], []
     for cell, rows in cells.items():
         now, before = values(rows, "error", "EM"), np.array([row["11 trainings"]["error"] for row in rows])
