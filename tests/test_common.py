@@ -37,6 +37,7 @@ from noisytransition import (
     TrustedKFold,
     make_transition_scorer,
 )
+from noisytransition.classifiers import METHODS
 from noisytransition.transition import label_posterior
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -288,7 +289,7 @@ def test_documented_parameters_survive_get_params_clone_and_set_params(cls):
     assert given.items() <= clf.get_params().items()
 
 
-@every
+@pytest.mark.parametrize("cls", METHODS.values())
 def test_every_parameter_is_documented_where_the_class_is(cls):
     assert documented(cls) == set(cls().get_params())
 

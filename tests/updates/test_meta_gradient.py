@@ -133,14 +133,15 @@ def test_the_meta_loss_is_in_the_history(blobs):
 
 
 def test_a_module_without_autograd_rules_trains_by_differences(blobs):
-    tokens = np.random.default_rng(0).integers(0, 9, size=(120, 5))
-    y = tokens[:, 0] % 3
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=120)
+    tokens = 3 * y[:, None] + rng.integers(3, size=(120, 5))  # each class has words of its own
+    torch.manual_seed(0)
     module = nn.Sequential(nn.EmbeddingBag(9, 8), nn.Linear(8, 3))
-    clf = small(MetaTransitionClassifier, module=module, validation_fraction=0)
+    clf = small(MetaTransitionClassifier, module=module, validation_fraction=0, max_epochs=10, lr=0.5)
     clf.fit(tokens, y, meta=(tokens[:30], y[:30]))
     assert clf.meta_gradient_method_ == "difference"
-    losses = clf.history_[:, "train_loss"]
-    assert losses[-1] < losses[0]
+    assert clf.score(tokens, y) > 0.9
     assert not np.array_equal(clf.transition_matrix_, clf.transition_init_)
 
 
