@@ -104,9 +104,9 @@ def chosen():
 
 
 # ---------------------------------------------------------------------------- cleanlab
-def run_cleanlab(name, give, seed):
+def run_cleanlab(name, load, seed):
     """One of cleanlab's rows."""
-    data, started = give(seed), time.perf_counter()
+    data, started = load(seed), time.perf_counter()
     base = LogisticRegression(C=0.1, max_iter=1000)
     if name == "cleanlab, MLP":
         base = CrossEntropyClassifier(**(SHARED | {"max_epochs": 15}), random_state=seed)
@@ -193,13 +193,13 @@ def report_defaults():
     """Run, write and print the tables of untuned methods."""
     tables = {
         cell: compare(
-            give,
+            load,
             {name: cls() for name, cls in METHODS.items()},
             seeds=range(5),
             n_jobs=2,
             path=RESULTS / f"defaults_{file_name(cell)}.jsonl",
         )
-        for cell, give in UNTUNED.items()
+        for cell, load in UNTUNED.items()
     }
     parts = [
         "# Nine methods at their defaults",

@@ -81,7 +81,7 @@ NOISES = {
     "wine": [*SYMMETRIC, "pair-0.45"],
 }
 CLASSES = {"digits": 10, "Gaussians": 5, "table": 4, "breast cancer": 2, "wine": 3}
-GIVE = {
+LOADERS = {
     "digits": digits,
     "Gaussians": gaussians,
     "table": table,
@@ -112,7 +112,7 @@ ACCURACIES = ["cross-entropy", "fine-tuning", "GLC", "meta-gradient", "true T", 
 def run(cell, seed, old=None):
     """All methods on one data set: errors of T and accuracies. Of an old row, those of EM alone are new."""
     kind, noise, per_class = cell
-    data = GIVE[kind](noise, seed, n_clean=per_class * CLASSES[kind])
+    data = LOADERS[kind](noise, seed, n_clean=per_class * CLASSES[kind])
     params = NET | (LARGE if kind in ("Gaussians", "table") else SMALL) | {"random_state": seed}
     row = old or run_others(data, params, seed)
     row.setdefault("11 trainings", {what: row[what].get("EM") for what in ("error", "accuracy")})

@@ -78,8 +78,8 @@ CELLS = {
 
 def run(cell, seed):
     """Bounds and standard errors of one repeat."""
-    give, net = CELLS[cell]
-    data = give(seed)
+    load, net = CELLS[cell]
+    data = load(seed)
     clf = EMTransitionClassifier(**(FAST | net), random_state=seed).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
     found = {"T": clf.transition_matrix_, "low": 0, "high": 0, "std": clf.transition_std_}
     found["low"], found["high"] = clf.transition_interval(0.9)

@@ -30,7 +30,9 @@ class HeldOutLikelihood(Selection):
     taken. If this log-likelihood is the highest of all epochs so far, that candidate is kept, provided that it exceeds
     the log-likelihood of the start by more than the standard error of the difference; otherwise the start is kept.
     Each log-likelihood is computed at the temperature of the logits that maximises it (Guo et al., 2017), since an
-    over- or underconfident network makes another T more likely than the true one.
+    over- or underconfident network makes another T more likely than the true one. The temperature is the scale of the
+    matrix scaling by which `noisytransition.transition.em_transition_matrix` calibrates, without its other parameters:
+    they need held-out clean rows.
 
     The training uses its own T throughout; at its end the kept T is put into the loss. Without held-out rows the last T
     is kept.

@@ -88,13 +88,13 @@ def test_denoising_undoes_the_noise(proba, rate):
 @given(noisy_rows(rows=binary_fractions))
 @settings(max_examples=20)
 def test_denoised_probabilities_are_the_most_likely_in_the_end(rows):
-    """Karush-Kuhn-Tucker: slopes are 1 where a probability is positive, and no higher elsewhere."""
+    """Karush-Kuhn-Tucker: derivatives are 1 where a probability is positive, and no higher elsewhere."""
     noisy, _, T = rows
     T = 0.9 * T + 0.1 * np.eye(len(T))
     proba = denoise_proba(noisy, T, n_iter=10_000)
-    slopes = np.divide(noisy, proba @ T, out=np.zeros_like(noisy), where=noisy > 0) @ T.T
-    assert (slopes < 1.02).all()
-    assert (proba * np.abs(slopes - 1) < 0.01).all()
+    gradient = np.divide(noisy, proba @ T, out=np.zeros_like(noisy), where=noisy > 0) @ T.T
+    assert (gradient < 1.02).all()
+    assert (proba * np.abs(gradient - 1) < 0.01).all()
 
 
 @given(noisy_rows(rows=rows_without_tiny))
