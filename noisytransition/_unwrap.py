@@ -3,7 +3,7 @@
 from typing import Any
 
 
-def inner_classifier(estimator: Any) -> Any:
+def inner_classifier(estimator: object) -> Any:
     """Last step of a Pipeline, best estimator of a search, however they are nested; else the estimator itself."""
     while True:
         if hasattr(estimator, "steps"):

@@ -39,17 +39,19 @@ class TrustedKFold(BaseCrossValidator):
     # with metadata routing the splitter gets the mask that `fit` gets
     __metadata_request__split = {"groups": "trusted"}  # noqa: RUF012
 
-    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool = False, random_state: int | np.random.RandomState | None = None
+    ) -> None:
         self.n_splits = n_splits
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Return the number of folds; the arguments are ignored."""
         return self.n_splits
 
     def split(
-        self, X: Any, y: ArrayLike | None = None, groups: ArrayLike | None = None
+        self, X: object, y: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Yield (train, test) indices.
 
@@ -85,7 +87,7 @@ class _TransitionScorer:
     def __init__(self, T_true: NDArray, labels: NDArray | None) -> None:
         self.T_true, self.labels = T_true, labels
 
-    def __call__(self, estimator: Any, X: Any = None, y: Any = None, **kwargs: Any) -> float:
+    def __call__(self, estimator: object, X: object = None, y: object = None, **kwargs: Any) -> float:
         fitted = inner_classifier(estimator)
         if not hasattr(fitted, "transition_matrix_"):
             raise ValueError(

@@ -236,9 +236,9 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             Columns as in `classes_`; rows sum to 1.
         """
         check_is_fitted(self, "net_")
-        X = validate_rows(self, X, reset=False)
+        inputs = validate_rows(self, X, reset=False)
         with _global_generators_kept():  # a DataLoader draws a seed, even to predict
-            return self.net_.predict_proba(as_rows(X))
+            return self.net_.predict_proba(as_rows(inputs))
 
     def predict(self, X: Samples) -> NDArray:
         """Most probable true class.

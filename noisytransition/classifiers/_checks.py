@@ -5,12 +5,14 @@ from numbers import Real
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 from skorch.callbacks import Checkpoint
 from torch import nn
 
 from ..nets import NoisyLabelNet, Rows
 from ..transition import check_count
+from ._parameters import Callbacks
 
 # tolerance for the sum of a row of softmax outputs, far above the rounding of float32; a choice, not measured
 _SUM_TO_ONE = 1e-4
@@ -43,7 +45,7 @@ def named_callbacks(callbacks: Sequence | None) -> list[tuple[str | None, Any]]:
     return [tuple(cb) if isinstance(cb, tuple | list) else (None, cb) for cb in callbacks or ()]
 
 
-def check_callbacks(callbacks: Any, net_params: dict[str, Any]) -> None:
+def check_callbacks(callbacks: Callbacks, net_params: dict[str, Any]) -> None:
     """Raise if `callbacks` is a string, or if ``callbacks__...`` names a callback that does not exist."""
     if isinstance(callbacks, str):
         raise ValueError(f"callbacks={callbacks!r}: give a list of callbacks, or None.")
@@ -65,7 +67,7 @@ def check_checkpoints(callbacks: Sequence | None) -> None:
 
 
 # ---------------------------------------------------------------------------- modules
-def check_output(net: NoisyLabelNet, rows: Rows, classes: Any) -> None:
+def check_output(net: NoisyLabelNet, rows: Rows, classes: NDArray) -> None:
     """Run two rows through an initialised module, and raise if it does not return one logit per class."""
     module, x = net.plain_module_.eval(), rows.take([0, len(rows) - 1]).inputs()
     try:

@@ -4,9 +4,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
+from torch.utils.data import Dataset
 
-from ..transition import ClassConditionalTest, class_conditional_test
-from ._data import is_dataset, label_codes, validate_rows
+from ..transition import ClassConditionalTest, RandomState, class_conditional_test
+from ._data import Samples, label_codes, validate_rows
 
 # columns of a wider table are not tested by default: they would leave little power; a choice, not measured
 _MOST_COLUMNS = 50
@@ -17,14 +18,14 @@ class ClassConditionalMixin:
 
     def class_conditional_test(
         self: Any,
-        X_meta: Any,
+        X_meta: Samples,
         y_meta: ArrayLike,
         y_meta_noisy: ArrayLike | None = None,
         *,
         groups: ArrayLike | None = None,
         features: ArrayLike | None = None,
         n_permutations: int = 999,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> ClassConditionalTest:
         """Test whether one T holds for all rows, with rows whose true and noisy labels are both known.
 
@@ -80,7 +81,7 @@ class ClassConditionalMixin:
         proba = None
         if groups is None and features is None:
             proba = self.predict_proba(X_meta)
-            features = None if is_dataset(X) or X.ndim > 2 or X.shape[1] > _MOST_COLUMNS else X
+            features = None if isinstance(X, Dataset) or X.ndim > 2 or X.shape[1] > _MOST_COLUMNS else X
         found = class_conditional_test(
             y,
             y_noisy,

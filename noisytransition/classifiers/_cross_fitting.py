@@ -12,6 +12,7 @@ from ..nets import CleanBatches, HeldOutPosteriors, NoisyLabelNet, Rows
 from ..transition import (
     MOST_CLASSES,
     EMResult,
+    Prior,
     TransitionUncertainty,
     em_transition_matrix,
     pair_counts,
@@ -185,7 +186,12 @@ def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.
 
 
 def most_likely(
-    candidates: Sequence[Candidate], run: Run, start: NDArray, *, prior: Any = "symmetric", strength: Any = "auto"
+    candidates: Sequence[Candidate],
+    run: Run,
+    start: NDArray,
+    *,
+    prior: Prior = "symmetric",
+    strength: float | str = "auto",
 ) -> tuple[EMResult, Candidate, dict[str, NDArray]]:
     """T of the candidate under which all labels have the highest evidence, T integrated out.
 
@@ -203,7 +209,9 @@ def most_likely(
     return results[best], candidates[best], {"epochs": epochs, "log_evidence": log_evidence}
 
 
-def _most_likely_transition(candidate: Candidate, run: Run, start: NDArray, prior: Any, strength: Any) -> EMResult:
+def _most_likely_transition(
+    candidate: Candidate, run: Run, start: NDArray, prior: Prior, strength: float | str
+) -> EMResult:
     (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
     result: Any = em_transition_matrix(
         proba,

@@ -35,20 +35,15 @@ class Labelled(NamedTuple):
     group: NDArray | None = None
 
 
-def is_dataset(X: Any) -> bool:
-    """Say whether X is a torch Dataset rather than something like an array."""
-    return isinstance(X, Dataset)
-
-
-def as_rows(X: Any, label: NDArray | None = None, **columns: NDArray | None) -> Rows:
+def as_rows(X: NDArray | Dataset, label: NDArray | None = None, **columns: NDArray | None) -> Rows:
     """Rows of an array or of a torch Dataset, with those columns that are not None."""
-    kind = DatasetRows if is_dataset(X) else Rows
+    kind = DatasetRows if isinstance(X, Dataset) else Rows
     return kind(X, label, **{name: column for name, column in columns.items() if column is not None})
 
 
 def validate_rows(estimator: BaseEstimator, X: Samples, *, reset: bool) -> Any:
     """Validate X: return a numeric ndarray of at least 2 dimensions, or the torch Dataset itself."""
-    if is_dataset(X):
+    if isinstance(X, Dataset):
         if isinstance(X, IterableDataset):
             raise ValueError("X is an IterableDataset; a map-style Dataset (with len and indices) is needed.")
         return X
@@ -69,7 +64,7 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     return labels
 
 
-def _to_numpy(y: Any) -> Any:
+def _to_numpy(y: object) -> Any:
     """Convert a column of a data frame: scikit-learn would make floats of pandas' nullable integers and booleans."""
     return y.to_numpy() if hasattr(y, "to_numpy") else y
 
@@ -97,7 +92,7 @@ def read_rows(
         With a column ``noisy_label`` if `y_meta_noisy` is given.
     """
     _check_forms(meta, X_meta, y_meta, trusted)
-    if is_dataset(X):
+    if isinstance(X, Dataset):
         inputs = validate_rows(estimator, X, reset=True)
     else:
         inputs, y = validate_data(estimator, X, _to_numpy(y), dtype="numeric", allow_nd=True)
@@ -116,7 +111,7 @@ def read_rows(
     return _encoded(noisy, _with_noisy(clean, y_meta_noisy))
 
 
-def _check_forms(meta: Any, X_meta: Any, y_meta: Any, trusted: Any) -> None:
+def _check_forms(meta: object, X_meta: object, y_meta: object, trusted: object) -> None:
     given = [n for n, v in {"meta": meta, "X_meta": X_meta, "trusted": trusted}.items() if v is not None]
     if len(given) > 1:
         raise ValueError(f"clean data was given {len(given)} times, as {given}; give it once. {HOW_TO_PASS}")
@@ -124,7 +119,7 @@ def _check_forms(meta: Any, X_meta: Any, y_meta: Any, trusted: Any) -> None:
         raise ValueError(f"X_meta and y_meta go together; only one of them was given. {HOW_TO_PASS}")
 
 
-def _pair(meta: Any) -> tuple[Any, Any]:
+def _pair(meta: object) -> tuple[Any, Any]:
     if not isinstance(meta, tuple | list) or len(meta) != 2:
         what = f"{type(meta).__name__} of length {len(meta)}" if hasattr(meta, "__len__") else type(meta).__name__
         raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}.")
@@ -184,9 +179,9 @@ def group_names(groups: ArrayLike) -> NDArray:
     return np.unique(column_or_1d(_to_numpy(groups)))
 
 
-def _warn_if_unscaled(X: Any, X_meta: Any) -> None:
+def _warn_if_unscaled(X: NDArray | Dataset, X_meta: NDArray | Dataset) -> None:
     """Warn if the clean rows seem unscaled: a Pipeline passes `meta=` to its last step without transforming it."""
-    if is_dataset(X) or is_dataset(X_meta) or X.shape[1:] != X_meta.shape[1:]:
+    if isinstance(X, Dataset) or isinstance(X_meta, Dataset) or X.shape[1:] != X_meta.shape[1:]:
         return
     noisy, clean = (rows[:: len(rows) // 1000 + 1].astype(np.float64) for rows in (X, X_meta))  # a sample
     spread = np.maximum(noisy.std(axis=0), 1e-12)

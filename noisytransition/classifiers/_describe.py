@@ -1,7 +1,7 @@
 """Describe parameters and data as text, so that a saved fit or result is recognised."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -44,7 +44,7 @@ def describe_params(estimator: BaseEstimator, *, leave_out: tuple[str, ...] = ("
     return {"class": _named(type(estimator), "the classifier"), **described}
 
 
-def describe(value: Any, name: str = "value") -> str:
+def describe(value: object, name: str = "value") -> str:
     """Describe a value as text; different values have different texts.
 
     Numbers, text, lists, dictionaries, arrays and the weights of modules are described by their content; a function or
@@ -89,7 +89,7 @@ def describe(value: Any, name: str = "value") -> str:
         raise ValueError(f"{name} is or has {value!r}, which cannot be described: {error}.") from error
 
 
-def _named(value: Any, name: str) -> str:
+def _named(value: Callable, name: str) -> str:
     """Return module, name and source of a function or class; raise if it cannot be imported by module and name."""
     try:
         found: Any = import_module(value.__module__)

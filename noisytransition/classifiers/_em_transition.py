@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..transition import MOST_CLASSES, EMResult, check_count, check_prior, check_rate
+from ..transition import MOST_CLASSES, EMResult, Prior, check_count, check_prior, check_rate
 from ._checks import check_batch_size
 from ._cross_fitting import (
     Candidate,
@@ -19,6 +19,7 @@ from ._cross_fitting import (
     most_likely,
     n_folds,
 )
+from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
 
@@ -127,13 +128,13 @@ class EMTransitionClassifier(TransitionClassifier):
 
     def __init__(
         self,
-        module: Any = None,
+        module: Module = None,
         *,
         transition_init: str | ArrayLike = "auto",
         meta_weight: float | str = "auto",
         cv: int | None = 3,
         select_epochs: bool = True,
-        transition_prior: Any = "symmetric",
+        transition_prior: Prior = "symmetric",
         prior_strength: float | str = "auto",
         meta_batch_size: int | None = None,
         n_jobs: int | None = None,

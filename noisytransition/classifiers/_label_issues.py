@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..transition import check_rate, find_label_issues, label_posterior, label_quality, normalise_rows, relabel
-from ._data import label_codes, validate_rows
+from ._data import Samples, label_codes, validate_rows
 
 
 class LabelIssuesMixin:
@@ -17,7 +17,7 @@ class LabelIssuesMixin:
     transition_matrix_: NDArray[np.float64]
     class_counts_: NDArray[np.float64]
 
-    def label_posterior(self, X: Any, y_noisy: ArrayLike) -> NDArray[np.float64]:
+    def label_posterior(self, X: Samples, y_noisy: ArrayLike) -> NDArray[np.float64]:
         """P(true class | x, noisy label), by Bayes' rule.
 
         Parameters
@@ -38,7 +38,7 @@ class LabelIssuesMixin:
         """
         return label_posterior(*self._arguments(X, y_noisy))
 
-    def label_quality(self, X: Any, y_noisy: ArrayLike) -> NDArray[np.float64]:
+    def label_quality(self, X: Samples, y_noisy: ArrayLike) -> NDArray[np.float64]:
         """P(true class = noisy label | x, noisy label): the probability that each label is right.
 
         Parameters
@@ -58,7 +58,7 @@ class LabelIssuesMixin:
         """
         return label_quality(*self._arguments(X, y_noisy))
 
-    def find_label_issues(self, X: Any, y_noisy: ArrayLike, *, threshold: float = 0.5) -> NDArray[np.intp]:
+    def find_label_issues(self, X: Samples, y_noisy: ArrayLike, *, threshold: float = 0.5) -> NDArray[np.intp]:
         """Find rows whose label is probably wrong, the most probably wrong first.
 
         Parameters
@@ -82,7 +82,7 @@ class LabelIssuesMixin:
         check_rate(threshold, "threshold")
         return find_label_issues(*self._arguments(X, y_noisy), threshold=threshold)
 
-    def relabel(self, X: Any, y_noisy: ArrayLike, *, threshold: float = 0.9) -> NDArray:
+    def relabel(self, X: Samples, y_noisy: ArrayLike, *, threshold: float = 0.9) -> NDArray:
         """Replace labels whose true class is nearly certain.
 
         Parameters
@@ -134,7 +134,7 @@ class LabelIssuesMixin:
             "confident_joint": joint,
         }
 
-    def _arguments(self: Any, X: Any, y_noisy: ArrayLike) -> tuple[NDArray, NDArray[np.intp], NDArray[np.float64]]:
+    def _arguments(self: Any, X: Samples, y_noisy: ArrayLike) -> tuple[NDArray, NDArray[np.intp], NDArray[np.float64]]:
         """Posteriors of the classifier, labels as indices, and T; labels are validated first."""
         check_is_fitted(self, "transition_matrix_")
         rows = validate_rows(self, X, reset=False)

@@ -5,10 +5,11 @@ from typing import Any
 from ..meta_gradient import METHODS
 from ..nets import CleanBatches, Rows
 from ..updates import MetaGradient
+from ._base import NoisyLabelClassifier
 from ._checks import check_batch_size, check_number
 
 
-def check_meta_gradient(classifier: Any) -> None:
+def check_meta_gradient(classifier: NoisyLabelClassifier) -> None:
     """Raise for invalid `meta_batch_size`, `inner_lr` or `meta_gradient_method`."""
     check_batch_size(classifier, "meta_batch_size")
     if classifier.inner_lr is not None:
@@ -17,7 +18,7 @@ def check_meta_gradient(classifier: Any) -> None:
         raise ValueError(f"meta_gradient_method={method!r}; valid are {['auto', *METHODS]}.")
 
 
-def meta_gradient(classifier: Any, clean: Rows, **params: Any) -> MetaGradient:
+def meta_gradient(classifier: NoisyLabelClassifier, clean: Rows, **params: Any) -> MetaGradient:
     """Make the update by meta-gradient from a classifier's parameters."""
     return MetaGradient(
         CleanBatches(clean, classifier.meta_batch_size or classifier.batch_size),

@@ -163,7 +163,9 @@ def _references(data: ComparisonData, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _longest_budget(base: str, cross_entropy: Any, rows: list[dict], seed: int, data: str) -> Cell | None:
+def _longest_budget(
+    base: str, cross_entropy: NoisyLabelClassifier, rows: list[dict], seed: int, data: str
+) -> Cell | None:
     """Cross-entropy with at least as many gradient steps as any method took with this seed."""
     steps = {row["method"]: row["steps"] for row in rows if row["seed"] == seed and row.get("steps")}
     epochs = cross_entropy.max_epochs

@@ -1,11 +1,14 @@
 """The result of a comparison: table, paired differences, plot."""
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
+
+if TYPE_CHECKING:
+    from ..plotting._common import Panels
 
 _COLUMNS = ("accuracy", "transition_error", "steps", "seconds")
 
@@ -122,7 +125,7 @@ class Comparison:
             lines.append("| " + " | ".join([row["method"], *_numbers(row)]) + " |")
         return "\n".join(lines)
 
-    def plot(self, *, ax: Any = None) -> Any:
+    def plot(self, *, ax: "Panels | None" = None) -> Any:
         """Draw accuracy and error of T of every method, a dot for each seed; see `plot_comparison`.
 
         Parameters

@@ -2,12 +2,15 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from skorch.callbacks import Callback
 
 from ._net_state import net_state, restore_net
+
+if TYPE_CHECKING:
+    from ._net import NoisyLabelNet
 
 
 class FitState:
@@ -63,12 +66,12 @@ class FitState:
         """Whether the stage has ended."""
         return self._content["stages"].get(stage, {}).get("complete", False)
 
-    def save(self, stage: str, net: Any, *, complete: bool = False) -> None:
+    def save(self, stage: str, net: "NoisyLabelNet", *, complete: bool = False) -> None:
         """Write the net's state, replacing the file in one move."""
         self._content["stages"][stage] = {**net_state(net), "complete": complete}
         self._write()
 
-    def restore(self, stage: str, net: Any) -> None:
+    def restore(self, stage: str, net: "NoisyLabelNet") -> None:
         """Put the saved state into an initialised net, if there is one."""
         if stage in self._content["stages"]:
             restore_net(net, self._content["stages"][stage])
@@ -102,11 +105,11 @@ class SaveState(Callback):
         self.state = state
         self.stage = stage
 
-    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+    def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Go on from the file, after the other callbacks have made a fresh start; refuse a net that loses state."""
         net_state(net)
         self.state.restore(self.stage, net)
 
-    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+    def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Save."""
         self.state.save(self.stage, net)

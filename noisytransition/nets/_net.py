@@ -1,11 +1,11 @@
 """The skorch net of one training stage."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, EarlyStopping, EpochScoring, PassthroughScoring
 from skorch.utils import to_tensor
@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 
 from ..updates import Fixed, Update
 from ._mlp import MLP
-from ._rows import Batch, BatchLoader, CleanBatches
+from ._rows import Batch, BatchLoader, CleanBatches, Loaded
 
 # rows in one forward pass of `evaluated`; a choice, not measured
 _CHUNK = 1024
@@ -116,7 +116,7 @@ class NoisyLabelNet(NeuralNetClassifier):
         module: nn.Module = self.module_
         return getattr(module, "_orig_mod", module)
 
-    def prepare(self, x: Any) -> Tensor:
+    def prepare(self, x: Tensor) -> Tensor:
         """Move a batch of inputs to the device, cast it and, in training mode, augment it."""
         x = to_tensor(x, device=self.device)
         x = x.to(self._dtype_for(x))
@@ -132,12 +132,12 @@ class NoisyLabelNet(NeuralNetClassifier):
             return next((p.dtype for p in self.plain_module_.parameters() if p.is_floating_point()), torch.float32)
         return x.dtype
 
-    def prepared(self, batch: Any) -> Batch:
+    def prepared(self, batch: Loaded) -> Batch:
         """Move a batch of a loader to the device and prepare its inputs."""
         batch = Batch.of(batch)
         return Batch(self.prepare(batch.x), {name: c.to(self.device) for name, c in batch.columns.items()})
 
-    def infer(self, x: Any, **fit_params: Any) -> Tensor:
+    def infer(self, x: Tensor, **fit_params: Any) -> Tensor:
         """Logits of a batch."""
         return self.module_(self.prepare(x), **fit_params)
 
@@ -152,7 +152,7 @@ class NoisyLabelNet(NeuralNetClassifier):
             yield self.evaluation_step((rows.inputs(), labels)), labels
 
     # ---- the step
-    def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+    def train_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Take one step; the clean batch is drawn once, also if the optimiser evaluates the loss repeatedly (LBFGS)."""
         self._set_training(True)
         batch = self.prepared(batch)
@@ -196,7 +196,7 @@ class NoisyLabelNet(NeuralNetClassifier):
             )
         return self.criterion_(logits, batch.label, **{name: batch.columns[name] for name in named})
 
-    def validation_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+    def validation_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Compute the training loss of a validation batch."""
         self._set_training(False)
         batch = self.prepared(batch)
@@ -246,7 +246,7 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     # ---- divergence and interrupts
     def run_single_epoch(
-        self, iterator: Any, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
+        self, iterator: Iterable | None, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
     ) -> None:
         """Run an epoch as skorch does, and raise if the loss is not finite."""
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
@@ -266,7 +266,9 @@ class NoisyLabelNet(NeuralNetClassifier):
                 self._stopped_early = isinstance(callback, EarlyStopping)
                 raise
 
-    def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **kwargs: Any) -> "NoisyLabelNet":
+    def fit_loop(
+        self, X: ArrayLike | Dataset, y: ArrayLike | None = None, epochs: int | None = None, **kwargs: Any
+    ) -> "NoisyLabelNet":
         """Train, and note whether the user interrupted: skorch suppresses KeyboardInterrupt."""
         self._stopped_early = self._interrupted = False
         try:
@@ -275,7 +277,9 @@ class NoisyLabelNet(NeuralNetClassifier):
             self._interrupted = not self._stopped_early
             raise
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **fit_params: Any) -> "NoisyLabelNet":
+    def partial_fit(
+        self, X: ArrayLike | Dataset, y: ArrayLike | None = None, classes: ArrayLike | None = None, **fit_params: Any
+    ) -> "NoisyLabelNet":
         """Continue the training; unlike in skorch, Ctrl-C raises KeyboardInterrupt."""
         super().partial_fit(X, y, classes, **fit_params)
         if self._interrupted:

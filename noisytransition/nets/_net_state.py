@@ -4,7 +4,7 @@ import inspect
 import io
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,13 +13,16 @@ from skorch.history import History
 from skorch.utils import to_device
 from torch import Tensor, nn
 
+if TYPE_CHECKING:
+    from ._net import NoisyLabelNet
+
 # numbers and text: saved wherever they hang
 _PLAIN = (bool, int, float, complex, str, np.generic, type(None))
 # skorch's own accounts, made anew or saved apart
 _ACCOUNTS = {"callbacks_", "history_", "virtual_params_", "init_context_", "initialized_", "verbose"}
 
 
-def net_state(net: Any) -> dict[str, Any]:
+def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
     """All that a training changes.
 
     * Modules, losses and optimisers that skorch has registered: their ``state_dict``, and the numbers, arrays and
@@ -48,12 +51,12 @@ def net_state(net: Any) -> dict[str, Any]:
     }
 
 
-def restore_net(net: Any, state: dict[str, Any]) -> None:
+def restore_net(net: "NoisyLabelNet", state: dict[str, Any]) -> None:
     """Put a state into an initialised net of the same kind."""
     for name, part in registered(net).items():
         part.load_state_dict(state["parts"][name])
         _restore_unlisted(part, state["unlisted"][name], net.device)
-    vars(net).update(state["attributes"])
+    net.__dict__.update(state["attributes"])
     for name, callback in net.callbacks_:
         going_on = _is_role(net, callback) and not state.get("complete")
         _restore_callback(callback, state["callbacks"].get(name, {}), net.device, must_have_parts=going_on)
@@ -64,13 +67,13 @@ def restore_net(net: Any, state: dict[str, Any]) -> None:
 
 
 # ---------------------------------------------------------------------------- modules, losses, optimisers
-def registered(net: Any) -> dict[str, Any]:
+def registered(net: "NoisyLabelNet") -> dict[str, Any]:
     """Modules, losses and optimisers that skorch keeps account of, as they are without `compile`."""
     names = [f"{name}_" for name in net._modules + net._criteria + net._optimizers]
     return {name: getattr(getattr(net, name), "_orig_mod", getattr(net, name)) for name in names}
 
 
-def _unlisted(part: Any) -> dict[str, dict[str, Any]]:
+def _unlisted(part: object) -> dict[str, dict[str, Any]]:
     """Values of a module and of those inside it that its ``state_dict`` leaves out."""
     inside = part.named_modules() if isinstance(part, nn.Module) else ()
     return {name: _values(module) for name, module in inside}
@@ -82,14 +85,14 @@ def _values(module: nn.Module) -> dict[str, Any]:
     return {k: v.detach() if isinstance(v, Tensor) else v for k, v in attributes.items() if k != "training"}
 
 
-def _restore_unlisted(part: Any, state: dict[str, dict[str, Any]], device: Any) -> None:
+def _restore_unlisted(part: Any, state: dict[str, dict[str, Any]], device: torch.device | str | None) -> None:
     for name, values in state.items():
         for key, value in values.items():
             setattr(part.get_submodule(name), key, _on(device, value))
 
 
 # ---------------------------------------------------------------------------- other attributes of the net
-def _attributes(net: Any, parts: dict[str, Any]) -> dict[str, Any]:
+def _attributes(net: "NoisyLabelNet", parts: dict[str, Any]) -> dict[str, Any]:
     """What else hangs on a net: attributes that are neither registered, nor parameters, nor skorch's accounts."""
     given = _parameters(net) | {k for k in vars(net) if "__" in k and k.split("__")[0] in net.prefixes_}
     ours = {k: v for k, v in vars(net).items() if k not in {*parts, *_ACCOUNTS}}
@@ -103,14 +106,14 @@ def _attributes(net: Any, parts: dict[str, Any]) -> dict[str, Any]:
     return ours
 
 
-def _parameters(thing: Any) -> set[str]:
+def _parameters(thing: object) -> set[str]:
     """Names that the constructors of a thing's classes take."""
     constructors = (vars(cls)["__init__"] for cls in type(thing).__mro__ if "__init__" in vars(cls))
     return {name for constructor in constructors for name in inspect.signature(constructor).parameters}
 
 
 # ---------------------------------------------------------------------------- callbacks
-def _callback_state(net: Any, callback: Callback) -> dict[str, Any]:
+def _callback_state(net: "NoisyLabelNet", callback: Callback) -> dict[str, Any]:
     """What a callback has learned: ``state_dict`` where there is one, and other values."""
     learned = {k: v for k, v in vars(callback).items() if k.endswith("_")}
     parts = {k: v.state_dict() for k, v in learned.items() if _is_part(v)}
@@ -121,7 +124,7 @@ def _callback_state(net: Any, callback: Callback) -> dict[str, Any]:
     return {"parts": parts, "values": {k: v for k, v in values.items() if _can_be_saved(v, _is_part)}}
 
 
-def _is_role(net: Any, callback: Callback) -> bool:
+def _is_role(net: "NoisyLabelNet", callback: Callback) -> bool:
     """Whether the training depends on it: the update and the selection, which every state must hold whole."""
     return callback is net.update or callback is net.select
 
@@ -139,7 +142,9 @@ def _check_role(callback: Callback, values: dict[str, Any]) -> None:
         )
 
 
-def _restore_callback(callback: Callback, state: dict[str, Any], device: Any, *, must_have_parts: bool) -> None:
+def _restore_callback(
+    callback: Callback, state: dict[str, Any], device: torch.device | str | None, *, must_have_parts: bool
+) -> None:
     for name, part in state.get("parts", {}).items():
         mine: Any = getattr(callback, name, None)
         if hasattr(mine, "load_state_dict"):
@@ -154,29 +159,29 @@ def _restore_callback(callback: Callback, state: dict[str, Any], device: Any, *,
 
 
 # ---------------------------------------------------------------------------- what can be saved
-def _is_part(value: Any) -> bool:
+def _is_part(value: object) -> bool:
     """Whether it has a state of its own to save and load: a module, an optimiser, a schedule."""
     return hasattr(value, "state_dict") and not isinstance(value, type)
 
 
-def _is_state(value: Any) -> bool:
+def _is_state(value: object) -> bool:
     return isinstance(value, Tensor) or _is_part(value)
 
 
 class _Inspector(pickle.Pickler):
     """Raises at the first thing inside a value that is refused."""
 
-    def __init__(self, refused: Callable[[Any], bool]) -> None:
+    def __init__(self, refused: Callable[[object], bool]) -> None:
         super().__init__(io.BytesIO())
         self.refused = refused
 
-    def persistent_id(self, value: Any) -> None:
+    def persistent_id(self, value: object) -> None:
         """Look at each thing that is about to be pickled."""
         if self.refused(value):
             raise pickle.PicklingError
 
 
-def _can_be_saved(value: Any, refused: Callable[[Any], bool]) -> bool:
+def _can_be_saved(value: object, refused: Callable[[object], bool]) -> bool:
     """Whether a value can be pickled and nothing in it is refused."""
     try:
         _Inspector(refused).dump(value)
@@ -185,9 +190,9 @@ def _can_be_saved(value: Any, refused: Callable[[Any], bool]) -> bool:
     return True
 
 
-def _on(device: Any, value: Any) -> Any:
+def _on(device: torch.device | str | None, value: object) -> Any:
     return to_device(value, device) if isinstance(value, Tensor) else value
 
 
-def _on_cuda(net: Any) -> bool:
+def _on_cuda(net: "NoisyLabelNet") -> bool:
     return torch.device(net.device or "cpu").type == "cuda"

@@ -1,7 +1,7 @@
 """Rows with named columns, and batches of them: from arrays in memory, or from a torch Dataset."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,6 +19,9 @@ from torch.utils.data import (
     TensorDataset,
     default_collate,
 )
+
+if TYPE_CHECKING:
+    from ._net import NoisyLabelNet
 
 Indices = Sequence[int] | NDArray[np.integer]
 
@@ -140,13 +143,13 @@ class Batch(tuple):
     clean: tuple[Tensor, Tensor] | None
     logits: Tensor | None
 
-    def __new__(cls, x: Any, columns: dict[str, Tensor]) -> "Batch":
+    def __new__(cls, x: Tensor, columns: dict[str, Tensor]) -> "Batch":
         batch = super().__new__(cls, (x, columns["label"]))
         batch.columns, batch.clean, batch.logits = columns, None, None
         return batch
 
     @classmethod
-    def of(cls, loaded: Any) -> "Batch":
+    def of(cls, loaded: "Loaded") -> "Batch":
         """Convert what a loader yields, which may be a plain pair of inputs and labels."""
         if isinstance(loaded, cls):
             return loaded
@@ -154,7 +157,7 @@ class Batch(tuple):
         return cls(x, columns if isinstance(columns, dict) else {"label": columns})
 
     @property
-    def x(self) -> Any:
+    def x(self) -> Tensor:
         """Inputs."""
         return self[0]
 
@@ -162,6 +165,10 @@ class Batch(tuple):
     def label(self) -> Tensor:
         """Labels."""
         return self[1]
+
+
+# what a loader yields: a batch, or inputs and labels or columns
+Loaded = Batch | tuple[Tensor, Tensor | dict[str, Tensor]]
 
 
 class BatchLoader(DataLoader):
@@ -206,7 +213,7 @@ class _Collate:
     def __init__(self, collate_fn: Callable | None) -> None:
         self.collate_fn = collate_fn
 
-    def __call__(self, rows: Any) -> Any:
+    def __call__(self, rows: Rows | list) -> Any:
         if not isinstance(rows, Rows):
             return (self.collate_fn or default_collate)(rows)
         columns = {name: torch.from_numpy(column) for name, column in rows.columns.items()}
@@ -254,7 +261,7 @@ class CleanBatches:
         self.size = len(rows) if batch_size < 0 else min(batch_size, len(rows))
         self.joint = joint
 
-    def draw(self, net: Any) -> tuple[Tensor, Tensor]:
+    def draw(self, net: "NoisyLabelNet") -> tuple[Tensor, Tensor]:
         """Draw a batch, prepared for the net."""
         assert self.rows is not None, "the training has ended"
         rows = self.rows.take(torch.randperm(len(self.rows))[: self.size].numpy())

@@ -1,12 +1,19 @@
 """Helpers of the plots: import of matplotlib on use, and validation of what is drawn."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .._unwrap import inner_classifier
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    # where the user wants the panels drawn
+    Panels = Axes | Sequence[Axes] | NDArray
 
 
 def pyplot() -> ModuleType:
@@ -17,7 +24,7 @@ def pyplot() -> ModuleType:
     return plt
 
 
-def matrix_and_labels(estimator: Any, attribute: str, labels: Any) -> tuple[Any, Any]:
+def matrix_and_labels(estimator: object, attribute: str, labels: Iterable | None) -> tuple[Any, Any]:
     """Fitted attribute of the classifier inside a Pipeline or a search, and its class names unless given."""
     from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +37,7 @@ def matrix_and_labels(estimator: Any, attribute: str, labels: Any) -> tuple[Any,
     raise ValueError(f"{type(estimator).__name__} has no {attribute}; give {valid}, or the array itself")
 
 
-def check_matrices(given: Any, name: str, ndim: int) -> np.ndarray:
+def check_matrices(given: ArrayLike, name: str, ndim: int) -> np.ndarray:
     matrices = np.asarray(given, dtype=np.float64)
     square = matrices.ndim == ndim and matrices.shape[-1] == matrices.shape[-2] and matrices.size > 0
     if not square or not np.isfinite(matrices).all():
@@ -40,7 +47,7 @@ def check_matrices(given: Any, name: str, ndim: int) -> np.ndarray:
     return matrices
 
 
-def check_true(given: Any, n_classes: int) -> np.ndarray | None:
+def check_true(given: ArrayLike | None, n_classes: int) -> np.ndarray | None:
     truth = None if given is None else check_matrices(given, "true_matrix", ndim=2)
     if truth is not None and len(truth) != n_classes:
         what = f"true_matrix has {len(truth)} classes but the learned matrix has {n_classes}"
@@ -56,7 +63,7 @@ def check_labels(given: Iterable[Any] | None, n_classes: int) -> list[str]:
     return labels
 
 
-def panel_axes(plt: ModuleType, given: Any, n_panels: int, size: tuple[float, float]) -> np.ndarray:
+def panel_axes(plt: ModuleType, given: "Panels | None", n_panels: int, size: tuple[float, float]) -> np.ndarray:
     """One Axes per panel, in a new figure unless given."""
     if given is None:
         return plt.subplots(1, n_panels, figsize=size, layout="compressed", squeeze=False)[1][0]

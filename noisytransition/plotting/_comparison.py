@@ -1,16 +1,22 @@
 """Plot of the accuracy and the error of T of several methods."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._common import panel_axes, pyplot
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..comparison import Comparison
+    from ._common import Panels
+
 # reference rows of a comparison, and the style of their lines
 _REFERENCES = {"identity": "--", "sampling limit": ":"}
 
 
-def plot_comparison(comparison: Any, *, ax: Any = None) -> np.ndarray:
+def plot_comparison(comparison: "Comparison", *, ax: "Panels | None" = None) -> np.ndarray:
     """Plot the result of `compare`: a dot for each seed, a bar at the mean.
 
     Parameters
@@ -51,7 +57,7 @@ def plot_comparison(comparison: Any, *, ax: Any = None) -> np.ndarray:
     return panels
 
 
-def _draw(axes: Any, comparison: Any, methods: list[str], column: str) -> None:
+def _draw(axes: "Axes", comparison: "Comparison", methods: list[str], column: str) -> None:
     for place, name in enumerate(methods):
         if values := list(comparison.values(name, column).values()):
             axes.plot(values, [place] * len(values), "o", markersize=4, alpha=0.5, color="C0")

@@ -1,10 +1,18 @@
 """Heat map of a transition matrix, alone or beside the true one."""
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._common import check_labels, check_matrices, check_true, matrix_and_labels, panel_axes, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+    from ._common import Panels
 
 # smallest font size in points with include_values="auto" (a choice, not measured)
 _MIN_FONT_SIZE = 5.5
@@ -49,7 +57,13 @@ class TransitionMatrixDisplay:
     '0.20'
     """
 
-    def __init__(self, transition_matrix: Any, *, true_matrix: Any = None, display_labels: Any = None):
+    def __init__(
+        self,
+        transition_matrix: ArrayLike,
+        *,
+        true_matrix: ArrayLike | None = None,
+        display_labels: Iterable | None = None,
+    ):
         self.transition_matrix = check_matrices(transition_matrix, "transition_matrix", ndim=2)
         n_classes = len(self.transition_matrix)
         self.true_matrix = check_true(true_matrix, n_classes)
@@ -57,7 +71,12 @@ class TransitionMatrixDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, true_matrix: Any = None, display_labels: Any = None, **plot_params: Any
+        cls,
+        estimator: object,
+        *,
+        true_matrix: ArrayLike | None = None,
+        display_labels: Iterable | None = None,
+        **plot_params: Any,
     ) -> "TransitionMatrixDisplay":
         """Draw the transition matrix of a fitted classifier.
 
@@ -92,7 +111,12 @@ class TransitionMatrixDisplay:
 
     @classmethod
     def from_matrix(
-        cls, transition_matrix: Any, *, true_matrix: Any = None, display_labels: Any = None, **plot_params: Any
+        cls,
+        transition_matrix: ArrayLike,
+        *,
+        true_matrix: ArrayLike | None = None,
+        display_labels: Iterable | None = None,
+        **plot_params: Any,
     ) -> "TransitionMatrixDisplay":
         """Draw a transition matrix given as an array.
 
@@ -121,10 +145,10 @@ class TransitionMatrixDisplay:
         self,
         *,
         include_values: bool | Literal["auto"] = "auto",
-        cmap: Any = "Blues",
+        cmap: "str | Colormap" = "Blues",
         values_format: str = ".2f",
         xticks_rotation: float | Literal["auto", "vertical", "horizontal"] = "auto",
-        ax: Any = None,
+        ax: "Panels | None" = None,
         colorbar: bool = True,
         im_kw: dict[str, Any] | None = None,
     ) -> "TransitionMatrixDisplay":
@@ -218,10 +242,10 @@ def _numbers(matrix: np.ndarray, values_format: str) -> list[list[str]]:
     return [["" if text in zeros else text for text in row] for row in texts]
 
 
-def _write(axes: Any, image: Any, numbers: list[list[str]], font: float) -> np.ndarray:
+def _write(axes: "Axes", image: Any, numbers: list[list[str]], font: float) -> np.ndarray:
     """Write the numbers, dark on light cells and light on dark ones."""
     light = image.to_rgba(image.get_array())[..., :3] @ [0.299, 0.587, 0.114] > 0.5
-    style = {"ha": "center", "va": "center", "fontsize": font}
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": font}
     texts = np.empty(light.shape, dtype=object)
     for i, j in np.ndindex(light.shape):
         texts[i, j] = axes.text(j, i, numbers[i][j], color="black" if light[i, j] else "white", **style)

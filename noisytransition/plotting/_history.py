@@ -1,19 +1,25 @@
 """Plot of a transition matrix over the epochs."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._common import check_labels, check_matrices, check_true, matrix_and_labels, panel_axes, pyplot
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
+    from ._common import Panels
+
 
 def plot_transition_history(
-    estimator_or_history: Any,
+    estimator_or_history: "BaseEstimator | ArrayLike",
     *,
     true_matrix: ArrayLike | None = None,
-    ax: Any = None,
+    ax: "Panels | None" = None,
     classes: Iterable[Any] | None = None,
     top: int = 8,
     display_labels: Iterable[Any] | None = None,
@@ -77,7 +83,7 @@ def plot_transition_history(
 
 
 def _largest_entries(
-    last: np.ndarray, truth: np.ndarray | None, labels: list[str], classes: Any, top: int
+    last: np.ndarray, truth: np.ndarray | None, labels: list[str], classes: Iterable | None, top: int
 ) -> list[tuple[int, int]]:
     """Largest off-diagonal entries in the rows of these classes, the largest first."""
     wanted = labels if classes is None else [str(label) for label in classes]
@@ -91,7 +97,7 @@ def _largest_entries(
     return sorted(((i, j) for i, j in entries if i != j), key=lambda entry: -size[entry])[:top]
 
 
-def _draw_error(axes: Any, history: np.ndarray, truth: np.ndarray) -> None:
+def _draw_error(axes: "Axes", history: np.ndarray, truth: np.ndarray) -> None:
     from ..transition import transition_error
 
     axes.plot([transition_error(truth, T) for T in history], label="learned")
@@ -101,7 +107,9 @@ def _draw_error(axes: Any, history: np.ndarray, truth: np.ndarray) -> None:
     axes.legend()
 
 
-def _draw_entries(axes: Any, history: np.ndarray, truth: Any, entries: list, labels: list[str]) -> None:
+def _draw_entries(
+    axes: "Axes", history: np.ndarray, truth: np.ndarray | None, entries: list, labels: list[str]
+) -> None:
     for i, j in entries:
         (line,) = axes.plot(history[:, i, j], label=f"{labels[i]} → {labels[j]}")
         if truth is not None:

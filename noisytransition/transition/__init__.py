@@ -19,6 +19,7 @@ from ._estimation import (
 )
 from ._estimation import normalise_rows as normalise_rows
 from ._estimation import pair_counts as pair_counts
+from ._flip_labels import RandomState as RandomState
 from ._flip_labels import flip_labels
 from ._issues import find_label_issues, label_quality, relabel
 from ._metrics import sampling_limit, transition_error
@@ -32,6 +33,7 @@ from ._noise import (
     uniform_noise,
 )
 from ._posterior import denoise_proba, label_posterior
+from ._shrinkage import Prior as Prior
 from ._shrinkage import check_prior as check_prior
 from ._uncertainty import MOST_CLASSES as MOST_CLASSES
 from ._uncertainty import TransitionUncertainty, transition_uncertainty

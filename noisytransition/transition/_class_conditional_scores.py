@@ -1,6 +1,6 @@
 """Scores of rows from groups, features or posteriors, and their sums over the rows with each permuted label."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,7 +94,7 @@ def _sums(permuted: NDArray, label: int, scores: NDArray[np.float64]) -> NDArray
 
 # ---------------------------------------------------------------------------- checks
 def sources(
-    groups: Any, features: Any, proba: Any, y: NDArray, s: NDArray
+    groups: ArrayLike | None, features: ArrayLike | None, proba: ArrayLike | None, y: NDArray, s: NDArray
 ) -> tuple[list[Features], dict[str, NDArray[np.bool_]]]:
     """Return the checked inputs, and the subsets of rows whose noise is reported."""
     found: list[Features] = []

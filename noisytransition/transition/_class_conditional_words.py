@@ -1,9 +1,12 @@
 """The result of the test of class-conditional noise as text."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ._class_conditional import ClassConditionalTest
 
 # groups whose noise rate is listed (a choice, not measured: two lines of text)
 _MAX_GROUPS = 6
@@ -34,7 +37,7 @@ _SHARED_ERRORS = (
 )
 
 
-def in_words(found: Any, level: float) -> str:
+def in_words(found: "ClassConditionalTest", level: float) -> str:
     """Describe what was tested, the result, and its consequences."""
     sources = [_SOURCES[source] for source in _sources(found.pvalues)]
     tested = f"whether noisy labels, given the true label, depend on {_listed(sources)}"
@@ -42,7 +45,7 @@ def in_words(found: Any, level: float) -> str:
     return "\n".join(lines + (_rejected(found, level) if found.pvalue <= level else _not_rejected(found)))
 
 
-def _rejected(found: Any, level: float) -> list[str]:
+def _rejected(found: "ClassConditionalTest", level: float) -> list[str]:
     small = [name for name, p in found.pvalues.items() if p <= level]
     findings = "; ".join(f"{_FINDINGS[name]} (p = {found.pvalues[name]:.3g})" for name in small)
     return [
@@ -57,7 +60,7 @@ def _rejected(found: Any, level: float) -> list[str]:
     ]
 
 
-def _not_rejected(found: Any) -> list[str]:
+def _not_rejected(found: "ClassConditionalTest") -> list[str]:
     parts = "two halves of the rows"
     if "groups" in _sources(found.pvalues):
         parts = "the two largest groups"
@@ -70,7 +73,7 @@ def _not_rejected(found: Any) -> list[str]:
     ]
 
 
-def _rates(found: Any) -> list[str]:
+def _rates(found: "ClassConditionalTest") -> list[str]:
     """Noise rates of the subsets with the largest differences from the expected rate."""
     if not found.noise:
         return []
@@ -82,7 +85,7 @@ def _rates(found: Any) -> list[str]:
     return [f"Wrong labels: {'; '.join(shown)}."]
 
 
-def _of_classes(found: Any, level: float) -> str:
+def _of_classes(found: "ClassConditionalTest", level: float) -> str:
     order = np.argsort(found.class_pvalues)  # NaN, of a class not tested, comes last and is never small
     named = [f"{found.classes[i]} (p = {found.class_pvalues[i]:.3g})" for i in order if found.class_pvalues[i] <= level]
     if not named:

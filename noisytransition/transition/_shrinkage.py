@@ -35,7 +35,7 @@ def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[
     return M, float(best) if best > _TINY else 0.0, evidence
 
 
-def _groups(prior: Any, counts: NDArray) -> list[NDArray[np.bool_]]:
+def _groups(prior: Prior, counts: NDArray) -> list[NDArray[np.bool_]]:
     """Entries that have one rate together: right labels; wrong ones within the superclass; and outside of it."""
     own = np.eye(len(counts), dtype=bool)
     given = np.zeros(len(counts)) if isinstance(prior, str) else np.asarray(prior)
