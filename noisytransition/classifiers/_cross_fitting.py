@@ -21,16 +21,17 @@ from ..transition import (
 from ..updates import PosteriorCounts
 from ._run import Run
 
-#: folds of `EMTransitionClassifier`, and of the start of T by it
+#: folds of `EMTransitionClassifier`, and of the start of T by it; a choice: each fold is one more training
 N_FOLDS = 3
-# without folds, one training goes without a third of the noisy rows and half of the clean ones
+# without folds, one training goes without a third of the noisy rows and half of the clean ones: better than a fifth and
+# a half, a tenth and 0.3, a third and a third (one seed of the cells of em_transition.py, two of cv_none.py)
 _SPLIT = (3, 2)
-# numbers of epochs that are compared: an eighth of the training apart. A choice; with twelve the error of T is the same
+# numbers of epochs that are compared, an eighth of the training apart; a choice, not measured
 _N_CANDIDATES = 8
-# the running counts of T average over a quarter of an epoch, and over at least four batches
+# the running counts of T average over about a quarter of an epoch, and over at least four batches; not measured
 _AVERAGED_EPOCHS = 0.25
 _HIGHEST_RATE = 0.25
-# share of the training before T first moves: until then the network knows little of the classes
+# share of the training before T first moves: until then the network knows little of the classes; not measured
 _BURN_IN = 0.1
 
 
@@ -38,8 +39,8 @@ class Candidate(NamedTuple):
     """Posteriors of held-out rows after a number of epochs, and which rows these are: noisy ones, and clean ones."""
 
     epochs: int
-    posteriors: tuple[NDArray, ...]
-    rows: tuple[NDArray[np.intp], ...]
+    posteriors: tuple[NDArray, NDArray]
+    rows: tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 class JointTraining(NamedTuple):
@@ -138,33 +139,35 @@ def cross_fit(
     list of Candidate
         One for each number of epochs.
     """
-    random = np.random.default_rng(run.seed)
-    noisy, clean = (
-        [np.flatnonzero(folds == k) for k in range(cv or 1)]
-        for folds in (
-            fold_of_rows(rows.label, n, random) for rows, n in zip((run.noisy, run.clean), n_folds(cv), strict=True)
-        )
-    )
+    parts = held_out_rows(run, cv)
     task = partial(_train_without, joint=joint, epochs=epochs)
-    held_out = list(zip(noisy, clean, strict=True))
-    tasks = {f"{prefix}fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(held_out)}
-    of_folds = run.train_parts(tasks, n_jobs)
-    joined = [tuple(map(np.concatenate, zip(*parts, strict=True))) for parts in zip(*of_folds, strict=True)]
-    rows = np.concatenate(noisy), np.concatenate(clean)
-    return [Candidate(number, posteriors, rows) for number, posteriors in zip(epochs, joined, strict=True)]
+    tasks = {f"{prefix}fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(parts)}
+    posteriors = run.train_parts(tasks, n_jobs)  # of each part, after each number of epochs
+    rows = _joined(parts)
+    return [Candidate(n, _joined(of_parts), rows) for n, *of_parts in zip(epochs, *posteriors, strict=True)]
 
 
 def _train_without(
     run: Run, stage: str, *, joint: JointTraining, held_out: tuple[NDArray, NDArray], epochs: Sequence[int]
-) -> list[list[NDArray]]:
+) -> list[tuple[NDArray, NDArray]]:
     """Train without some noisy and some clean rows; for each number of epochs, return the posteriors of both."""
-    noisy, clean = (
-        rows.take(np.delete(np.arange(len(rows)), out))
-        for rows, out in zip((run.noisy, run.clean), held_out, strict=True)
-    )
+    noisy, clean = (np.delete(np.arange(len(r)), out) for r, out in zip((run.noisy, run.clean), held_out, strict=True))
     watched = HeldOutPosteriors([run.noisy.take(held_out[0]), run.clean.take(held_out[1])], epochs)
-    joint.train_with_transition(run, stage, noisy, clean, watched)
-    return [watched.after(number) for number in epochs]
+    joint.train_with_transition(run, stage, run.noisy.take(noisy), run.clean.take(clean), watched)
+    return [(proba, proba_meta) for proba, proba_meta in map(watched.after, epochs)]
+
+
+def _joined(parts: Sequence[tuple[NDArray, NDArray]]) -> tuple[NDArray, NDArray]:
+    """What belongs to the noisy rows of all parts, and to their clean rows."""
+    noisy, clean = zip(*parts, strict=True)
+    return np.concatenate(noisy), np.concatenate(clean)
+
+
+def held_out_rows(run: Run, cv: int | None) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Draw the noisy and the clean rows of each part that is held out in turn."""
+    random, (n_noisy, n_clean) = np.random.default_rng(run.seed), n_folds(cv)
+    noisy, clean = fold_of_rows(run.noisy.label, n_noisy, random), fold_of_rows(run.clean.label, n_clean, random)
+    return [(np.flatnonzero(noisy == k), np.flatnonzero(clean == k)) for k in range(cv or 1)]
 
 
 def n_folds(cv: int | None) -> tuple[int, int]:
