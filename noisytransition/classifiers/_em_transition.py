@@ -61,8 +61,8 @@ class EMTransitionClassifier(TransitionClassifier):
         Clean rows in a step; default: a quarter of `batch_size`.
     n_jobs : int, optional
         Folds that are trained at the same time, as in `joblib.Parallel`; ``joblib.parallel_config`` chooses other
-        backends. The result is the same to the bit where PyTorch has as many threads in each process
-        (``torch.set_num_threads(1)``). What callbacks collect in other processes stays there.
+        backends. The result is the same to the bit for any `n_jobs`: each fold has its share of PyTorch's threads.
+        What callbacks collect in other processes stays there.
     transition_init : str or array-like, default="auto"
         Where T starts in each training, as in `TransitionClassifier`. "auto": "gold" with folds. Without folds
         "diagonal", which needs no warm-up and supposes that most labels of each class are right; if they are not, take

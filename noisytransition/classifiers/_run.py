@@ -162,7 +162,9 @@ class Run:
     def train_parts(
         self, tasks: Mapping[str, Callable[["Run", str], Result]], n_jobs: int | None = None
     ) -> list[Result]:
-        """Do trainings that do not depend on each other, several at a time; the results are those of one at a time.
+        """Do trainings that do not depend on each other; the results are the same to the bit for any `n_jobs`.
+
+        Each has its share of PyTorch's threads, also where they are done one after the other.
 
         Parameters
         ----------
@@ -177,11 +179,9 @@ class Run:
             What the tasks gave back.
         """
         parts = [self._part(stage, i) for i, stage in enumerate(tasks)]
-        calls = zip(tasks.items(), parts, strict=True)
+        calls, n_threads = zip(tasks.items(), parts, strict=True), max(torch.get_num_threads() // len(tasks), 1)
         train = joblib.delayed(_train_part)
-        done = joblib.Parallel(n_jobs)(
-            train(stage, task, part, torch.get_num_threads()) for (stage, task), part in calls
-        )
+        done = joblib.Parallel(n_jobs)(train(stage, task, part, n_threads) for (stage, task), part in calls)
         self.n_stages += len(tasks)
         results, histories = zip(*done, strict=True)
         self.histories.update(zip(tasks, histories, strict=True))
@@ -253,8 +253,12 @@ class Run:
 
 
 def _train_part(stage: str, task: Callable[[Run, str], Result], run: Run, n_threads: int) -> tuple[Result, History]:
-    """Do one task, with at most as many threads as the calling process has."""
+    """Do one task with so many threads: their number has an effect on rounding."""
     with _TRAINING:
-        torch.set_num_threads(min(n_threads, torch.get_num_threads()))
-        result = task(run, stage)
+        before = torch.get_num_threads()
+        torch.set_num_threads(n_threads)
+        try:
+            result = task(run, stage)
+        finally:
+            torch.set_num_threads(before)
     return result, run.histories[stage]
