@@ -1,6 +1,6 @@
 """Checks of parameters, callbacks and modules, made before any training."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -56,10 +56,19 @@ def check_callbacks(callbacks: Callbacks, net_params: dict[str, Any]) -> None:
             raise ValueError(f"{name!r}: there is no such callback; there are {sorted(known)}.")
 
 
-def check_checkpoints(callbacks: Sequence | None) -> None:
+def callback_setting(name: str | None, callback: object, attribute: str, params: Mapping[str, Any]) -> Any:
+    """Value of a callback's attribute, or of ``callbacks__name__attribute`` among the parameters."""
+    name = name or (callback if isinstance(callback, type) else type(callback)).__name__
+    return params.get(f"callbacks__{name}__{attribute}", getattr(callback, attribute, None))
+
+
+def check_checkpoints(callbacks: Sequence | None, net_params: Mapping[str, Any]) -> None:
     """Raise if a Checkpoint would restore the module without its T."""
-    for _, callback in named_callbacks(callbacks):
-        if isinstance(callback, Checkpoint) and callback.load_best and callback.f_criterion is None:
+    for name, callback in named_callbacks(callbacks):
+        load_best, f_criterion = (
+            callback_setting(name, callback, attribute, net_params) for attribute in ("load_best", "f_criterion")
+        )
+        if isinstance(callback, Checkpoint) and load_best and f_criterion is None:
             raise ValueError(
                 "Checkpoint(load_best=True, f_criterion=None) would restore the module without its transition "
                 "matrix, which the criterion holds: give f_criterion a file name (default 'criterion.pt')."

@@ -81,7 +81,7 @@ class JointTraining(NamedTuple):
             update=PosteriorCounts(rate, burn_in=int(_BURN_IN * epochs * len(noisy) / size)),
             clean_batches=self._clean_batches(run, clean),
             clean_weight=self.weight,
-            callbacks=[("held_out", held_out)],
+            callbacks=[("held_out_posteriors", held_out)],
         )
 
     def _clean_batches(self, run: Run, clean: Rows) -> CleanBatches:

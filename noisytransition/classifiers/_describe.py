@@ -27,7 +27,7 @@ def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows | None) -> d
         For a parameter that cannot be described.
     """
     data = {"X, y": noisy, "clean set": clean}
-    params = describe_params(estimator, leave_out=("verbose", "callbacks"))
+    params = describe_params(estimator, leave_out=("verbose", "callbacks", "n_jobs"))
     return params | {name: "" if rows is None else joblib.hash(_content(rows)) for name, rows in data.items()}
 
 

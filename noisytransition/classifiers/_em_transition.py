@@ -15,6 +15,7 @@ from ._cross_fitting import (
     candidate_epochs,
     cross_fit,
     error_bars,
+    known_pairs,
     likelihood_weight,
     most_likely,
     n_folds,
@@ -70,7 +71,7 @@ class EMTransitionClassifier(TransitionClassifier):
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
-        As in `NoisyLabelClassifier`, which see also for ``**net_params``.
+        As in `NoisyLabelClassifier`, like ``**net_params``.
 
     Attributes
     ----------
@@ -91,8 +92,8 @@ class EMTransitionClassifier(TransitionClassifier):
     transition_uncertainty_ : TransitionUncertainty
         What they and `transition_interval` come from.
     oof_proba_ : ndarray of shape (n_noisy, n_classes), float32
-        Out-of-fold P(true class | x) of the noisy rows, in their order, calibrated; with folds. To find wrong labels
-        where the classifier itself has memorised them.
+        Out-of-fold P(true class | x) of the noisy rows, in their order, calibrated; with folds. They find wrong
+        labels that the classifier itself has memorised.
     calibration_ : Calibration
         The map that calibrated them.
     meta_weight_ : float
@@ -178,7 +179,8 @@ class EMTransitionClassifier(TransitionClassifier):
         self.transition_counts_, self.prior_strength_, self.calibration_ = T.counts, T.strength, T.calibration
         self.n_epochs_, (noisy, _) = best.epochs, best.rows
         # from x too: nearer than what T makes of the noisy labels' shares
-        self.class_counts_ = T.counts.sum(axis=1) * (len(run.noisy) / T.counts.sum())
+        counts = T.counts - (0.0 if (pairs := known_pairs(run)) is None else pairs)
+        self.class_counts_ = counts.sum(axis=1) * (len(run.noisy) / len(noisy))
         if self.cv is not None and T.calibration is not None:
             self.oof_proba_ = T.calibration(best.posteriors[0]).astype(np.float32)[np.argsort(noisy)]
         if (uncertainty := error_bars(T, best, run)) is not None:
@@ -188,7 +190,7 @@ class EMTransitionClassifier(TransitionClassifier):
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Bounds of T in the population that the rows come from.
 
-        They hold the chance in the labels and the uncertainty of the classifier, as far as the clean rows tell of it
+        They include the chance in the labels and the uncertainty of the classifier that the clean rows show
         (`noisytransition.transition.transition_uncertainty`).
 
         Parameters
@@ -213,7 +215,7 @@ class EMTransitionClassifier(TransitionClassifier):
         return self.transition_uncertainty_.interval(level)
 
     def transition_summary(self, level: float = 0.9, *, least: float = 0.01) -> str:
-        """Say what becomes of each class, with error bars.
+        """List the flips of T with their error bars.
 
         Parameters
         ----------
@@ -247,6 +249,8 @@ class EMTransitionClassifier(TransitionClassifier):
         check_batch_size(self, "meta_batch_size")
         if self.cv is not None:
             check_count(self.cv, 2, "cv")
+        if self.n_jobs == 0 or not isinstance(self.n_jobs, int | None):
+            raise ValueError(f"n_jobs={self.n_jobs!r}; give a number of processes, -1 for one per core, or None.")
         weight = self.meta_weight
         if not (weight == "auto" if isinstance(weight, str) else _is_weight(weight)):
             raise ValueError(f"meta_weight={weight!r}; give a number of at least 0, or 'auto'.")
@@ -257,8 +261,8 @@ class EMTransitionClassifier(TransitionClassifier):
         for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):
             if len(rows) < least:
                 raise ValueError(
-                    f"cv={self.cv} needs at least {least} {kind} rows and got {len(rows)}. Give more rows, or fewer "
-                    "folds."
+                    f"cv={self.cv} needs at least {least} {kind} rows and got {len(rows)}. Give more rows"
+                    f"{', or fewer folds' if self.cv else ''}."
                 )
 
 

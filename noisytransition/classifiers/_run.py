@@ -18,7 +18,7 @@ from torch import nn
 from ..nets import MLP, CleanBatches, CleanLoss, FitState, NoisyLabelNet, Rows, SaveState
 from ..selection import Last, Selection
 from ..updates import Fixed, Update
-from ._checks import check_output, named_callbacks
+from ._checks import callback_setting, check_output, named_callbacks
 
 Result = TypeVar("Result")
 # threads of a process share PyTorch's generator: one training at a time
@@ -72,7 +72,7 @@ class Run:
     @property
     def clean(self) -> Rows:
         """Clean rows, of a fit that has some."""
-        assert self._clean is not None, "the recipe needs clean rows: set _needs_clean_data"
+        assert self._clean is not None, "the method needs clean rows: set _needs_clean_data"
         return self._clean
 
     def open(self, state: FitState | str | PathLike, description: dict[str, str]) -> None:
@@ -233,7 +233,7 @@ class Run:
         """Keep the last epoch where no rows are held out to select by, or where a callback of the user's selects."""
         if select is None or not select.needs_validation:
             return select or Last()
-        selected = any(getattr(callback, "load_best", False) for _, callback in self._named())
+        selected = any(callback_setting(*named, "load_best", self.params) for named in self._named())
         return Last() if selected or params.get("train_split") is None else select
 
     def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], clean: CleanBatches | None) -> list[Any]:

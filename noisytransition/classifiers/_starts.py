@@ -19,7 +19,7 @@ from ..transition import (
 from ._cross_fitting import N_FOLDS, JointTraining, balanced_weight, candidate_epochs, cross_fit, most_likely
 from ._run import Run
 
-# noise rate of "diagonal", for want of any knowledge: about what crowds and rules make
+# noise rate of "diagonal": a choice, about that of labels from crowds and rules
 _DIAGONAL_RATE = 0.2
 
 WarmUp = Callable[[], NoisyLabelNet]

@@ -134,7 +134,7 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
     # ---- checks
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_checkpoints(self.callbacks)
+        check_checkpoints(self.callbacks, self._net_params)
         if self.warm_up_epochs is not None:
             check_count(self.warm_up_epochs, 1, "warm_up_epochs")
         if self.transition_floor is not None:

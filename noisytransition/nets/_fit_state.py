@@ -35,18 +35,20 @@ class FitState:
     Notes
     -----
     What of a net is saved: modules, losses and optimisers that skorch has registered, numbers and other plain values
-    that hang on the net (counters), the attributes of callbacks that end with an underscore, history and generators.
-    A tensor, a module or an optimiser that hangs on the net unregistered, also inside a list or a dictionary, is an
-    error; so is state of an update or a selection that cannot be saved.
+    that the net keeps (counters), the attributes of callbacks that end with an underscore, history and generators.
+    A tensor, a module or an optimiser that the net keeps without registering it, also inside a list or a dictionary,
+    is an error; so is state of an update or a selection that cannot be saved.
     """
 
     def __init__(self, path: str | os.PathLike) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # a process of its own may have another working directory
         self._content: dict[str, Any] = {}
 
     def open(self, fingerprint: dict[str, str], seed: int) -> int:
         """Read the file, if there is one, check that it belongs to this fit, and return the seed of the fit."""
         content: dict[str, Any] = {}
+        if not self.path.parent.is_dir():
+            raise ValueError(f"the folder of {str(self.path)!r} does not exist; make it, or use another path.")
         if self.path.exists():
             content = torch.load(self.path, map_location="cpu", weights_only=False)
         saved = content.get("fingerprint", fingerprint)
@@ -78,15 +80,19 @@ class FitState:
 
     def part(self, stage: str) -> "FitState":
         """State of one stage in a file of its own, for a training that may be in another process."""
+        self._write()  # with the seed: the part is of no use without it
         part = FitState(self.path.with_name(f"{self.path.name}.{stage}"))
-        part.open(self._content["fingerprint"], self._content["seed"])
-        done = self._content["stages"]
+        fingerprint, seed, done = (self._content[name] for name in ("fingerprint", "seed", "stages"))
+        if part.open(fingerprint, seed) != seed:  # of a fit whose own file is gone
+            part._content |= {"seed": seed, "stages": {}}
         part._content["stages"] |= {stage: done[stage]} if stage in done else {}
         return part
 
     def absorb(self, stage: str) -> None:
         """Take in the file of such a part, and delete it."""
         part = self.part(stage)
+        if not part.is_complete(stage):
+            raise RuntimeError(f"the process that trained {stage!r} did not write {str(part.path)!r}.")
         self._content["stages"] |= part._content["stages"]
         self._write()
         part.path.unlink(missing_ok=True)
@@ -102,14 +108,20 @@ class SaveState(Callback):
     """Restore a stage when its training begins and save it after every epoch; the last of the callbacks."""
 
     def __init__(self, state: FitState, stage: str) -> None:
-        self.state = state
+        self.state: FitState | None = state
         self.stage = stage
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Go on from the file, after the other callbacks have made a fresh start; refuse a net that loses state."""
-        net_state(net)
-        self.state.restore(self.stage, net)
+        if self.state is not None:
+            net_state(net)
+            self.state.restore(self.stage, net)
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Save."""
-        self.state.save(self.stage, net)
+        if self.state is not None:
+            self.state.save(self.stage, net)
+
+    def release(self) -> None:
+        """Let go of the state: a trained net neither holds the other stages nor writes the file again."""
+        self.state = None

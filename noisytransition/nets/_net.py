@@ -250,6 +250,11 @@ class NoisyLabelNet(NeuralNetClassifier):
     ) -> None:
         """Run an epoch as skorch does, and raise if the loss is not finite."""
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
+        if training and not self.history[-1]["batches"]:
+            raise ValueError(
+                "an epoch has no batch: iterator_train__drop_last=True with fewer rows than batch_size="
+                f"{self.batch_size}. Give fewer rows in a batch, or leave drop_last out."
+            )
         if training and not np.isfinite(loss := self.history[-1, "batches", -1, "train_loss"]):
             raise ValueError(
                 f"the training loss is {loss} after epoch {len(self.history)}: the step lr={self.lr} is too large "

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
 
-# numbers and text: saved wherever they hang
+# numbers and text: saved wherever a net keeps them
 _PLAIN = (bool, int, float, complex, str, np.generic, type(None))
-# skorch's own accounts, made anew or saved apart
+# attributes of skorch's own, which it makes again or which are saved separately
 _ACCOUNTS = {"callbacks_", "history_", "virtual_params_", "init_context_", "initialized_", "verbose"}
 
 
@@ -93,7 +93,7 @@ def _restore_unlisted(part: Any, state: dict[str, dict[str, Any]], device: torch
 
 # ---------------------------------------------------------------------------- other attributes of the net
 def _attributes(net: "NoisyLabelNet", parts: dict[str, Any]) -> dict[str, Any]:
-    """What else hangs on a net: attributes that are neither registered, nor parameters, nor skorch's accounts."""
+    """Other attributes of a net: neither registered, nor parameters, nor skorch's own."""
     given = _parameters(net) | {k for k in vars(net) if "__" in k and k.split("__")[0] in net.prefixes_}
     ours = {k: v for k, v in vars(net).items() if k not in {*parts, *_ACCOUNTS}}
     ours = {k: v for k, v in ours.items() if k not in given or isinstance(v, _PLAIN)}

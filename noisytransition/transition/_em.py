@@ -15,7 +15,7 @@ from ._shrinkage import Prior, check_prior, fitted_prior
 _TINY = 1e-12
 # bound of the extrapolation, in steps of expectation-maximisation: beyond, it is seldom accepted
 _MAX_EXTRAPOLATION = 1e3
-# what an extrapolation leaves of an entry at least: from 0 none would come back
+# what an extrapolation leaves of an entry at least: an entry that is 0 stays 0
 _SMALLEST_SHARE = 0.05
 # share of the uniform matrix in the start: a flip that starts at 0 would never come up
 _UNIFORM_SHARE = 0.1
@@ -45,7 +45,9 @@ class EMResult(NamedTuple):
         Highest log-likelihood without the prior of T; with one, T is integrated out under it instead. For comparing
         probabilities of several classifiers.
     converged : bool
-        Whether the maximum was found before `max_iter` steps.
+        Whether the maximum was found before `max_iter` steps (500, if calibrated).
+    n_iter : int
+        Steps of the last maximisation.
     """
 
     transition_matrix: NDArray[np.float64]
@@ -56,6 +58,7 @@ class EMResult(NamedTuple):
     log_likelihood: float
     log_evidence: float
     converged: bool
+    n_iter: int
 
 
 def em_transition_matrix(
@@ -89,9 +92,9 @@ def em_transition_matrix(
 
         proba <- softmax(s log proba + B log proba + b)
 
-    Log s and b have a unit normal prior; B a normal one, under which what an entry of it adds to a logit has about a
-    third of the spread of the logits. For more than 20 classes B = 0, and the maximisation ends early: a T without a
-    prior would fit chance. Maximum and strength of the prior of T are found in turn, until the strength settles.
+    Log s and b have a unit normal prior; B a normal one, under which an entry of it adds about 0.3 to a logit. For
+    more than 20 classes B = 0, and the maximisation ends early: a T without a prior would fit chance. Maximum and
+    strength of the prior of T are found in turn, until the strength settles.
 
     Parameters
     ----------
@@ -170,7 +173,7 @@ def em_transition_matrix(
         likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, known)
     found = _empirical_bayes(likelihood, start, prior, strength, max_iter, tol)
     if not found.converged:
-        warnings.warn(f"T still moved after {max_iter} steps (max_iter).", UserWarning, stacklevel=2)
+        warnings.warn(f"T still moved after {found.n_iter} steps (max_iter).", UserWarning, stacklevel=2)
     empty = (found.counts.sum(axis=1) == 0) & (found.strength == 0)
     found = found._replace(transition_matrix=np.where(empty[:, None], T, found.transition_matrix))
     return found if full_output else found.transition_matrix
@@ -190,18 +193,19 @@ def _empirical_bayes(
         return _result(found, None, 0.0, found.log_likelihood)
     M, a, evidence = fitted_prior(prior, strength, found.counts)
     evidence += found.log_likelihood
+    M_next, a_next = M, a
     for _ in range(_MAX_ROUNDS if a else 0):
+        M, a = M_next, a_next
         found = likelihood.maximise(found.transition_matrix, a * M, max_iter, tol)
         M_next, a_next, _ = fitted_prior(prior, strength, found.counts)
         if a_next in (a, 0.0):
             break
-        M, a = M_next, a_next
     return _result(found, M, a, evidence)
 
 
 def _result(found: Maximum, M: NDArray | None, a: float, log_evidence: float) -> EMResult:
-    T, counts, calibration, log_likelihood, converged = found
-    return EMResult(T, counts, calibration, M, a, log_likelihood, log_evidence, converged)
+    T, counts, calibration, log_likelihood, converged, n_iter = found
+    return EMResult(T, counts, calibration, M, a, log_likelihood, log_evidence, converged, n_iter)
 
 
 class Likelihood:
@@ -225,7 +229,7 @@ class Likelihood:
             T, log_likelihood, one = (beyond, highest, after) if highest >= higher else (one, higher, two)
             n_iter += 1
         counts = self._counts(T)[0] + self.pairs
-        return Maximum(one, counts, None, log_likelihood, _distance(T, one) <= tol)
+        return Maximum(one, counts, None, log_likelihood, _distance(T, one) <= tol, n_iter)
 
     def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-likelihood at T, and T after a step of expectation-maximisation."""

@@ -14,6 +14,9 @@ _TINY = 1e-12
 # pseudo-counts per class among which the evidence chooses, a tenth of a decade apart: its maximum is flat
 _STRENGTHS = np.geomspace(0.1, 1e6, 71)
 
+# beyond, the evidence is that of T = M, up to rounding errors that grow
+_LARGEST_STRENGTH = 1e12
+
 Prior = str | ArrayLike | None
 
 
@@ -54,7 +57,8 @@ def log_evidence(counts: NDArray, M: NDArray, a: float, groups: list[NDArray[np.
 
     The rates that M has from the counts are integrated out too, by Laplace's method.
     """
-    n, seen = counts.sum(axis=1), (M > 0) & (counts > 0)
+    counts = np.where(M > 0, counts, 0.0)  # entries that the prior rules out have no part in it
+    n, seen, a = counts.sum(axis=1), counts > 0, min(a, _LARGEST_STRENGTH)
     allowed, best, observed = M[seen], normalise_rows(counts, M)[seen], counts[seen]
     of_rows = gammaln(a) - gammaln(a + n)
     of_entries = gammaln(a * allowed + observed) - gammaln(a * allowed) - observed * np.log(best)
@@ -67,7 +71,7 @@ def _log_information(counts: NDArray, M: NDArray, a: float, groups: list[NDArray
         return 0.0
     prior = a * np.maximum(M, _TINY)
     of_entry = prior**2 * (polygamma(1, prior) - polygamma(1, prior + counts))
-    of_log_rate = np.array([max(of_entry[group].sum(), _TINY) for group in groups])
+    of_log_rate = np.array([max(of_entry[group].sum(), 1.0) for group in groups])  # at least that of one row
     rates = np.array([M[group].sum() for group in groups])
     return float(np.log(of_log_rate).sum() + np.log((rates**2 / of_log_rate).sum()))
 

@@ -20,7 +20,7 @@ MOST_CLASSES = 50
 _CHUNK = 4096
 # precision of the prior of an entry of T: without any data a standard error of 0.5
 _PRIOR_PRECISION = 4.0
-# farthest that the middle of a cut-off entry may lie below 0, in scales: beyond, tails leave the floating-point numbers
+# lowest location of an entry that is cut off at 0, in scales below 0: the tail probability underflows beyond
 _MAX_DEPTH = 30.0
 
 
@@ -33,7 +33,7 @@ class TransitionUncertainty(NamedTuple):
     ----------
     transition_matrix : ndarray of shape (c, c)
     location : ndarray of shape (c, c)
-        The estimate; for an entry that would be lower, could it be, below it.
+        The estimate; below it for an entry at 0 whose likelihood is still rising towards negative values.
     scale : ndarray of shape (c, c)
     std : ndarray of shape (c, c)
         Standard errors.
@@ -88,10 +88,11 @@ def transition_uncertainty(
 
         d/dT[i, j] = proba[i] / sum_k proba[k] T[k, j],    d/dz = q - proba
 
-    The information is the sum of their outer products, with T's rows held to sum 1; for clean rows that expected of
-    the map. With more than 20 classes B is left out. Shrinkage of T is not counted as information: where it was
-    strong, the bars are longer than T varies. They are those of *one* T that holds for all rows, and of posteriors
-    that such a map can set right; a classifier that is wrong otherwise is not in them.
+    The information is the sum of their outer products, with T's rows held to sum 1; for clean rows, the expected
+    information about the map. With more than 20 classes B is left out. Shrinkage of T is not counted as
+    information: where it was strong, the bars are longer than the spread of T. They are those of *one* T that holds
+    for all rows, and of posteriors that such a map can set right; a classifier that is wrong otherwise is not in
+    them.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from strategies import labels
 from torch import nn
-from training import StopAfter, refused
+from training import StopAfter, no_training, refused
 
 from noisytransition import (
     EMTransitionClassifier,
@@ -222,6 +222,50 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(tmp_path, n_epochs):
     np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
 
 
+@pytest.mark.parametrize("main_file_is_kept", [True, False])
+def test_folds_of_another_seed_are_not_taken_up(tmp_path, main_file_is_kept):
+    """Without a seed of the user's, a file of a fold alone does not tell which rows it held out."""
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
+    params = FAST | {"cv": 2, "transition_init": "diagonal", "random_state": None}
+    torch.manual_seed(0)
+    with pytest.raises(KeyboardInterrupt):
+        EMTransitionClassifier(**params, callbacks=[StopAfter(12)]).fit(X, y, meta=meta, state=tmp_path / "fit")
+    assert (tmp_path / "fit").exists()
+    if not main_file_is_kept:
+        (tmp_path / "fit").unlink()
+    torch.manual_seed(1 if main_file_is_kept else 2)
+    resumed = EMTransitionClassifier(**params).fit(X, y, meta=meta, state=tmp_path / "fit")
+    torch.manual_seed(0 if main_file_is_kept else 2)
+    whole = EMTransitionClassifier(**params).fit(X, y, meta=meta)
+    np.testing.assert_array_equal(resumed.oof_proba_, whole.oof_proba_)
+    np.testing.assert_array_equal(resumed.transition_matrix_, whole.transition_matrix_)
+
+
+def test_a_relative_path_is_that_of_the_caller_s_folder(tmp_path, monkeypatch):
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=90)
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        EMTransitionClassifier(**(FAST | {"max_epochs": 1}), cv=2, n_jobs=2).fit(X, y, meta=meta, state="fit")
+        assert [path.name for path in (tmp_path / folder).iterdir()] == ["fit"]
+
+
+def test_another_number_of_jobs_goes_on_with_a_fit(tmp_path):
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
+    params = FAST | {"cv": 2, "max_epochs": 2}
+    first = EMTransitionClassifier(**params).fit(X, y, meta=meta, state=tmp_path / "fit")
+    with no_training():
+        again = EMTransitionClassifier(**params, n_jobs=2).fit(X, y, meta=meta, state=tmp_path / "fit")
+    np.testing.assert_array_equal(first.predict_proba(X), again.predict_proba(X))
+
+
+def test_known_pairs_are_no_noisy_rows():
+    X, y, meta, y_meta_noisy = overlapping(pair_noise(3, 0.4), n=600)
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy)
+    assert clf.transition_counts_.sum() == pytest.approx(690)
+    assert clf.class_counts_.sum() == pytest.approx(600)
+
+
 def test_batch_normalisation_and_adam():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
     module = nn.Sequential(nn.Linear(2, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 3))
@@ -246,6 +290,8 @@ def test_folds_are_even_in_size_and_classes(data, n_folds, c):
         ({"meta_weight": [0.1, 0.2]}, "meta_weight"),
         ({"meta_weight": float("inf")}, "meta_weight"),
         ({"cv": 1}, "cv"),
+        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"n_jobs": "two"}, "n_jobs='two'"),
         ({"cv": 100}, "cv=100 needs at least 100 noisy rows and got 60"),
         ({"cv": 70}, "cv=70 needs at least 70 noisy"),
         ({"transition_prior": "pairs"}, "transition_prior='pairs'"),

@@ -114,3 +114,12 @@ def test_a_callback_that_brings_back_its_best_epoch_is_obeyed(blobs):
     clf = small(TRevisionClassifier, callbacks=[stop], revision_lr=1e-2, max_epochs=8).fit(X, y, meta=(X_meta, y_meta))
     proba = clf.predict_proba(X_meta)[np.arange(len(y_meta)), y_meta]
     assert -np.log(proba).mean() == pytest.approx(min(clf.history_[:, "valid_clean_loss"]), rel=1e-4)
+
+
+def test_load_best_counts_where_a_nested_parameter_sets_it(blobs):
+    """The selection of T then follows the user's callback, as if the constructor had been told."""
+    stop = {"callbacks__stop__load_best": True}
+    nested = fit(blobs, callbacks=[("stop", EarlyStopping(patience=2))], **stop)
+    told = fit(blobs, callbacks=[("stop", EarlyStopping(patience=2, load_best=True))])
+    np.testing.assert_array_equal(nested.transition_matrix_, told.transition_matrix_)
+    np.testing.assert_array_equal(nested.predict_proba(blobs[0]), told.predict_proba(blobs[0]))

@@ -1,3 +1,4 @@
+import pickle
 from collections import deque
 
 import numpy as np
@@ -329,3 +330,18 @@ class Plots(Callback):
 def test_what_a_user_s_callback_cannot_save_is_left_out(fit_with):
     fit_with(dict, Plots())
     assert len(fit_with(dict, Plots()).history_) == 4
+
+
+def test_a_folder_that_does_not_exist_is_refused(blobs, tmp_path):
+    with refused("does not exist; make it"):
+        small(CrossEntropyClassifier).fit(*blobs[:2], state=tmp_path / "nowhere" / "fit.pt")
+
+
+def test_a_saved_classifier_is_as_small_as_another(blobs, tmp_path):
+    """It holds neither the file's content nor the earlier stages."""
+    X, y, X_meta, y_meta, *_ = blobs
+    sizes = [
+        len(pickle.dumps(small(MetaTransitionClassifier).fit(X, y, meta=(X_meta, y_meta), state=state)))
+        for state in (None, tmp_path / "fit.pt")
+    ]
+    assert sizes[1] < 1.05 * sizes[0]

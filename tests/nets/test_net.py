@@ -228,3 +228,8 @@ def test_batch_transform_sees_training_batches_alone(cls, blobs):
     clf.predict_proba(blobs[0])
     assert len(seen) == n
     np.testing.assert_array_equal(clf.predict_proba(blobs[0]), fit(cls, blobs).predict_proba(blobs[0]))
+
+
+def test_an_epoch_without_batches_is_an_error(blobs):
+    with pytest.raises(ValueError, match=r"drop_last=True with fewer rows than batch_size=1000"):
+        small(CrossEntropyClassifier, batch_size=1000, iterator_train__drop_last=True).fit(*blobs[:2])

@@ -13,6 +13,7 @@ from noisytransition.transition import (
     symmetric_noise,
     transition_error,
 )
+from noisytransition.transition._shrinkage import log_evidence
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -100,3 +101,25 @@ def test_the_strength_by_integration(flipped):
     )
     best = strengths[np.exp(log_likelihood - log_likelihood.max()).sum(axis=0).argmax()]
     assert 0.6 < found.strength / best < 1.6
+
+
+def test_the_evidence_is_bounded_where_nearly_no_label_is_wrong():
+    values = []
+    for wrong in (1.0, 0.01, 1e-8, 0.0):
+        counts = np.array([[100 - wrong, wrong], [wrong, 100 - wrong]])
+        values.append(em_transition_matrix([[0.5, 0.5]], [0], counts=counts, full_output=True).log_evidence)
+    assert max(values) < 0
+    assert np.ptp(values[1:]) < 0.3
+
+
+def test_entries_that_a_prior_rules_out_have_no_part_in_its_evidence():
+    prior = np.array([[0.7, 0.3, 0], [0, 0.7, 0.3], [0.3, 0, 0.7]])
+    allowed = 1000 * prior
+    evidence = [log_evidence(allowed + n * (prior == 0), prior, 50.0, []) for n in (0, 1, 50)]
+    np.testing.assert_allclose(evidence, evidence[0])
+
+
+@pytest.mark.parametrize("strength", [1e13, 1e16, 1e300])
+def test_a_prior_of_any_strength_has_an_evidence(strength):
+    counts, prior = 300 * pair_noise(3, 0.3), symmetric_noise(3, 0.4)
+    assert log_evidence(counts, prior, strength, []) == pytest.approx(log_evidence(counts, prior, 1e12, []), abs=0.1)
