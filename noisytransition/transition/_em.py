@@ -22,6 +22,8 @@ _UNIFORM_SHARE = 0.1
 # strength of the prior and counts depend on each other: they settle in one to three rounds, in 2 of 180 fits (36 cells
 # of examples/benchmarks/em_transition.py, 5 seeds) in more than eight
 _MAX_ROUNDS = 10
+# pseudo-counts per class with which T is all but the prior
+_STRONG = 1e6
 
 
 class EMResult(NamedTuple):
@@ -45,7 +47,7 @@ class EMResult(NamedTuple):
         Highest log-likelihood without the prior of T; with one, T is integrated out under it instead. For comparing
         probabilities of several classifiers.
     converged : bool
-        Whether the maximum was found before `max_iter` steps (500, if calibrated).
+        Whether the maximisation ended before `max_iter` steps; if calibrated, it always ends after 500.
     n_iter : int
         Steps of the last maximisation.
     """
@@ -111,7 +113,8 @@ def em_transition_matrix(
     strength : float or "auto", default="auto"
         Pseudo-counts per class. "auto" maximises the evidence (Dirichlet-multinomial likelihood) of the counts, the
         prior's rates integrated out by Laplace's method: large where the prior fits; 0, no shrinkage, where it does
-        not, so that most wrong labels would get less than one pseudo-count. Entries of a prior that are 0 have no part
+        not, so that most wrong labels would get less than one pseudo-count, unless a strong prior has the higher
+        evidence. Entries of a prior that are 0 have no part
         in it.
     proba_meta, y_meta : array-like of shape (n_meta, c) and int of shape (n_meta,), optional
         Out-of-sample probabilities and true labels of clean rows. With them `proba` is calibrated. Probabilities of
@@ -187,12 +190,20 @@ def _empirical_bayes(
     max_iter: int,
     tol: float,
 ) -> EMResult:
-    """Maximise, and maximise again with the prior's pseudo-counts until their number settles."""
+    """Maximise, and maximise again with the prior's pseudo-counts until their number settles.
+
+    Where the counts of the first maximum speak against the prior, the maximum with a strong prior is tried too: with
+    little information the first T is far from any, and the evidence of all labels tells which is right.
+    """
     found = likelihood.maximise(T, np.zeros_like(T), max_iter, tol)
     if prior is None or (not isinstance(strength, str) and strength == 0):
         return _result(found, None, 0.0, found.log_likelihood)
-    M, a, evidence = fitted_prior(prior, strength, found.counts)
-    evidence += found.log_likelihood
+    M, a, evidence = _fitted_prior(prior, strength, found)
+    if not a and isinstance(strength, str):
+        shrunk = likelihood.maximise(M, _STRONG * M, max_iter, tol)
+        M_shrunk, a_shrunk, evidence_shrunk = _fitted_prior(prior, strength, shrunk, _STRONG * M)
+        if evidence_shrunk > evidence:
+            found, M, a, evidence = shrunk, M_shrunk, a_shrunk, evidence_shrunk
     M_next, a_next = M, a
     for _ in range(_MAX_ROUNDS if a else 0):
         M, a = M_next, a_next
@@ -201,6 +212,17 @@ def _empirical_bayes(
         if a_next in (a, 0.0):
             break
     return _result(found, M, a, evidence)
+
+
+def _fitted_prior(
+    prior: Prior, strength: float | str, found: Maximum, pseudo_counts: NDArray | float = 0.0
+) -> tuple[NDArray, float, float]:
+    """Prior of the counts at a maximum, its strength, and the log-evidence of all labels."""
+    M, a, evidence = fitted_prior(prior, strength, found.counts)
+    log_T = np.log(np.maximum(found.transition_matrix, _TINY))
+    log_best = np.log(np.maximum(normalise_rows(found.counts, found.transition_matrix), _TINY))
+    evidence += found.log_likelihood - float((pseudo_counts * log_T).sum() - (found.counts * (log_best - log_T)).sum())
+    return M, a, evidence
 
 
 def _result(found: Maximum, M: NDArray | None, a: float, log_evidence: float) -> EMResult:

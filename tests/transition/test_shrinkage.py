@@ -13,7 +13,7 @@ from noisytransition.transition import (
     symmetric_noise,
     transition_error,
 )
-from noisytransition.transition._shrinkage import log_evidence
+from noisytransition.transition._shrinkage import fitted_prior, log_evidence
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -123,3 +123,15 @@ def test_entries_that_a_prior_rules_out_have_no_part_in_its_evidence():
 def test_a_prior_of_any_strength_has_an_evidence(strength):
     counts, prior = 300 * pair_noise(3, 0.3), symmetric_noise(3, 0.4)
     assert log_evidence(counts, prior, strength, []) == pytest.approx(log_evidence(counts, prior, 1e12, []), abs=0.1)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 6])
+def test_few_rows_of_weak_probabilities_do_not_hide_a_prior_that_fits(seed):
+    """The most likely T is then so unlike the prior that its counts alone speak against it."""
+    T = symmetric_noise(4, 0.65)
+    proba, _, noisy = simulated(seed, T, n=80, spread=0.7)
+    found = em_transition_matrix(proba, noisy, full_output=True)
+    plain = em_transition_matrix(proba, noisy, prior=None, full_output=True)
+    assert fitted_prior("symmetric", "auto", plain.counts)[1] == 0
+    assert found.strength > 1000
+    assert transition_error(T, found.transition_matrix) < 0.3 * transition_error(T, plain.transition_matrix)
