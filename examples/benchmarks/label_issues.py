@@ -41,7 +41,7 @@ import numpy as np
 from em_transition import NET, SMALL
 from image_features import image_features
 from problems import digits
-from shared import RESULTS, add_row, markdown, out_of_fold, publish, read_rows, spread, versions
+from shared import FIRST_EM, RESULTS, add_row, markdown, out_of_fold, publish, read_rows, spread, versions
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import cross_val_predict
 
@@ -290,7 +290,8 @@ def report():
     cells = {c: found for c, found in cells.items() if found}
     parts = [
         "# Finding wrong labels",
-        f"Mean ± standard deviation over seeds. {versions()}. See `label_issues.py` for the kinds of probabilities.",
+        f"Mean ± standard deviation over seeds. {versions()}. {FIRST_EM} See `label_issues.py` for the kinds of "
+        "probabilities.",
         "## Ours minus cleanlab's: average precision\n\nPaired over seeds, mean ± standard error, on the same "
         "probabilities; a star where ours is lower by more than two standard errors.\n\n" + differences(cells),
         "## Average precision of finding wrong labels",

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from em_transition import NET, SMALL
 from problems import digits, gaussians, gaussians_posterior
-from shared import RESULTS, add_row, markdown, publish, read_rows, spread, versions
+from shared import FIRST_EM, RESULTS, add_row, markdown, publish, read_rows, spread, versions
 
 from noisytransition import EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier, transition_error
 from noisytransition.classifiers import TransitionClassifier
@@ -164,7 +164,7 @@ def report():
     n = len({row["seed"] for row in read_rows(ROWS)})
     parts = [
         "# Meta-gradient and likelihood",
-        f"Mean ± standard deviation over {n} seeds. {versions()}, 2 processes. See `meta_and_em.py`.",
+        f"Mean ± standard deviation over {n} seeds. {versions()}, 2 processes. {FIRST_EM} See `meta_and_em.py`.",
         "## Error of T\n\n" + table_of("error"),
         "## Test accuracy\n\n" + table_of("accuracy"),
     ]

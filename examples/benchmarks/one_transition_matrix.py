@@ -45,7 +45,7 @@ import numpy as np
 from cifar10 import CNN, NET
 from problems import gaussians, gaussians_posterior
 from scipy import stats
-from shared import RESULTS, add_row, markdown, publish, read_rows, versions
+from shared import FIRST_EM, RESULTS, add_row, markdown, publish, read_rows, versions
 
 from noisytransition import (
     EMTransitionClassifier,
@@ -276,7 +276,7 @@ def report():
     """Write and print the page."""
     parts = [
         "# Is one T enough?",
-        f"Shares with their standard errors; p-values from 999 permutations. {versions()}. See "
+        f"Shares with their standard errors; p-values from 999 permutations. {versions()}. {FIRST_EM} See "
         "`one_transition_matrix.py`.",
         "## Size: one T holds\n\n" + size_table(),
         "## Power: share rejected at 0.05\n\n" + power_table(),

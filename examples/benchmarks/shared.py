@@ -12,6 +12,8 @@ from sklearn.model_selection import cross_val_predict
 from noisytransition import CrossEntropyClassifier
 
 RESULTS = Path(__file__).parent / "results"
+# for pages that were not measured again
+FIRST_EM = "EM and its T are those of its first form, with eleven trainings by default (commit d5538b0)."
 # the published meta-gradient: no rows are held out and the last T is kept; its step was chosen by `meta_transition.py`
 PAPER = {"transition_lr": 3.0, "validation_fraction": 0}
 
