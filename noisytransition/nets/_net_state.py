@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # numbers and text: saved wherever a net keeps them
 _PLAIN = (bool, int, float, complex, str, np.generic, type(None))
 # attributes of skorch's own, which it makes again or which are saved separately
-_ACCOUNTS = {"callbacks_", "history_", "virtual_params_", "init_context_", "initialized_", "verbose"}
+_OF_SKORCH = {"callbacks_", "history_", "virtual_params_", "init_context_", "initialized_", "verbose"}
 
 
 def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _restore_unlisted(part: Any, state: dict[str, dict[str, Any]], device: torch
 def _attributes(net: "NoisyLabelNet", parts: dict[str, Any]) -> dict[str, Any]:
     """Other attributes of a net: neither registered, nor parameters, nor skorch's own."""
     given = _parameters(net) | {k for k in vars(net) if "__" in k and k.split("__")[0] in net.prefixes_}
-    ours = {k: v for k, v in vars(net).items() if k not in {*parts, *_ACCOUNTS}}
+    ours = {k: v for k, v in vars(net).items() if k not in {*parts, *_OF_SKORCH}}
     ours = {k: v for k, v in ours.items() if k not in given or isinstance(v, _PLAIN)}
     if lost := [name for name, value in ours.items() if not _can_be_saved(value, _is_state)]:
         raise ValueError(
