@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 from problems import digits, table
-from shared import RESULTS, add_row, markdown, publish, read_rows, versions
+from shared import FIRST_EM, RESULTS, add_row, markdown, publish, read_rows, versions
 from torch import nn
 
 from noisytransition import ComparisonData, EMTransitionClassifier
@@ -120,7 +120,7 @@ def report():
     rows = {cell: [row for row in read_rows(ROWS) if row["cell"] == cell] for cell in CELLS}
     parts = [
         "# Coverage of 90 % intervals",
-        f"Goals: 0.85 to 0.95 where 0 < T < 1, at least 0.90 (upper bounds) where T = 0. {versions()}. See "
+        f"Goals: 0.85 to 0.95 where 0 < T < 1, at least 0.90 (upper bounds) where T = 0. {versions()}. {FIRST_EM} See "
         "`error_bars.py`.",
         markdown([*heads, "upper bound where T = 0"], [line(cell, found) for cell, found in rows.items() if found[1:]]),
         '"std / spread": mean standard error over the standard deviation of T\'s entries between repeats; "bias / '
