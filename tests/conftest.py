@@ -7,9 +7,10 @@ from hypothesis import settings
 
 from noisytransition.transition import flip_labels, pair_noise
 
-# a machine's speed decides no test
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# a machine's speed decides no test, and every run tries the same examples; `--hypothesis-profile search` draws others
+settings.register_profile("search", deadline=None, print_blob=True)
+settings.register_profile("same", settings.get_profile("search"), derandomize=True, database=None)
+settings.load_profile("same")
 
 
 @pytest.fixture(autouse=True)

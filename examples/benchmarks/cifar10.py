@@ -9,16 +9,14 @@ and gives all methods the same gold estimate to start from. Nothing is tuned. "o
 same net trained on the true labels. Results are written as they come, and a second call goes on.
 """
 
-import argparse
 import os
 import time
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import joblib
 import numpy as np
-from shared import PAPER, RESULTS, add_row, markdown, out_of_fold, publish, read_rows, versions
+from shared import PAPER, RESULTS, add_row, markdown, out_of_fold, publish, read_rows, run_on_images, versions
 from sklearn.model_selection import train_test_split
 from torch import nn
 
@@ -146,16 +144,5 @@ def report():
     publish("cifar10.md", parts)
 
 
-def main():
-    """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", required=True, help="folder of the four files")
-    parser.add_argument("--report", action="store_true", help="only write the table of what is there")
-    args = parser.parse_args()
-    if not args.report:
-        joblib.Parallel(2)(joblib.delayed(run)(args.data, noise, seed) for seed in SEEDS for noise in NOISES)
-    report()
-
-
 if __name__ == "__main__":
-    main()
+    run_on_images(__doc__, run, [(noise, seed) for seed in SEEDS for noise in NOISES], report)

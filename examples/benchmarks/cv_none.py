@@ -10,17 +10,14 @@ in view, and of cells of `em_transition.py`; the others were not. Results are wr
 call goes on.
 """
 
-import argparse
 import os
 import time
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import joblib
 import numpy as np
 from cifar10 import CNN, NET, arrays
-from shared import RESULTS, add_row, markdown, publish, read_rows, spread, versions
+from shared import RESULTS, add_row, markdown, publish, read_rows, run_on_images, spread, versions
 from sklearn.model_selection import train_test_split
 from skorch.callbacks import LRScheduler
 
@@ -82,16 +79,5 @@ def report():
     publish("cv_none.md", parts)
 
 
-def main():
-    """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder of the arrays")
-    parser.add_argument("--report", action="store_true", help="only write the table of what is there")
-    args = parser.parse_args()
-    if not args.report:
-        joblib.Parallel(2)(joblib.delayed(run)(args.data, n, seed) for seed in SEEDS for n in SIZES)
-    report()
-
-
 if __name__ == "__main__":
-    main()
+    run_on_images(__doc__, run, [(n, seed) for seed in SEEDS for n in SIZES], report)

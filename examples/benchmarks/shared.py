@@ -1,10 +1,12 @@
-"""Shared by the benchmark scripts: result files, tables in Markdown, pages, cleanlab, out-of-fold posteriors."""
+"""Shared by the benchmark scripts: files, tables and pages of results, a command line, cleanlab, posteriors."""
 
+import argparse
 import json
 import platform
 import warnings
 from pathlib import Path
 
+import joblib
 import numpy as np
 import torch
 from sklearn.model_selection import cross_val_predict
@@ -66,6 +68,20 @@ def put_in_readme(mark, text):
     path = Path(__file__).parents[2] / "README.md"
     head, _, rest = path.read_text().partition(f"<!-- {mark} -->\n")
     path.write_text(f"{head}<!-- {mark} -->\n{text}\n<!-- end -->" + rest.partition("<!-- end -->")[2])
+
+
+# ---------------------------------------------------------------------------- command line
+def run_on_images(doc, run, tasks, report):
+    """Run a script's tasks on a folder of images, in two processes, and report; or report what is there."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder of the arrays")
+    parser.add_argument("--report", action="store_true", help="only write the table of what is there")
+    args = parser.parse_args()
+    if not args.report:
+        if args.data is None:
+            parser.error("the images need --data")
+        joblib.Parallel(2)(joblib.delayed(run)(args.data, *task) for task in tasks)
+    report()
 
 
 # ---------------------------------------------------------------------------- posteriors and cleanlab

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from ._checks import check_probabilities
+from ._estimation import TINY, finite_log
 
-# keeps logarithms finite
-_TINY = 1e-12
 # logit of a class that no row may have: its probability is 0, its logarithm finite
 _IMPOSSIBLE = -1e9
 #: with more classes the matrix has more entries than clean rows can tell about; scale and bias are fitted alone
@@ -23,6 +22,8 @@ MOST_CLASSES_WITH_MATRIX = 20
 _PRECISION = 10.0
 # where all probabilities are alike, the matrix has a prior all the same
 _SMALLEST_VARIANCE = 1e-6
+# of the map's scale s: the line search may go far beyond, where exp overflows
+_MAX_LOG_SCALE = 10.0
 # beyond, the likelihood rises little and T does not get better: 10,000 images of CIFAR-10 (seed 0 of
 # examples/benchmarks/cv_none.py), error of T after 200, 500, 850 iterations (the last) 0.103, 0.110, 0.116
 _MAX_ITER = 500
@@ -109,7 +110,7 @@ class CalibratedLikelihood:
     def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
         """Find the maximum by L-BFGS, with `pseudo_counts` beside the pairs; a second call goes on from the first."""
         if self.x is None:
-            self.x = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), np.log(np.maximum(T, _TINY)))
+            self.x = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T))
         most = min(max_iter, _MAX_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES)
         options = {"maxiter": most, "ftol": _TOLERANCE, "maxcor": 20}
         known = self.pairs + pseudo_counts
@@ -137,14 +138,14 @@ class CalibratedLikelihood:
     def calibration(self, x: NDArray) -> Calibration:
         """The map."""
         log_scale, bias, matrix, _ = self.unpack(x)
-        return Calibration(matrix + np.exp(log_scale) * np.eye(self.c), np.where(self.absent, -np.inf, bias))
+        return Calibration(matrix + _scale(log_scale) * np.eye(self.c), np.where(self.absent, -np.inf, bias))
 
     # ---- value and gradient
     def objective(self, x: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Mean loss of a row, and its gradient."""
         n = len(self.u)
         log_scale, bias, matrix, logits_T = self.unpack(x)
-        log_T, scale = special.log_softmax(logits_T, axis=1), np.exp(log_scale)
+        log_T, scale = special.log_softmax(logits_T, axis=1), _scale(log_scale)
         log_p, of_row, posterior = self._rows(scale, bias, matrix, np.exp(log_T))
         residual = np.concatenate([posterior, self.clean]) - np.exp(log_p)
         counts = known + self._sum_by_label(posterior)
@@ -161,14 +162,14 @@ class CalibratedLikelihood:
     def counts(self, x: NDArray) -> NDArray[np.float64]:
         """Expected number of noisy rows of each true and noisy label."""
         log_scale, bias, matrix, logits_T = self.unpack(x)
-        return self._sum_by_label(self._rows(np.exp(log_scale), bias, matrix, special.softmax(logits_T, axis=1))[2])
+        return self._sum_by_label(self._rows(_scale(log_scale), bias, matrix, special.softmax(logits_T, axis=1))[2])
 
     def _rows(self, scale: float, bias: NDArray, matrix: NDArray, T: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Log-probabilities of all rows; likelihood and posterior of the noisy ones."""
         z = scale * self.u + np.where(self.absent, _IMPOSSIBLE, bias)
         log_p = special.log_softmax(z + self.u @ matrix.T if self.with_matrix else z, axis=1)
         joint = np.exp(log_p[: self.n]) * T.T[self.y]
-        of_row = np.maximum(joint.sum(axis=1, keepdims=True), _TINY**2)
+        of_row = np.maximum(joint.sum(axis=1, keepdims=True), TINY**2)
         return log_p, of_row, joint / of_row
 
     def _sum_by_label(self, posterior: NDArray) -> NDArray[np.float64]:
@@ -177,9 +178,13 @@ class CalibratedLikelihood:
         return counts
 
 
+def _scale(log_scale: float) -> float:
+    return float(np.exp(min(log_scale, _MAX_LOG_SCALE)))
+
+
 def centred_logits(proba: NDArray) -> NDArray[np.float64]:
     """Logarithms of probabilities, less their mean in each row."""
-    u = np.log(np.maximum(proba, _TINY))
+    u = finite_log(proba)
     return u - u.mean(axis=1, keepdims=True)
 
 

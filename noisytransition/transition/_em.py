@@ -8,11 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._calibration import CalibratedLikelihood, Calibration, Maximum
 from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
-from ._estimation import normalise_rows
+from ._estimation import TINY, finite_log, normalise_rows
 from ._shrinkage import Prior, check_prior, fitted_prior
 
-# keeps logarithms finite; far below what any data could tell from 0
-_TINY = 1e-12
 # bound of the extrapolation, in steps of expectation-maximisation: beyond, it is seldom accepted
 _MAX_EXTRAPOLATION = 1e3
 # what an extrapolation leaves of an entry at least: an entry that is 0 stays 0
@@ -219,9 +217,10 @@ def _fitted_prior(
 ) -> tuple[NDArray, float, float]:
     """Prior of the counts at a maximum, its strength, and the log-evidence of all labels."""
     M, a, evidence = fitted_prior(prior, strength, found.counts)
-    log_T = np.log(np.maximum(found.transition_matrix, _TINY))
-    log_best = np.log(np.maximum(normalise_rows(found.counts, found.transition_matrix), _TINY))
-    evidence += found.log_likelihood - float((pseudo_counts * log_T).sum() - (found.counts * (log_best - log_T)).sum())
+    log_T = finite_log(found.transition_matrix)
+    log_best = finite_log(normalise_rows(found.counts, found.transition_matrix))
+    evidence += found.log_likelihood - float((pseudo_counts * log_T).sum())
+    evidence += float((found.counts * (log_best - log_T)).sum())
     return M, a, evidence
 
 
@@ -256,12 +255,12 @@ class Likelihood:
     def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-likelihood at T, and T after a step of expectation-maximisation."""
         counts, log_likelihood = self._counts(T)
-        log_likelihood += float((known * np.log(np.maximum(T, _TINY))).sum())
+        log_likelihood += float((known * finite_log(T)).sum())
         return log_likelihood, normalise_rows(counts + known, T)
 
     def _counts(self, T: NDArray) -> tuple[NDArray[np.float64], float]:
         """Counts of (true, noisy), the true label by its posterior; and the log-likelihood of the noisy rows."""
-        of_rows = [np.maximum(block @ column, _TINY**2) for block, column in zip(self.blocks, T.T, strict=True)]
+        of_rows = [np.maximum(block @ column, TINY**2) for block, column in zip(self.blocks, T.T, strict=True)]
         sums = [block.T @ (1 / likelihood) for block, likelihood in zip(self.blocks, of_rows, strict=True)]
         return T * np.stack(sums, axis=1), float(sum(np.log(likelihood).sum() for likelihood in of_rows))
 
@@ -273,7 +272,7 @@ def _distance(T: NDArray, other: NDArray) -> float:
 def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
     """Where two slow steps lead (SQUAREM)."""
     step, change = one - T, two - 2 * one + T
-    length = np.clip(np.linalg.norm(step) / max(float(np.linalg.norm(change)), _TINY), 1.0, _MAX_EXTRAPOLATION)
+    length = np.clip(np.linalg.norm(step) / max(float(np.linalg.norm(change)), TINY), 1.0, _MAX_EXTRAPOLATION)
     return normalise_rows(np.maximum(T + 2 * length * step + length**2 * change, _SMALLEST_SHARE * T), T)
 
 

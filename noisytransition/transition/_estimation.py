@@ -7,6 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
 
+#: keeps logarithms and quotients finite; far below what any data could tell from 0
+TINY = 1e-12
+
 
 def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike | None = None) -> NDArray[np.float64]:
     """Average the noisy-label posterior over the clean rows of each class (Gold Loss Correction).
@@ -300,6 +303,11 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
 def pair_counts(first: NDArray[np.integer], second: NDArray[np.integer], n_classes: int) -> NDArray[np.intp]:
     """Count the rows of each pair of labels: first label i, second label j."""
     return np.bincount(n_classes * first + second, minlength=n_classes**2).reshape(n_classes, n_classes)
+
+
+def finite_log(p: NDArray) -> NDArray[np.float64]:
+    """Logarithm of probabilities; that of 0 is finite."""
+    return np.log(np.maximum(p, TINY))
 
 
 def normalise_rows(weights: NDArray, otherwise: NDArray | float = np.nan) -> NDArray[np.float64]:

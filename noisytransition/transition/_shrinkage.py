@@ -7,13 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, polygamma
 
 from ._checks import check_transition_matrix
-from ._estimation import normalise_rows
+from ._estimation import TINY, normalise_rows
 
-# keeps logarithms finite; far below what any data could tell from 0
-_TINY = 1e-12
 # pseudo-counts per class among which the evidence chooses, a tenth of a decade apart: its maximum is flat
 _STRENGTHS = np.geomspace(0.1, 1e6, 71)
-
 # beyond, the evidence is that of T = M, up to rounding errors that grow
 _LARGEST_STRENGTH = 1e12
 
@@ -30,12 +27,12 @@ def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[
     given: Any = prior
     groups = [] if np.ndim(given) == 2 else _groups(given, counts)
     M = _rates(groups, counts) if groups else np.asarray(given, dtype=np.float64)
-    strengths = _STRENGTHS if isinstance(strength, str) else [max(float(strength), _TINY)]
+    strengths = _STRENGTHS if isinstance(strength, str) else [max(float(strength), TINY)]
     evidence, best = max((log_evidence(counts, M, a, groups), a) for a in strengths)
     wrong = M * ~np.eye(len(M), dtype=bool)
     if isinstance(strength, str) and wrong[best * M < 1].sum() > wrong.sum() / 2:
         best = 0.0
-    return M, float(best) if best > _TINY else 0.0, evidence
+    return M, float(best) if best > TINY else 0.0, evidence
 
 
 def _groups(prior: Prior, counts: NDArray) -> list[NDArray[np.bool_]]:
@@ -69,7 +66,7 @@ def _log_information(counts: NDArray, M: NDArray, a: float, groups: list[NDArray
     """Log-determinant of the information in counts about the rates of the groups, which sum to 1."""
     if not groups:
         return 0.0
-    prior = a * np.maximum(M, _TINY)
+    prior = a * np.maximum(M, TINY)
     of_entry = prior**2 * (polygamma(1, prior) - polygamma(1, prior + counts))
     of_log_rate = np.array([max(of_entry[group].sum(), 1.0) for group in groups])  # at least that of one row
     rates = np.array([M[group].sum() for group in groups])

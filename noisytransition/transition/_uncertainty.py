@@ -10,10 +10,8 @@ from scipy import special
 from ._calibration import map_prior, map_scores
 from ._checks import check_label_indices, check_probabilities, check_transition_matrix
 from ._em import check_counts
-from ._estimation import normalise_rows
+from ._estimation import TINY, normalise_rows
 
-# keeps logarithms and quotients finite
-_TINY = 1e-12
 #: with more, the information is too large a matrix to invert
 MOST_CLASSES = 50
 # rows at a time
@@ -149,8 +147,8 @@ def transition_uncertainty(
         )
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
     slope, of_T, of_both, of_map = _noisy_information(proba, y, T)
-    slope += known / np.maximum(T, _TINY)
-    of_T[:, np.arange(c), np.arange(c)] += (known / np.maximum(T, _TINY) ** 2).T
+    slope += known / np.maximum(T, TINY)
+    of_T[:, np.arange(c), np.arange(c)] += (known / np.maximum(T, TINY) ** 2).T
     free = _Free(T)
     information = free.of_blocks(of_T) + _PRIOR_PRECISION * np.eye(len(free.rows))
     if proba_meta is not None:
@@ -196,7 +194,7 @@ def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, covariance: NDArray) -
     location[at] += np.maximum(scale[at] ** 2 * np.minimum(slope, 0), -_MAX_DEPTH * scale[at])
     cut = -location[at] / scale[at]
     hazard = np.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / special.ndtr(-cut)
-    shorter = np.sqrt(np.maximum(1 + cut * hazard - hazard**2, _TINY))
+    shorter = np.sqrt(np.maximum(1 + cut * hazard - hazard**2, TINY))
     std[at] = scale[at] * shorter
     covariance = covariance * shorter * shorter[:, None]
     for i, largest in enumerate(T.argmax(axis=1)):

@@ -11,6 +11,7 @@ from strategies import floats, labels, row_stochastic, transition_matrices
 from noisytransition.transition import em_transition_matrix, flip_labels, pair_noise, transition_error
 from noisytransition.transition._calibration import (
     _PRECISION,
+    _SMALLEST_VARIANCE,
     CalibratedLikelihood,
     map_precision,
     map_prior,
@@ -66,11 +67,19 @@ def test_objective_by_loops(problem, known):
 
     total = sum(np.log(mapped(p) @ T[:, j]) for p, j in zip(proba, y, strict=True))
     total += sum(np.log(mapped(p)[j]) for p, j in zip(clean, y_clean, strict=True)) + known * np.log(T).sum()
-    spread = np.mean([np.log(p).var() for p in np.concatenate([proba, clean])])
+    spread = max(np.mean([np.log(p).var() for p in np.concatenate([proba, clean])]), _SMALLEST_VARIANCE)
     total -= (log_scale**2 + (bias**2).sum() + _PRECISION * spread * (added**2).sum()) / 2
     x = likelihood.pack(log_scale, bias, added, np.log(T))
     value, _ = likelihood.objective(x, np.full((3, 3), known))
     assert value * (len(y) + len(y_clean)) == pytest.approx(-total)
+
+
+def test_a_step_of_the_line_search_may_go_far(recwarn):
+    rows = draw(0)[:4]
+    likelihood = CalibratedLikelihood(*rows, np.zeros((3, 3)))
+    value, gradient = likelihood.objective(likelihood.pack(1e6, np.zeros(3), np.eye(3), np.eye(3)), np.eye(3))
+    assert np.isfinite([value, *gradient]).all()
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("c", [3, 22])
