@@ -1,8 +1,7 @@
 """Base class of all classifiers: scikit-learn's interface, with one skorch net per training stage."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
 from torch import nn
 
-from ..nets import FitState, Rows
+from ..nets import FitState, Rows, draw_seed
 from ..transition import check_count
 from ._checks import check_callbacks, check_number
 from ._data import HOW_TO_PASS, Samples, as_rows, group_names, read_rows, validate_rows
@@ -161,7 +160,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             self._check_data(run)
             if state is not None:
                 run.open(state, describe_fit(self, noisy, clean))
-            with _global_generators_kept():
+            with run.global_state.borrowed():
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories
         except BaseException:
@@ -202,7 +201,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
 
     def _seed(self) -> int:
         if self.random_state is None:
-            return int(torch.randint(2**31 - 1, ()))
+            return draw_seed()
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _shared_params(self, classes: NDArray) -> dict[str, Any]:
@@ -237,8 +236,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         """
         check_is_fitted(self, "net_")
         inputs = validate_rows(self, X, reset=False)
-        with _global_generators_kept():  # a DataLoader draws a seed, even to predict
-            return self.net_.predict_proba(as_rows(inputs))
+        return self.net_.predict_proba(as_rows(inputs))
 
     def predict(self, X: Samples) -> NDArray:
         """Most probable true class.
@@ -254,13 +252,6 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         """
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
-
-
-@contextmanager
-def _global_generators_kept() -> Iterator[None]:
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()
-    with torch.random.fork_rng(devices=devices):
-        yield
 
 
 # parameters that the nets have too, under the same name

@@ -1,7 +1,6 @@
 """One call of `fit`: its data, seed and saved state, and the training of each of its nets."""
 
 import copy
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeVar
@@ -15,14 +14,12 @@ from skorch.dataset import ValidSplit
 from skorch.history import History
 from torch import nn
 
-from ..nets import MLP, CleanBatches, CleanLoss, FitState, NoisyLabelNet, Rows, SaveState
+from ..nets import MLP, CleanBatches, CleanLoss, FitState, GlobalState, NoisyLabelNet, Rows, SaveState, raise_interrupt
 from ..selection import Last, Selection
 from ..updates import Fixed, Update
 from ._checks import callback_setting, check_output, named_callbacks
 
 Result = TypeVar("Result")
-# threads of a process share PyTorch's generator: one training at a time
-_TRAINING = threading.Lock()
 
 
 class Run:
@@ -46,6 +43,8 @@ class Run:
         History of each training so far, by stage.
     state : FitState or None
         File in which the fit is saved.
+    global_state : GlobalState
+        PyTorch's generators and number of threads, borrowed while the fit trains.
     """
 
     def __init__(
@@ -61,6 +60,7 @@ class Run:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
         self.seed, self.watch = seed, watch
         self.state: FitState | None = None
+        self.global_state = GlobalState()
         self.histories: dict[str, History] = {}
         self.n_stages = 0
 
@@ -136,6 +136,7 @@ class Run:
         NoisyLabelNet
             The trained net.
         """
+        raise_interrupt()
         rows, update = self.noisy if rows is None else rows, Fixed() if update is None else update
         params = self._net_params(module, rows, net_params) | self._split(held_out)
         if groups := [*update.param_groups(), *params.get("optimizer__param_groups", ())]:
@@ -181,7 +182,8 @@ class Run:
         parts = [self._part(stage, i) for i, stage in enumerate(tasks)]
         calls, n_threads = zip(tasks.items(), parts, strict=True), max(torch.get_num_threads() // len(tasks), 1)
         train = joblib.delayed(_train_part)
-        done = joblib.Parallel(n_jobs)(train(stage, task, part, n_threads) for (stage, task), part in calls)
+        with self.global_state.lent():
+            done = joblib.Parallel(n_jobs)(train(stage, task, part, n_threads) for (stage, task), part in calls)
         self.n_stages += len(tasks)
         results, histories = zip(*done, strict=True)
         self.histories.update(zip(tasks, histories, strict=True))
@@ -193,7 +195,7 @@ class Run:
     def _part(self, stage: str, i: int) -> "Run":
         """A run for one training, which may be in another process."""
         part = copy.copy(self)
-        part.histories, part.n_stages = {}, self.n_stages + i
+        part.histories, part.n_stages, part.global_state = {}, self.n_stages + i, GlobalState()
         part.state = None if self.state is None else self.state.part(stage)
         return part
 
@@ -254,11 +256,7 @@ class Run:
 
 def _train_part(stage: str, task: Callable[[Run, str], Result], run: Run, n_threads: int) -> tuple[Result, History]:
     """Do one task with so many threads: their number has an effect on rounding."""
-    with _TRAINING:
-        before = torch.get_num_threads()
+    with run.global_state.borrowed():
         torch.set_num_threads(n_threads)
-        try:
-            result = task(run, stage)
-        finally:
-            torch.set_num_threads(before)
+        result = task(run, stage)
     return result, run.histories[stage]

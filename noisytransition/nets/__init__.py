@@ -2,6 +2,8 @@
 
 from ._callbacks import CleanLoss, HeldOutPosteriors
 from ._fit_state import FitState, SaveState
+from ._global_state import GlobalState, draw_seed
+from ._interrupts import raise_interrupt
 from ._mlp import MLP
 from ._net import NoisyLabelNet
 from ._rows import Batch, BatchLoader, CleanBatches, DatasetRows, Rows, concatenate
@@ -14,9 +16,12 @@ __all__ = [
     "CleanLoss",
     "DatasetRows",
     "FitState",
+    "GlobalState",
     "HeldOutPosteriors",
     "NoisyLabelNet",
     "Rows",
     "SaveState",
     "concatenate",
+    "draw_seed",
+    "raise_interrupt",
 ]

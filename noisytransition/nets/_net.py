@@ -11,9 +11,10 @@ from skorch.callbacks import Callback, EarlyStopping, EpochScoring, PassthroughS
 from skorch.utils import to_tensor
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 
 from ..updates import Fixed, Update
+from ._interrupts import raise_interrupt
 from ._mlp import MLP
 from ._rows import Batch, BatchLoader, CleanBatches, Loaded
 
@@ -70,6 +71,9 @@ class NoisyLabelNet(NeuralNetClassifier):
     ``criterion_.transition_matrix`` is T. While the net is trained, it is the T that the loss uses at that moment; when
     the training has ended, it is the T that selection kept.
     """
+
+    # a loader draws a seed when it starts: inside a training from the global generator, as skorch's does
+    _is_trained_now = False
 
     def __init__(
         self,
@@ -150,6 +154,18 @@ class NoisyLabelNet(NeuralNetClassifier):
             rows = dataset.__getitems__(range(i, min(i + _CHUNK, len(dataset))))
             labels = torch.from_numpy(rows.label)
             yield self.evaluation_step((rows.inputs(), labels)), labels
+
+    def evaluation_step(self, batch: Loaded, training: bool = False) -> Tensor:
+        """Logits of a batch; Ctrl-C ends a fit before it."""
+        raise_interrupt()
+        return super().evaluation_step(batch, training)
+
+    def get_iterator(self, dataset: Dataset | None, training: bool = False) -> Iterable:
+        """Make a loader; of a net that is not being trained it draws nothing from the global generator."""
+        loader = super().get_iterator(dataset, training=training)
+        if not self._is_trained_now and isinstance(loader, DataLoader) and loader.generator is None:
+            loader.generator = torch.Generator()
+        return loader
 
     # ---- the step
     def train_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
@@ -263,12 +279,14 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
         """Call a method of every callback. A KeyboardInterrupt of EarlyStopping ends the stage, any other the fit."""
+        if method_name != "on_train_end":  # skorch calls it after an interrupt too
+            raise_interrupt()
         getattr(self, method_name)(self, **cb_kwargs)
         for _, callback in self.callbacks_:
             try:
                 getattr(callback, method_name)(self, **cb_kwargs)
             except KeyboardInterrupt:
-                self._stopped_early = isinstance(callback, EarlyStopping)
+                self._stopped_early = _out_of_patience(callback)
                 raise
 
     def fit_loop(
@@ -286,10 +304,19 @@ class NoisyLabelNet(NeuralNetClassifier):
         self, X: ArrayLike | Dataset, y: ArrayLike | None = None, classes: ArrayLike | None = None, **fit_params: Any
     ) -> "NoisyLabelNet":
         """Continue the training; unlike in skorch, Ctrl-C raises KeyboardInterrupt."""
-        super().partial_fit(X, y, classes, **fit_params)
+        self._is_trained_now = True
+        try:
+            super().partial_fit(X, y, classes, **fit_params)
+        finally:
+            self._is_trained_now = False
         if self._interrupted:
             raise KeyboardInterrupt
         return self
+
+
+def _out_of_patience(callback: Callback) -> bool:
+    """Whether a KeyboardInterrupt out of a callback is an EarlyStopping's own way to end the stage."""
+    return isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience
 
 
 def _embeds(module: nn.Module) -> bool:
