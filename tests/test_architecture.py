@@ -19,10 +19,11 @@ FILES = sorted(ROOT.rglob("*.py"))
 ALLOWED = {
     "transition": {"scipy"},
     "losses": {"torch"},
-    "meta_gradient": {"torch"},
+    "_precision": {"torch"},
+    "meta_gradient": {"torch", "_precision"},
     "updates": {"torch", "skorch", "losses", "meta_gradient"},
     "selection": {"torch", "skorch", "scipy", "losses"},
-    "nets": {"torch", "skorch", "updates"},
+    "nets": {"torch", "skorch", "updates", "_precision"},
     "classifiers": {"torch", "skorch", "sklearn", "joblib", "transition", "losses", "meta_gradient"}
     | {"updates", "selection", "nets"},
     "_unwrap": set(),

@@ -48,6 +48,8 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         Augmentation: function of a batch of training inputs on the device. Predictions do not use it.
     callbacks : list of skorch callbacks, optional
         Every training stage gets copies of them. ``callbacks__name__...`` sets their parameters.
+    batch_history : bool, default=False
+        Keep the losses of single batches in `histories_`, which are most of a pickle. Callbacks see them in any case.
     random_state : int, RandomState instance or None, default=None
         An int makes a fit repeatable to the bit on a CPU; with None, torch's global generator gives the seed.
     verbose : int, default=0
@@ -80,6 +82,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         dtype: str | torch.dtype = "auto",
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         callbacks: Callbacks = None,
+        batch_history: bool = False,
         random_state: RandomState = None,
         verbose: int = 0,
         **net_params: Any,
@@ -93,6 +96,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         self.dtype = dtype
         self.batch_transform = batch_transform
         self.callbacks = callbacks
+        self.batch_history = batch_history
         self.random_state = random_state
         self.verbose = verbose
         self._set_net_params(net_params)
@@ -155,8 +159,8 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             if clean is None and self._needs_clean_data:
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
             noisy = self._grouped(noisy, groups)
-            watch = not self._needs_clean_data
-            run = Run(self._shared_params(classes), noisy, clean, classes, seed=self._seed(), watch=watch)
+            own = {"watch": not self._needs_clean_data, "batch_history": self.batch_history}
+            run = Run(self._shared_params(classes), noisy, clean, classes, seed=self._seed(), **own)
             self._check_data(run)
             if state is not None:
                 run.open(state, describe_fit(self, noisy, clean))

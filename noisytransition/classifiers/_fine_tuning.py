@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..nets import has_batch_of_one
 from ..transition import check_count
 from ._base import NoisyLabelClassifier
 from ._checks import check_number
@@ -22,7 +23,9 @@ class FineTuningClassifier(NoisyLabelClassifier):
         Epochs on the clean rows; with 0 the result is that of cross-entropy.
     fine_tuning_lr : float, optional
         Step size on the clean rows; default: `lr`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
+    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+        As in `NoisyLabelClassifier`.
+    random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
 
     Attributes
@@ -58,6 +61,11 @@ class FineTuningClassifier(NoisyLabelClassifier):
         check_count(self.fine_tuning_epochs, 0, "fine_tuning_epochs")
         if self.fine_tuning_lr is not None:
             check_number(self, "fine_tuning_lr")
+
+    def _check_data(self, run: Run) -> None:
+        super()._check_data(run)
+        if self.fine_tuning_epochs:
+            run.one_clean_row = has_batch_of_one(len(run.clean), self.batch_size)
 
     def _fit(self, run: Run) -> None:
         noisy_net = run.train("cross_entropy")

@@ -37,7 +37,9 @@ class ForwardClassifier(TransitionClassifier):
         `train_split` replaces it.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
+    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+        As in `NoisyLabelClassifier`.
+    random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
 
     Attributes

@@ -17,7 +17,9 @@ class GLCClassifier(TransitionClassifier):
         As in `NoisyLabelClassifier`.
     transition_init, transition_floor, warm_up_epochs
         As in `TransitionClassifier`; "gold", the default, is the method.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
+    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+        As in `NoisyLabelClassifier`.
+    random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
 
     Attributes

@@ -21,8 +21,13 @@ def check_meta_gradient(classifier: NoisyLabelClassifier) -> None:
 def meta_gradient(classifier: NoisyLabelClassifier, clean: Rows, **params: Any) -> MetaGradient:
     """Make the update by meta-gradient from a classifier's parameters."""
     return MetaGradient(
-        CleanBatches(clean, classifier.meta_batch_size or classifier.batch_size),
+        clean_batches(classifier, clean),
         inner_lr=classifier.inner_lr,
         method=classifier.meta_gradient_method,
         **params,
     )
+
+
+def clean_batches(classifier: NoisyLabelClassifier, clean: Rows) -> CleanBatches:
+    """Make the batches of clean rows from a classifier's parameters."""
+    return CleanBatches(clean, classifier.meta_batch_size or classifier.batch_size)

@@ -8,7 +8,7 @@ from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
 from ..transition import check_count
 from ._checks import check_fraction, check_number
-from ._meta_gradient import check_meta_gradient, meta_gradient
+from ._meta_gradient import check_meta_gradient, clean_batches, meta_gradient
 from ._parameters import Module, Optimizer
 from ._run import Run
 from ._transition import TransitionClassifier
@@ -58,7 +58,9 @@ class MetaTransitionClassifier(TransitionClassifier):
     meta_gradient_method : str, default="auto"
         How the gradient is computed: a name in `noisytransition.meta_gradient.METHODS`. All are exact except
         "difference"; "auto" takes the cheapest that works for the module.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
+    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+        As in `NoisyLabelClassifier`.
+    random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
 
     Attributes
@@ -127,6 +129,10 @@ class MetaTransitionClassifier(TransitionClassifier):
         check_count(self.transition_every, 1, "transition_every")
         check_fraction(self, "validation_fraction")
         check_meta_gradient(self)
+
+    def _check_data(self, run: Run) -> None:
+        super()._check_data(run)
+        run.one_clean_row = clean_batches(self, run.clean).size == 1
 
     def _fit(self, run: Run) -> None:
         start = self._start(run)

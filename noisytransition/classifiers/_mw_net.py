@@ -14,7 +14,7 @@ from ..transition import check_count
 from ._base import NoisyLabelClassifier
 from ._checks import check_number
 from ._data import Samples, label_codes
-from ._meta_gradient import check_meta_gradient, meta_gradient
+from ._meta_gradient import check_meta_gradient, clean_batches, meta_gradient
 from ._parameters import Module, Optimizer
 from ._run import Run
 
@@ -56,7 +56,9 @@ class MWNetClassifier(NoisyLabelClassifier):
     meta_gradient_method : str, default="auto"
         How the gradient is computed: a name in `noisytransition.meta_gradient.METHODS`. All are exact except
         "difference"; "auto" takes the cheapest that works for the module.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, random_state, verbose
+    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+        As in `NoisyLabelClassifier`.
+    random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
 
     Attributes
@@ -114,6 +116,10 @@ class MWNetClassifier(NoisyLabelClassifier):
         check_count(self.weight_hidden, 1, "weight_hidden")
         check_count(self.weight_every, 1, "weight_every")
         check_meta_gradient(self)
+
+    def _check_data(self, run: Run) -> None:
+        super()._check_data(run)
+        run.one_clean_row = clean_batches(self, run.clean).size == 1
 
     def _fit(self, run: Run) -> None:
         update = meta_gradient(

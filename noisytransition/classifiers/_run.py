@@ -14,7 +14,20 @@ from skorch.dataset import ValidSplit
 from skorch.history import History
 from torch import nn
 
-from ..nets import MLP, CleanBatches, CleanLoss, FitState, GlobalState, NoisyLabelNet, Rows, SaveState, raise_interrupt
+from ..nets import (
+    MLP,
+    CleanBatches,
+    CleanLoss,
+    FitState,
+    GlobalState,
+    NoisyLabelNet,
+    Rows,
+    SaveState,
+    check_one_row,
+    check_outputs,
+    check_start,
+    raise_interrupt,
+)
 from ..selection import Last, Selection
 from ..updates import Fixed, Update
 from ._checks import callback_setting, check_output, named_callbacks
@@ -36,6 +49,8 @@ class Run:
     seed : int
     watch : bool
         Whether to record the loss of the clean rows in the history, for methods that do not train on them.
+    batch_history : bool
+        Whether to keep what the histories say of single batches.
 
     Attributes
     ----------
@@ -43,6 +58,8 @@ class Run:
         History of each training so far, by stage.
     state : FitState or None
         File in which the fit is saved.
+    one_clean_row : bool
+        Whether a batch has one clean row and no noisy ones, set by methods that train on batches of clean rows.
     global_state : GlobalState
         PyTorch's generators and number of threads, borrowed while the fit trains.
     """
@@ -56,9 +73,11 @@ class Run:
         *,
         seed: int,
         watch: bool = False,
+        batch_history: bool = False,
     ) -> None:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
-        self.seed, self.watch = seed, watch
+        self.seed, self.watch, self.batch_history = seed, watch, batch_history
+        self.one_clean_row = False
         self.state: FitState | None = None
         self.global_state = GlobalState()
         self.histories: dict[str, History] = {}
@@ -151,9 +170,13 @@ class Run:
             clean_weight=clean_weight,
             callbacks=self._callbacks(stage, callbacks, clean_batches),
         ).initialize()
+        check_start(trained)
         check_output(trained, rows, self.classes)
         if self.n_stages:
             torch.manual_seed(self.seed + self.n_stages)  # a later stage draws its own batches
+        elif self.one_clean_row:
+            loader = trained.get_iterator(self.clean)
+            check_one_row(trained, loader, f"{len(self.clean)} clean row{'s' * (len(self.clean) > 1)}")
         self.n_stages += 1
         self._fit(stage, trained, rows)
         self.histories[stage] = trained.history
@@ -202,12 +225,20 @@ class Run:
     def _fit(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
         """Train an initialised net, for the epochs that its saved state does not have yet."""
         if self.state is None:
-            net.partial_fit(rows, rows.label)
+            self._train(net, rows, net.max_epochs)
         elif self.state.is_complete(stage):
             self.state.restore(stage, net)
         else:
-            net.partial_fit(rows, rows.label, epochs=net.max_epochs - self.state.epochs_done(stage))
+            self._train(net, rows, net.max_epochs - self.state.epochs_done(stage))
             self.state.save(stage, net, complete=True)
+
+    def _train(self, net: NoisyLabelNet, rows: Rows, epochs: int) -> None:
+        """Train, check what comes out, and drop what the history has of single batches."""
+        net.partial_fit(rows, rows.label, epochs=epochs)
+        check_outputs(net, rows)
+        if not self.batch_history:
+            for epoch in net.history:
+                epoch["batches"] = []
 
     # ---- parameters of a net
     def _net_params(self, module: nn.Module | None, rows: Rows, own: dict[str, Any]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def is_relu_mlp(module: nn.Module) -> bool:
     Returns
     -------
     bool
-        False for modules with hooks, parametrizations or shared weights too.
+        False for modules with hooks, parametrizations, shared weights or weights of half precision too.
     """
     if type(module).forward is not nn.Sequential.forward:
         return False
@@ -49,6 +49,7 @@ def is_relu_mlp(module: nn.Module) -> bool:
     return (
         [type(layer) for layer in layers] == [nn.Linear, nn.ReLU] * (len(layers) // 2) + [nn.Linear]
         and len(list(module.parameters())) == n_weights  # a shared weight is listed once
+        and all(p.dtype in (torch.float32, torch.float64) for p in module.parameters())
         and not any(m._forward_hooks or m._forward_pre_hooks or m._backward_hooks for m in module.modules())
     )
 

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from .._precision import full_precision
+
 
 class Point:
     """A network at W and its logits on the noisy batch.
@@ -32,13 +34,14 @@ class Point:
         self._devices = [x.device] if x.is_cuda else []
         self._buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
         self._before = self._generator_states()
-        self.logits = module(x)
+        self.logits = full_precision(module(x))
         self._after = self._generator_states()
 
     def __call__(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
         """Logits at other weights, with the buffers from before the shared pass; the module is unchanged."""
         buffers = {name: buffer.clone() for name, buffer in self._buffers.items()}
-        return functional_call(self.module, (dict(zip(self.names, weights, strict=True)), buffers), (x,))
+        weights_and_buffers = (dict(zip(self.names, weights, strict=True)), buffers)
+        return full_precision(functional_call(self.module, weights_and_buffers, (x,)))
 
     def gradient(self, cotangent: Tensor, *, create_graph: bool = False) -> tuple[Tensor, ...]:
         """Gradient of <cotangent, logits> for each weight; the graph of the logits is kept."""

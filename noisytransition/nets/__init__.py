@@ -1,11 +1,13 @@
 """The skorch net of a training stage, with rows, batches, callbacks, and states to resume from."""
 
 from ._callbacks import CleanLoss, HeldOutPosteriors
+from ._finite import check_outputs, check_start
 from ._fit_state import FitState, SaveState
 from ._global_state import GlobalState, draw_seed
 from ._interrupts import raise_interrupt
 from ._mlp import MLP
 from ._net import NoisyLabelNet
+from ._one_row import check_one_row, has_batch_of_one
 from ._rows import Batch, BatchLoader, CleanBatches, DatasetRows, Rows, concatenate
 
 __all__ = [
@@ -21,7 +23,11 @@ __all__ = [
     "NoisyLabelNet",
     "Rows",
     "SaveState",
+    "check_one_row",
+    "check_outputs",
+    "check_start",
     "concatenate",
     "draw_seed",
+    "has_batch_of_one",
     "raise_interrupt",
 ]

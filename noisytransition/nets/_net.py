@@ -13,9 +13,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
+from .._precision import full_precision
 from ..updates import Fixed, Update
+from ._finite import check_losses, check_proba, check_weights
 from ._interrupts import raise_interrupt
 from ._mlp import MLP
+from ._one_row import check_loader
 from ._rows import Batch, BatchLoader, CleanBatches, Loaded
 
 # rows in one forward pass of `evaluated`; a choice, not measured
@@ -25,7 +28,7 @@ _FIXED = Fixed()
 
 
 def _softmax(logits: Tensor) -> Tensor:
-    return torch.softmax(logits, dim=-1)
+    return torch.softmax(full_precision(logits), dim=-1)
 
 
 def _accuracy(net: "NoisyLabelNet", X: Dataset, y: NDArray) -> float:
@@ -143,7 +146,7 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     def infer(self, x: Tensor, **fit_params: Any) -> Tensor:
         """Logits of a batch."""
-        return self.module_(self.prepare(x), **fit_params)
+        return full_precision(self.module_(self.prepare(x), **fit_params))
 
     def evaluated(self, dataset: Any) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield logits and labels of a data set in parts, without drawing random numbers, as a loader would."""
@@ -161,11 +164,19 @@ class NoisyLabelNet(NeuralNetClassifier):
         return super().evaluation_step(batch, training)
 
     def get_iterator(self, dataset: Dataset | None, training: bool = False) -> Iterable:
-        """Make a loader; of a net that is not being trained it draws nothing from the global generator."""
+        """Make a loader; of a net that is not being trained, it draws nothing from the global generator."""
         loader = super().get_iterator(dataset, training=training)
         if not self._is_trained_now and isinstance(loader, DataLoader) and loader.generator is None:
             loader.generator = torch.Generator()
+        if training:
+            check_loader(self, loader)
         return loader
+
+    def predict_proba(self, X: Any) -> NDArray:
+        """Posteriors; raise if one is not finite."""
+        proba = super().predict_proba(X)
+        check_proba(self, proba)
+        return proba
 
     # ---- the step
     def train_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
@@ -196,11 +207,15 @@ class NoisyLabelNet(NeuralNetClassifier):
         """Logits of the noisy rows, computed unless known, and of the clean rows, if they have a weight."""
         known, batch.logits = batch.logits, None  # valid once: a second evaluation is at other weights
         if not self.clean_weight or batch.clean is None:
-            return (self.module_(batch.x) if known is None else known), None
+            return (self._output(batch.x) if known is None else known), None
         if self.clean_batches is not None and self.clean_batches.joint:
-            both = self.module_(torch.cat([batch.x, batch.clean[0]]))
+            both = self._output(torch.cat([batch.x, batch.clean[0]]))
             return both.split([len(batch.label), len(batch.clean[1])])
-        return (self.module_(batch.x) if known is None else known), self.module_(batch.clean[0])
+        return (self._output(batch.x) if known is None else known), self._output(batch.clean[0])
+
+    def _output(self, x: Tensor) -> Tensor:
+        """Logits of inputs that are prepared."""
+        return full_precision(self.module_(x))
 
     def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Loss of a batch; a criterion gets the columns that it names as arguments."""
@@ -217,7 +232,7 @@ class NoisyLabelNet(NeuralNetClassifier):
         self._set_training(False)
         batch = self.prepared(batch)
         with torch.no_grad():
-            logits = self.module_(batch.x)
+            logits = self._output(batch.x)
             loss = self._loss(logits, batch)
         self.history.record_batch(f"valid_{self.labels}_loss", loss.item())
         return {"loss": loss, "y_pred": logits}
@@ -264,18 +279,15 @@ class NoisyLabelNet(NeuralNetClassifier):
     def run_single_epoch(
         self, iterator: Iterable | None, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
     ) -> None:
-        """Run an epoch as skorch does, and raise if the loss is not finite."""
+        """Run an epoch as skorch does, and raise if a loss is not finite."""
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
         if training and not self.history[-1]["batches"]:
             raise ValueError(
                 "an epoch has no batch: iterator_train__drop_last=True with fewer rows than batch_size="
                 f"{self.batch_size}. Give fewer rows in a batch, or leave drop_last out."
             )
-        if training and not np.isfinite(loss := self.history[-1, "batches", -1, "train_loss"]):
-            raise ValueError(
-                f"the training loss is {loss} after epoch {len(self.history)}: the step lr={self.lr} is too large "
-                "for these inputs. Scale X (StandardScaler; images to 0..1) or lower lr."
-            )
+        if training:
+            check_losses(self)
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
         """Call a method of every callback. A KeyboardInterrupt of EarlyStopping ends the stage, any other the fit."""
@@ -303,7 +315,7 @@ class NoisyLabelNet(NeuralNetClassifier):
     def partial_fit(
         self, X: ArrayLike | Dataset, y: ArrayLike | None = None, classes: ArrayLike | None = None, **fit_params: Any
     ) -> "NoisyLabelNet":
-        """Continue the training; unlike in skorch, Ctrl-C raises KeyboardInterrupt."""
+        """Continue the training; unlike in skorch, Ctrl-C raises KeyboardInterrupt, and weights must be finite."""
         self._is_trained_now = True
         try:
             super().partial_fit(X, y, classes, **fit_params)
@@ -311,6 +323,7 @@ class NoisyLabelNet(NeuralNetClassifier):
             self._is_trained_now = False
         if self._interrupted:
             raise KeyboardInterrupt
+        check_weights(self)
         return self
 
 

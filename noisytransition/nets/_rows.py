@@ -200,7 +200,7 @@ class BatchLoader(DataLoader):
     ) -> None:
         if sampler is None:
             sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)  # type: ignore[arg-type]
-        batches = _JoinedSampler(sampler, batch_size, drop_last)
+        batches = JoinedSampler(sampler, batch_size, drop_last)
         super().__init__(dataset, batch_sampler=batches, collate_fn=_Collate(collate_fn), **kwargs)
 
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
@@ -223,7 +223,7 @@ class _Collate:
         return x, columns | {"label": label}
 
 
-class _JoinedSampler(BatchSampler):
+class JoinedSampler(BatchSampler):
     """Batches of indices; a last batch of one row joins the one before: batch normalisation cannot train on one row."""
 
     def __iter__(self) -> Iterator[list[int]]:

@@ -36,7 +36,7 @@ def test_the_second_net_is_a_fresh_one(blobs):
 
 
 def test_the_warm_up_ends_with_its_best_epoch_on_held_out_rows(blobs):
-    clf = fit(blobs, warm_up_epochs=6, lr=1.5)
+    clf = fit(blobs, warm_up_epochs=6, lr=1.5, batch_history=True)
     best = int(np.argmin(clf.histories_["warm_up"][:, "valid_noisy_loss"])) + 1
     assert best < 6
     short = fit(blobs, warm_up_epochs=best, lr=1.5)

@@ -1,0 +1,172 @@
+"""What is not a number is an error that says what to do; half precision gives numbers."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from estimators import CLASSIFIERS, small
+from skorch.callbacks import Callback
+from torch import nn
+from torch.nn import functional as F
+from training import fit, fit_noisy, refused
+
+from noisytransition import CrossEntropyClassifier, MetaTransitionClassifier, TRevisionClassifier
+from noisytransition.meta_gradient import look_ahead
+from noisytransition.nets import MLP
+
+every = pytest.mark.parametrize("cls", CLASSIFIERS)
+
+
+def mlp(**kwargs):
+    torch.manual_seed(0)
+    return MLP(4, 3, **kwargs)
+
+
+# ---------------------------------------------------------------------------- losses, weights, probabilities
+def test_weights_that_the_last_step_has_made_infinite(blobs):
+    """The loss is that before the step: of one batch in one epoch it is finite."""
+    X, y = blobs[:2]
+    clf = small(CrossEntropyClassifier, max_epochs=1, batch_size=-1, lr=1e38)
+    with pytest.raises(ValueError, match=r"weights are not finite after epoch 1.*lower lr"):
+        clf.fit(X * 1e10, y)
+    assert not hasattr(clf, "net_")
+    with pytest.raises(ValueError, match=r"not finite for rows it was trained on, after epoch 1: .*Scale X"):
+        small(CrossEntropyClassifier, max_epochs=1, batch_size=-1).fit(X * 1e20, y)
+
+
+@every
+def test_a_loss_of_any_batch(cls, blobs):
+    """A batch in the middle of an epoch, after which the network goes on as if nothing had happened."""
+
+    class Once(MLP):
+        calls = 0
+
+        def forward(self, x):
+            logits = super().forward(x)
+            if self.training and torch.is_grad_enabled() and len(x) > 30:
+                type(self).calls += 1
+                if type(self).calls == 2:
+                    return logits + torch.full_like(logits, np.inf).detach()
+            return logits
+
+    class Mend(Callback):
+        def on_batch_end(self, net, **kwargs):
+            for weight in net.module_.parameters():
+                weight.data.nan_to_num_(0.1)
+
+    with pytest.raises(ValueError, match=r"the training loss is nan in epoch 1: .*Scale X"):
+        fit(cls, blobs, module=Once, module__n_in=4, module__n_out=3, callbacks=[Mend()])
+
+
+def test_parameters_of_the_loss(blobs):
+    class Spoil(Callback):
+        def on_train_end(self, net, **kwargs):
+            net.criterion_.transition_logits[0, 0] = np.nan
+
+    with pytest.raises(ValueError, match=r"ForwardLoss has NaN in .'transition_logits'. after epoch 3"):
+        fit(MetaTransitionClassifier, blobs, callbacks=[Spoil()], transition_init="diagonal", validation_fraction=0)
+
+
+def test_inputs_that_are_too_large_to_predict(blobs):
+    clf = fit_noisy(CrossEntropyClassifier, blobs)
+    X = blobs[0].copy()
+    X[[7, 9]] *= 1e39
+    for predict in (clf.predict, clf.predict_proba):
+        with pytest.raises(ValueError, match=r"not finite for 2 of 300 rows, the first at 7: .*torch.float32. Scale X"):
+            predict(X)
+
+
+def test_weights_that_are_spoilt_after_the_fit(blobs):
+    clf = fit_noisy(CrossEntropyClassifier, blobs)
+    next(clf.net_.module_.parameters()).data[0, 0] = np.nan
+    with pytest.raises(ValueError, match="cannot predict: its weights are not finite"):
+        clf.predict(blobs[0])
+
+
+@every
+def test_weights_that_are_no_numbers_at_the_start(cls, blobs):
+    module = mlp()
+    module[1].bias.data[0] = np.nan
+    with refused("MLP has weights that are not finite before any training, in .'1.bias'"):
+        fit(cls, blobs, module=module)
+
+
+def test_a_mask_may_be_infinite(blobs):
+    """A class that no row has, masked by minus infinity in a fixed parameter and in a buffer."""
+
+    class Masked(MLP):
+        def __init__(self):
+            super().__init__(4, 4)
+            self.register_buffer("mask", torch.tensor([0, 0, 0, -np.inf]))
+            self.fixed = nn.Parameter(self.mask.clone(), requires_grad=False)
+
+        def forward(self, x):
+            return super().forward(x) + self.mask + self.fixed
+
+    class Sliced(Masked):
+        def forward(self, x):
+            return super().forward(x)[:, :3]
+
+    assert np.isfinite(fit_noisy(CrossEntropyClassifier, blobs, module=Sliced()).predict_proba(blobs[0])).all()
+
+
+# ---------------------------------------------------------------------------- half precision
+class Autocast(nn.Module):
+    """Weights in float32, output in bfloat16."""
+
+    def __init__(self, norm=False):
+        super().__init__()
+        torch.manual_seed(0)
+        self.net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8) if norm else nn.Tanh(), nn.Linear(8, 3))
+
+    def forward(self, x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return self.net(x)
+
+
+HALF = {
+    "autocast": lambda: Autocast(),
+    "autocast, batch normalisation": lambda: Autocast(norm=True),
+    "bfloat16": lambda: mlp().bfloat16(),
+    "float16": lambda: mlp().half(),
+}
+
+
+@pytest.mark.parametrize("module", HALF.values(), ids=HALF.keys())
+@every
+def test_half_precision_gives_probabilities_in_float32(cls, module, blobs):
+    if (cls, module) == (TRevisionClassifier, HALF["float16"]):
+        with pytest.raises(ValueError, match=r"Adam cannot train weights of float16: its eps=1e-08 is 0 there"):
+            fit(cls, blobs, module=module())
+        return
+    clf = fit(cls, blobs, module=module())
+    proba = clf.predict_proba(blobs[0])
+    assert proba.dtype == np.float32
+    np.testing.assert_allclose(proba.sum(1), 1, rtol=1e-6)
+    assert clf.score(blobs[4], blobs[5]) > 0.3
+
+
+def test_the_look_ahead_of_half_precision_is_near_that_of_full(blobs):
+    """Of a loss whose cotangent depends on the logits."""
+    x, y = (torch.from_numpy(a) for a in blobs[:2])
+    meta_x, meta_y = (torch.from_numpy(a) for a in blobs[2:4])
+    found = []
+    for module in (mlp(), mlp().bfloat16()):
+        dtype = next(module.parameters()).dtype
+        rates = dict.fromkeys(dict(module.named_parameters()), 0.1)
+
+        def cotangent(logits):
+            assert logits.dtype == torch.float32
+            return (torch.softmax(logits, 1) - F.one_hot(y, 3)) / len(y)
+
+        found.append(look_ahead(module, x.to(dtype), cotangent, (meta_x.to(dtype), meta_y), rates))
+    for full, half in zip(found[0][:3], found[1][:3], strict=True):
+        assert half.dtype == torch.float32
+        assert (full - half).norm() < 0.05 * full.norm()
+
+
+def test_no_warning_of_an_overflow(blobs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit_noisy(CrossEntropyClassifier, blobs, module=HALF["bfloat16"]()).predict(blobs[0])

@@ -1,0 +1,106 @@
+"""What a fitted classifier holds: no rows, and of its histories the epochs."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from estimators import CLASSIFIERS, small
+from skorch.callbacks import Callback, EpochScoring
+from skorch.dataset import ValidSplit
+from torch.utils.data import TensorDataset
+from training import assert_same, fit
+
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
+
+every = pytest.mark.parametrize("cls", CLASSIFIERS)
+# of one noisy row and of one clean row, exact in float32 and found nowhere else
+MARKS = {"noisy": 1234.56787109375, "clean": 6543.2109375}
+
+
+def found(clf):
+    """Which of the marks are in a pickle, in single or double precision."""
+    text = pickle.dumps(clf)
+    return {
+        kind for kind, mark in MARKS.items() if any(np.array(mark, t).tobytes() in text for t in (np.float32, float))
+    }
+
+
+def marked(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    X, X_meta = X.copy(), X_meta.copy()
+    X[17, 2], X_meta[5, 1] = MARKS.values()
+    return X, y, X_meta, y_meta
+
+
+def as_trusted(X, y, X_meta, y_meta):
+    trusted = np.arange(len(X) + len(X_meta)) >= len(X)
+    return (np.concatenate([X, X_meta]), np.concatenate([y, y_meta])), {"trusted": trusted}
+
+
+FORMS = {
+    "meta": lambda X, y, X_meta, y_meta: ((X, y), {"meta": (X_meta, y_meta)}),
+    "float32": lambda X, y, X_meta, y_meta: ((X.astype("f"), y), {"meta": (X_meta.astype("f"), y_meta)}),
+    "trusted": as_trusted,
+    "Dataset": lambda X, y, X_meta, y_meta: (
+        (TensorDataset(torch.tensor(X)), y),
+        {"meta": (TensorDataset(torch.tensor(X_meta)), y_meta)},
+    ),
+}
+
+
+def test_a_mark_is_found_where_it_is(blobs):
+    X, _, X_meta, _ = marked(blobs)
+    assert found([X, X_meta.astype(np.float32)]) == {"noisy", "clean"}
+
+
+@every
+@pytest.mark.parametrize("form", FORMS)
+def test_no_row_is_in_a_pickle(cls, form, blobs):
+    args, clean = FORMS[form](*marked(blobs))
+    scores = EpochScoring("accuracy", on_train=True, name="train_acc", lower_is_better=False)
+    params = {"lr": 1e-4, "callbacks": [scores], "train_split": ValidSplit(4)}
+    assert found(small(cls, **params).fit(*args, **clean)) == set()
+
+
+@every
+def test_no_row_is_in_a_pickle_of_a_fit_that_is_resumed_or_read(cls, blobs, tmp_path):
+    args, clean = FORMS["meta"](*marked(blobs))
+    for _ in range(2):
+        assert found(small(cls, lr=1e-4).fit(*args, **clean, state=tmp_path / "state")) == set()
+
+
+# ---------------------------------------------------------------------------- histories
+@every
+def test_histories_are_of_epochs_unless_batches_are_asked_for(cls, blobs):
+    seen = []
+
+    class Note(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            seen.append(len(net.history[-1, "batches"]))
+
+    clf, whole = fit(cls, blobs, callbacks=[Note()]), fit(cls, blobs, batch_history=True)
+    assert all(seen)
+    assert [len(batches) for h in whole.histories_.values() for batches in h[:, "batches"]] == seen
+    assert [batches for h in clf.histories_.values() for batches in h[:, "batches"]] == [[]] * len(seen)
+    for stage, history in clf.histories_.items():
+        assert history[:, "train_loss"] == whole.histories_[stage][:, "train_loss"]
+    assert_same(clf, whole, blobs[0])
+
+
+def test_a_pickle_does_not_grow_with_the_batches(blobs):
+    small_batches, large_batches = (
+        len(pickle.dumps(fit(EMTransitionClassifier, blobs, batch_size=size, meta_batch_size=4, max_epochs=10)))
+        for size in (8, 64)
+    )
+    assert small_batches < 1.05 * large_batches
+
+
+def test_a_fit_that_is_saved_has_the_same_histories(blobs, tmp_path):
+    for batch_history in (False, True):
+        path = tmp_path / str(batch_history)
+        fits = [
+            small(CrossEntropyClassifier, batch_history=batch_history).fit(*blobs[:2], state=path) for _ in range(2)
+        ]
+        assert fits[0].history_ == fits[1].history_
+        assert any(fits[1].history_[:, "batches"]) == batch_history
