@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+# modules whose functions are not interrupted; while a net is trained, none of them is on the stack
+_UNINTERRUPTED = (__name__, f"{__package__}._global_state")
 # whether Ctrl-C was pressed in the fit that the main thread is in; signals reach no other thread
 _pressed = False
 
@@ -56,10 +58,22 @@ def raise_interrupt() -> None:
 
 def _note(signum: int, frame: FrameType | None) -> Any:
     global _pressed
-    if _pressed:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # the block's end may not be reached as it should
+    if _pressed and not _takes_or_puts_back(frame):
         raise KeyboardInterrupt
     _pressed = True
+
+
+def _takes_or_puts_back(frame: FrameType | None) -> bool:
+    """Whether a fit is taking or putting back what it borrows, which must not be left half done."""
+    if frame is not None and _module(frame) == "contextlib":
+        return True
+    while frame is not None and _module(frame) not in _UNINTERRUPTED:
+        frame = frame.f_back
+    return frame is not None
+
+
+def _module(frame: FrameType) -> str | None:
+    return frame.f_globals.get("__name__")
 
 
 def _forget() -> bool:

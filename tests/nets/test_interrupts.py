@@ -4,7 +4,9 @@ import os
 import signal
 import threading
 import time
+from unittest import mock
 
+import joblib
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,7 @@ from skorch.callbacks import Callback, Checkpoint, EarlyStopping, LRScheduler
 from training import assert_same, fit
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
+from noisytransition.nets import GlobalState
 
 
 def press(times=1):
@@ -132,6 +135,22 @@ def test_a_saved_fit_goes_on_to_the_same_bits(cls, blobs, tmp_path):
             assert ended or not [name for name in vars(clf) if name.endswith("_")]
         assert outside() == before
         assert_same(whole, small(cls).fit(X, y, meta=(X_meta, y_meta), state=tmp_path / str(i)), X)
+
+
+@pytest.mark.parametrize("method", ["_take", "_give_back"])
+def test_while_what_is_borrowed_is_taken_or_put_back(method, blobs):
+    """However often: it comes to its end."""
+    original = getattr(GlobalState, method)
+
+    def pressed(self):
+        press(3)
+        original(self)
+        press(3)
+
+    with mock.patch.object(GlobalState, method, pressed):
+        interrupted(small(CrossEntropyClassifier), blobs)
+    fitted = joblib.Parallel(2, backend="threading")([joblib.delayed(fit)(CrossEntropyClassifier, blobs)] * 2)
+    assert_same(*fitted, blobs[0])
 
 
 def test_while_processes_train(blobs):
