@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
@@ -20,7 +20,7 @@ from ..transition import check_count
 from ._checks import check_callbacks, check_number
 from ._data import HOW_TO_PASS, Samples, as_rows, group_names, read_rows, validate_rows
 from ._describe import describe_fit
-from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, merged_signature
+from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState
 from ._run import Run
 
 
@@ -97,8 +97,6 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         self.random_state = random_state
         self.verbose = verbose
         self._set_net_params(net_params)
-
-    setattr(__init__, "__signature__", merged_signature(__init__, BaseEstimator.__init__))  # noqa: B010
 
     # ---- fit
     def fit(
