@@ -13,7 +13,8 @@ from ..losses import WeightedLoss
 from ..transition import check_count
 from ._base import NoisyLabelClassifier
 from ._checks import check_number
-from ._data import Samples, label_codes
+from ._data import Samples
+from ._labels import label_codes
 from ._meta_gradient import check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
 from ._run import Run

@@ -152,7 +152,9 @@ def merged_signature(cls: type) -> inspect.Signature:
     found: dict[str, inspect.Parameter] = {}
     for init in (vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)):
         own = _own_signature(init).parameters
-        kept = [p for p in own.values() if p.kind is p.KEYWORD_ONLY or (not found and p.kind is p.POSITIONAL_OR_KEYWORD)]
+        kept = [
+            p for p in own.values() if p.kind is p.KEYWORD_ONLY or (not found and p.kind is p.POSITIONAL_OR_KEYWORD)
+        ]
         found = found | {p.name: p for p in kept if p.name not in found}
         if all(p.kind is not p.VAR_KEYWORD for p in own.values()):
             break
