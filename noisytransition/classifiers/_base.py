@@ -17,8 +17,8 @@ from torch import nn
 
 from ..nets import FitState, Rows
 from ..transition import check_count
-from ._checks import check_callbacks, check_number
-from ._data import HOW_TO_PASS, Samples, as_rows, group_names, read_rows, validate_rows
+from ._checks import check_callbacks, check_net_parameters, check_number
+from ._data import HOW_TO_PASS, Samples, as_rows, group_names, read_rows, validate_rows, warn_of_chance
 from ._describe import describe_fit
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState
 from ._run import Run
@@ -157,6 +157,8 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             watch = not self._needs_clean_data
             run = Run(self._shared_params(classes), noisy, clean, classes, seed=self._seed(), watch=watch)
             self._check_data(run)
+            if clean is not None and self._needs_clean_data:
+                warn_of_chance(self, noisy, clean)
             if state is not None:
                 run.open(state, describe_fit(self, noisy, clean))
             with _global_generators_kept():
@@ -184,6 +186,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         check_count(self.max_epochs, 0, "max_epochs")
         if self.batch_size != -1:
             check_count(self.batch_size, 1, "batch_size")
+        check_net_parameters(self)
         check_callbacks(self.callbacks, self._net_params)
         given = sorted(name for name in self._net_params if name.startswith("module__"))
         if given and isinstance(self.module, nn.Module):

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
 from ..nets import DatasetRows, Rows
-from ..transition import check_mask, refuse_masked
+from ..transition import check_mask, refuse_masked, says_nothing
 from ._labels import as_column, class_codes, validate_labels
 
 # clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
@@ -78,7 +78,8 @@ def _check_dataset(X: Any, name: str) -> None:
     rows, shapes = as_rows(X), set()
     for i in np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT), dtype=int).tolist():
         sample = rows[i][0]
-        if not isinstance(sample, Tensor | np.ndarray | Real) or getattr(sample, "dtype", np.dtype(float)) == object:
+        array = isinstance(sample, np.ndarray) and sample.dtype.kind in "biuf"
+        if not (array or isinstance(sample, Tensor | Real)):
             raise ValueError(
                 f"sample {i} of {name} is a {type(sample).__name__}; give tensors or arrays of numbers: encode text, "
                 "and convert images."
@@ -128,7 +129,8 @@ def read_rows(
     if X_meta is None:
         return _encoded(noisy, None)
     wrapped = isinstance(X_meta, tuple) and len(X_meta) == 1
-    clean_inputs = validate_rows(estimator, X_meta[0] if wrapped else X_meta, reset=False, name="X_meta")
+    X_meta = X_meta[0] if isinstance(X_meta, tuple) and wrapped else X_meta
+    clean_inputs = validate_rows(estimator, X_meta, reset=False, name="X_meta")
     if meta is None and not wrapped and len(clean_inputs) == len(inputs):
         _warn_of_length(len(inputs))
     _warn_if_unscaled(inputs, clean_inputs)
@@ -208,6 +210,22 @@ def _warn_if_unscaled(X: NDArray | Dataset, X_meta: NDArray | Dataset) -> None:
             UserWarning,
             stacklevel=5,
         )
+
+
+def warn_of_chance(estimator: object, noisy: Rows, clean: Rows) -> None:
+    """Warn if the noisy labels say nothing about the classes; of a Dataset this is not known without loading it."""
+    if isinstance(noisy, DatasetRows) or isinstance(clean, DatasetRows) or noisy.X.shape[1:] != clean.X.shape[1:]:
+        return
+    if (pvalue := says_nothing(noisy.X, noisy.label, clean.X, clean.label)) is None:
+        return
+    warnings.warn(
+        "the noisy labels say nothing about the classes of the rows, as far as a test can tell (independence of the "
+        f"label and of the class of the nearest clean rows: p = {pvalue:.2f}). {type(estimator).__name__} would learn "
+        "chance: check that X and y are in the same order, or train on the clean rows alone, by "
+        "CrossEntropyClassifier().fit(X_meta, y_meta).",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _encoded(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Rows | None]:

@@ -8,7 +8,7 @@ from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
 from ..transition import check_count
 from ._checks import check_fraction, check_number
-from ._meta_gradient import check_meta_gradient, meta_gradient
+from ._meta_gradient import check_meta_gradient, check_method, meta_gradient
 from ._parameters import Module, Optimizer
 from ._run import Run
 from ._transition import TransitionClassifier
@@ -127,6 +127,10 @@ class MetaTransitionClassifier(TransitionClassifier):
         check_count(self.transition_every, 1, "transition_every")
         check_fraction(self, "validation_fraction")
         check_meta_gradient(self)
+
+    def _check_data(self, run: Run) -> None:
+        super()._check_data(run)
+        check_method(self, run)
 
     def _fit(self, run: Run) -> None:
         start = self._start(run)

@@ -322,6 +322,6 @@ def _resolve_percentile(percentile: float | str | None, proba: NDArray[np.float6
     if percentile == "auto":
         share = np.bincount(proba.argmax(axis=1), minlength=proba.shape[1]) / len(proba)
         return float(100 * (1 - 0.3 * min(proba.mean(axis=0).min(), share.min())))
-    if not is_number(percentile) or not 0 < percentile <= 100:
+    if isinstance(percentile, str) or not is_number(percentile) or not 0 < percentile <= 100:
         raise ValueError(f'percentile={percentile!r}; give None, "auto" or a number above 0 and at most 100.')
     return float(percentile)
