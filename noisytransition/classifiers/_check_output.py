@@ -107,10 +107,10 @@ def _check_logits(output: Callable[[], Tensor], logits: Tensor, module: nn.Modul
         )
     highest = _highest_where_never_negative(output, module)
     if highest is not None:
-        kind = "are between 0 and 1, as of a sigmoid" if highest <= 1 else "are never negative, as of exp or ReLU"
         raise ValueError(
-            f"outputs of {type(module).__name__} {kind}, whatever its weights are: it must give logits. Remove its "
-            "last activation; predict_proba applies a softmax."
+            f"{type(module).__name__} gives no negative output, whatever its weights are (0 to {highest:.2g} here), as "
+            "after a sigmoid, exp or ReLU: it must give logits. Remove its last activation; predict_proba applies a "
+            "softmax."
         )
 
 

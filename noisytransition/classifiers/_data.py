@@ -13,7 +13,7 @@ from torch.utils.data import Dataset, IterableDataset
 
 from ..nets import DatasetRows, Rows
 from ..transition import check_mask, refuse_masked, says_nothing
-from ._labels import as_column, class_codes, validate_labels
+from ._labels import as_column, check_objects, class_codes, validate_labels
 
 # clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
 # deviations in the median column; a choice, not measured
@@ -116,7 +116,8 @@ def read_rows(
         inputs = validate_rows(estimator, X, reset=True)
     else:
         refuse_masked(X, "X")
-        refuse_masked(y, "y")
+        if y is not None:
+            check_objects(y, "y")
         inputs, y = validate_data(estimator, X, as_column(y), dtype="numeric", allow_nd=True)
         inputs = _native(inputs, "X")
     noisy = Labelled(inputs, validate_labels(y, len(inputs), "y"), group=_group_codes(groups, len(inputs)))

@@ -26,9 +26,12 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     """Validate labels: return a 1-d array with one label per row."""
     if y is None:
         raise ValueError(f"{name} is None: one label per row is needed (requires y to be passed).")
+    if hasattr(y, "toarray"):
+        raise ValueError(f"{name} is sparse; give a 1-d array, as {name}.toarray().ravel().")
     given = as_array(as_column(y), name)
-    if given.dtype.kind == "O" and (missing := sum(map(_is_missing, given.flat))):
-        raise ValueError(f"{name} has missing ones among its labels, {missing} of {given.size}; leave out their rows.")
+    check_objects(given, name)
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise ValueError(f"{name} contains NaN or infinity, which is no label; leave out these rows.")
     labels: NDArray = column_or_1d(given, warn=True)
     try:
         check_classification_targets(labels)
@@ -37,6 +40,17 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     if len(labels) != n:
         raise ValueError(f"{name} has {len(labels)} labels for {n} rows (inconsistent numbers of samples).")
     return labels
+
+
+def check_objects(y: Any, name: str) -> None:
+    """Raise for missing labels, and for text among others."""
+    labels = as_array(as_column(y), name)
+    if labels.dtype.kind != "O" or not labels.ndim:
+        return
+    if missing := sum(map(_is_missing, labels.flat)):
+        raise ValueError(f"{name} has missing ones among its labels, {missing} of {labels.size}; leave out their rows.")
+    if len({isinstance(label, str) for label in labels.flat}) > 1:
+        raise ValueError(f"{name} mixes labels of several kinds, text and others; name all classes in the same way.")
 
 
 def _is_missing(label: object) -> bool:

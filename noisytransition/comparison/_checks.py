@@ -1,10 +1,11 @@
 """Checks of the arguments of `compare`, made before any fit."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from ..classifiers import NoisyLabelClassifier
 from ..transition import check_count, check_transition_matrix
 from ._data import ComparisonData
 
@@ -22,6 +23,17 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
     if len(set(found)) < len(found) or max(found) >= _END_OF_SEEDS:
         raise ValueError(f"seeds={found}; give distinct integers below 2**32.")
     return found
+
+
+def check_classifiers(classifiers: Any) -> Any:
+    """Raise unless all are instances of the library's classifiers; return the dict, or a list."""
+    if isinstance(classifiers, str) or not isinstance(classifiers, Iterable):
+        raise TypeError(f"classifiers={classifiers!r}; give a list of classifiers, or a dict of names to classifiers.")
+    given = classifiers if isinstance(classifiers, Mapping) else list(classifiers)
+    for classifier in given.values() if isinstance(given, Mapping) else given:
+        if not isinstance(classifier, NoisyLabelClassifier):
+            raise TypeError(f"{classifier!r} is no instance of a classifier of this library; give such ones.")
+    return given
 
 
 def check_data(data: Any) -> ComparisonData:

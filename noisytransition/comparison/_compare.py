@@ -14,7 +14,7 @@ from ..classifiers._describe import describe, describe_params
 from ..classifiers._run import Run
 from ..nets import concatenate
 from ..transition import sampling_limit, transition_error
-from ._checks import check_data, check_same, check_seeds
+from ._checks import check_classifiers, check_data, check_same, check_seeds
 from ._data import ComparisonData
 from ._results import Cell, ResultStore
 from ._table import Comparison
@@ -155,8 +155,8 @@ def _named(classifiers: Any) -> dict[str, NoisyLabelClassifier]:
     """Clones by name; cross-entropy is added if missing."""
     if classifiers is None:
         return {name: cls() for name, cls in METHODS.items()}
+    classifiers = check_classifiers(classifiers)
     if not isinstance(classifiers, Mapping):
-        classifiers = list(classifiers)
         names = {cls: name for name, cls in METHODS.items()}
         found = [names.get(type(clf), type(clf).__name__) for clf in classifiers]
         if len(set(found)) < len(found):

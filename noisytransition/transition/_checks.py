@@ -155,7 +155,7 @@ def as_array(values: Any, name: str) -> NDArray:
 
 def refuse_masked(values: object, name: str) -> None:
     """Raise for a masked array with masked entries."""
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked entries; fill them in, or leave out their rows.")
 
 
