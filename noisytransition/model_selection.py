@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 
 from ._unwrap import inner_classifier
-from .transition import check_transition_matrix, transition_error
+from .transition import as_array, check_count, check_mask, check_transition_matrix, transition_error
 
 
 class TrustedKFold(BaseCrossValidator):
@@ -67,11 +67,15 @@ class TrustedKFold(BaseCrossValidator):
         Raises
         ------
         ValueError
-            If the mask is missing, or there are fewer trusted rows than folds.
+            If the mask is missing or is no mask of the rows of `y`, or there are fewer trusted rows than folds.
         """
         if groups is None or y is None:
             raise ValueError("TrustedKFold needs y, and the mask of trusted rows as groups= (or routed as trusted=).")
-        mask, y = np.asarray(groups).astype(bool), np.asarray(y)
+        check_count(self.n_splits, 2, "n_splits")
+        y = as_array(y, "y")
+        if y.ndim != 1:
+            raise ValueError(f"y has shape {y.shape}; give one label per row.")
+        mask = check_mask(groups.to_numpy() if hasattr(groups, "to_numpy") else groups, len(y), "groups")
         trusted, untrusted = np.flatnonzero(mask), np.flatnonzero(~mask)
         if len(trusted) < self.n_splits:
             raise ValueError(f"{len(trusted)} trusted rows cannot make n_splits={self.n_splits} folds.")
@@ -127,6 +131,8 @@ def make_transition_scorer(T_true: ArrayLike, *, labels: ArrayLike | None = None
     >>> make_transition_scorer([[0.6, 0.4], [0, 1]])(fitted)
     -0.4
     """
-    return _TransitionScorer(
-        check_transition_matrix(T_true, name="T_true"), None if labels is None else np.asarray(labels)
-    )
+    T = check_transition_matrix(T_true, name="T_true")
+    if labels is not None:
+        labels = as_array(labels, "labels")
+        transition_error(T, T, labels=labels)  # raises for labels that are no order of the classes
+    return _TransitionScorer(T, labels)

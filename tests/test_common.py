@@ -31,10 +31,13 @@ from torch import nn
 from training import assert_same, fit, refused
 
 from noisytransition import (
+    ComparisonData,
+    CrossEntropyClassifier,
     EMTransitionClassifier,
     FineTuningClassifier,
     MetaTransitionClassifier,
     TrustedKFold,
+    compare,
     make_transition_scorer,
 )
 from noisytransition.classifiers import METHODS
@@ -287,6 +290,69 @@ def test_documented_parameters_survive_get_params_clone_and_set_params(cls):
     changed = clone(clf).set_params(**others)
     assert others.items() <= changed.get_params().items()
     assert given.items() <= clf.get_params().items()
+
+
+@every
+def test_documented_parameters_reach_the_fits_of_searches_and_comparisons(cls, blobs, monkeypatch):
+    X, y, X_meta, y_meta, X_test, y_test, _ = blobs
+    names = set().union(*(documented(base) for base in cls.__mro__ if base.__doc__ and base is not object))
+    given, fitted = {name: f"one {name}" for name in names - {"random_state"}}, []
+    monkeypatch.setattr(cls, "fit", lambda self, *args, **kwargs: fitted.append(self.get_params()) or self)
+    monkeypatch.setattr(cls, "score", lambda self, *args: 0.0)
+    GridSearchCV(cls(), {name: [value] for name, value in given.items()}, cv=2).fit(X, y)
+    data = ComparisonData(X, y, X_meta, y_meta, X_test, y_test)
+    monkeypatch.setattr(CrossEntropyClassifier, "fit", cls.fit)
+    with warnings.catch_warnings():  # nothing is trained: rows without histories
+        warnings.simplefilter("ignore", UserWarning)
+        compare(data, {"this": cls(**given)}, seeds=[0], verbose=0)
+    found = [params for params in fitted if given.items() <= params.items()]
+    assert len(found) >= 4  # two folds, the refit, the comparison
+
+
+class Widened:
+    """A mixin with a parameter of its own."""
+
+    def __init__(self, *args, width=1, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.width = width
+
+
+class Deep(CrossEntropyClassifier):
+    def __init__(self, module=None, *, depth=2, **net_params):
+        super().__init__(module, **net_params)
+        self.depth = depth
+
+
+class Wide(CrossEntropyClassifier):
+    def __init__(self, module=None, *, width=3, lr=0.5, **net_params):
+        super().__init__(module, lr=lr, **net_params)
+        self.width = width
+
+
+class DeepAndWide(Deep, Wide):
+    pass
+
+
+class WidenedDeep(Widened, Deep):
+    pass
+
+
+@pytest.mark.parametrize("cls", [DeepAndWide, WidenedDeep])
+def test_parameters_of_all_parents_are_kept(cls):
+    clf = clone(cls(depth=7, width=9, max_epochs=4).set_params(lr=0.25))
+    assert {"depth": 7, "width": 9, "max_epochs": 4, "lr": 0.25}.items() <= clf.get_params().items()
+    assert clf.set_params(width=8, depth=1).get_params()["width"] == 8
+    assert "depth=1" in repr(clf)
+
+
+def test_defaults_are_those_of_the_constructor_that_is_called():
+    class Both(Deep, Wide):
+        def __init__(self, module=None, **net_params):
+            super().__init__(module, **net_params)
+
+    assert {"lr": 0.5, "width": 3, "depth": 2}.items() <= Both().get_params().items()
+    assert inspect.signature(Both.__init__).parameters["lr"].default == 0.5
+    assert repr(Both()) == "Both()"
 
 
 @pytest.mark.parametrize("cls", METHODS.values())

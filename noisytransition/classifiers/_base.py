@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
@@ -16,10 +16,10 @@ from torch import nn
 
 from ..nets import FitState, Rows, draw_seed
 from ..transition import check_count
-from ._checks import check_callbacks, check_number
-from ._data import HOW_TO_PASS, Samples, as_rows, group_names, read_rows, validate_rows
+from ._checks import check_callbacks, check_net_parameters, check_number
+from ._data import HOW_TO_PASS, Samples, as_rows, group_names, read_rows, validate_rows, warn_of_chance
 from ._describe import describe_fit
-from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, merged_signature
+from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState
 from ._run import Run
 
 
@@ -101,8 +101,6 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         self.verbose = verbose
         self._set_net_params(net_params)
 
-    setattr(__init__, "__signature__", merged_signature(__init__, BaseEstimator.__init__))  # noqa: B010
-
     # ---- fit
     def fit(
         self,
@@ -162,6 +160,8 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             own = {"watch": not self._needs_clean_data, "batch_history": self.batch_history}
             run = Run(self._shared_params(classes), noisy, clean, classes, seed=self._seed(), **own)
             self._check_data(run)
+            if clean is not None and self._needs_clean_data:
+                warn_of_chance(self, noisy, clean)
             if state is not None:
                 run.open(state, describe_fit(self, noisy, clean))
             with run.global_state.borrowed():
@@ -189,6 +189,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         check_count(self.max_epochs, 0, "max_epochs")
         if self.batch_size != -1:
             check_count(self.batch_size, 1, "batch_size")
+        check_net_parameters(self)
         check_callbacks(self.callbacks, self._net_params)
         given = sorted(name for name in self._net_params if name.startswith("module__"))
         if given and isinstance(self.module, nn.Module):

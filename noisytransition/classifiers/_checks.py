@@ -1,28 +1,35 @@
-"""Checks of parameters, callbacks and modules, made before any training."""
+"""Checks of parameters and callbacks, made before any training."""
 
+import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
+import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.utils import check_scalar
-from skorch.callbacks import Checkpoint
+from skorch.callbacks import Callback, Checkpoint
 from torch import nn
 
-from ..nets import NoisyLabelNet, Rows
-from ..transition import check_count
-from ._parameters import Callbacks
-
-# tolerance for the sum of a row of softmax outputs, far above the rounding of float32; a choice, not measured
-_SUM_TO_ONE = 1e-4
+from ..nets import NoisyLabelNet
+from ..transition import check_count, is_number
+from ._parameters import Callbacks, merged_signature
 
 
 def check_number(estimator: object, name: str, *, low: float = 0.0, high: float | None = None) -> None:
     """Raise if a parameter is no finite number of at least `low` (and at most `high`)."""
-    check_scalar(getattr(estimator, name), name, Real, min_val=low, max_val=float("inf") if high is None else high)
-    if getattr(estimator, name) == float("inf"):
-        raise ValueError(f"{name} == inf, must be finite.")
+    value = getattr(estimator, name)
+    if not is_number(value):
+        raise TypeError(f"{name}={value!r}; give a number.")
+    check_scalar(value, name, Real, min_val=low, max_val=float("inf") if high is None else high)
+    if not math.isfinite(value):
+        raise ValueError(f"{name} == {value}, must be finite.")
+
+
+def check_flag(estimator: object, name: str) -> None:
+    """Raise if a parameter is neither True nor False."""
+    if not isinstance(value := getattr(estimator, name), bool | np.bool_):
+        raise TypeError(f"{name}={value!r}; give True or False.")
 
 
 def check_batch_size(estimator: object, name: str) -> None:
@@ -34,9 +41,62 @@ def check_batch_size(estimator: object, name: str) -> None:
 
 def check_fraction(estimator: object, name: str) -> None:
     """Raise if a parameter is no number of at least 0 and below 1."""
+    check_number(estimator, name)
     check_scalar(getattr(estimator, name), name, Real, min_val=0, max_val=1, include_boundaries="left")
-    if getattr(estimator, name) != getattr(estimator, name):
-        raise ValueError(f"{name} == nan, must be a number.")
+
+
+def check_net_parameters(estimator: Any) -> None:
+    """Raise if a parameter that all nets share is of no valid kind."""
+    _check_module(estimator.module)
+    for name, parameter in merged_signature(type(estimator)).parameters.items():
+        value = getattr(estimator, name, None)
+        if name.endswith("optimizer") and not (value is None and parameter.default is None):
+            _check_optimizer(value, name)
+    if estimator.device is not None:
+        _check_device(estimator.device)
+    if estimator.dtype != "auto":
+        _check_dtype(estimator.dtype)
+    for name in ("batch_transform", "train_split"):
+        if (value := getattr(estimator, name, None)) is not None and not callable(value):
+            raise TypeError(f"{name}={value!r}; give a function, or None.")
+    if not isinstance(estimator.verbose, int | np.integer | np.bool_):
+        raise TypeError(f"verbose={estimator.verbose!r}; give 0 or 1.")
+
+
+def _check_module(module: Any) -> None:
+    valid = "give an nn.Module class or instance that returns logits, or None for an MLP"
+    if isinstance(module, nn.Module):
+        if not any(p.requires_grad for p in module.parameters()):
+            raise ValueError(
+                f"{type(module).__name__} has no trainable parameter: all are frozen, or there is none; set "
+                "requires_grad for those that should be learned."
+            )
+    elif not (issubclass(module, nn.Module) if isinstance(module, type) else module is None or callable(module)):
+        raise TypeError(f"module={module!r}; {valid}.")
+
+
+def _check_optimizer(value: Any, name: str) -> None:
+    is_class = isinstance(value, type)
+    if not (issubclass(value, torch.optim.Optimizer) if is_class else callable(value)):
+        what = value if is_class or isinstance(value, str) else type(value).__name__
+        raise TypeError(
+            f"{name}={what!r}; give a class such as torch.optim.SGD, no text and no instance; its parameters are given "
+            "as optimizer__..., or by functools.partial."
+        )
+
+
+def _check_device(device: Any) -> None:
+    try:
+        torch.zeros(1, device=device).item()
+    except Exception as error:
+        message = str(error).splitlines()[0]
+        raise ValueError(f"device={device!r} cannot be used ({message}); give 'cpu', 'cuda' or 'cuda:0'.") from None
+
+
+def _check_dtype(dtype: Any) -> None:
+    found = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
+    if not isinstance(found, torch.dtype) or found.is_complex or found is torch.bool:
+        raise ValueError(f"dtype={dtype!r}; give 'auto', or a real type of torch such as 'float32' or torch.float64.")
 
 
 # ---------------------------------------------------------------------------- callbacks
@@ -49,11 +109,19 @@ def check_callbacks(callbacks: Callbacks, net_params: dict[str, Any]) -> None:
     """Raise if `callbacks` is a string, or if ``callbacks__...`` names a callback that does not exist."""
     if isinstance(callbacks, str):
         raise ValueError(f"callbacks={callbacks!r}: give a list of callbacks, or None.")
+    if not (callbacks is None or (isinstance(callbacks, Sequence) and all(map(_is_callback, callbacks)))):
+        raise TypeError(f"callbacks={callbacks!r}: give a list of skorch callbacks, or of pairs (name, callback).")
     asked = [name for name in net_params if name.startswith("callbacks__")]
     known = set(NoisyLabelNet(nn.Identity, callbacks=callbacks)._callbacks_grouped_by_name()[0]) if asked else set()
     for name in asked:
         if name.split("__")[1] not in known:
             raise ValueError(f"{name!r}: there is no such callback; there are {sorted(known)}.")
+
+
+def _is_callback(given: Any) -> bool:
+    if isinstance(given, tuple | list):
+        return len(given) == 2 and isinstance(given[0], str) and _is_callback(given[1])
+    return issubclass(given, Callback) if isinstance(given, type) else isinstance(given, Callback)
 
 
 def callback_setting(name: str | None, callback: object, attribute: str, params: Mapping[str, Any]) -> Any:
@@ -73,36 +141,3 @@ def check_checkpoints(callbacks: Sequence | None, net_params: Mapping[str, Any])
                 "Checkpoint(load_best=True, f_criterion=None) would restore the module without its transition "
                 "matrix, which the criterion holds: give f_criterion a file name (default 'criterion.pt')."
             )
-
-
-# ---------------------------------------------------------------------------- modules
-def check_output(net: NoisyLabelNet, rows: Rows, classes: NDArray) -> None:
-    """Run two rows through an initialised module, and raise if it does not return one logit per class."""
-    module, x = net.plain_module_.eval(), rows.take([0, len(rows) - 1]).inputs()
-    try:
-        with torch.no_grad():
-            x = net.prepare(x)
-            logits = module(x)
-    except Exception as error:
-        raise ValueError(
-            f"{type(module).__name__} cannot take a batch of shape {tuple(x.shape)} and type {x.dtype}: {error}. "
-            "Check the module's input size; dtype= sets the type that batches are cast to."
-        ) from error
-    finally:
-        module.train()
-    if not isinstance(logits, torch.Tensor) or logits.ndim != 2 or logits.shape[1] != len(classes):
-        shape = tuple(getattr(logits, "shape", ())) or type(logits).__name__
-        raise ValueError(
-            f"{type(module).__name__} gives an output of shape {shape} for {len(x)} rows, but there are "
-            f"{len(classes)} classes {list(classes)}: it must give one logit per class, {(len(x), len(classes))}."
-        )
-    _check_logits(logits, module)
-
-
-def _check_logits(logits: torch.Tensor, module: nn.Module) -> None:
-    sums = logits.double().sum(1)
-    if bool((logits >= 0).all()) and bool(((sums - 1).abs() < _SUM_TO_ONE).all()):
-        raise ValueError(
-            f"{type(module).__name__} gives probabilities (no output is negative, rows sum to 1): it must give "
-            "logits. Remove its last softmax; predict_proba applies one."
-        )

@@ -7,7 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch.utils.data import Dataset
 
 from ..transition import ClassConditionalTest, RandomState, class_conditional_test
-from ._data import Samples, label_codes, validate_rows
+from ._data import Samples, validate_rows
+from ._labels import label_codes
 
 # columns of a wider table are not tested by default: they would leave little power; a choice, not measured
 _MOST_COLUMNS = 50

@@ -1,20 +1,26 @@
 """Convert the data given to `fit` into two data sets with integer labels: noisy rows and clean rows."""
 
 import warnings
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
+from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
 from ..nets import DatasetRows, Rows
+from ..transition import check_mask, refuse_masked, says_nothing
+from ._labels import as_column, check_objects, class_codes, validate_labels
 
 # clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
 # deviations in the median column; a choice, not measured
 _FAR = 5.0
+
+# samples of a Dataset that are checked: a Dataset may be slow to read. A choice, not measured
+_LOOKED_AT = 8
 
 # end of error messages about clean data
 HOW_TO_PASS = (
@@ -41,32 +47,46 @@ def as_rows(X: NDArray | Dataset, label: NDArray | None = None, **columns: NDArr
     return kind(X, label, **{name: column for name, column in columns.items() if column is not None})
 
 
-def validate_rows(estimator: BaseEstimator, X: Samples, *, reset: bool) -> Any:
+def validate_rows(estimator: BaseEstimator, X: Samples, *, reset: bool, name: str = "X") -> Any:
     """Validate X: return a numeric ndarray of at least 2 dimensions, or the torch Dataset itself."""
     if isinstance(X, Dataset):
-        if isinstance(X, IterableDataset):
-            raise ValueError("X is an IterableDataset; a map-style Dataset (with len and indices) is needed.")
+        _check_dataset(X, name)
         return X
-    return validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True)
+    refuse_masked(X, name)
+    return _native(validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True), name)
 
 
-def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
-    """Validate labels: return a 1-d array with one label per row."""
-    if y is None:
-        raise ValueError(f"{name} is None: one label per row is needed (requires y to be passed).")
-    labels: NDArray = column_or_1d(_to_numpy(y), warn=True)
-    try:
-        check_classification_targets(labels)
-    except TypeError as error:  # labels that cannot be compared
-        raise ValueError(f"{name} mixes labels of several kinds, or has missing ones: {error}.") from error
-    if len(labels) != n:
-        raise ValueError(f"{name} has {len(labels)} labels for {n} rows (inconsistent numbers of samples).")
-    return labels
+def _native(X: NDArray, name: str) -> NDArray:
+    """Convert to the byte order of the machine and to double precision at most: torch has no others."""
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {X.dtype}; give numbers.")
+    if X.dtype.itemsize <= 8:
+        return X.astype(X.dtype.newbyteorder("="), copy=False)
+    with np.errstate(over="ignore"):
+        narrow = X.astype(np.float64)
+    if not np.array_equal(narrow, X):
+        raise ValueError(f"{name} has dtype {X.dtype}, of which float64 cannot hold all values; round them first.")
+    return narrow
 
 
-def _to_numpy(y: object) -> Any:
-    """Convert a column of a data frame: scikit-learn would make floats of pandas' nullable integers and booleans."""
-    return y.to_numpy() if hasattr(y, "to_numpy") else y
+def _check_dataset(X: Any, name: str) -> None:
+    """Raise unless a Dataset has an array of one shape in each of a few samples."""
+    if isinstance(X, IterableDataset) or not hasattr(X, "__len__"):
+        raise ValueError(f"{name} is an IterableDataset; a map-style Dataset (with len and indices) is needed.")
+    if not len(X):
+        raise ValueError(f"{name} is a Dataset with 0 samples; at least one is needed.")
+    rows, shapes = as_rows(X), set()
+    for i in np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT), dtype=int).tolist():
+        sample = rows[i][0]
+        array = isinstance(sample, np.ndarray) and sample.dtype.kind in "biuf"
+        if not (array or isinstance(sample, Tensor | Real)):
+            raise ValueError(
+                f"sample {i} of {name} is a {type(sample).__name__}; give tensors or arrays of numbers: encode text, "
+                "and convert images."
+            )
+        shapes.add(tuple(np.shape(sample)))
+    if len(shapes) > 1:
+        raise ValueError(f"samples of {name} have the shapes {sorted(shapes)}; give them one shape, by padding.")
 
 
 def read_rows(
@@ -95,17 +115,25 @@ def read_rows(
     if isinstance(X, Dataset):
         inputs = validate_rows(estimator, X, reset=True)
     else:
-        inputs, y = validate_data(estimator, X, _to_numpy(y), dtype="numeric", allow_nd=True)
+        refuse_masked(X, "X")
+        if y is not None:
+            check_objects(y, "y")
+        inputs, y = validate_data(estimator, X, as_column(y), dtype="numeric", allow_nd=True)
+        inputs = _native(inputs, "X")
     noisy = Labelled(inputs, validate_labels(y, len(inputs), "y"), group=_group_codes(groups, len(inputs)))
+    if trusted is None and meta is None and X_meta is None and y_meta_noisy is not None:
+        raise ValueError(f"y_meta_noisy has noisy labels of clean rows, but there is no clean row. {HOW_TO_PASS}")
     if trusted is not None:
         return _encoded(*_by_mask(noisy, trusted, y_meta_noisy))
     if meta is not None:
         X_meta, y_meta = _pair(meta)
-    elif X_meta is not None:
-        X_meta = _without_length(X_meta, len(inputs))
     if X_meta is None:
         return _encoded(noisy, None)
-    clean_inputs = validate_rows(estimator, X_meta, reset=False)
+    wrapped = isinstance(X_meta, tuple) and len(X_meta) == 1
+    X_meta = X_meta[0] if isinstance(X_meta, tuple) and wrapped else X_meta
+    clean_inputs = validate_rows(estimator, X_meta, reset=False, name="X_meta")
+    if meta is None and not wrapped and len(clean_inputs) == len(inputs):
+        _warn_of_length(len(inputs))
     _warn_if_unscaled(inputs, clean_inputs)
     clean = Labelled(clean_inputs, validate_labels(y_meta, len(clean_inputs), "y_meta"))
     return _encoded(noisy, _with_noisy(clean, y_meta_noisy))
@@ -126,28 +154,18 @@ def _pair(meta: object) -> tuple[Any, Any]:
     return meta[0], meta[1]
 
 
-def _without_length(X_meta: Any, n: int) -> Any:
-    """Unwrap ``(X_meta,)``; warn if cross-validation would cut X_meta because it is as long as X."""
-    if isinstance(X_meta, tuple) and len(X_meta) == 1:
-        return X_meta[0]
-    if len(X_meta) == n:
-        warnings.warn(
-            f"X_meta has as many rows as X ({n}): cross-validation and searches cut such an argument down to the "
-            "training rows. Inside them pass meta=(X_meta, y_meta), or X_meta=(X_meta,).",
-            UserWarning,
-            stacklevel=4,
-        )
-    return X_meta
+def _warn_of_length(n: int) -> None:
+    """Warn that cross-validation would cut X_meta, because it is as long as X."""
+    warnings.warn(
+        f"X_meta has as many rows as X ({n}): cross-validation and searches cut such an argument down to the "
+        "training rows. Inside them pass meta=(X_meta, y_meta), or X_meta=(X_meta,).",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def _by_mask(rows: Labelled, trusted: ArrayLike, y_meta_noisy: ArrayLike | None) -> tuple[Labelled, Labelled]:
-    mask = np.asarray(trusted)
-    if mask.shape != rows.y.shape or not np.isin(mask, (0, 1)).all():
-        raise ValueError(
-            f"trusted must be a boolean mask of shape {rows.y.shape} over the rows of X, got shape {mask.shape} and "
-            f"dtype {mask.dtype}."
-        )
-    mask = mask.astype(bool)
+    mask = check_mask(as_column(trusted), len(rows.y), "trusted")
     if mask.all():
         raise ValueError("all rows are trusted: no noisy row is left to train on.")
     inputs = as_rows(rows.X)
@@ -168,7 +186,7 @@ def _group_codes(groups: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
     """Index of each row's group among the sorted names."""
     if groups is None:
         return None
-    of_rows: NDArray = column_or_1d(_to_numpy(groups))
+    of_rows: NDArray = column_or_1d(as_column(groups))
     if len(of_rows) != n:
         raise ValueError(f"groups has {len(of_rows)} entries for {n} rows; give one group per row of X.")
     return np.searchsorted(group_names(groups), of_rows)
@@ -176,7 +194,7 @@ def _group_codes(groups: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
 
 def group_names(groups: ArrayLike) -> NDArray:
     """Sorted names of the groups."""
-    return np.unique(column_or_1d(_to_numpy(groups)))
+    return np.unique(column_or_1d(as_column(groups)))
 
 
 def _warn_if_unscaled(X: NDArray | Dataset, X_meta: NDArray | Dataset) -> None:
@@ -195,49 +213,29 @@ def _warn_if_unscaled(X: NDArray | Dataset, X_meta: NDArray | Dataset) -> None:
         )
 
 
-# ---------------------------------------------------------------------------- labels
+def warn_of_chance(estimator: object, noisy: Rows, clean: Rows) -> None:
+    """Warn if the noisy labels say nothing about the classes; of a Dataset this is not known without loading it."""
+    if isinstance(noisy, DatasetRows) or isinstance(clean, DatasetRows) or noisy.X.shape[1:] != clean.X.shape[1:]:
+        return
+    if (pvalue := says_nothing(noisy.X, noisy.label, clean.X, clean.label)) is None:
+        return
+    warnings.warn(
+        "the noisy labels say nothing about the classes of the rows, as far as a test can tell (independence of the "
+        f"label and of the class of the nearest clean rows: p = {pvalue:.2f}). {type(estimator).__name__} would learn "
+        "chance: check that X and y are in the same order, or train on the clean rows alone, by "
+        "CrossEntropyClassifier().fit(X_meta, y_meta).",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
 def _encoded(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Rows | None]:
     """Sorted classes, and both sets with labels 0..c-1."""
     given = {"y": noisy.y}
     if clean is not None:
         given |= {"y_meta": clean.y} | ({} if clean.y_noisy is None else {"y_meta_noisy": clean.y_noisy})
-    labels = {name: _like(y, noisy.y, name) for name, y in given.items()}
-    classes = _union(labels)
-    codes = {name: np.searchsorted(classes, y) for name, y in labels.items()}
+    classes, codes = class_codes(given)
     noisy_rows = as_rows(noisy.X, codes["y"], group=noisy.group)
     if clean is None:
         return classes, noisy_rows, None
     return classes, noisy_rows, as_rows(clean.X, codes["y_meta"], noisy_label=codes.get("y_meta_noisy"))
-
-
-def label_codes(y: ArrayLike, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
-    """Encode the labels of n rows as indices in `classes`; raise a ValueError for an unknown label."""
-    y = validate_labels(y, n, name)
-    if unknown := sorted(set(y.tolist()) - set(classes.tolist())):
-        raise ValueError(f"{name} has labels {unknown} that are not among classes_ {classes.tolist()}.")
-    return np.searchsorted(classes, y)
-
-
-def _kind(y: NDArray) -> str:
-    """Kind of the labels: bool, number or text."""
-    first = y.dtype.kind if y.dtype.kind != "O" else np.asarray(y[:1].tolist()).dtype.kind
-    return {"b": "bool", "i": "number", "u": "number", "f": "number"}.get(first, "text")
-
-
-def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
-    if _kind(y) != _kind(model):
-        raise ValueError(
-            f"y holds {_kind(model)} labels such as {model[:1].tolist()[0]!r}, but {name} holds {_kind(y)} labels "
-            f"such as {y[:1].tolist()[0]!r}: both must name classes in the same way."
-        )
-    # pandas stores integers as floats in a column with missing values; they name the same classes
-    if y.dtype.kind == "f" and model.dtype.kind in "iu" and np.array_equal(y, y.astype(model.dtype)):
-        return y.astype(model.dtype)
-    return y
-
-
-def _union(labels: dict[str, NDArray]) -> NDArray:
-    classes = np.unique(np.concatenate([np.unique(y) for y in labels.values()]))
-    if len(classes) < 2:
-        raise ValueError(f"at least 2 classes are needed, got one class: {classes.tolist()} in {list(labels)}.")
-    return classes

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..transition import MOST_CLASSES, EMResult, Prior, check_count, check_prior, check_rate
-from ._checks import check_batch_size
+from ..transition import MOST_CLASSES, EMResult, Prior, check_count, check_prior, check_rate, is_number
+from ._checks import check_batch_size, check_flag
 from ._cross_fitting import (
     Candidate,
     JointTraining,
@@ -251,7 +251,8 @@ class EMTransitionClassifier(TransitionClassifier):
         check_batch_size(self, "meta_batch_size")
         if self.cv is not None:
             check_count(self.cv, 2, "cv")
-        if self.n_jobs == 0 or not isinstance(self.n_jobs, int | None):
+        check_flag(self, "select_epochs")
+        if self.n_jobs == 0 or not isinstance(self.n_jobs, int | None) or isinstance(self.n_jobs, bool):
             raise ValueError(f"n_jobs={self.n_jobs!r}; give a number of processes, -1 for one per core, or None.")
         weight = self.meta_weight
         if not (weight == "auto" if isinstance(weight, str) else _is_weight(weight)):
@@ -269,4 +270,4 @@ class EMTransitionClassifier(TransitionClassifier):
 
 
 def _is_weight(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and bool(0 <= value < np.inf)
+    return is_number(value) and bool(0 <= value < np.inf)  # type: ignore[operator]

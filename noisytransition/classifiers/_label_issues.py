@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..transition import check_rate, find_label_issues, label_posterior, label_quality, normalise_rows, relabel
-from ._data import Samples, label_codes, validate_rows
+from ._data import Samples, validate_rows
+from ._labels import label_codes
 
 
 class LabelIssuesMixin:

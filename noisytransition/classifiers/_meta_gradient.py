@@ -2,11 +2,14 @@
 
 from typing import Any
 
-from ..meta_gradient import METHODS
+from torch import nn
+
+from ..meta_gradient import METHODS, candidate_methods
 from ..nets import CleanBatches, Rows
 from ..updates import MetaGradient
 from ._base import NoisyLabelClassifier
 from ._checks import check_batch_size, check_number
+from ._run import Run
 
 
 def check_meta_gradient(classifier: NoisyLabelClassifier) -> None:
@@ -16,6 +19,20 @@ def check_meta_gradient(classifier: NoisyLabelClassifier) -> None:
         check_number(classifier, "inner_lr")
     if (method := classifier.meta_gradient_method) not in ("auto", *METHODS):
         raise ValueError(f"meta_gradient_method={method!r}; valid are {['auto', *METHODS]}.")
+
+
+def check_method(classifier: NoisyLabelClassifier, run: Run) -> None:
+    """Raise if "factored" is asked of a module that it is not exact for."""
+    if classifier.meta_gradient_method != "factored":
+        return
+    module = run.untrained_module()
+    flattens = isinstance(next(module.children(), None), nn.Flatten)
+    if "factored" not in candidate_methods(module) or (run.noisy.take([0]).inputs().ndim != 2 and not flattens):
+        raise ValueError(
+            "meta_gradient_method='factored' is for Linear layers with ReLU between them, after an optional Flatten, "
+            "without hooks, dropout, normalisation or shared weights, and for one axis per row; "
+            f"{type(module).__name__} is not of this form. Give 'auto', which takes the cheapest exact method."
+        )
 
 
 def meta_gradient(classifier: NoisyLabelClassifier, clean: Rows, **params: Any) -> MetaGradient:

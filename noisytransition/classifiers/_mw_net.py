@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..losses import WeightedLoss
 from ..transition import check_count
 from ._base import NoisyLabelClassifier
-from ._checks import check_number
-from ._data import Samples, label_codes
-from ._meta_gradient import check_meta_gradient, clean_batches, meta_gradient
+from ._checks import check_flag, check_number
+from ._data import Samples
+from ._labels import label_codes
+from ._meta_gradient import check_meta_gradient, check_method, clean_batches, meta_gradient
 from ._parameters import Module, Optimizer
 from ._run import Run
 
@@ -113,12 +114,14 @@ class MWNetClassifier(NoisyLabelClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number(self, "weight_lr")
+        check_flag(self, "normalize_weights")
         check_count(self.weight_hidden, 1, "weight_hidden")
         check_count(self.weight_every, 1, "weight_every")
         check_meta_gradient(self)
 
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
+        check_method(self, run)
         run.one_clean_row = clean_batches(self, run.clean).size == 1
 
     def _fit(self, run: Run) -> None:

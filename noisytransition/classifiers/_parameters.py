@@ -35,14 +35,23 @@ NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspec
     *RESERVED,
 }
 
+# attribute of a constructor: its signature as written, without the parameters of parents
+_WRITTEN = "__written_signature__"
+
 
 class NetParameters(BaseEstimator):
     """An estimator whose ``**net_params`` are parameters like the named ones: in `get_params`, clones and searches."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "__init__" in vars(cls):
-            setattr(cls.__init__, "__signature__", merged_signature(cls.__init__, super(cls, cls).__init__))  # noqa: B010
+        if (init := vars(cls).get("__init__")) is not None:
+            setattr(init, _WRITTEN, inspect.signature(init))
+            init.__signature__ = merged_signature(cls)
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Names for `get_params`, clones and searches; also of classes that combine parents without a constructor."""
+        return sorted(name for name in merged_signature(cls).parameters if name != "self")
 
     def _set_net_params(self, net_params: dict[str, Any]) -> None:
         """Store what the constructor received beyond its named parameters."""
@@ -130,15 +139,23 @@ def _guesses(name: str, head: str, own: set[str]) -> list[str]:
     return plain + [f"{p}__{name[len(p) :].lstrip('_')}" for p in PREFIXES if name.startswith(p)]
 
 
-def merged_signature(init: Callable[..., Any], parent: Callable[..., Any]) -> inspect.Signature:
-    """Signature of `init` with its parent's parameters in place of ``**net_params``.
+def _own_signature(init: Callable[..., Any]) -> inspect.Signature:
+    """Signature of a constructor as it was written."""
+    return getattr(init, _WRITTEN, None) or inspect.signature(init)
 
-    scikit-learn reads the parameters from the constructor's signature, so all must be in it, and no ``**``.
+
+def merged_signature(cls: type) -> inspect.Signature:
+    """Parameters of the constructors of a class and of all its parents, in place of each ``**net_params``.
+
+    The constructors are those that Python calls, in the order of calls: one without ``**`` passes nothing on.
     """
-    own = list(inspect.signature(init).parameters.values())
-    if all(p.kind is not p.VAR_KEYWORD for p in own):
-        return inspect.Signature(own)
-    own = [p for p in own if p.kind is not p.VAR_KEYWORD]
-    names = {p.name for p in own}
-    inherited = [p for name, p in inspect.signature(parent).parameters.items() if name not in names]
-    return inspect.Signature(own + [p for p in inherited if p.kind is p.KEYWORD_ONLY])
+    found: dict[str, inspect.Parameter] = {}
+    for init in (vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)):
+        own = _own_signature(init).parameters
+        kept = [
+            p for p in own.values() if p.kind is p.KEYWORD_ONLY or (not found and p.kind is p.POSITIONAL_OR_KEYWORD)
+        ]
+        found = found | {p.name: p for p in kept if p.name not in found}
+        if all(p.kind is not p.VAR_KEYWORD for p in own.values()):
+            break
+    return inspect.Signature(list(found.values()))

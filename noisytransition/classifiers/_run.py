@@ -30,7 +30,8 @@ from ..nets import (
 )
 from ..selection import Last, Selection
 from ..updates import Fixed, Update
-from ._checks import callback_setting, check_output, named_callbacks
+from ._check_output import check_output
+from ._checks import callback_setting, named_callbacks
 
 Result = TypeVar("Result")
 
@@ -241,6 +242,14 @@ class Run:
                 epoch["batches"] = []
 
     # ---- parameters of a net
+    def untrained_module(self) -> nn.Module:
+        """Make the user's module, without a draw from the generators: for checks."""
+        params = self._net_params(None, self.noisy, {})
+        given = params["module"]
+        own = {name.removeprefix("module__"): value for name, value in params.items() if name.startswith("module__")}
+        with torch.random.fork_rng(devices=[]):
+            return given if isinstance(given, nn.Module) else given(**own)
+
     def _net_params(self, module: nn.Module | None, rows: Rows, own: dict[str, Any]) -> dict[str, Any]:
         """Parameters of a net: the classifier's, the module, and those of the stage, which override."""
         params = {name: value for name, value in self.params.items() if name != "callbacks"}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib
 import numpy as np
@@ -14,39 +14,14 @@ from ..classifiers._describe import describe, describe_params
 from ..classifiers._run import Run
 from ..nets import concatenate
 from ..transition import sampling_limit, transition_error
+from ._checks import check_classifiers, check_data, check_same, check_seeds
+from ._data import ComparisonData
 from ._results import Cell, ResultStore
 from ._table import Comparison
 
 CROSS_ENTROPY = "cross-entropy"
 LONGEST = "cross-entropy, longest budget"
 POOLED = "cross-entropy, noisy + clean"
-
-
-class ComparisonData(NamedTuple):
-    """Training and test data of a comparison.
-
-    Attributes
-    ----------
-    X, y
-        Noisy rows and labels to train with.
-    X_meta, y_meta
-        Clean rows and labels to train with.
-    X_test, y_test
-        Clean rows and labels for the accuracy; no method is given them.
-    transition_matrix : array-like of shape (n_classes, n_classes), optional
-        The true T in sorted order of the labels, for errors of T.
-    y_true : array-like, optional
-        True labels of the noisy rows, for the sampling limit.
-    """
-
-    X: Any
-    y: Any
-    X_meta: Any
-    y_meta: Any
-    X_test: Any
-    y_test: Any
-    transition_matrix: Any = None
-    y_true: Any = None
 
 
 class PooledCrossEntropyClassifier(CrossEntropyClassifier):
@@ -101,8 +76,9 @@ def compare(
     Raises
     ------
     ValueError
-        If `seeds` is empty, a name is used twice or, with a `path`, a parameter is a function without a name that
-        identifies it. A fit that fails gives a warning and an empty row; the next call tries it again.
+        If `seeds` are no distinct integers, the data do not fit together or differ from call to call, a name is used
+        twice or, with a `path`, a parameter is a function without a name that identifies it. A fit that fails gives a
+        warning and an empty row; the next call tries it again.
 
     Examples
     --------
@@ -122,16 +98,16 @@ def compare(
     ['identity', 'sampling limit', 'cross-entropy', 'GLC', 'cross-entropy, longest budget',
      'cross-entropy, noisy + clean']
     """
-    seeds = [int(seed) for seed in seeds]
-    if not seeds:
-        raise ValueError("seeds is empty; give at least one, such as range(3).")
+    seeds = check_seeds(seeds)
     methods = {name: clf.set_params(**params) for name, clf in _named(classifiers).items()}
     base = next(name for name, clf in methods.items() if type(clf) is CrossEntropyClassifier)
     store = ResultStore(None if path is None else Path(path))
     load = data if callable(data) else lambda seed: data
     references, prints = [], {}
     for seed in seeds:
-        loaded = load(seed)
+        loaded = check_data(load(seed))
+        if callable(data) and seed == seeds[0]:
+            check_same(loaded, load(seed), seed)
         references += _references(loaded, seed)
         prints[seed] = _fingerprint(loaded) if path is not None else ""
     pooled = PooledCrossEntropyClassifier().set_params(**methods[base].get_params(deep=False))
@@ -179,8 +155,8 @@ def _named(classifiers: Any) -> dict[str, NoisyLabelClassifier]:
     """Clones by name; cross-entropy is added if missing."""
     if classifiers is None:
         return {name: cls() for name, cls in METHODS.items()}
+    classifiers = check_classifiers(classifiers)
     if not isinstance(classifiers, Mapping):
-        classifiers = list(classifiers)
         names = {cls: name for name, cls in METHODS.items()}
         found = [names.get(type(clf), type(clf).__name__) for clf in classifiers]
         if len(set(found)) < len(found):

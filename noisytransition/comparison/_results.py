@@ -14,7 +14,7 @@ from ..classifiers import NoisyLabelClassifier
 from ..transition import transition_error
 
 if TYPE_CHECKING:
-    from ._compare import ComparisonData
+    from ._data import ComparisonData
 
 Row = dict[str, Any]
 Load = Callable[[int], "ComparisonData"]

@@ -50,13 +50,20 @@ def is_relu_mlp(module: nn.Module) -> bool:
         [type(layer) for layer in layers] == [nn.Linear, nn.ReLU] * (len(layers) // 2) + [nn.Linear]
         and len(list(module.parameters())) == n_weights  # a shared weight is listed once
         and all(p.dtype in (torch.float32, torch.float64) for p in module.parameters())
-        and not any(m._forward_hooks or m._forward_pre_hooks or m._backward_hooks for m in module.modules())
+        and not any(map(_is_hooked, module.modules()))
+        and not any(p._backward_hooks for p in module.parameters())
     )
+
+
+def _is_hooked(module: nn.Module) -> bool:
+    """Whether a module has hooks, or a forward pass of its own instance."""
+    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    return any(hooks) or "forward" in vars(module)
 
 
 def _split(module: nn.Module) -> tuple[nn.Module, list[nn.Module]]:
     """Return Flatten, or Identity if there is none, and the other layers."""
-    layers = list(module.children())
+    layers = [layer for layer in module._modules.values() if layer is not None]  # `children` leaves out repeated ones
     return (layers[0], layers[1:]) if layers and type(layers[0]) is nn.Flatten else (nn.Identity(), layers)
 
 
@@ -90,7 +97,7 @@ def _layers(point: Point) -> list[_Layer]:
     rates = {id(w): r for w, r in zip(point.weights, point.rates, strict=True)}
     return [
         _Layer(layer.weight, layer.bias, rates.get(id(layer.weight), 0.0), rates.get(id(layer.bias), 0.0))
-        for layer in point.module.children()
+        for layer in _split(point.module)[1]
         if isinstance(layer, nn.Linear)
     ]
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._unwrap import inner_classifier
+from ..transition import as_floats, check_transition_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,12 +39,14 @@ def matrix_and_labels(estimator: object, attribute: str, labels: Iterable | None
 
 
 def check_matrices(given: ArrayLike, name: str, ndim: int) -> np.ndarray:
-    matrices = np.asarray(given, dtype=np.float64)
+    matrices = as_floats(given, name)
     square = matrices.ndim == ndim and matrices.shape[-1] == matrices.shape[-2] and matrices.size > 0
     if not square or not np.isfinite(matrices).all():
         valid = {2: "(n_classes, n_classes)", 3: "(n_epochs + 1, n_classes, n_classes)"}[ndim]
         what = f"{name} has shape {matrices.shape} and {np.sum(~np.isfinite(matrices))} entries that are not finite"
         raise ValueError(f"{what}; give finite probabilities of shape {valid}")
+    for T in matrices.reshape(-1, *matrices.shape[-2:]):
+        check_transition_matrix(T, name=name)
     return matrices
 
 

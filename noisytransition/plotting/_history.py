@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..transition import check_count
 from ._common import check_labels, check_matrices, check_true, matrix_and_labels, panel_axes, pyplot
 
 if TYPE_CHECKING:
@@ -90,8 +91,7 @@ def _largest_entries(
     unknown = [label for label in wanted if label not in labels]
     if unknown or not wanted:
         raise ValueError(f"classes names {unknown or 'no class'}; give one or more of {labels}")
-    if top < 1:
-        raise ValueError(f"top={top}; give the number of entries to draw, 1 or more")
+    top = check_count(top, 1, "top")
     size = last if truth is None else np.maximum(last, truth)
     entries = [(labels.index(label), j) for label in wanted for j in range(len(last))]
     return sorted(((i, j) for i, j in entries if i != j), key=lambda entry: -size[entry])[:top]

@@ -4,9 +4,15 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 """
 
 from ._calibration import Calibration
+from ._chance import says_nothing as says_nothing
+from ._checks import as_array as as_array
+from ._checks import as_floats as as_floats
 from ._checks import check_count as check_count
+from ._checks import check_mask as check_mask
 from ._checks import check_probabilities, check_transition_matrix
 from ._checks import check_rate as check_rate
+from ._checks import is_number as is_number
+from ._checks import refuse_masked as refuse_masked
 from ._class_conditional import ClassConditionalTest, class_conditional_test
 from ._em import EMResult, em_transition_matrix
 from ._estimation import (

@@ -1,6 +1,8 @@
 """Validation of input arrays. Error messages say what was given, what is valid and what to do."""
 
 import operator
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,7 +102,7 @@ def check_label_indices(
     y: ArrayLike, n_classes: int | None = None, n_rows: int | None = None, name: str = "y"
 ) -> NDArray[np.intp]:
     """Check that `y` holds class indices 0..c-1 and return them as intp (of length `n_rows` where given)."""
-    y = np.asarray(y)
+    y = as_array(y, name)
     if y.ndim != 1:
         raise ValueError(f"{name} has shape {y.shape}; give a 1-d array of class indices.")
     if y.size and not np.issubdtype(y.dtype, np.integer):
@@ -118,7 +120,7 @@ def check_label_indices(
 
 def check_rate(rate: float, name: str = "rate") -> float:
     """Check that `rate` is a probability."""
-    if not isinstance(rate, int | float | np.number) or not 0 <= rate <= 1:
+    if not is_number(rate) or not 0 <= rate <= 1:
         raise ValueError(f"{name}={rate!r}; give a probability between 0 and 1.")
     return float(rate)
 
@@ -126,7 +128,7 @@ def check_rate(rate: float, name: str = "rate") -> float:
 def check_count(n: int, least: int, name: str) -> int:
     """Check that `n` is an integer of at least `least`."""
     try:
-        n = operator.index(n)
+        n = operator.index(None if isinstance(n, bool | np.bool_) else n)  # type: ignore[arg-type]
     except TypeError:
         raise ValueError(f"{name}={n!r}; give an integer.") from None
     if n < least:
@@ -134,9 +136,51 @@ def check_count(n: int, least: int, name: str) -> int:
     return n
 
 
-def as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
+def is_number(value: object) -> bool:
+    """Whether a value is a real number, and no truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def as_array(values: Any, name: str) -> NDArray:
+    """Convert to an array, of which no entry is masked or complex: numpy would drop masks and imaginary parts."""
+    refuse_masked(values, name)
     try:
-        return np.array(array, dtype=np.float64)
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not an array of numbers or labels ({error}); give equally long rows.") from None
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} holds complex numbers; give real ones.")
+    return array
+
+
+def refuse_masked(values: object, name: str) -> None:
+    """Raise for a masked array with masked entries."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name} is a masked array with masked entries; fill them in, or leave out their rows.")
+
+
+def check_mask(mask: Any, n_rows: int, name: str) -> NDArray[np.bool_]:
+    """Check that `mask` says True or False (or 1 or 0) of each of `n_rows` rows; indices and text are no mask."""
+    given = as_array(mask, name)
+    if given.dtype.kind == "O" and all(isinstance(value, bool | np.bool_) for value in given.flat):
+        given = given.astype(bool)  # a column of a data frame
+    whole = given.dtype.kind == "b" or (given.dtype.kind in "iu" and np.isin(given, (0, 1)).all())
+    if given.shape != (n_rows,) or not whole:
+        raise ValueError(
+            f"{name} must be a boolean mask of shape ({n_rows},) over the rows of X, got shape {given.shape} and dtype "
+            f"{given.dtype}{'' if whole else '; from indices make one by np.isin(np.arange(n), indices)'}."
+        )
+    return given.astype(bool)
+
+
+def as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Copy to an array of float64; text is no number, even if it could be read as one."""
+    given = as_array(array, name)
+    texts = given.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in given.flat)
+    if texts or given.dtype.kind not in "biufO":
+        raise ValueError(f"{name} is not an array of numbers, but of type {given.dtype}; give rows of floats.")
+    try:
+        return np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is not an array of numbers ({error}); give equally long rows of floats.") from None
 

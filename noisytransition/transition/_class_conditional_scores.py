@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import as_floats, check_label_indices, check_probabilities
+from ._checks import as_array, as_floats, check_label_indices, check_probabilities
 
 # permuted labels that are converted to floats at once: 32 MB (a choice, not measured)
 _BLOCK_SIZE = 4_000_000
@@ -139,7 +139,7 @@ def _check_features(features: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 
 
 def _check_groups(groups: ArrayLike, n_rows: int) -> NDArray[np.str_]:
-    given = np.asarray(groups)
+    given = as_array(groups, "groups")
     if given.shape != (n_rows,):
         raise ValueError(f"groups has shape {given.shape} for {n_rows} rows; give one group per row.")
     if missing := sum(group is None or str(group == group) != "True" for group in given.tolist()):  # NaN, NaT, NA

@@ -7,7 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._calibration import CalibratedLikelihood, Calibration, Maximum
-from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
+from ._checks import (
+    as_floats,
+    check_count,
+    check_label_indices,
+    check_probabilities,
+    check_transition_matrix,
+    is_number,
+)
 from ._estimation import TINY, finite_log, normalise_rows
 from ._shrinkage import Prior, check_prior, fitted_prior
 
@@ -166,7 +173,7 @@ def em_transition_matrix(
     proba_meta, y_meta = _check_clean(proba_meta, y_meta, c)
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
     max_iter = check_count(max_iter, 1, "max_iter")
-    if not isinstance(tol, int | float | np.number) or not 0 <= tol < np.inf:
+    if not is_number(tol) or not 0 <= tol < np.inf:
         raise ValueError(f"tol={tol!r}; give a finite number of at least 0.")
     start = (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / c
     likelihood: Any = Likelihood(proba, y, known)
@@ -286,7 +293,7 @@ def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[
 
 
 def check_counts(counts: ArrayLike, c: int) -> NDArray[np.float64]:
-    array = np.asarray(counts, dtype=np.float64)
+    array = as_floats(counts, "counts")
     if array.shape != (c, c) or not np.isfinite(array).all() or (array < 0).any():
         raise ValueError(f"counts must be {c} x {c} numbers of at least 0, one row per true class.")
     return array

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
+from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix, is_number
 
 #: keeps logarithms and quotients finite; far below what any data could tell from 0
 TINY = 1e-12
@@ -150,7 +150,7 @@ def count_transition_matrix(
     """
     y_true = check_label_indices(y_true, n_classes, name="y_true")
     y_noisy = check_label_indices(y_noisy, n_classes, len(y_true), name="y_noisy")
-    if not 0 <= smoothing < np.inf:
+    if not is_number(smoothing) or not 0 <= smoothing < np.inf:
         raise ValueError(f"smoothing={smoothing!r}; give a finite number of at least 0.")
     if n_classes is None:
         n_classes = int(max(y_true.max(initial=-1), y_noisy.max(initial=-1))) + 1
@@ -294,7 +294,7 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
     """
     T = check_transition_matrix(T)
     n_classes = len(T)
-    if not 0 <= floor < 1 / n_classes:
+    if not is_number(floor) or not 0 <= floor < 1 / n_classes:
         raise ValueError(f"floor={floor!r}; give at least 0 and less than 1/c = {1 / n_classes:.6g}.")
     surplus = np.maximum(T, floor) - floor
     return floor + (1 - n_classes * floor) * normalise_rows(surplus)
@@ -322,6 +322,6 @@ def _resolve_percentile(percentile: float | str | None, proba: NDArray[np.float6
     if percentile == "auto":
         share = np.bincount(proba.argmax(axis=1), minlength=proba.shape[1]) / len(proba)
         return float(100 * (1 - 0.3 * min(proba.mean(axis=0).min(), share.min())))
-    if isinstance(percentile, str) or not 0 < percentile <= 100:
+    if isinstance(percentile, str) or not is_number(percentile) or not 0 < percentile <= 100:
         raise ValueError(f'percentile={percentile!r}; give None, "auto" or a number above 0 and at most 100.')
     return float(percentile)

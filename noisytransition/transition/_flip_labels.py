@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_count, check_transition_matrix
+from ._checks import as_array, check_count, check_transition_matrix
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
@@ -44,7 +44,7 @@ def flip_labels(
     >>> flip_labels(["b", "a"], [[0, 1], [0, 1]])
     array(['b', 'b'], dtype='<U1')
     """
-    T, y = check_transition_matrix(T, name="T"), np.asarray(y)
+    T, y = check_transition_matrix(T, name="T"), as_array(y, "y")
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; give a 1-d array of labels.")
     named = _classes_of_rows(y, len(T)) if classes is None else _check_classes(classes, len(T))
@@ -59,7 +59,10 @@ def _classes_of_rows(y: NDArray, n_classes: int) -> NDArray:
     whole = np.issubdtype(y.dtype, np.integer)
     if not y.size or (whole and y.min() >= 0 and y.max() < n_classes):
         return np.arange(n_classes, dtype=y.dtype if whole and n_classes - 1 <= np.iinfo(y.dtype).max else np.intp)
-    found = np.unique(y)
+    try:
+        found = np.unique(y)
+    except TypeError as error:  # labels that cannot be compared
+        raise ValueError(f"y mixes labels of several kinds, or has missing ones: {error}.") from None
     if len(found) != n_classes:
         raise ValueError(
             f"y has {len(found)} different labels and T has {n_classes} rows; pass classes=, the labels in the "
@@ -69,7 +72,7 @@ def _classes_of_rows(y: NDArray, n_classes: int) -> NDArray:
 
 
 def _check_classes(classes: ArrayLike, n_classes: int) -> NDArray:
-    classes = np.asarray(classes)
+    classes = as_array(classes, "classes")
     if classes.shape != (n_classes,) or len(np.unique(classes)) != n_classes:
         raise ValueError(f"classes={classes.tolist()!r}; give {n_classes} different labels, one per row of T.")
     return classes

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_transition_matrix
+from ._checks import as_array, check_transition_matrix
 
 # smaller entries of T are taken as 0: binom.pmf raises OverflowError near the smallest float64, 2e-308
 _MIN_PROBA = 1e-200
@@ -101,7 +101,7 @@ def _binomial_mean_deviation(n: NDArray[np.integer], p: NDArray[np.float64]) -> 
 
 
 def _check_n_per_class(n_per_class: ArrayLike, n_classes: int) -> NDArray[np.integer]:
-    n = np.asarray(n_per_class)
+    n = as_array(n_per_class, "n_per_class")
     if not np.issubdtype(n.dtype, np.integer) or n.shape not in {(), (n_classes,)} or n.min() < 1:
         raise ValueError(
             f"n_per_class={n_per_class!r}; give a positive integer, or one for each of the {n_classes} classes "
@@ -111,7 +111,7 @@ def _check_n_per_class(n_per_class: ArrayLike, n_classes: int) -> NDArray[np.int
 
 
 def _sorting_order(labels: ArrayLike, n_classes: int) -> NDArray[np.intp]:
-    labels = np.asarray(labels)
+    labels = as_array(labels, "labels")
     if labels.shape != (n_classes,) or len(np.unique(labels)) != n_classes:
         raise ValueError(
             f"labels={labels.tolist()!r}; give each of the {n_classes} classes of T_true once, in its order."

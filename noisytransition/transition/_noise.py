@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_count, check_rate
+from ._checks import as_array, check_count, check_rate
 
 
 def symmetric_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
@@ -223,7 +223,7 @@ def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64
            [0.  , 1.  , 0.  ],
            [0.25, 0.  , 0.75]])
     """
-    superclasses, rate = np.asarray(superclasses), check_rate(rate)
+    superclasses, rate = as_array(superclasses, "superclasses"), check_rate(rate)
     if superclasses.ndim != 1 or not superclasses.size:
         raise ValueError(f"superclasses has shape {superclasses.shape}; give one superclass per class, 1-d.")
     siblings = superclasses[:, None] == superclasses
@@ -270,6 +270,8 @@ def flip_noise(
     >>> flip_noise({(0, 1): 0.25, (0, 2): 0.125}, 3)[0]
     array([0.625, 0.25 , 0.125])
     """
+    if not isinstance(flips, Mapping):
+        raise ValueError(f"flips={flips!r}; give a dict, as {{i: j}} or {{(i, j): p}}.")
     named = _name_probabilities(flips, rate)
     indices = [index for pair in named for index in pair]
     n_classes = check_count(max(indices, default=-1) + 1 if n_classes is None else n_classes, 1, "n_classes")

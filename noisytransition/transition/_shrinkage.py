@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, polygamma
 
-from ._checks import check_transition_matrix
+from ._checks import as_array, check_transition_matrix, is_number
 from ._estimation import TINY, normalise_rows
 
 # pseudo-counts per class among which the evidence chooses, a tenth of a decade apart: its maximum is flat
@@ -80,12 +80,13 @@ def check_prior(
     if isinstance(prior, str) and prior != "symmetric":
         raise ValueError(f'{name}={prior!r}; give "symmetric", superclasses of shape ({c},), a matrix, or None.')
     if prior is not None and not isinstance(prior, str):
-        if np.ndim(prior) == 2:
-            check_transition_matrix(prior, c, name)
-        elif np.shape(prior) != (c,):
-            raise ValueError(f"{name} has shape {np.shape(prior)}; give ({c},), a superclass for each class.")
-        elif not np.equal(np.asarray(prior, dtype=object), np.asarray(prior, dtype=object)).all():
+        given = as_array(prior, name)
+        if given.ndim == 2:
+            check_transition_matrix(given, c, name)
+        elif given.shape != (c,):
+            raise ValueError(f"{name} has shape {given.shape}; give ({c},), a superclass for each class.")
+        elif not np.equal(given.astype(object), given.astype(object)).all():
             raise ValueError(f"{name} has a superclass that is NaN; give each class a superclass.")
-    valid = strength == "auto" if isinstance(strength, str) else isinstance(strength, int | float | np.number)
+    valid = strength == "auto" if isinstance(strength, str) else is_number(strength)
     if not valid or (not isinstance(strength, str) and not 0 <= strength < np.inf):
         raise ValueError(f'{strength_name}={strength!r}; give "auto" or a finite number of at least 0.')

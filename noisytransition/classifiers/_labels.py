@@ -1,0 +1,144 @@
+"""Validate labels, and encode them as indices of classes."""
+
+import difflib
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from ..transition import as_array
+
+# integers from here on are not all apart as float64
+_LARGEST_FLOAT = 2**53
+# likeness of two names of classes, between 0 and 1, from which they may be one class; a choice, not measured
+_ALIKE = 0.8
+
+
+def as_column(y: object) -> Any:
+    """Convert a column of a data frame: scikit-learn would make floats of pandas' nullable integers and booleans."""
+    return y.to_numpy() if hasattr(y, "to_numpy") else y
+
+
+def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
+    """Validate labels: return a 1-d array with one label per row."""
+    if y is None:
+        raise ValueError(f"{name} is None: one label per row is needed (requires y to be passed).")
+    if hasattr(y, "toarray"):
+        raise ValueError(f"{name} is sparse; give a 1-d array, as {name}.toarray().ravel().")
+    given = as_array(as_column(y), name)
+    check_objects(given, name)
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise ValueError(f"{name} contains NaN or infinity, which is no label; leave out these rows.")
+    labels: NDArray = column_or_1d(given, warn=True)
+    try:
+        check_classification_targets(labels)
+    except TypeError as error:  # labels that cannot be compared
+        raise ValueError(f"{name} mixes labels of several kinds, or has missing ones: {error}.") from error
+    if len(labels) != n:
+        raise ValueError(f"{name} has {len(labels)} labels for {n} rows (inconsistent numbers of samples).")
+    return labels
+
+
+def check_objects(y: Any, name: str) -> None:
+    """Raise for missing labels, and for text among others."""
+    labels = as_array(as_column(y), name)
+    if labels.dtype.kind != "O" or not labels.ndim:
+        return
+    if missing := sum(map(_is_missing, labels.flat)):
+        raise ValueError(f"{name} has missing ones among its labels, {missing} of {labels.size}; leave out their rows.")
+    if len({isinstance(label, str) for label in labels.flat}) > 1:
+        raise ValueError(f"{name} mixes labels of several kinds, text and others; name all classes in the same way.")
+
+
+def _is_missing(label: object) -> bool:
+    """Whether a label is None, NaN, NaT or pandas' NA."""
+    return label is None or str(label == label) == "<NA>" or (not isinstance(label, str) and bool(label != label))
+
+
+def label_codes(y: ArrayLike, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
+    """Encode the labels of n rows as indices in `classes`; raise a ValueError for an unknown label."""
+    y = validate_labels(y, n, name)
+    if unknown := sorted(set(y.tolist()) - set(classes.tolist()), key=str):
+        raise ValueError(f"{name} has labels {unknown} that are not among classes_ {classes.tolist()}.")
+    return np.searchsorted(classes, y)
+
+
+def class_codes(given: dict[str, NDArray]) -> tuple[NDArray, dict[str, NDArray]]:
+    """Sorted classes of all labels, and all labels as indices of them.
+
+    Parameters
+    ----------
+    given : dict of str to ndarray
+        Labels by name: the noisy ones as ``y``; ``y_meta`` and ``y_meta_noisy``, if there are any.
+    """
+    _check_precision(given)
+    labels = {name: _like(y, given["y"], name) for name, y in given.items()}
+    classes = _union(labels)
+    _check_classes(labels)
+    return classes, {name: np.searchsorted(classes, y) for name, y in labels.items()}
+
+
+def _check_precision(given: dict[str, NDArray]) -> None:
+    """Raise for large integers beside floats, which would name several integers at once."""
+    numbers = [y for y in given.values() if y.dtype.kind in "iuf"]
+    if len(numbers) < 2 or np.result_type(*numbers).kind != "f" or all(y.dtype.kind == "f" for y in numbers):
+        return
+    largest = max(float(np.abs(y.astype(np.float64)).max(initial=0)) for y in numbers)
+    if largest >= _LARGEST_FLOAT:
+        types = {name: str(y.dtype) for name, y in given.items()}
+        raise ValueError(
+            f"labels up to {largest:.6g} are of types {types}: floats cannot tell them apart; use one type."
+        )
+
+
+def _kind(y: NDArray) -> str:
+    """Kind of the labels: bool, number or text."""
+    first = y.dtype.kind if y.dtype.kind != "O" else np.asarray(y[:1].tolist()).dtype.kind
+    return {"b": "bool", "i": "number", "u": "number", "f": "number"}.get(first, "text")
+
+
+def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
+    if _kind(y) != _kind(model):
+        raise ValueError(
+            f"y holds {_kind(model)} labels such as {model[:1].tolist()[0]!r}, but {name} holds {_kind(y)} labels "
+            f"such as {y[:1].tolist()[0]!r}: both must name classes in the same way."
+        )
+    # pandas stores integers as floats in a column with missing values; they name the same classes
+    if y.dtype.kind == "f" and model.dtype.kind in "iu" and np.array_equal(y, y.astype(model.dtype)):
+        return y.astype(model.dtype)
+    return y
+
+
+def _union(labels: dict[str, NDArray]) -> NDArray:
+    classes = np.unique(np.concatenate([np.unique(y) for y in labels.values()]))
+    if len(classes) < 2 or len(np.unique(labels["y"])) < 2:
+        found = np.unique(labels["y"]).tolist()
+        raise ValueError(f"at least 2 classes are needed among the noisy labels, got one class: y holds {found} alone.")
+    return classes
+
+
+def _check_classes(labels: dict[str, NDArray]) -> None:
+    """Warn of clean classes, and raise for pairs with classes, that no noisy label has."""
+    noisy = np.unique(labels["y"]).tolist()
+    if absent := sorted(set(labels.get("y_meta_noisy", labels["y"]).tolist()) - set(noisy)):
+        raise ValueError(
+            f"y_meta_noisy has labels {absent} that no noisy label in y has: {noisy}{_hints(absent, noisy)}."
+        )
+    if absent := sorted(set(labels.get("y_meta", labels["y"]).tolist()) - set(noisy)):
+        warnings.warn(
+            f"y_meta has the classes {absent}, which no noisy label has{_hints(absent, noisy)}. They are classes of "
+            "their own; correct their names if they are spelt differently in y.",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def _hints(absent: list, noisy: list) -> str:
+    """Names among the noisy labels that a class may be a spelling of."""
+    names = {str(name).strip().casefold(): name for name in noisy}
+    near = {a: difflib.get_close_matches(str(a).strip().casefold(), names, 1, _ALIKE) for a in absent}
+    found = [f"{a!r} is close to {names[match[0]]!r}" for a, match in near.items() if match and isinstance(a, str)]
+    return f" ({', '.join(found)})" if found else ""

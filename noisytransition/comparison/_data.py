@@ -1,0 +1,30 @@
+"""Data of a comparison."""
+
+from typing import Any, NamedTuple
+
+
+class ComparisonData(NamedTuple):
+    """Training and test data of a comparison.
+
+    Attributes
+    ----------
+    X, y
+        Noisy rows and labels to train with.
+    X_meta, y_meta
+        Clean rows and labels to train with.
+    X_test, y_test
+        Clean rows and labels for the accuracy; no method is given them.
+    transition_matrix : array-like of shape (n_classes, n_classes), optional
+        The true T in sorted order of the labels, for errors of T.
+    y_true : array-like, optional
+        True labels of the noisy rows, for the sampling limit.
+    """
+
+    X: Any
+    y: Any
+    X_meta: Any
+    y_meta: Any
+    X_test: Any
+    y_test: Any
+    transition_matrix: Any = None
+    y_true: Any = None

@@ -1,0 +1,70 @@
+"""Test of whether noisy labels say anything about the classes, without a training."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+# rows that are compared at most, of each kind: enough for the test, and quick; a choice, not measured
+_MOST_ROWS = 5000
+# probability that labels of pure chance are taken for informative ones; a choice, not measured
+_LEVEL = 0.05
+# The test speaks if it would find labels with this share of the true labels' association with high probability. The
+# association falls with the square of (1 - rate c / (c - 1)): 0.11 for symmetric noise of 0.6 with 10 classes.
+_SHARE = 0.1
+_POWER = 0.99
+# the clean rows must show that their classes can be told apart by distance; a choice, not measured
+_CLEAN_LEVEL = 1e-3
+
+
+def says_nothing(X: NDArray, y_noisy: NDArray, X_meta: NDArray, y_meta: NDArray) -> float | None:
+    """P-value of independence of noisy labels and classes if it is large and the rows are enough to tell, else None.
+
+    The class of each row is that of the nearest mean of clean rows, which no noisy label has an influence on: with
+    labels of pure chance, the chi-square test of predicted class and noisy label is exact up to its approximation.
+    """
+    from scipy.stats import chi2, ncx2  # slow to import
+
+    (X, y_noisy), (X_meta, y_meta) = _sample(X, y_noisy), _sample(X_meta, y_meta)
+    own, of_noisy = _predictions(X, X_meta, y_meta)
+    clean, clean_freedom = _chi_square(own, y_meta)
+    noisy, freedom = _chi_square(of_noisy, y_noisy)
+    if not freedom or not clean_freedom or chi2.sf(clean, clean_freedom) > _CLEAN_LEVEL:
+        return None
+    association = (clean - clean_freedom) / len(y_meta)
+    power = ncx2.sf(chi2.isf(_LEVEL, freedom), freedom, _SHARE * association * len(y_noisy))
+    pvalue = float(chi2.sf(noisy, freedom))
+    return pvalue if pvalue > _LEVEL and power > _POWER else None
+
+
+def _sample(X: NDArray, y: NDArray) -> tuple[NDArray[np.float64], NDArray]:
+    """Every k-th row, flattened, and its label."""
+    step = -(-len(X) // _MOST_ROWS)
+    return X[::step].reshape(len(X[::step]), -1).astype(np.float64), y[::step]
+
+
+def _predictions(X: NDArray, X_meta: NDArray, y_meta: NDArray) -> tuple[NDArray, NDArray]:
+    """Classes of the nearest means: of the clean rows, each left out of its own mean, and of the noisy rows."""
+    scale = np.abs(X).max(axis=0)
+    X, X_meta = (rows / np.where(scale > 0, scale, np.inf) for rows in (X, X_meta))  # no square overflows
+    spread = X.std(axis=0)
+    X, X_meta = (rows / np.where(spread > 0, spread, np.inf) for rows in (X, X_meta))
+    classes, codes, counts = np.unique(y_meta, return_inverse=True, return_counts=True)
+    means = np.stack([X_meta[codes == k].mean(axis=0) for k in range(len(classes))])
+    distances = _squared_distances(X_meta, means)
+    own = np.arange(len(codes)), codes
+    # the mean of the others of a class is farther away by this factor, and infinitely if there are no others
+    distances[own] *= np.square(counts / np.where(counts > 1, counts - 1.0, 0.5))[codes]
+    distances[own] += np.where(counts[codes] > 1, 0.0, np.inf)
+    return classes[distances.argmin(axis=1)], classes[_squared_distances(X, means).argmin(axis=1)]
+
+
+def _squared_distances(X: NDArray, means: NDArray) -> NDArray[np.float64]:
+    return np.maximum((X**2).sum(axis=1)[:, None] - 2 * X @ means.T + (means**2).sum(axis=1), 0.0)
+
+
+def _chi_square(first: NDArray, second: NDArray) -> tuple[float, int]:
+    """Statistic and degrees of freedom of the test that two labels of the same rows are independent."""
+    (a, i), (b, j) = (np.unique(labels, return_inverse=True) for labels in (first, second))
+    counts = np.zeros((len(a), len(b)))
+    np.add.at(counts, (i, j), 1)
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
+    return float(((counts - expected) ** 2 / expected).sum()), (len(a) - 1) * (len(b) - 1)

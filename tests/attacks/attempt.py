@@ -1,0 +1,95 @@
+"""Try a case with a class, and say how it went."""
+
+import re
+import warnings
+from operator import attrgetter
+
+from attacks import of_data, of_functions, of_parameters, of_tools
+from attacks.problem import X_META, Y_META, X, Y
+from estimators import CLASSIFIERS, small
+from page_methods import GroupClassifier
+from training import no_training
+
+import noisytransition
+import noisytransition.transition
+from noisytransition import TrustedKFold
+from noisytransition.classifiers import METHODS as NAMED
+from noisytransition.classifiers import NoisyLabelClassifier
+
+OF_CLASSIFIERS = [*of_parameters.CASES, *of_data.CASES]
+OF_FUNCTIONS = [*of_functions.CASES, *of_tools.CASES]
+# methods of a fitted classifier, and their good arguments
+METHODS = {
+    "predict": {"X": X},
+    "predict_proba": {"X": X},
+    "label_posterior": {"X": X, "y_noisy": Y},
+    "label_quality": {"X": X, "y_noisy": Y},
+    "find_label_issues": {"X": X, "y_noisy": Y},
+    "relabel": {"X": X, "y_noisy": Y},
+    "sample_weights": {"X": X, "y_noisy": Y},
+}
+_FOLDS = {"n_splits": 2, "shuffle": False, "random_state": None, "y": Y, "groups": Y == 0}
+_fitted = {}
+
+
+def classes_of(case):
+    """Classifiers that a case can be tried with."""
+    if case.target in ("constructor", "set_params"):
+        return CLASSIFIERS
+    if case.target in METHODS:
+        return [cls for cls in CLASSIFIERS if hasattr(cls, case.target)]
+    own = set(case.given) - {"X", "y", "meta", "X_meta", "y_meta", "trusted", "y_meta_noisy", "groups"}
+    free = {name for name in own if "__" in name or name == "train_split"}
+    takes = [cls for cls in CLASSIFIERS if own - free <= set(cls._get_param_names())]
+    if not own - free <= set(NoisyLabelClassifier._get_param_names()):
+        takes = [cls for cls in takes if cls in NAMED.values()]  # examples do not check parameters of their own
+    return [cls for cls in takes if cls is not GroupClassifier] if "groups" in case.given else takes
+
+
+def outcome(case, cls=None):
+    """ "clear", or what is wrong: "silent", or "obscure" and the error."""
+    try:
+        with warnings.catch_warnings(), no_training():
+            warnings.simplefilter("ignore")
+            _call(case, cls)
+    except (ValueError, TypeError) as error:
+        return "clear" if re.search(case.words, str(error)) else f"obscure: {type(error).__name__}: {error}"
+    except BaseException as error:  # a training fails by an outcome of pytest, which is no Exception
+        if "a net was trained" in str(error):
+            return "silent: a net was trained"
+        return f"obscure: {type(error).__name__}: {error}"
+    return "silent"
+
+
+def _call(case, cls):
+    given, target = case.given, case.target
+    if target == "constructor":
+        cls(**given)
+    elif target == "set_params":
+        cls().set_params(**given)
+    elif target == "fit":
+        _fit(cls, given)
+    elif target in METHODS:
+        getattr(fitted(cls), target)(**(METHODS[target] | given))
+    elif target == "folds":
+        given = _FOLDS | given
+        y, groups = given.pop("y"), given.pop("groups")
+        list(TrustedKFold(**given).split(X, y, groups))
+    else:
+        attrgetter(target)(noisytransition)(*given["args"], **{k: v for k, v in given.items() if k != "args"})
+
+
+def _fit(cls, given):
+    arguments = {"X": X, "y": Y, "meta": (X_META, Y_META)}
+    if {"X_meta", "y_meta", "trusted"} & set(given):
+        del arguments["meta"]
+    names = {"X", "y", "meta", "X_meta", "y_meta", "trusted", "y_meta_noisy", "groups"}
+    arguments |= {name: value for name, value in given.items() if name in names}
+    small(cls, **{name: value for name, value in given.items() if name not in names}).fit(**arguments)
+
+
+def fitted(cls):
+    """A fitted classifier, made once; to be made before `no_training`."""
+    if cls not in _fitted:
+        _fitted[cls] = small(cls, max_epochs=1).fit(X, Y, meta=(X_META, Y_META))
+    return _fitted[cls]

@@ -1,0 +1,196 @@
+"""Bad data given to `fit` and to the methods of a fitted classifier."""
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+import torch
+from attacks.problem import X_META, Y_META, Case, X, Y, changed
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
+
+NAN, INF = float("nan"), float("inf")
+
+
+class Samples(Dataset):
+    """A map-style Dataset of a list."""
+
+    def __init__(self, samples):
+        self.samples = samples
+
+    def __len__(self):
+        return len(self.samples)
+
+    def __getitem__(self, i):
+        return self.samples[i]
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        yield from X
+
+
+class NoLength(Dataset):
+    def __getitem__(self, i):
+        return X[i]
+
+
+def masked(array):
+    return np.ma.array(array, mask=np.arange(np.size(array)).reshape(np.shape(array)) == 1)
+
+
+NAMES = np.array(["ant", "bee", "cat"])
+LARGE = 2**53 + np.arange(3)
+RAGGED = [np.zeros(4 + i % 2, np.float32) for i in range(60)]
+
+# what is bad, in place of an array of 4 columns, and the words of the message
+ROWS = [
+    ("NaN", changed(X, (3, 1), NAN), "NaN"),
+    ("infinity", changed(X, (3, 1), INF), "infinity"),
+    ("minus infinity", changed(X, (3, 1), -INF), "infinity"),
+    ("complex numbers", X + 0j, "[Cc]omplex"),
+    ("text", np.full((60, 4), "a"), "could not convert string|numeric|dtype"),
+    ("dates", np.full((60, 4), "2020-01-01", "datetime64[D]"), "dtype|DType|datetime"),
+    ("masked entries", masked(X), "masked"),
+    ("sparse rows", scipy.sparse.csr_matrix(X), "[Ss]parse"),
+    ("a sparse array", scipy.sparse.coo_array(X), "[Ss]parse"),
+    ("one axis", X[:, 0], "1D array|Expected 2D"),
+    ("a number", 3.0, "scalar array|Expected 2D|0D"),
+    ("None", None, "None|NoneType|dtype|scalar"),
+    ("a dict", {"a": 1}, "float|dict|scalar|dtype"),
+    ("ragged rows", [[1.0] * (3 + i % 2) for i in range(60)], "inhomogeneous|sequence"),
+    ("an empty array", X[:0], "0 sample|minimum of 1|inconsistent"),
+    ("no columns", X[:, :0], "0 feature"),
+    ("long doubles that are no doubles", X.astype(np.longdouble) + np.longdouble("1e-19"), "float64 cannot hold"),
+    ("structured rows", np.zeros(60, [("a", float), ("b", float)]), "dtype|DType|Cannot cast|1D|VoidDType"),
+    ("a stream", Stream(), "IterableDataset"),
+    ("a Dataset without a length", NoLength(), "IterableDataset"),
+    ("an empty Dataset", Samples([]), "0 samples"),
+    ("a Dataset of text", Samples(["a word"] * 60), "is a str"),
+    ("a Dataset of dicts", Samples([{"x": 1}] * 60), "is a dict"),
+    ("a Dataset of None", Samples([None] * 60), "is a NoneType"),
+    ("a Dataset of lists of text", Samples([("word", 1)] * 60), "is a str"),
+    ("a Dataset of ragged samples", Samples(RAGGED), "shapes"),
+    ("a Dataset of ragged tensors", Samples(list(map(torch.from_numpy, RAGGED))), "shapes"),
+    ("a Dataset of text in arrays", Samples([np.array(["a"])] * 60), "ndarray"),
+    ("a Dataset of another length", TensorDataset(torch.zeros(50, 4)), "60 labels for 50 rows|50"),
+]
+CLEAN_ROWS = [
+    (name, value, words)
+    for name, value, words in ROWS
+    if not isinstance(value, Dataset | type(None)) and name not in ("a number", "a dict")
+] + [
+    ("a column less", X[:, :3], "features"),
+    ("a Dataset of text", Samples(["a word"] * 60), "is a str"),
+    ("rows of another length", X[:7], "60 labels for 7 rows"),
+    ("an empty Dataset", Samples([]), "0 samples"),
+]
+LABELS = [
+    ("None", None, "None"),
+    ("a number", 3, "1d array|shape|singleton|scalar|Expected|array-like"),
+    ("a label less", Y[:-1], "inconsistent|labels for 60"),
+    ("two columns", np.stack([Y, Y], 1), "1d array|shape"),
+    ("one-hot labels", np.eye(3)[Y], "1d array|shape"),
+    ("NaN", changed(Y, 3, NAN), "NaN"),
+    ("infinity", changed(Y, 3, INF), "infinity"),
+    ("None among labels", np.array([None, *NAMES[Y[1:]]], object), "missing"),
+    ("NaN among names", np.array([NAN, *NAMES[Y[1:]]], object), "missing|NaN"),
+    ("pandas' NA among names", pd.array([pd.NA, *NAMES[Y[1:]]], dtype="string"), "missing|NaN"),
+    ("pandas' NA among integers", pd.array([pd.NA, *Y[1:]], dtype="Int64"), "missing|NaN"),
+    ("pandas' NA in a column", pd.Series([pd.NA, *Y[1:]], dtype="Int64"), "missing|NaN"),
+    ("NaN in a category", pd.Series([None, *NAMES[Y[1:]]], dtype="category"), "missing|NaN"),
+    ("numbers and names", np.array([0, *NAMES[Y[1:]]], object), "several kinds"),
+    ("lists", np.array([[0], *Y[1:].tolist()], dtype=object), "multi-label"),
+    ("bytes", np.array([b"a", b"b", b"c"])[Y], "bytes"),
+    ("fractions", Y + 0.5, "[Uu]nknown label"),
+    ("complex numbers", Y + 0j, "[Cc]omplex"),
+    ("masked entries", masked(Y), "masked"),
+    ("one class", np.zeros(60, int), "at least 2 classes"),
+    ("one name", np.full(60, "ant"), "at least 2 classes|number labels"),
+    ("one truth value", np.ones(60, bool), "at least 2 classes|bool labels"),
+    ("a sparse column", scipy.sparse.csr_matrix(Y[:, None]), "[Ss]parse"),
+    ("ragged lists", [[0], [0, 1]] * 30, "inhomogeneous|equally long"),
+]
+MASKS = [
+    ("indices", np.arange(18), "boolean mask"),
+    ("indices of all rows", np.arange(60), "boolean mask"),
+    ("a short mask", np.ones(20, bool), "boolean mask"),
+    ("text", np.full(60, "no"), "boolean mask"),
+    ("one text", "no", "boolean mask"),
+    ("fractions", np.full(60, 0.3), "boolean mask"),
+    ("floats", (np.arange(60) < 18).astype(float), "boolean mask"),
+    ("NaN", np.full(60, NAN), "boolean mask"),
+    ("None among truth values", np.array([None, *[True] * 59], object), "boolean mask"),
+    ("two axes", np.ones((60, 1), bool), "boolean mask"),
+    ("twos", np.full(60, 2), "boolean mask"),
+    ("minus one", np.full(60, -1), "boolean mask"),
+    ("a number", 1, "boolean mask"),
+    ("masked entries", masked(np.arange(60) < 18), "masked"),
+    ("complex numbers", np.ones(60, complex), "complex"),
+    ("all rows", np.ones(60, bool), "no noisy row is left"),
+    ("no row", np.zeros(60, bool), "empty"),
+    ("ragged lists", [[True], [True, False]], "equally long"),
+]
+
+
+def _large(noisy=int, clean=int):
+    return {"y": LARGE[Y].astype(noisy), "meta": (X_META, LARGE[Y_META].astype(clean))}
+
+
+FIT = [
+    *(Case(f"X: {name}", "fit", {"X": value, "y": Y}, words) for name, value, words in ROWS),
+    *(
+        Case(f"{form}: {name}", "fit", {form: (value, Y)} if form == "meta" else {form: value, "y_meta": Y}, words)
+        for form in ("meta", "X_meta")
+        for name, value, words in CLEAN_ROWS
+    ),
+    *(Case(f"y: {name}", "fit", {"y": value}, words) for name, value, words in LABELS),
+    *(
+        Case(f"y_meta: {name}", "fit", {"X_meta": X, "y_meta": value}, words.replace("inconsistent", "labels"))
+        for name, value, words in LABELS
+        if not name.startswith("one ") and name not in ("None", "one-hot labels") and words != "at least 2 classes"
+    ),
+    *(Case(f"trusted: {name}", "fit", {"trusted": value}, words) for name, value, words in MASKS),
+    Case("clean rows twice", "fit", {"meta": (X_META, Y_META), "trusted": Y == 0}, "given 2 times"),
+    Case("clean rows without labels", "fit", {"X_meta": X_META}, "go together"),
+    Case("clean labels without rows", "fit", {"y_meta": Y_META}, "go together"),
+    Case("clean rows alone", "fit", {"meta": X_META}, "must be a pair"),
+    Case("three clean parts", "fit", {"meta": (X_META, Y_META, Y_META)}, "must be a pair"),
+    Case("clean rows as a dict", "fit", {"meta": {"X": X_META, "y": Y_META}}, "must be a pair"),
+    Case("clean rows as a number", "fit", {"meta": 3}, "must be a pair"),
+    Case("names beside numbers", "fit", {"meta": (X_META, NAMES[Y_META])}, "number labels.*text labels"),
+    Case("truth values beside numbers", "fit", {"meta": (X_META, Y_META > 0)}, "number labels.*bool labels"),
+    Case("floats beside large integers", "fit", _large(clean=float), "cannot tell them apart"),
+    Case(
+        "large floats beside integers", "fit", {"y": LARGE[Y].astype(float), "meta": (X_META, LARGE[Y_META])}, "apart"
+    ),
+    Case(
+        "signed beside unsigned", "fit", {"y": (LARGE[Y]).astype(np.uint64), "meta": (X_META, LARGE[Y_META])}, "apart"
+    ),
+    Case("groups", "fit", {"groups": Y[:-1]}, "groups"),
+    Case("noisy labels of no clean row", "fit", {"y_meta_noisy": Y_META, "meta": None}, "no clean row"),
+    Case("short noisy labels of clean rows", "fit", {"y_meta_noisy": Y_META[:-1]}, "y_meta_noisy has 17 labels"),
+    Case("noisy labels of no class", "fit", {"y_meta_noisy": Y_META + 1}, r"y_meta_noisy has labels \[3\]"),
+    Case("noisy names of clean rows", "fit", {"y_meta_noisy": NAMES[Y_META]}, "text labels"),
+    Case("missing noisy labels of clean rows", "fit", {"y_meta_noisy": changed(Y_META, 0, NAN)}, "NaN"),
+]
+_SKIPPED = {"a Dataset of another length", "None", "an empty Dataset"}
+PREDICT = [
+    Case(f"{target}: {name}", target, {"X": value}, words)
+    for target in ("predict", "predict_proba")
+    for name, value, words in [*ROWS, ("a column less", X[:, :3], "features"), ("a tuple", (X, Y), "inhomogeneous|dim")]
+    if name not in _SKIPPED
+]
+LABEL_ISSUES = [
+    Case(f"{target}: {name}", target, {"y_noisy": value}, words + "|not among classes_|text|labels for")
+    for target in ("label_posterior", "label_quality", "find_label_issues", "relabel", "sample_weights")
+    for name, value, words in [
+        *((name, value, words) for name, value, words in LABELS if words != "at least 2 classes"),
+        ("an unknown class", Y + 1, "not among classes_"),
+    ]
+    if not name.startswith("one ")
+]
+THRESHOLDS = [
+    Case(f"{target}: threshold={value!r}", target, {"threshold": value}, "give a probability")
+    for target in ("find_label_issues", "relabel")
+    for value in (-0.1, 1.1, "0.5", NAN, 1j, None, True)
+]
+CASES = [*FIT, *PREDICT, *LABEL_ISSUES, *THRESHOLDS]

@@ -1,0 +1,248 @@
+"""Bad arrays and numbers given to functions."""
+
+import numpy as np
+from attacks.of_data import masked
+from attacks.problem import PROBA, TRUE, Case, T, X, Y, changed
+
+NAN, INF = float("nan"), float("inf")
+NAMES = np.array(["ant", "bee", "cat"])
+
+# ---------------------------------------------------------------------------- arrays
+MATRICES = [
+    ("complex numbers", T + 0j, "complex"),
+    ("masked entries", masked(T), "masked"),
+    ("text", T.astype(str), "not an array of numbers"),
+    ("text in objects", T.astype(str).astype(object), "not an array of numbers"),
+    ("None", None, "square|has shape|not an array"),
+    ("a number", 0.5, "square|has shape"),
+    ("one axis", T[0], "square|has shape"),
+    ("two rows", T[:2], "square|has shape"),
+    ("three axes", T[None], "square|has shape"),
+    ("no class", T[:0, :0], "square|has shape"),
+    ("ragged rows", [[1.0], [0.5, 0.5]], "not an array of numbers"),
+    ("NaN", changed(T, (0, 0), NAN), "NaN|not finite"),
+    ("infinity", changed(T, (0, 0), INF), "infinite|not finite"),
+    ("a negative entry", changed(changed(T, (0, 0), -0.2), (0, 1), 1.2), "negative"),
+    ("counts", T * 10, "sum to 1"),
+    ("the transpose", [[0.9, 0.3, 0], [0.1, 0.7, 0], [0, 0, 1]], "transpose"),
+    ("dates", T.astype("datetime64[s]"), "not an array of numbers"),
+]
+PROBABILITIES = [
+    ("complex numbers", PROBA + 0j, "complex"),
+    ("masked entries", masked(PROBA), "masked"),
+    ("text", PROBA.astype(str), "not an array of numbers"),
+    ("None", None, "2-d|not an array"),
+    ("one axis", PROBA[:, 0], "2-d"),
+    ("logits", PROBA * 3 - 1, "negative|softmax"),
+    ("counts", PROBA * 10, "softmax"),
+    ("NaN", changed(PROBA, (3, 1), NAN), "NaN"),
+    ("infinity", changed(PROBA, (3, 1), INF), "infinite"),
+    ("ragged rows", [[1.0], [0.5, 0.5]], "not an array of numbers"),
+]
+INDICES = [
+    ("complex numbers", Y + 0j, "complex"),
+    ("masked entries", masked(Y), "masked"),
+    ("names", NAMES[Y], "integer class indices"),
+    ("floats", Y.astype(float), "integer class indices"),
+    ("truth values", Y > 0, "integer class indices"),
+    ("None", None, "1-d"),
+    ("a number", 3, "1-d"),
+    ("two axes", Y[:, None], "1-d"),
+    ("negative indices", Y - 1, "0"),
+    ("ragged lists", [[0], [0, 1]], "equally long"),
+]
+MATRIX_ARGUMENTS = {
+    "transition.check_transition_matrix": (None,),
+    "transition.floor_transition_matrix": (None, 0.01),
+    "transition.flip_labels": (Y, None),
+    "transition.label_posterior": (PROBA, Y, None),
+    "transition.label_quality": (PROBA, Y, None),
+    "transition.find_label_issues": (PROBA, Y, None),
+    "transition.relabel": (PROBA, Y, None),
+    "transition.denoise_proba": (PROBA, None),
+    "transition.transition_error": (None, T),
+    "transition.transition_error ": (T, None),
+    "transition.sampling_limit": (None, 10),
+    "transition.transition_uncertainty": (PROBA, Y, None),
+    "make_transition_scorer": (None,),
+    "TransitionMatrixDisplay": (None,),
+    "TransitionMatrixDisplay.from_matrix": (None,),
+}
+PROBA_ARGUMENTS = {
+    "transition.check_probabilities": (None,),
+    "transition.gold_transition_matrix": (None, TRUE),
+    "transition.anchor_transition_matrix": (None,),
+    "transition.confusion_transition_matrix": (None, Y),
+    "transition.confident_transition_matrix": (None, Y),
+    "transition.em_transition_matrix": (None, Y),
+    "transition.label_posterior": (None, Y, T),
+    "transition.label_quality": (None, Y, T),
+    "transition.find_label_issues": (None, Y, T),
+    "transition.relabel": (None, Y, T),
+    "transition.denoise_proba": (None, T),
+    "transition.transition_uncertainty": (None, Y, T),
+}
+INDEX_ARGUMENTS = {
+    "transition.gold_transition_matrix": (PROBA, None),
+    "transition.count_transition_matrix": (None, Y),
+    "transition.count_transition_matrix ": (Y, None),
+    "transition.confusion_transition_matrix": (PROBA, None),
+    "transition.confident_transition_matrix": (PROBA, None),
+    "transition.em_transition_matrix": (PROBA, None),
+    "transition.label_posterior": (PROBA, None, T),
+    "transition.label_quality": (PROBA, None, T),
+    "transition.find_label_issues": (PROBA, None, T),
+    "transition.relabel": (PROBA, None, T),
+    "transition.transition_uncertainty": (PROBA, None, T),
+    "transition.class_conditional_test": (None, Y),
+    "transition.class_conditional_test ": (TRUE, None),
+}
+
+
+def _arrays(functions, values):
+    for function, args in functions.items():
+        at = next(i for i, arg in enumerate(args) if arg is None)
+        for name, value, words in values:
+            given = (*args[:at], value, *args[at + 1 :])
+            yield Case(f"{function}: {name} as argument {at}", function.strip(), {"args": given}, words)
+
+
+# ---------------------------------------------------------------------------- numbers
+RATES = [("text", "0.5"), ("above 1", 1.5), ("negative", -0.1), ("NaN", NAN), ("complex", 1j), ("truth value", True)]
+COUNTS = [("text", "3"), ("zero", 0), ("fraction", 2.5), ("complex", 1j), ("truth value", True), ("a list", [3])]
+
+
+def _case(function, name, given, words):
+    return Case(f"transition.{function}: {name}", f"transition.{function}", given, words)
+
+
+NUMBERS = [
+    *(
+        Case(
+            f"transition.{function}: rate, {name}",
+            f"transition.{function}",
+            {"args": (*before, rate)},
+            "give a probability",
+        )
+        for function, before in {
+            "symmetric_noise": (3,),
+            "uniform_noise": (3,),
+            "pair_noise": (3,),
+            "cifar10_noise": (),
+            "digits_noise": (),
+            "superclass_noise": ([0, 0, 1],),
+            "flip_noise": ({0: 1}, 3),
+        }.items()
+        for name, rate in RATES
+    ),
+    *(
+        Case(
+            f"transition.{function}: classes, {name}",
+            f"transition.{function}",
+            {"args": (n, 0.2)},
+            "give an integer|at least",
+        )
+        for function in ("symmetric_noise", "uniform_noise", "pair_noise")
+        for name, n in COUNTS
+    ),
+    *(
+        Case(
+            f"transition.{function}: {option}, {name}",
+            f"transition.{function}",
+            {"args": args, option: n},
+            "integer|at least",
+        )
+        for function, args, option in [
+            ("denoise_proba", (PROBA, T), "n_iter"),
+            ("em_transition_matrix", (PROBA, Y), "max_iter"),
+            ("anchor_transition_matrix", (PROBA,), "n_anchors"),
+            ("class_conditional_test", (TRUE, Y), "n_permutations"),
+        ]
+        for name, n in COUNTS
+    ),
+    *(
+        Case(
+            f"transition.{function}: {option}={value!r}", f"transition.{function}", {"args": args, option: value}, words
+        )
+        for function, args, option, words in [
+            ("em_transition_matrix", (PROBA, Y), "tol", "tol="),
+            ("em_transition_matrix", (PROBA, Y), "strength", "strength="),
+            ("count_transition_matrix", (TRUE, Y), "smoothing", "smoothing="),
+            ("floor_transition_matrix", (T,), "floor", "floor="),
+            ("find_label_issues", (PROBA, Y, T), "threshold", "give a probability"),
+            ("relabel", (PROBA, Y, T), "threshold", "give a probability"),
+            ("anchor_transition_matrix", (PROBA,), "percentile", "percentile="),
+        ]
+        for value in ("high", -0.5, NAN, 1j, [0.1])
+    ),
+    *(
+        Case(f"sampling_limit: {name}", "transition.sampling_limit", {"args": (T, n)}, "positive integer|complex")
+        for name, n in [("zero", 0), ("text", "10"), ("fraction", 2.5), ("two", [3, 3]), ("complex", 3 + 0j)]
+    ),
+]
+# ---------------------------------------------------------------------------- other arguments
+OTHERS = [
+    _case(target, name, {"args": args, **given}, words)
+    for target, name, args, given, words in [
+        ("flip_noise", "a list", ([(0, 1)],), {"rate": 0.2}, "give a dict"),
+        ("flip_noise", "None", (None,), {}, "give a dict"),
+        ("flip_noise", "to itself", ({0: 0},), {"rate": 0.2}, "two different classes"),
+        ("flip_noise", "out of the classes", ({0: 5}, 3), {"rate": 0.2}, "two different classes"),
+        ("flip_noise", "names", ({"a": "b"},), {"rate": 0.2}, "integer class indices"),
+        ("flip_noise", "no rate", ({0: 1},), {}, "give rate"),
+        ("flip_noise", "two forms", ({0: 1, (1, 2): 0.3},), {}, "mixes"),
+        ("flip_noise", "too much", ({(0, 1): 0.7, (0, 2): 0.7},), {}, "add up"),
+        ("flip_noise", "complex numbers", ({(0, 1): 1j},), {}, "give a probability"),
+        ("superclass_noise", "two axes", ([[0, 1]], 0.2), {}, "1-d"),
+        ("superclass_noise", "none", ([], 0.2), {}, "1-d"),
+        ("superclass_noise", "masked entries", (masked([0, 0, 1]), 0.2), {}, "masked"),
+        ("superclass_noise", "complex numbers", ([0j, 0j, 1j], 0.2), {}, "complex"),
+        ("flip_labels", "two axes", (Y[:, None], T), {}, "1-d"),
+        ("flip_labels", "masked entries", (masked(Y), T), {}, "masked"),
+        ("flip_labels", "complex numbers", (Y + 0j, T), {}, "complex"),
+        ("flip_labels", "two classes", (Y % 2 + 5, T), {}, "different labels"),
+        ("flip_labels", "an unknown label", (Y, T), {"classes": [0, 1, 5]}, "has the label"),
+        ("flip_labels", "classes twice", (Y, T), {"classes": [0, 1, 1]}, "different labels"),
+        ("flip_labels", "missing names", ([None, "a", "b"], T), {}, "missing"),
+        ("flip_labels", "NaN", ([NAN, 1.0, 2.0], T), {}, "missing|label nan|has the label"),
+        ("flip_labels", "seed", (Y, T), {"random_state": "a"}, "random_state"),
+        ("flip_labels", "negative seed", (Y, T), {"random_state": -1}, "random_state"),
+        ("transition_error", "classes", (T, T), {"labels": [0, 1]}, "each of the 3 classes"),
+        ("transition_error", "classes twice", (T, T), {"labels": [0, 1, 1]}, "each of the 3 classes"),
+        ("transition_error", "complex classes", (T, T), {"labels": [0j, 1j, 2]}, "complex"),
+        ("transition_error", "shapes", (T, np.eye(2)), {}, "classes"),
+        ("em_transition_matrix", "counts", (PROBA, Y), {"counts": np.eye(2)}, "counts"),
+        ("em_transition_matrix", "complex counts", (PROBA, Y), {"counts": T + 0j}, "complex"),
+        ("em_transition_matrix", "counts as text", (PROBA, Y), {"counts": T.astype(str)}, "counts"),
+        ("em_transition_matrix", "negative counts", (PROBA, Y), {"counts": -T}, "counts"),
+        ("em_transition_matrix", "clean rows alone", (PROBA, Y), {"proba_meta": PROBA}, "go together"),
+        ("em_transition_matrix", "clean labels alone", (PROBA, Y), {"y_meta": Y}, "go together"),
+        ("em_transition_matrix", "init", (PROBA, Y), {"init": np.eye(2)}, "classes"),
+        ("em_transition_matrix", "prior", (PROBA, Y), {"prior": "flat"}, "prior="),
+        ("em_transition_matrix", "superclasses", (PROBA, Y), {"prior": [0, 1]}, "superclass"),
+        ("em_transition_matrix", "a complex prior", (PROBA, Y), {"prior": [0j, 1j, 2j]}, "complex"),
+        ("em_transition_matrix", "no rows", (PROBA[:0], Y[:0]), {}, "at least one row"),
+        ("gold_transition_matrix", "a class without rows", (PROBA, Y % 2), {}, "class"),
+        ("count_transition_matrix", "lengths", (Y, Y[:-1]), {}, "one label per row"),
+        ("transition_uncertainty", "no rows", (PROBA[:0], Y[:0], T), {}, "no rows"),
+        ("transition_uncertainty", "clean rows", (PROBA, Y, T), {"proba_meta": PROBA[:0]}, "no rows"),
+        ("transition_uncertainty", "complex counts", (PROBA, Y, T), {"counts": T + 0j}, "complex"),
+        ("class_conditional_test", "nothing", (TRUE, Y), {}, "nothing that T could depend on"),
+        ("class_conditional_test", "groups", (TRUE, Y), {"groups": Y[:-1]}, "one group per row"),
+        ("class_conditional_test", "one group", (TRUE, Y), {"groups": Y * 0}, "one group"),
+        ("class_conditional_test", "masked groups", (TRUE, Y), {"groups": masked(Y)}, "masked"),
+        ("class_conditional_test", "complex groups", (TRUE, Y), {"groups": Y + 0j}, "complex"),
+        ("class_conditional_test", "complex features", (TRUE, Y), {"features": X + 0j}, "complex"),
+        ("class_conditional_test", "features", (TRUE, Y), {"features": X[:-1]}, "features has shape"),
+        ("class_conditional_test", "no noise", (TRUE, TRUE), {"groups": np.arange(60) % 2}, "two rows|differ|noise"),
+        ("label_posterior", "shapes", (PROBA, Y, np.eye(2)), {}, "classes"),
+        ("label_posterior", "lengths", (PROBA, Y[:-1], T), {}, "one label per row"),
+    ]
+]
+CASES = [
+    *_arrays(MATRIX_ARGUMENTS, MATRICES),
+    *_arrays(PROBA_ARGUMENTS, PROBABILITIES),
+    *_arrays(INDEX_ARGUMENTS, INDICES),
+    *NUMBERS,
+    *OTHERS,
+]

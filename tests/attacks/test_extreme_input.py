@@ -1,0 +1,181 @@
+"""Valid input at its limits: what is fitted is finite and sums to 1, and the names of classes do not matter."""
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+from estimators import CLASSIFIERS, WITH_TRANSITION, small
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import permutations, row_stochastic, transition_matrices
+
+from noisytransition import EMTransitionClassifier
+from noisytransition.transition import (
+    anchor_transition_matrix,
+    confident_transition_matrix,
+    confusion_transition_matrix,
+    count_transition_matrix,
+    denoise_proba,
+    em_transition_matrix,
+    gold_transition_matrix,
+    label_posterior,
+    transition_error,
+    transition_uncertainty,
+)
+
+# ---------------------------------------------------------------------------- fits
+NAMES = {
+    "integers": np.array([-(2**60), 0, 7, 2**60]),
+    "text": np.array(["", "Ä", "日本", "zebra 🦓"]),
+    "floats": np.array([-1e15, 0.0, 2.0, 1e15]),
+    "objects": np.array(["a", "b", "c", "d"], dtype=object),
+    "truth values": np.array([False, True]),
+}
+
+
+def columns(draw, n, random):
+    """A table with columns of very different sizes."""
+    kinds = {
+        "plain": random.normal(size=n),
+        "constant": np.full(n, 3.0),
+        "zeros": np.zeros(n),
+        "tiny": random.normal(size=n) * 1e-300,
+        "small": random.normal(size=n) * 1e-20,
+        "shifted": random.normal(size=n) + 100.0,
+        "rare": (np.arange(n) == 0).astype(float),
+    }
+    return np.stack([kinds[name] for name in draw(st.lists(st.sampled_from(sorted(kinds)), min_size=1, max_size=4))], 1)
+
+
+@st.composite
+def problems(draw):
+    """Noisy and clean rows of 2 to 4 classes, few or imbalanced or all alike, and names of the classes."""
+    names = NAMES[draw(st.sampled_from(sorted(NAMES)))]
+    c = draw(st.integers(2, len(names)))
+    n, m = draw(st.integers(2 * c, 40)), draw(st.integers(c, 12))
+    random = np.random.default_rng(draw(st.integers(0, 1000)))
+    X = columns(draw, n + m, random)
+    if draw(st.booleans()):
+        X[:] = X[:1]  # every row the same
+    majority = draw(st.booleans())
+    y = np.concatenate([np.arange(c), np.zeros(n - c, int) if majority else random.integers(c, size=n - c)])
+    y_meta = np.concatenate([np.arange(c), random.integers(c, size=m - c)])
+    dtype = draw(st.sampled_from([np.float64, np.float32, ">f8", np.longdouble, np.float16]))
+    return X[:n].astype(dtype), names[y], X[n:].astype(dtype), names[y_meta]
+
+
+def check(clf, X):
+    """Posteriors and T of a fitted classifier are finite, and rows sum to 1."""
+    proba = clf.predict_proba(X)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-5)
+    assert set(clf.predict(X).tolist()) <= set(clf.classes_.tolist())
+    if type(clf) not in WITH_TRANSITION:
+        return
+    for T in (clf.transition_matrix_, clf.transition_init_, *clf.transition_history_):
+        assert (T >= 0).all()
+        np.testing.assert_allclose(T.sum(axis=1), 1, atol=1e-9)
+    assert np.isfinite(clf.class_counts_).all()
+    if isinstance(clf, EMTransitionClassifier):
+        assert np.isfinite(clf.transition_std_).all()
+        assert all(np.isfinite(bound).all() for bound in clf.transition_interval())
+
+
+def fitted(cls, X, y, X_meta, y_meta):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return small(cls, max_epochs=1, lr=0.01).fit(X, y, meta=(X_meta, y_meta))
+
+
+few = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+@few
+@given(problem=problems())
+def test_fits_of_extreme_input_are_finite(cls, problem):
+    check(fitted(cls, *problem), problem[0])
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_a_hundred_classes_of_one_row_each(cls):
+    random = np.random.default_rng(0)
+    y = np.arange(100)
+    X = np.eye(100) + random.normal(size=(100, 100)) / 10
+    clf = small(cls, max_epochs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        clf.fit(X, y, meta=(X, y))
+    proba = clf.predict_proba(X)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-5)
+    if cls in WITH_TRANSITION:
+        np.testing.assert_allclose(clf.transition_matrix_.sum(axis=1), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4", np.longdouble, np.float16, np.uint8, np.int64, bool])
+def test_all_numbers_that_double_precision_holds_are_the_same_input(dtype, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    X, X_meta = (np.abs(rows).round().clip(0, 1) for rows in (X, X_meta))
+    plain, other = (fitted(CLASSIFIERS[0], X.astype(t), y, X_meta.astype(t), y_meta) for t in (np.float64, dtype))
+    np.testing.assert_array_equal(plain.predict_proba(X), other.predict_proba(X.astype(dtype)))
+
+
+# ---------------------------------------------------------------------------- functions
+@st.composite
+def relabelled(draw):
+    """Posteriors and labels in which every class is there, T, and another order of the classes."""
+    c = draw(st.integers(2, 5))
+    n = draw(st.integers(c, 25))
+    random = np.random.default_rng(draw(st.integers(0, 1000)))
+    # ties are broken by the order of the classes, as thresholds and largest entries are: so there are none
+    proba = 0.99 * draw(row_stochastic(n, c, least=1e-3)) + 0.01 * random.dirichlet(np.ones(c), n)
+    T = 0.99 * draw(transition_matrices(c, least=1e-3)) + 0.01 * random.dirichlet(np.ones(c), c)
+    y, s = (np.concatenate([np.arange(c), draw(st.permutations(range(n)).map(np.array))[c:] % c]) for _ in range(2))
+    return proba, y, s, T, draw(permutations(c))
+
+
+def _em(proba, y, s, T):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return em_transition_matrix(proba, s, prior=None, max_iter=50)
+
+
+ESTIMATES = {
+    "gold": lambda proba, y, s, T: gold_transition_matrix(proba, y),
+    "anchor": lambda proba, y, s, T: anchor_transition_matrix(proba, n_anchors=len(proba)),
+    "count": lambda proba, y, s, T: count_transition_matrix(y, s),
+    "confusion": lambda proba, y, s, T: confusion_transition_matrix(proba, s, soft=True),
+    "confident": lambda proba, y, s, T: confident_transition_matrix(proba, s),
+    "em": _em,
+    "std": lambda proba, y, s, T: transition_uncertainty(proba, s, T).std,
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATES)
+@settings(max_examples=25)
+@given(given_=relabelled())
+def test_another_order_of_the_classes_is_another_order_of_T(name, given_):
+    """Class i is called order[i] now."""
+    proba, y, s, T, order = given_
+    back = np.argsort(order)  # position of the new name k is the old class back[k]
+    estimate = ESTIMATES[name](proba, y, s, T)
+    other = ESTIMATES[name](proba[:, back], order[y], order[s], T[np.ix_(back, back)])
+    assert np.isfinite(estimate).all()
+    np.testing.assert_allclose(other, estimate[np.ix_(back, back)], atol=1e-6, rtol=1e-6)
+    if name != "std":
+        np.testing.assert_allclose(estimate.sum(axis=1), 1, atol=1e-9)
+
+
+@settings(max_examples=50)
+@given(given_=relabelled())
+def test_posteriors_and_errors_follow_the_order_of_the_classes(given_):
+    proba, _, s, T, order = given_
+    back = np.argsort(order)
+    swap = functools.partial(np.take, indices=back, axis=1)
+    permuted = T[np.ix_(back, back)]
+    for function in (lambda p, y, T: label_posterior(p, y, T), lambda p, y, T: denoise_proba(p, T)):
+        np.testing.assert_allclose(function(swap(proba), order[s], permuted), swap(function(proba, s, T)), atol=1e-9)
+    identity = np.eye(len(T))
+    assert transition_error(permuted, identity) == pytest.approx(transition_error(T, identity))

@@ -1,0 +1,215 @@
+"""Warnings of labels that cannot be learned from, and modules for which the factored meta-gradient is exact."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from estimators import NEED_CLEAN_DATA, small
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn.functional import cosine_similarity
+from training import fit, no_training, refused
+
+from noisytransition import CrossEntropyClassifier, MetaTransitionClassifier, MWNetClassifier
+from noisytransition.classifiers._check_output import check_output
+from noisytransition.losses import ForwardLoss
+from noisytransition.meta_gradient import look_ahead
+from noisytransition.nets import NoisyLabelNet, Rows
+from noisytransition.transition import flip_labels, pair_noise, says_nothing, symmetric_noise
+
+
+# ---------------------------------------------------------------------------- classes
+@pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
+def test_a_clean_class_without_noisy_labels_is_warned_of_with_its_likely_spelling(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    names, clean = np.array(["ant", "bee", "cat"]), np.array(["Ant", "bee", "cat"])
+    with pytest.warns(UserWarning, match=r"\['Ant'\], which no noisy label has \('Ant' is close to 'ant'\)"):
+        small(cls, max_epochs=1).fit(X, names[y], meta=(X_meta, clean[y_meta]))
+
+
+def test_classes_that_all_have_noisy_labels_are_not_warned_of(blobs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(MetaTransitionClassifier, blobs, max_epochs=1)
+
+
+# ---------------------------------------------------------------------------- labels of chance
+def digits(seed, n_clean=100):
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(seed).permutation(len(X))
+    clean, noisy = order[:n_clean], order[n_clean:]
+    return X[noisy], y[noisy], X[clean], y[clean]
+
+
+def spoken(y_of, n_clean=100, n_seeds=20):
+    """Share of the seeds for which labels are found to say nothing."""
+    found = []
+    for seed in range(n_seeds):
+        X, y, X_meta, y_meta = digits(seed, n_clean)
+        found.append(says_nothing(X, y_of(y, seed), X_meta, y_meta) is not None)
+    return np.mean(found)
+
+
+def test_labels_of_chance_say_nothing():
+    assert spoken(lambda y, seed: np.random.default_rng(seed + 100).integers(10, size=len(y))) > 0.8
+    assert spoken(lambda y, seed: np.random.default_rng(seed + 100).permutation(y)) > 0.8
+
+
+@pytest.mark.parametrize("T", [symmetric_noise(10, 0.6), symmetric_noise(10, 0.8), pair_noise(10, 0.45)])
+def test_noisy_labels_say_something(T):
+    assert spoken(lambda y, seed: flip_labels(y, T, random_state=seed)) == 0
+
+
+def test_where_rows_are_too_few_to_tell_nothing_is_said():
+    X, y, X_meta, y_meta = digits(0)
+    chance = np.random.default_rng(5).integers(10, size=len(y))
+    assert says_nothing(X, chance, X_meta, y_meta) is not None
+    assert says_nothing(X[:40], chance[:40], X_meta, y_meta) is None  # too few noisy rows
+    assert says_nothing(X, chance, X_meta[:10], y_meta[:10]) is None  # too few clean rows
+    other = np.random.default_rng(0).normal(size=X.shape)
+    assert says_nothing(other, chance, other[:100], y_meta) is None  # rows that do not show their classes
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_the_scale_of_columns_does_not_matter(scale):
+    X, y, X_meta, y_meta = digits(0)
+    chance = np.random.default_rng(5).integers(10, size=len(y))
+    expected = says_nothing(X, chance, X_meta, y_meta)
+    assert says_nothing(X * scale, chance, X_meta * scale, y_meta) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
+def test_methods_with_clean_rows_warn_of_labels_of_chance(cls):
+    X, y, X_meta, y_meta = digits(0)
+    chance = np.random.default_rng(5).integers(10, size=len(y))
+    message = "say nothing about the classes.*clean rows alone"
+    with no_training(), pytest.warns(UserWarning, match=message), pytest.raises(BaseException, match="was trained"):
+        small(cls).fit(X, chance, meta=(X_meta, y_meta))
+
+
+# ---------------------------------------------------------------------------- modules
+def test_the_checks_leave_weights_and_generators_as_they_are():
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(4, 2), nn.ReLU())
+    with torch.no_grad():
+        module[0].bias += 50  # no output is negative at these weights
+    net = NoisyLabelNet(module).initialize()
+    before = [p.clone() for p in net.module_.parameters()]
+    state = torch.get_rng_state()
+    with pytest.raises(ValueError, match="no negative output"):
+        check_output(net, Rows(np.zeros((3, 4), np.float32)), np.arange(2))
+    assert all(torch.equal(a, b) for a, b in zip(before, net.module_.parameters(), strict=True))
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_positive_logits_are_logits(blobs):
+    module = nn.Linear(4, 3)
+    with torch.no_grad():
+        module.bias += 50
+    fit(CrossEntropyClassifier, blobs, module=module, max_epochs=1, lr=1e-3)
+
+
+def test_a_module_that_draws_random_numbers_to_predict_is_taken(blobs):
+    class Noisy(nn.Linear):
+        def forward(self, x):
+            return super().forward(x) + torch.randn(len(x), 1)
+
+    fit(CrossEntropyClassifier, blobs, module=Noisy(4, 3), max_epochs=1)
+
+
+class Bounded(nn.Sequential):
+    """Layers, and a function that is none of them."""
+
+    def forward(self, x):
+        return super().forward(x).tanh()
+
+
+def hooked(add):
+    module = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
+    add(module)
+    return module
+
+
+def tied():
+    module = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3))
+    module[2].weight = module[0].weight
+    return nn.Sequential(nn.Linear(4, 3), *module)
+
+
+def repeated():
+    layer, other, relu = nn.Linear(4, 3), nn.Linear(3, 4), nn.ReLU()
+    return nn.Sequential(layer, relu, other, relu, layer)
+
+
+def own_forward(module):
+    module.forward = lambda x: module[2](module[0](x)).tanh()
+
+
+OTHERS = {
+    "dropout": nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Dropout(0.5), nn.Linear(6, 3)),
+    "batch normalisation": nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 3)),
+    "layer normalisation": nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 3)),
+    "convolution": nn.Sequential(nn.Unflatten(1, (1, 4)), nn.Conv1d(1, 3, 4), nn.Flatten()),
+    "tanh": nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)),
+    "a plain layer": nn.Linear(4, 3),
+    "its own forward pass": Bounded(nn.Linear(4, 3)),
+    "the forward pass of an instance": hooked(own_forward),
+    "shared weights": tied(),
+    "layers that are repeated": repeated(),
+    "a forward hook": hooked(lambda m: m[0].register_forward_hook(lambda *args: args[2] * 2)),
+    "a hook before": hooked(lambda m: m[0].register_forward_pre_hook(lambda m, x: (x[0] * 2,))),
+    "a backward hook": hooked(lambda m: m[1].register_full_backward_hook(lambda m, i, o: (i[0] * 2,))),
+    "a backward hook before": hooked(lambda m: m[1].register_full_backward_pre_hook(lambda m, o: (o[0] * 2,))),
+    "weight normalisation": nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))),
+    "spectral normalisation": nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3))),
+}
+EXACT = {
+    "logistic regression": nn.Sequential(nn.Linear(4, 3)),
+    "one hidden layer": nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)),
+    "without bias": nn.Sequential(nn.Flatten(), nn.Linear(4, 6, bias=False), nn.ReLU(inplace=True), nn.Linear(6, 3)),
+    "the same ReLU": nn.Sequential(nn.Linear(4, 6), relu := nn.ReLU(), nn.Linear(6, 6), relu, nn.Linear(6, 3)),
+}
+
+
+def tangent(module, method):
+    random = torch.Generator().manual_seed(0)
+    x, y = torch.randn(16, 4, generator=random), torch.randint(3, (16,), generator=random)
+    loss, rates = ForwardLoss(pair_noise(3, 0.3)), {name: 0.3 for name, _ in module.named_parameters()}
+    torch.manual_seed(0)
+    ahead = look_ahead(
+        module.train(), x[:8], lambda z: loss.cotangent(z, y[:8]), (x[8:], y[8:]), rates, methods=(method,)
+    )
+    return ahead.tangent.flatten()
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("cls", [MetaTransitionClassifier, MWNetClassifier])
+def test_the_factored_method_is_refused_for_other_modules(cls, name, blobs):
+    with refused("meta_gradient_method='factored' is for Linear layers"):
+        fit(cls, blobs, module=OTHERS[name], meta_gradient_method="factored")
+    with pytest.raises(NotImplementedError, match="can differentiate"):
+        tangent(OTHERS[name], "factored")
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_the_factored_method_is_exact_for_the_modules_that_it_takes(name, blobs):
+    assert cosine_similarity(tangent(EXACT[name], "factored"), tangent(EXACT[name], "double-vjp"), dim=0) > 1 - 1e-5
+    clf = fit(MetaTransitionClassifier, blobs, module=EXACT[name], meta_gradient_method="factored", max_epochs=1)
+    assert clf.meta_gradient_method_ == "factored"
+
+
+def test_the_factored_method_is_refused_for_a_weight_with_a_hook():
+    module = nn.Sequential(nn.Linear(4, 3))
+    module[0].weight.register_hook(lambda gradient: gradient * 2)
+    with pytest.raises(NotImplementedError, match="can differentiate"):
+        tangent(module, "factored")
+
+
+def test_the_factored_method_needs_rows_of_one_axis(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    module = nn.Sequential(nn.Linear(4, 3))
+    with refused("one axis per row"):
+        small(MetaTransitionClassifier, module=module, meta_gradient_method="factored").fit(
+            X[:, None], y, meta=(X_meta[:, None], y_meta)
+        )
