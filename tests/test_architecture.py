@@ -22,9 +22,10 @@ ALLOWED = {
     "meta_gradient": {"torch"},
     "updates": {"torch", "skorch", "losses", "meta_gradient"},
     "selection": {"torch", "skorch", "scipy", "losses"},
-    "nets": {"torch", "skorch", "updates"},
+    "nets": {"torch", "skorch", "filelock", "updates", "_files"},
     "classifiers": {"torch", "skorch", "sklearn", "joblib", "transition", "losses", "meta_gradient"}
     | {"updates", "selection", "nets"},
+    "_files": {"filelock"},
     "_unwrap": set(),
     "model_selection": {"sklearn", "transition", "_unwrap"},
     "comparison": {"sklearn", "joblib", "scipy", "pandas", "nets", "classifiers", "transition", "plotting"},

@@ -134,7 +134,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             Group of each row of X (source, annotator), for methods that have a T for each group. The methods of the
             library itself have one T and refuse it.
         state : FitState or path, optional
-            File in which the fit is saved after every epoch. If it exists, the fit resumes from it.
+            Folder in which the fit is saved after every epoch. If it exists, the fit resumes from it.
 
         Returns
         -------
@@ -157,11 +157,10 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
             noisy = self._grouped(noisy, groups)
             watch = not self._needs_clean_data
+            description = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
             run = Run(self._shared_params(classes), noisy, clean, classes, seed=self._seed(), watch=watch)
             self._check_data(run)
-            if state is not None:
-                run.open(state, describe_fit(self, noisy, clean))
-            with _global_generators_kept():
+            with run.saved_in(state, description), _global_generators_kept():
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories
         except BaseException:
