@@ -1,5 +1,6 @@
 """Files of the library: checksums, writes in one move, and locks."""
 
+import contextlib
 import hashlib
 import os
 import secrets
@@ -45,3 +46,10 @@ def locked(path: Path, what: str) -> FileLock:
     except Timeout:
         raise RuntimeError(f"{what} is in use by another fit. Wait until it has ended, or use another path.") from None
     return lock
+
+
+def unlock(lock: FileLock) -> None:
+    """Release a lock and remove its file; filelock notices where another process has opened it meanwhile."""
+    with contextlib.suppress(OSError):  # Windows does not remove an open file
+        os.unlink(lock.lock_file)
+    lock.release()

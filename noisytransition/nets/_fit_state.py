@@ -11,7 +11,7 @@ import torch
 from filelock import FileLock
 from skorch.callbacks import Callback
 
-from .._files import UNFINISHED, checksum, locked, replace
+from .._files import UNFINISHED, checksum, locked, replace, unlock
 from ._net_state import net_state, restore_net
 
 if TYPE_CHECKING:
@@ -92,11 +92,9 @@ class FitState:
         lock, self._lock, self._read = self._lock, None, {}
         if lock is None:
             return
-        if self.path.is_dir() and all(path.name == _LOCK for path in self.path.iterdir()):
-            (self.path / _LOCK).unlink(missing_ok=True)
-            if self._made:
-                self.path.rmdir()
-        lock.release()
+        unlock(lock)
+        if self._made and self.path.is_dir() and not any(self.path.iterdir()):
+            self.path.rmdir()
 
     def _check_folder(self) -> None:
         """Raise, and leave the disk as it is, unless the path is free, an empty folder, or a saved fit."""

@@ -117,6 +117,6 @@ def _generator(kind: str, state: dict[str, Any]) -> np.random.Generator | np.ran
 def _named(module: Any, name: str, kind: type) -> Any:
     """Attribute of a module, of the kind that is expected: a file must not name any other."""
     found: Any = getattr(module, name)
-    if not isinstance(found, kind) or (kind is type and not issubclass(found, np.random.BitGenerator)):
+    if not isinstance(found, kind) or (isinstance(found, type) and not issubclass(found, np.random.BitGenerator)):
         raise ValueError(f"{name!r} is no {kind.__name__}.")
     return found
