@@ -28,7 +28,8 @@ ALLOWED = {
     "_files": {"filelock"},
     "_unwrap": set(),
     "model_selection": {"sklearn", "transition", "_unwrap"},
-    "comparison": {"sklearn", "joblib", "scipy", "pandas", "nets", "classifiers", "transition", "plotting"},
+    "comparison": {"sklearn", "joblib", "scipy", "pandas", "filelock", "nets", "classifiers"}
+    | {"transition", "plotting", "_files"},
     "plotting": {"sklearn", "matplotlib", "transition", "_unwrap"},
     "__init__": {"classifiers", "comparison", "nets", "model_selection", "plotting", "transition"},
 }
