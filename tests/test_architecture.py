@@ -24,7 +24,7 @@ ALLOWED = {
     "selection": {"torch", "skorch", "scipy", "losses"},
     "nets": {"torch", "skorch", "filelock", "updates", "_files"},
     "classifiers": {"torch", "skorch", "sklearn", "joblib", "transition", "losses", "meta_gradient"}
-    | {"updates", "selection", "nets"},
+    | {"updates", "selection", "nets", "safetensors", "_files"},
     "_files": {"filelock"},
     "_unwrap": set(),
     "model_selection": {"sklearn", "transition", "_unwrap"},

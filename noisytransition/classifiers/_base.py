@@ -22,6 +22,7 @@ from ._data import HOW_TO_PASS, Samples, as_rows, group_names, read_rows, valida
 from ._describe import describe_fit
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, merged_signature
 from ._run import Run
+from ._saving import save
 
 
 class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
@@ -68,6 +69,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
     #: whether `fit` takes groups of rows: they have a column ``group`` then, all zeros if none are given, and
     #: `groups_` holds the names of the groups
     _takes_groups = False
+    classes_: NDArray
 
     def __init__(
         self,
@@ -214,6 +216,30 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             return self.device
         parameters = self.module.parameters() if isinstance(self.module, nn.Module) else iter(())
         return next((str(p.device) for p in parameters), "cpu")
+
+    # ---- save
+    def save(self, path: str | PathLike) -> None:
+        """Save the fitted classifier in one file, from which `noisytransition.load` reads it again.
+
+        Saved are the parameters that are plain data, the fitted attributes and the weights. The code of a module of
+        your own, callbacks, functions and optimiser classes are not. The file is a safetensors file, with JSON in its
+        header: loading it runs no code.
+
+        Parameters
+        ----------
+        path : str or Path
+            A saved classifier that is there already is replaced.
+
+        Raises
+        ------
+        ValueError
+            If there is a file of another kind, or something cannot be saved.
+        """
+        save(self, path)
+
+    def _loss(self) -> nn.Module:
+        """Loss of a classifier that is loaded; override it if methods besides `fit` need the fitted one."""
+        return nn.CrossEntropyLoss()
 
     # ---- predict
     @property

@@ -115,6 +115,9 @@ class MWNetClassifier(NoisyLabelClassifier):
         check_count(self.weight_every, 1, "weight_every")
         check_meta_gradient(self)
 
+    def _loss(self) -> WeightedLoss:
+        return WeightedLoss(self.weight_hidden, normalize=self.normalize_weights)
+
     def _fit(self, run: Run) -> None:
         update = meta_gradient(
             self,
