@@ -66,8 +66,8 @@ def describe(value: Any, name: str = "value") -> str:
     """
     try:
         return Fingerprint(name).of(value)
-    except NotDescribable:
-        raise
+    except NotDescribable as error:
+        raise ValueError(str(error)) from error.__cause__
     except Exception as error:  # code of the user's may raise anything
         raise ValueError(
             f"{name} is or has {value!r}, which cannot be described: {error}. Give it an attribute fit_name, a text "

@@ -27,8 +27,8 @@ _OF_PYTHON |= {"__abstractmethods__", "_abc_impl", "__orig_bases__", "__paramete
 _OF_TORCH = set(vars(nn.Module()))
 
 
-class NotDescribable(ValueError):
-    """Error for what a later fit could not recognise."""
+class NotDescribable(Exception):
+    """Raised for what a later fit could not recognise."""
 
 
 class Fingerprint:
