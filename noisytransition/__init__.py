@@ -38,6 +38,7 @@ __all__ = [
     "flip_labels",
     "gold_transition_matrix",
     "label_posterior",
+    "load",
     "make_transition_scorer",
     "plot_comparison",
     "plot_transition_history",

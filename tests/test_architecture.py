@@ -23,12 +23,14 @@ ALLOWED = {
     "meta_gradient": {"torch", "_precision"},
     "updates": {"torch", "skorch", "losses", "meta_gradient"},
     "selection": {"torch", "skorch", "scipy", "losses"},
-    "nets": {"torch", "skorch", "updates", "_precision"},
+    "nets": {"torch", "skorch", "filelock", "updates", "_precision", "_files"},
     "classifiers": {"torch", "skorch", "sklearn", "joblib", "transition", "losses", "meta_gradient"}
-    | {"updates", "selection", "nets"},
+    | {"updates", "selection", "nets", "safetensors", "_files"},
+    "_files": {"filelock"},
     "_unwrap": set(),
     "model_selection": {"sklearn", "transition", "_unwrap"},
-    "comparison": {"sklearn", "joblib", "scipy", "pandas", "nets", "classifiers", "transition", "plotting"},
+    "comparison": {"sklearn", "joblib", "scipy", "pandas", "filelock", "nets", "classifiers"}
+    | {"transition", "plotting", "_files"},
     "plotting": {"sklearn", "matplotlib", "transition", "_unwrap"},
     "__init__": {"classifiers", "comparison", "nets", "model_selection", "plotting", "transition"},
 }

@@ -22,8 +22,9 @@ PAPER = {"transition_lr": 3.0, "validation_fraction": 0}
 
 # ---------------------------------------------------------------------------- result files
 def read_rows(path):
-    """Rows of a file of JSON lines; none if the file does not exist."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """Rows of a file of JSON lines, also of one that `compare` wrote; none if the file does not exist."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [row for row in rows if "format" not in row]
 
 
 def add_row(path, row):

@@ -10,6 +10,7 @@ from ._glc import GLCClassifier as GLCClassifier
 from ._meta_transition import MetaTransitionClassifier as MetaTransitionClassifier
 from ._mw_net import MWNetClassifier as MWNetClassifier
 from ._s_model import SModelClassifier as SModelClassifier
+from ._saving import load as load
 from ._t_revision import TRevisionClassifier as TRevisionClassifier
 from ._transition import TransitionClassifier as TransitionClassifier
 

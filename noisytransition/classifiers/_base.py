@@ -21,6 +21,7 @@ from ._data import HOW_TO_PASS, Samples, as_rows, group_names, read_rows, valida
 from ._describe import describe_fit
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState
 from ._run import Run
+from ._saving import save
 
 
 class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
@@ -69,6 +70,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
     #: whether `fit` takes groups of rows: they have a column ``group`` then, all zeros if none are given, and
     #: `groups_` holds the names of the groups
     _takes_groups = False
+    classes_: NDArray
 
     def __init__(
         self,
@@ -135,7 +137,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             Group of each row of X (source, annotator), for methods that have a T for each group. The methods of the
             library itself have one T and refuse it.
         state : FitState or path, optional
-            File in which the fit is saved after every epoch. If it exists, the fit resumes from it.
+            Folder in which the fit is saved after every epoch. If it exists, the fit resumes from it.
 
         Returns
         -------
@@ -157,14 +159,13 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             if clean is None and self._needs_clean_data:
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
             noisy = self._grouped(noisy, groups)
+            description = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
             own = {"watch": not self._needs_clean_data, "batch_history": self.batch_history}
             run = Run(self._shared_params(classes), noisy, clean, classes, seed=self._seed(), **own)
             self._check_data(run)
             if clean is not None and self._needs_clean_data:
                 warn_of_chance(self, noisy, clean)
-            if state is not None:
-                run.open(state, describe_fit(self, noisy, clean))
-            with run.global_state.borrowed():
+            with run.global_state.borrowed(), run.saved_in(state, description):
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories
         except BaseException:
@@ -219,6 +220,30 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             return self.device
         parameters = self.module.parameters() if isinstance(self.module, nn.Module) else iter(())
         return next((str(p.device) for p in parameters), "cpu")
+
+    # ---- save
+    def save(self, path: str | PathLike) -> None:
+        """Save the fitted classifier in one file, from which `noisytransition.load` reads it again.
+
+        Saved are the parameters that are plain data, the fitted attributes and the weights. The code of a module of
+        your own, callbacks, functions and optimiser classes are not. The file is a safetensors file, with JSON in its
+        header: loading it runs no code.
+
+        Parameters
+        ----------
+        path : str or Path
+            A saved classifier that is there already is replaced.
+
+        Raises
+        ------
+        ValueError
+            If there is a file of another kind, or something cannot be saved.
+        """
+        save(self, path)
+
+    def _loss(self) -> nn.Module:
+        """Loss of a classifier that is loaded; override it if methods besides `fit` need the fitted one."""
+        return nn.CrossEntropyLoss()
 
     # ---- predict
     @property

@@ -124,6 +124,9 @@ class MWNetClassifier(NoisyLabelClassifier):
         check_method(self, run)
         run.one_clean_row = clean_batches(self, run.clean).size == 1
 
+    def _loss(self) -> WeightedLoss:
+        return WeightedLoss(self.weight_hidden, normalize=self.normalize_weights)
+
     def _fit(self, run: Run) -> None:
         update = meta_gradient(
             self,

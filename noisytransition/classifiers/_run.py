@@ -1,7 +1,8 @@
 """One call of `fit`: its data, seed and saved state, and the training of each of its nets."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -58,7 +59,7 @@ class Run:
     histories : dict of str to History
         History of each training so far, by stage.
     state : FitState or None
-        File in which the fit is saved.
+        Folder in which the fit is saved.
     one_clean_row : bool
         Whether a batch has one clean row and no noisy ones, set by methods that train on batches of clean rows.
     global_state : GlobalState
@@ -95,16 +96,24 @@ class Run:
         assert self._clean is not None, "the method needs clean rows: set _needs_clean_data"
         return self._clean
 
-    def open(self, state: FitState | str | PathLike, description: dict[str, str]) -> None:
-        """Save the fit in this file; if the file exists, resume from it.
+    @contextmanager
+    def saved_in(self, state: FitState | str | PathLike | None, description: dict[str, str]) -> Iterator[None]:
+        """Save the fit in this folder; if the folder exists, resume from it.
 
         Raises
         ------
         ValueError
-            If the file was written by another fit.
+            If the folder holds another fit, or something else.
         """
-        self.state = state if isinstance(state, FitState) else FitState(state)
-        self.seed = self.state.open(description, self.seed)
+        if state is None:
+            yield
+            return
+        saved = state if isinstance(state, FitState) else FitState(state)
+        self.seed, self.state = saved.open(description, self.seed), saved
+        try:
+            yield
+        finally:
+            saved.close()
 
     def train(
         self,
@@ -203,7 +212,7 @@ class Run:
         list
             What the tasks gave back.
         """
-        parts = [self._part(stage, i) for i, stage in enumerate(tasks)]
+        parts = [self._part(i) for i in range(len(tasks))]
         calls, n_threads = zip(tasks.items(), parts, strict=True), max(torch.get_num_threads() // len(tasks), 1)
         train = joblib.delayed(_train_part)
         with self.global_state.lent():
@@ -211,16 +220,12 @@ class Run:
         self.n_stages += len(tasks)
         results, histories = zip(*done, strict=True)
         self.histories.update(zip(tasks, histories, strict=True))
-        for stage in tasks:
-            if self.state is not None:
-                self.state.absorb(stage)
         return list(results)
 
-    def _part(self, stage: str, i: int) -> "Run":
+    def _part(self, i: int) -> "Run":
         """A run for one training, which may be in another process."""
         part = copy.copy(self)
         part.histories, part.n_stages, part.global_state = {}, self.n_stages + i, GlobalState()
-        part.state = None if self.state is None else self.state.part(stage)
         return part
 
     def _fit(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:

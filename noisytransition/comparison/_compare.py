@@ -62,7 +62,7 @@ def compare(
         Number of joblib processes. Fits that run at the same time slow each other down, which shows in ``seconds``.
     path : str or path, optional
         File of JSON lines to cache results in: every fit is written when it ends, and read when the call is repeated
-        with the same data and parameters.
+        with the same data, parameters, code and versions.
     verbose : int, default=1
         0 is silent; 1 prints a line for each fit.
     **params
@@ -77,8 +77,10 @@ def compare(
     ------
     ValueError
         If `seeds` are no distinct integers, the data do not fit together or differ from call to call, a name is used
-        twice or, with a `path`, a parameter is a function without a name that identifies it. A fit that fails gives a
-        warning and an empty row; the next call tries it again.
+        twice or, with a `path`, a parameter is a function without a name that identifies it, or the file is not one of
+        results or is damaged. A fit that fails gives a warning and an empty row; the next call tries it again.
+    RuntimeError
+        If another process is using the file.
 
     Examples
     --------
@@ -101,21 +103,21 @@ def compare(
     seeds = check_seeds(seeds)
     methods = {name: clf.set_params(**params) for name, clf in _named(classifiers).items()}
     base = next(name for name, clf in methods.items() if type(clf) is CrossEntropyClassifier)
-    store = ResultStore(None if path is None else Path(path))
     load = data if callable(data) else lambda seed: data
-    references, prints = [], {}
-    for seed in seeds:
-        loaded = check_data(load(seed))
-        if callable(data) and seed == seeds[0]:
-            check_same(loaded, load(seed), seed)
-        references += _references(loaded, seed)
-        prints[seed] = _fingerprint(loaded) if path is not None else ""
-    pooled = PooledCrossEntropyClassifier().set_params(**methods[base].get_params(deep=False))
-    fitted = methods | {POOLED: pooled}
-    cells = [_cell(name, clf, seed, prints[seed]) for seed in seeds for name, clf in fitted.items()]
-    rows = store.fill(cells, load, n_jobs, verbose)
-    longest = [_longest_budget(base, methods[base], rows, seed, prints[seed]) for seed in seeds]
-    rows += store.fill([cell for cell in longest if cell is not None], load, n_jobs, verbose)
+    with ResultStore(None if path is None else Path(path)) as store:
+        references, prints = [], {}
+        for seed in seeds:
+            loaded = check_data(load(seed))
+            if callable(data) and seed == seeds[0]:
+                check_same(loaded, load(seed), seed)
+            references += _references(loaded, seed)
+            prints[seed] = _fingerprint(loaded) if path is not None else ""
+        pooled = PooledCrossEntropyClassifier().set_params(**methods[base].get_params(deep=False))
+        fitted = methods | {POOLED: pooled}
+        cells = [_cell(name, clf, seed, prints[seed]) for seed in seeds for name, clf in fitted.items()]
+        rows = store.fill(cells, load, n_jobs, verbose)
+        longest = [_longest_budget(base, methods[base], rows, seed, prints[seed]) for seed in seeds]
+        rows += store.fill([cell for cell in longest if cell is not None], load, n_jobs, verbose)
     return Comparison(references + rows, ["identity", "sampling limit", *methods, LONGEST, POOLED])
 
 
@@ -171,13 +173,11 @@ def _named(classifiers: Any) -> dict[str, NoisyLabelClassifier]:
 
 
 def _fingerprint(data: ComparisonData) -> str:
-    """Hash of the data; of a torch Dataset its length and first and last sample."""
-    return joblib.hash([_content(part) for part in data])
+    """Hash of the data; a torch Dataset is described by its class and attributes, or its ``fit_name``."""
+    return joblib.hash([_content(part, name) for name, part in data._asdict().items()])
 
 
-def _content(part: Any) -> Any:
+def _content(part: Any, name: str) -> Any:
     if hasattr(part, "__array__") or part is None:
         return part
-    if isinstance(part, list | tuple):
-        return np.asarray(part)
-    return len(part), describe(list(part[0])), describe(list(part[len(part) - 1]))
+    return np.asarray(part) if isinstance(part, list | tuple) else describe(part, name)

@@ -1,6 +1,7 @@
 """Results of fits, in memory and in a file of JSON lines."""
 
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -8,13 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
+from filelock import FileLock
 from sklearn.base import clone
 
+from .._files import checksum, locked, unlock
 from ..classifiers import NoisyLabelClassifier
 from ..transition import transition_error
 
 if TYPE_CHECKING:
     from ._data import ComparisonData
+
+# first line of a file
+_FORMAT, _VERSION = "noisytransition results", 2
+HEADER = json.dumps({"format": _FORMAT, "version": _VERSION}).encode() + b"\n"
 
 Row = dict[str, Any]
 Load = Callable[[int], "ComparisonData"]
@@ -35,17 +42,44 @@ class Cell(NamedTuple):
 
 
 class ResultStore:
-    """Rows of results, one for each fit; with a path they are cached in a file.
+    """Rows of results, one for each fit; with a path they are cached in a file, which is locked until `close`.
 
     Parameters
     ----------
     path : Path or None
+
+    Raises
+    ------
+    ValueError
+        If the file is not one of results, is damaged, or cannot be written to; it is left as it is.
+    RuntimeError
+        If another process is using it.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        lines = path.read_text().splitlines() if path is not None and path.exists() else []
-        self.done = {_identity(row): row for row in map(_parsed, lines) if row is not None}
+        self.done: dict[tuple[str, int, str], Row] = {}
+        self._lock: FileLock | None = None
+        if path is None:
+            return
+        read_results(path)  # before a lock is made beside a file of the user's
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = locked(path.with_name(path.name + ".lock"), f"the file of results {str(path)!r}")
+        except OSError as error:
+            raise ValueError(f"{str(path)!r} cannot be written to: {error}. Use another path.") from error
+        rows, self._size = read_results(path)
+        if path.exists() and self._size < path.stat().st_size:
+            warnings.warn(f"left out the unfinished last line of {str(path)!r}.", UserWarning, stacklevel=3)
+        self.done = {_identity(row): row for row in rows}
+
+    def __enter__(self) -> "ResultStore":
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        """Let other processes use the file."""
+        if self._lock is not None:
+            unlock(self._lock)
 
     def fill(self, cells: list[Cell], load: Load, n_jobs: int | None, verbose: int) -> list[Row]:
         """Return the rows of these cells; those that are missing or failed are run."""
@@ -63,9 +97,21 @@ class ResultStore:
         if "error" in row:
             warnings.warn(f"{row['method']}, seed {row['seed']}: {row['error']}", UserWarning, stacklevel=4)
         if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+            self._append(self.path, (b"" if self._size else HEADER) + result_line(row))
+
+    def _append(self, path: Path, lines: bytes) -> None:
+        """Write after the last whole line; if that fails, the file is as it was."""
+        with path.open("r+b" if path.exists() else "xb") as file:
+            try:
+                file.truncate(self._size)
+                file.seek(self._size)
+                file.write(lines)
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                os.ftruncate(file.fileno(), self._size)
+                raise
+        self._size += len(lines)
 
 
 def _run(cell: Cell, load: Load) -> Row:
@@ -87,13 +133,52 @@ def _identity(row: Row) -> tuple[str, int, str]:
     return row["method"], row["seed"], row["fingerprint"]
 
 
-def _parsed(line: str) -> Row | None:
-    """One row of a file; None for an incomplete line, left by an interrupted call."""
+# ---------------------------------------------------------------------------- the file
+def result_line(row: Row) -> bytes:
+    """Line of a row, with its checksum."""
+    return json.dumps(row | {"checksum": _checksum(row)}).encode() + b"\n"
+
+
+def _checksum(row: Row) -> str:
+    return checksum(json.dumps(row, sort_keys=True).encode())[:16]
+
+
+def read_results(path: Path) -> tuple[list[Row], int]:
+    """Rows of a file of results, and the size of the file without an unfinished last line."""
+    content = path.read_bytes() if path.exists() else b""
+    if HEADER.startswith(content):  # empty, or cut off in its first line
+        return [], 0
+    head, *lines = content.split(b"\n")
+    if (version := _version(head)) is None:
+        raise ValueError(f"{str(path)!r} is not a file of results of compare(). Use another path; it was not changed.")
+    if version != _VERSION:
+        raise ValueError(
+            f"{str(path)!r} has version {version} of the format, and this version of noisytransition reads version "
+            f"{_VERSION}. Delete the file, or use another path."
+        )
+    unfinished = lines.pop()  # empty after a whole line
+    return [_row(line, i, path) for i, line in enumerate(lines, 2)], len(content) - len(unfinished)
+
+
+def _version(head: bytes) -> Any:
+    """Version in a first line; None if it is not that of a file of results."""
     try:
-        return json.loads(line)
-    except json.JSONDecodeError:
-        warnings.warn(f"left out a line that is no JSON: {line[:60]!r}", UserWarning, stacklevel=4)
+        header = json.loads(head)
+        return header["version"] if header["format"] == _FORMAT else None
+    except (ValueError, TypeError, KeyError):
         return None
+
+
+def _row(line: bytes, number: int, path: Path) -> Row:
+    try:
+        row = json.loads(line)
+        if row.pop("checksum") == _checksum(row) and {"method", "seed", "fingerprint"} <= row.keys():
+            return row
+    except (ValueError, TypeError, KeyError, AttributeError):
+        pass
+    raise ValueError(
+        f"line {number} of {str(path)!r} is damaged. Delete the line, and its fit is run again; or use another path."
+    )
 
 
 def _one_line(row: Row) -> str:

@@ -1,22 +1,35 @@
 """Save the whole state of a fit after each epoch, so that an interrupted fit resumes with the same result."""
 
+import io
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import torch
+from filelock import FileLock
 from skorch.callbacks import Callback
 
+from .._files import UNFINISHED, checksum, locked, replace, unlock
 from ._net_state import net_state, restore_net
 
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
 
+# first line of every file, without the version
+_MAGIC = b"noisytransition state "
+_VERSION = b"2"
+# files of a folder: fingerprint and seed, the lock, and one for each stage
+_FIT, _LOCK, _STAGE = "fit.state", "fit.lock", ".stage"
+# names of these two, also of those that are being written
+_OURS = re.compile(rf"({re.escape(_FIT)}|.+\{_STAGE})({UNFINISHED})?")
+
 
 class FitState:
     """Save a fit after every epoch, and resume it.
 
-    Pass it (or its path) to ``fit(..., state=...)``. If the file exists, stages that have ended are read from it, and
+    Pass it (or its path) to ``fit(..., state=...)``. If the folder exists, stages that have ended are read from it, and
     the interrupted stage continues after its last complete epoch. The result equals that of a fit that was not
     interrupted: saved are all modules, losses and optimisers that skorch registers, the learned attributes of
     callbacks, and the random generators, which determine the order of the batches.
@@ -24,13 +37,17 @@ class FitState:
     Parameters
     ----------
     path : str or Path
-        A file. It is unpickled: load only files that you wrote.
+        A folder, which is made if it does not exist. It has a file for the fit and one for each stage. They hold
+        tensors and plain data, with a checksum: reading them runs no code, whoever wrote them.
 
     Raises
     ------
     ValueError
-        From `fit`, if the file was written by a fit with other parameters or other data; before the first epoch, if a
-        net keeps state where it would be lost.
+        From `fit`, before the first epoch: if the path is not that of a saved fit, cannot be written to, or has a
+        damaged file; if the fit had other parameters, other data or other versions of the libraries; if a net keeps
+        state where it would be lost.
+    RuntimeError
+        From `fit`, if another fit is using the folder.
 
     Notes
     -----
@@ -42,66 +59,149 @@ class FitState:
 
     def __init__(self, path: str | os.PathLike) -> None:
         self.path = Path(path).absolute()  # a process of its own may have another working directory
-        self._content: dict[str, Any] = {}
+        self._fit: dict[str, Any] = {}
+        self._read: dict[str, dict[str, Any]] = {}
+        self._lock: FileLock | None = None
+        self._made = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Of a copy in another process, which works for the fit that holds the lock."""
+        return vars(self) | {"_read": {}, "_lock": None}
+
+    # ---- the folder
     def open(self, fingerprint: dict[str, str], seed: int) -> int:
-        """Read the file, if there is one, check that it belongs to this fit, and return the seed of the fit."""
-        content: dict[str, Any] = {}
+        """Lock the folder, check that what is in it belongs to this fit, and return the seed of the fit."""
+        self._check_folder()
+        self._made = not self.path.exists()
+        try:
+            self.path.mkdir(exist_ok=True)
+            if not os.access(self.path, os.W_OK):
+                raise PermissionError("it is read-only")
+            self._lock = locked(self.path / _LOCK, f"the saved fit {str(self.path)!r}")
+        except OSError as error:
+            raise ValueError(f"{str(self.path)!r} cannot be written to: {error}. Use another path.") from error
+        try:
+            self._fit = self._checked(fingerprint, seed)
+        except BaseException:
+            self.close()
+            raise
+        return self._fit["seed"]
+
+    def close(self) -> None:
+        """Let other fits use the folder; remove it if it was made for this fit and nothing was saved."""
+        lock, self._lock, self._read = self._lock, None, {}
+        if lock is None:
+            return
+        unlock(lock)
+        if self._made and self.path.is_dir() and not any(self.path.iterdir()):
+            self.path.rmdir()
+
+    def _check_folder(self) -> None:
+        """Raise, and leave the disk as it is, unless the path is free, an empty folder, or a saved fit."""
         if not self.path.parent.is_dir():
             raise ValueError(f"the folder of {str(self.path)!r} does not exist; make it, or use another path.")
-        if self.path.exists():
-            content = torch.load(self.path, map_location="cpu", weights_only=False)
-        saved = content.get("fingerprint", fingerprint)
+        if self.path.is_dir():
+            names = sorted(path.name for path in self.path.iterdir())
+            foreign = [name for name in names if name != _LOCK and not _OURS.fullmatch(name)]
+            if not foreign and (_FIT in names or not any(name.endswith(_STAGE) for name in names)):
+                return
+            why = f"it has {foreign[:3]}" if foreign else f"it has no {_FIT}"
+        elif self.path.exists() or self.path.is_symlink():
+            why = "it is a file, and not a folder"
+        else:
+            return
+        raise ValueError(f"{str(self.path)!r} is not a saved fit: {why}. Use another path; nothing was changed.")
+
+    def _checked(self, fingerprint: dict[str, str], seed: int) -> dict[str, Any]:
+        """Content of the file of the fit; a new one if there is none."""
+        fit: dict[str, Any] = {"fingerprint": fingerprint, "seed": seed}
+        if (self.path / _FIT).exists():
+            fit = _load(self.path / _FIT)
+        saved = fit["fingerprint"]
         if changed := sorted(k for k in {*saved, *fingerprint} if saved.get(k) != fingerprint.get(k)):
             raise ValueError(
                 f"the fit saved in {str(self.path)!r} differs from this one in {changed}. Fit with the same data and "
-                "parameters, delete the file, or use another path."
+                "parameters, delete the folder, or use another path."
             )
-        self._content = {"fingerprint": fingerprint, "seed": seed, "stages": {}, **content}
-        return self._content["seed"]
+        for path in self.path.iterdir():
+            if path.name.endswith(_STAGE):
+                _payload(path)
+            elif path.name not in (_FIT, _LOCK):  # of a process that was killed while it wrote
+                path.unlink(missing_ok=True)
+        return fit
 
+    # ---- stages
     def epochs_done(self, stage: str) -> int:
-        """Number of complete epochs of the stage in the file."""
-        return len(self._content["stages"].get(stage, {}).get("history", ()))
+        """Number of complete epochs of the stage that are saved."""
+        return len(self._stage(stage).get("history", ()))
 
     def is_complete(self, stage: str) -> bool:
         """Whether the stage has ended."""
-        return self._content["stages"].get(stage, {}).get("complete", False)
+        return self._stage(stage).get("complete", False)
 
     def save(self, stage: str, net: "NoisyLabelNet", *, complete: bool = False) -> None:
-        """Write the net's state, replacing the file in one move."""
-        self._content["stages"][stage] = {**net_state(net), "complete": complete}
-        self._write()
+        """Write the net's state, replacing the stage's file in one move."""
+        state = {**net_state(net), "complete": complete, "fit": self._name()}  # first: an error leaves no file
+        if not (self.path / _FIT).exists():
+            _write(self.path / _FIT, self._fit)
+        _write(self._file(stage), state)
 
     def restore(self, stage: str, net: "NoisyLabelNet") -> None:
         """Put the saved state into an initialised net, if there is one."""
-        if stage in self._content["stages"]:
-            restore_net(net, self._content["stages"][stage])
+        if state := self._stage(stage):
+            del self._read[stage]
+            restore_net(net, state)
 
-    def part(self, stage: str) -> "FitState":
-        """State of one stage in a file of its own, for a training that may be in another process."""
-        self._write()  # with the seed: the part is of no use without it
-        part = FitState(self.path.with_name(f"{self.path.name}.{stage}"))
-        fingerprint, seed, done = (self._content[name] for name in ("fingerprint", "seed", "stages"))
-        if part.open(fingerprint, seed) != seed:  # of a fit whose own file is gone
-            part._content |= {"seed": seed, "stages": {}}
-        part._content["stages"] |= {stage: done[stage]} if stage in done else {}
-        return part
+    def _stage(self, stage: str) -> dict[str, Any]:
+        """Saved state of a stage, which is kept in memory until it is put into a net; empty if there is none."""
+        if stage not in self._read and self._file(stage).exists():
+            state = _load(self._file(stage))
+            if state.pop("fit") != self._name():
+                raise ValueError(f"{str(self._file(stage))!r} belongs to another fit. Delete it, or use another path.")
+            self._read[stage] = state
+        return self._read.get(stage, {})
 
-    def absorb(self, stage: str) -> None:
-        """Take in the file of such a part, and delete it."""
-        part = self.part(stage)
-        if not part.is_complete(stage):
-            raise RuntimeError(f"the process that trained {stage!r} did not write {str(part.path)!r}.")
-        self._content["stages"] |= part._content["stages"]
-        self._write()
-        part.path.unlink(missing_ok=True)
+    def _file(self, stage: str) -> Path:
+        return self.path / (quote(stage, safe=" ()=,+") + _STAGE)
 
-    def _write(self) -> None:
-        """Replace the file in one move."""
-        unfinished = self.path.with_name(self.path.name + ".part")
-        torch.save(self._content, unfinished)
-        unfinished.replace(self.path)
+    def _name(self) -> str:
+        """What the files of one fit have in common."""
+        return checksum(repr((sorted(self._fit["fingerprint"].items()), self._fit["seed"])).encode())
+
+
+# ---------------------------------------------------------------------------- files
+def _write(path: Path, content: dict[str, Any]) -> None:
+    """Write three parts: a line with the format's version, one with the checksum, and the content."""
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    payload = buffer.getvalue()
+    replace(path, [_MAGIC, _VERSION, b"\n", checksum(payload).encode(), b"\n", payload])
+
+
+def _load(path: Path) -> dict[str, Any]:
+    """Content of a file; only tensors and plain data can come out of it."""
+    payload = _payload(path)
+    try:
+        return torch.load(io.BytesIO(payload), map_location="cpu", weights_only=True)
+    except Exception as error:  # the checksum is right: somebody made the file; torch raises errors of many kinds
+        raise ValueError(f"{str(path)!r} holds more than tensors and plain data. Do not use it.") from error
+
+
+def _payload(path: Path) -> bytes:
+    """Content of a file whose version and checksum are right."""
+    with path.open("rb") as file:
+        head, digest, payload = file.readline(), file.readline(), file.read()
+    if not head.startswith(_MAGIC) or not head.endswith(b"\n"):
+        raise ValueError(f"{str(path)!r} is not a file of a saved fit, or is damaged. Delete it, or use another path.")
+    if (version := head.removeprefix(_MAGIC).strip()) != _VERSION:
+        raise ValueError(
+            f"{str(path)!r} has version {version.decode(errors='replace')} of the format, and this version of "
+            f"noisytransition reads version {_VERSION.decode()}. Delete the folder, or use another path."
+        )
+    if digest != checksum(payload).encode() + b"\n":
+        remedy = "Delete the folder" if path.name == _FIT else "Delete this file, and its stage is trained again"
+        raise ValueError(f"{str(path)!r} is damaged: its checksum is wrong. {remedy}, or use another path.")
+    return payload
 
 
 class SaveState(Callback):

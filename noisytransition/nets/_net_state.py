@@ -1,9 +1,6 @@
 """All that a training changes, taken out of a net and put back into one; an error for what could not be."""
 
 import inspect
-import io
-import pickle
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +9,8 @@ from skorch.callbacks import Callback
 from skorch.history import History
 from skorch.utils import to_device
 from torch import Tensor, nn
+
+from ._plain import decode, encode
 
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
@@ -23,7 +22,7 @@ _OF_SKORCH = {"callbacks_", "history_", "virtual_params_", "init_context_", "ini
 
 
 def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
-    """All that a training changes.
+    """All that a training changes, in tensors and plain data.
 
     * Modules, losses and optimisers that skorch has registered: their ``state_dict``, and the numbers, arrays and
       tensors among the attributes of modules and losses that are not in it.
@@ -31,7 +30,7 @@ def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
       a list, a tuple, a dictionary or an object, is an error: it has to be registered.
     * Callbacks: their attributes that end with an underscore. Where such a one of the net's `update` or `select`
       cannot be saved, or one has another name, that is an error; of other callbacks it is left out.
-    * History and generators.
+    * History, without entries that are not plain data, and generators.
 
     Values given to constructors are not state, but for numbers and text, which a training may change.
 
@@ -42,24 +41,25 @@ def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
     """
     parts = registered(net)
     return {
-        "parts": {name: part.state_dict() for name, part in parts.items()},
-        "unlisted": {name: _unlisted(part) for name, part in parts.items()},
+        "parts": {name: _part_state(name, part) for name, part in parts.items()},
+        "unlisted": {name: _unlisted(name, part) for name, part in parts.items()},
         "attributes": _attributes(net, parts),
         "callbacks": {name: _callback_state(net, callback) for name, callback in net.callbacks_},
-        "history": net.history.to_list(),
+        "history": _history(net),
         "generators": [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if _on_cuda(net) else [])],
     }
 
 
 def restore_net(net: "NoisyLabelNet", state: dict[str, Any]) -> None:
     """Put a state into an initialised net of the same kind."""
+    state = {name: decode(value) for name, value in state.items()}
     for name, part in registered(net).items():
         part.load_state_dict(state["parts"][name])
         _restore_unlisted(part, state["unlisted"][name], net.device)
-    net.__dict__.update(state["attributes"])
+    net.__dict__.update(_safe(state["attributes"]))
     for name, callback in net.callbacks_:
         going_on = _is_role(net, callback) and not state.get("complete")
-        _restore_callback(callback, state["callbacks"].get(name, {}), net.device, must_have_parts=going_on)
+        _restore_callback(net, callback, state["callbacks"].get(name, {}), must_have_parts=going_on)
     net.history_ = History(state["history"])
     torch.set_rng_state(state["generators"][0])
     if _on_cuda(net):
@@ -73,21 +73,42 @@ def registered(net: "NoisyLabelNet") -> dict[str, Any]:
     return {name: getattr(getattr(net, name), "_orig_mod", getattr(net, name)) for name in names}
 
 
-def _unlisted(part: object) -> dict[str, dict[str, Any]]:
+def _part_state(name: str, part: Any) -> dict[str, Any]:
+    try:
+        return encode(part.state_dict())
+    except TypeError as error:
+        raise ValueError(f"the state_dict of {name} ({type(part).__name__}) cannot be saved: {error}.") from error
+
+
+def _history(net: "NoisyLabelNet") -> list[dict[str, Any]]:
+    """History of the net; callbacks of the user's may record what cannot be saved."""
+    rows = net.history.to_list()
+    try:
+        return encode(rows)
+    except TypeError:
+        return [{name: encode(value) for name, value in row.items() if _can_be_saved(value)} for row in rows]
+
+
+def _unlisted(part_name: str, part: object) -> dict[str, dict[str, Any]]:
     """Values of a module and of those inside it that its ``state_dict`` leaves out."""
     inside = part.named_modules() if isinstance(part, nn.Module) else ()
-    return {name: _values(module) for name, module in inside}
+    try:
+        return {name: _values(module) for name, module in inside}
+    except TypeError as error:
+        raise ValueError(f"an attribute of {part_name} ({type(part).__name__}) cannot be saved: {error}.") from error
 
 
 def _values(module: nn.Module) -> dict[str, Any]:
     attributes = {k: v for k, v in vars(module).items() if isinstance(v, (*_PLAIN, np.ndarray, Tensor))}
     attributes |= {name: module._buffers[name] for name in module._non_persistent_buffers_set}
-    return {k: v.detach() if isinstance(v, Tensor) else v for k, v in attributes.items() if k != "training"}
+    attributes = {k: v.detach() if isinstance(v, Tensor) else v for k, v in attributes.items() if k != "training"}
+    # a constant of a type such as IntEnum is left out; a tensor that cannot be saved is an error
+    return {k: encode(v) for k, v in attributes.items() if isinstance(v, np.ndarray | Tensor) or _can_be_saved(v)}
 
 
 def _restore_unlisted(part: Any, state: dict[str, dict[str, Any]], device: torch.device | str | None) -> None:
     for name, values in state.items():
-        for key, value in values.items():
+        for key, value in _safe(values).items():
             setattr(part.get_submodule(name), key, _on(device, value))
 
 
@@ -97,13 +118,14 @@ def _attributes(net: "NoisyLabelNet", parts: dict[str, Any]) -> dict[str, Any]:
     given = _parameters(net) | {k for k in vars(net) if "__" in k and k.split("__")[0] in net.prefixes_}
     ours = {k: v for k, v in vars(net).items() if k not in {*parts, *_OF_SKORCH}}
     ours = {k: v for k, v in ours.items() if k not in given or isinstance(v, _PLAIN)}
-    if lost := [name for name, value in ours.items() if not _can_be_saved(value, _is_state)]:
+    if lost := [name for name, value in ours.items() if not _can_be_saved(value, tensors=False)]:
         raise ValueError(
             f"{type(net).__name__} keeps state in {lost}, which a saved fit would lose. Set modules, losses and "
             "optimisers in initialize_module, initialize_criterion or initialize_optimizer, under names that end with "
-            "'_': skorch then registers them. A tensor becomes a buffer of one of them, or an attribute of an Update."
+            "'_': skorch then registers them. A tensor becomes a buffer of one of them, or an attribute of an Update; "
+            "other state is in numbers, text, arrays, and lists, tuples and dictionaries of these."
         )
-    return ours
+    return {name: encode(value) for name, value in ours.items()}
 
 
 def _parameters(thing: object) -> set[str]:
@@ -116,12 +138,12 @@ def _parameters(thing: object) -> set[str]:
 def _callback_state(net: "NoisyLabelNet", callback: Callback) -> dict[str, Any]:
     """What a callback has learned: ``state_dict`` where there is one, and other values."""
     learned = {k: v for k, v in vars(callback).items() if k.endswith("_")}
-    parts = {k: v.state_dict() for k, v in learned.items() if _is_part(v)}
+    parts = {k: _part_state(f"{type(callback).__name__}.{k}", v) for k, v in learned.items() if _is_part(v)}
     values = {k: v for k, v in learned.items() if k not in parts}
     if _is_role(net, callback):
         values |= {k: v for k, v in vars(callback).items() if isinstance(v, _PLAIN)}
         _check_role(callback, values)
-    return {"parts": parts, "values": {k: v for k, v in values.items() if _can_be_saved(v, _is_part)}}
+    return {"parts": parts, "values": {k: encode(v) for k, v in values.items() if _can_be_saved(v)}}
 
 
 def _is_role(net: "NoisyLabelNet", callback: Callback) -> bool:
@@ -134,16 +156,17 @@ def _check_role(callback: Callback, values: dict[str, Any]) -> None:
     kind, given = type(callback).__name__, _parameters(callback)
     if lost := [k for k in vars(callback) if not k.endswith("_") and k not in {*values, *given}]:
         raise ValueError(f"{kind} keeps {lost}, which a saved fit would lose: end the names with '_'.")
-    if lost := [name for name, value in values.items() if not _can_be_saved(value, _is_part)]:
+    if lost := [name for name, value in values.items() if not _can_be_saved(value)]:
         raise ValueError(
-            f"{kind} keeps in {lost} what cannot be pickled, or modules or optimisers inside something else, so that "
+            f"{kind} keeps in {lost} what is not plain data, or modules or optimisers inside something else, so that "
             "a saved fit would lose them. Keep each module and each optimiser in an attribute of its own, set in "
-            "on_train_begin, and other state in numbers, arrays or tensors."
+            "on_train_begin, and other state in numbers, text, arrays, tensors, and lists, tuples and dictionaries of "
+            "these."
         )
 
 
 def _restore_callback(
-    callback: Callback, state: dict[str, Any], device: torch.device | str | None, *, must_have_parts: bool
+    net: "NoisyLabelNet", callback: Callback, state: dict[str, Any], *, must_have_parts: bool
 ) -> None:
     for name, part in state.get("parts", {}).items():
         mine: Any = getattr(callback, name, None)
@@ -154,8 +177,9 @@ def _restore_callback(
                 f"{type(callback).__name__} sets {name!r} after its training has begun, too late for the state of a "
                 "saved fit: set it in on_train_begin."
             )
-    for name, value in state.get("values", {}).items():
-        setattr(callback, name, _on(device, value))
+    for name, value in _safe(state.get("values", {})).items():
+        if name.endswith("_") or _is_role(net, callback):
+            setattr(callback, name, _on(net.device, value))
 
 
 # ---------------------------------------------------------------------------- what can be saved
@@ -164,30 +188,18 @@ def _is_part(value: object) -> bool:
     return hasattr(value, "state_dict") and not isinstance(value, type)
 
 
-def _is_state(value: object) -> bool:
-    return isinstance(value, Tensor) or _is_part(value)
-
-
-class _Inspector(pickle.Pickler):
-    """Raises at the first thing inside a value that is refused."""
-
-    def __init__(self, refused: Callable[[object], bool]) -> None:
-        super().__init__(io.BytesIO())
-        self.refused = refused
-
-    def persistent_id(self, value: object) -> None:
-        """Look at each thing that is about to be pickled."""
-        if self.refused(value):
-            raise pickle.PicklingError
-
-
-def _can_be_saved(value: object, refused: Callable[[object], bool]) -> bool:
-    """Whether a value can be pickled and nothing in it is refused."""
+def _can_be_saved(value: object, *, tensors: bool = True) -> bool:
+    """Whether a value is plain data, or also tensors."""
     try:
-        _Inspector(refused).dump(value)
-    except Exception:  # pickling calls user code: anything may come out
+        encode(value, tensors=tensors)
+    except (TypeError, RecursionError):
         return False
     return True
+
+
+def _safe(values: dict[str, Any]) -> dict[str, Any]:
+    """Values without Python's own attributes, such as ``__dict__``, which a file of someone else's may name."""
+    return {name: value for name, value in values.items() if not name.startswith("__")}
 
 
 def _on(device: torch.device | str | None, value: object) -> Any:

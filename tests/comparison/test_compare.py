@@ -31,6 +31,11 @@ def data(blobs):
     return ComparisonData(X, y, X_meta, y_meta, X_test, y_test, T, y)  # y stands in for the true labels
 
 
+def lines_of(path):
+    """Lines of a file of results, without the first, which names the format."""
+    return path.read_text().splitlines()[1:]
+
+
 def by_method(result):
     return {row["method"]: row for row in result.summary()}
 
@@ -115,11 +120,11 @@ def test_a_second_call_runs_the_missing_fits_only(data, tmp_path, monkeypatch, c
     path, methods = tmp_path / "new" / "rows.jsonl", {"cross-entropy": CrossEntropyClassifier(), "GLC": GLCClassifier()}
     whole = compare(data, methods, seeds=range(2), path=path, **(FAST | {"verbose": 1}))
     assert "[1/6] cross-entropy, seed 0: accuracy" in capsys.readouterr().out
-    lines = path.read_text().splitlines()
+    head, *lines = path.read_text().splitlines()
     assert len(lines) == 8
-    path.write_text("\n".join(lines[:3]) + "\n")
+    path.write_text("\n".join([head, *lines[:3]]) + "\n")
     again = compare(data, methods, seeds=range(2), path=path, **FAST)
-    assert path.read_text().splitlines()[:3] == lines[:3]
+    assert lines_of(path)[:3] == lines[:3]
     assert by_method(again)["GLC"]["accuracy"] == by_method(whole)["GLC"]["accuracy"]
     monkeypatch.setattr(_results, "_run", lambda *args: pytest.fail("ran again"))
     assert compare(data, methods, seeds=range(2), path=path, **FAST).rows == again.rows
@@ -128,19 +133,19 @@ def test_a_second_call_runs_the_missing_fits_only(data, tmp_path, monkeypatch, c
 def test_other_data_or_parameters_are_run_anew(data, tmp_path):
     path, methods = tmp_path / "rows.jsonl", [CrossEntropyClassifier()]
     compare(data, methods, seeds=[0], path=path, **FAST)
-    n = len(path.read_text().splitlines())
+    n = len(lines_of(path))
     compare(data, methods, seeds=[0], path=path, **(FAST | {"lr": 0.2}))
     compare(data._replace(X=data.X + 1), methods, seeds=[0], path=path, **FAST)
-    assert len(path.read_text().splitlines()) == 3 * n
+    assert len(lines_of(path)) == 3 * n
 
 
 def test_a_module_is_shared_by_all(data, tmp_path):
     module = nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
     path = tmp_path / "rows.jsonl"
     first = compare(data, [GLCClassifier()], seeds=[0], module=module, path=path, **FAST)
-    n = len(path.read_text().splitlines())
+    n = len(lines_of(path))
     assert compare(data, [GLCClassifier()], seeds=[0], module=module, path=path, **FAST).rows == first.rows
-    assert len(path.read_text().splitlines()) == n
+    assert len(lines_of(path)) == n
 
 
 def test_a_fit_that_fails_gives_a_warning_and_is_tried_again(data, tmp_path):
@@ -220,7 +225,7 @@ def test_bad_calls_are_refused(data, classifiers, seeds, message):
 def test_rows_are_plain_json(data, tmp_path):
     path = tmp_path / "rows.jsonl"
     compare(data, [GLCClassifier()], seeds=[0], path=str(path), **FAST)
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = [json.loads(line) for line in lines_of(path)]
     assert {"method", "seed", "fingerprint", "accuracy", "steps", "seconds"} <= set(rows[0])
 
 
@@ -253,15 +258,15 @@ def test_other_lists_weights_and_functions_are_run_anew(data, tmp_path):
     ]
     for i, (given, params) in enumerate(calls, 1):
         compare(given, [CrossEntropyClassifier()], seeds=[0], path=path, **FAST, **params)
-        assert len(path.read_text().splitlines()) == 3 * i
+        assert len(lines_of(path)) == 3 * i
 
 
 def test_seeds_of_numpy_and_a_line_that_was_cut_off(data, tmp_path):
     path = tmp_path / "rows.jsonl"
     first = compare(data, [CrossEntropyClassifier()], seeds=np.arange(1), path=path, **FAST)
     whole = path.read_text()
-    path.write_text(whole + whole.splitlines()[0][:30])
-    with pytest.warns(UserWarning, match="no JSON"), no_training():
+    path.write_text(whole + whole.splitlines()[1][:30])
+    with pytest.warns(UserWarning, match="unfinished last line"), no_training():
         again = compare(data, [CrossEntropyClassifier()], seeds=[0], path=path, **FAST)
     assert again.rows == first.rows
 
