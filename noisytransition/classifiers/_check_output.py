@@ -13,6 +13,8 @@ _SUM_TO_ONE = 1e-4
 # random signs of the weights that are tried where no output is negative. Logits of two rows and two classes are all
 # positive by chance for about one in four.
 _TRIALS = 20
+# weight that is tried where a weight starts at 0, as those of a last layer may; a choice, not measured
+_IN_PLACE_OF_ZERO = 0.1
 # relative difference of a row's logits alone and beside another row: far above the rounding of each type
 _ROUNDING = 1e-3
 _HALF_ROUNDING = 0.1
@@ -122,7 +124,7 @@ def _highest_where_never_negative(output: Callable[[], Tensor], module: nn.Modul
         for _ in range(_TRIALS):
             for weight in weights:
                 signs = torch.randint(2, weight.shape, generator=generator) * 2 - 1
-                weight.mul_(signs.to(weight))
+                weight.copy_(torch.where(weight == 0, _IN_PLACE_OF_ZERO, weight) * signs.to(weight))
             found = _repeatable(output)
             if not bool((found >= 0).all()):
                 return None

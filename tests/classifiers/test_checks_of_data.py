@@ -110,6 +110,13 @@ def test_positive_logits_are_logits(blobs):
     fit(CrossEntropyClassifier, blobs, module=module, max_epochs=1, lr=1e-3)
 
 
+def test_weights_may_start_at_zero(blobs):
+    module = nn.Linear(4, 3)
+    for weight in module.parameters():
+        nn.init.zeros_(weight)
+    fit(CrossEntropyClassifier, blobs, module=module, max_epochs=1)
+
+
 def test_a_module_that_draws_random_numbers_to_predict_is_taken(blobs):
     class Noisy(nn.Linear):
         def forward(self, x):
