@@ -225,6 +225,17 @@ def attack(numbers, seed=0):
     return well, wrong
 
 
+def attack_and_report(numbers=TRIALS, seed=0):
+    """All trials; print the counts, and return how many did not end well."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    well, wrong = attack(numbers, seed)
+    kinds = Counter(text.split(": ")[1] for text in wrong)
+    print(*(f"\n{kind}: {well[kind]} of {number} as they should" for kind, number in numbers.items()))
+    print(f"lost {kinds['lost']}, error {kinds['error']}, left behind {kinds['left behind']}")
+    return len(wrong)
+
+
 def main():
     """Run the trials that the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -234,11 +245,7 @@ def main():
     asked = vars(parser.parse_args())
     seed = asked.pop("seed")
     numbers = {kind: number for kind, number in asked.items() if number is not None} or TRIALS
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    well, wrong = attack(numbers, seed)
-    print(*(f"\n{kind}: {well[kind]} of {number} as they should" for kind, number in numbers.items()))
-    sys.exit(bool(wrong))
+    sys.exit(bool(attack_and_report(numbers, seed)))
 
 
 if __name__ == "__main__":
