@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -92,6 +93,12 @@ class MetaGradient(Update):
         self._step(net.criterion_, gradients)
         batch.logits = ahead.logits
         net.history.record_batch("meta_loss", ahead.meta_loss.item())
+
+    def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+        """Record T, and the mean of the epoch's clean losses after the look-ahead: NaN if there was none."""
+        super().on_epoch_end(net, **kwargs)
+        losses = [batch["meta_loss"] for batch in net.history[-1]["batches"] if "meta_loss" in batch]
+        net.history.record("meta_loss", float(np.mean(losses)) if losses else float("nan"))
 
     @property
     def method_(self) -> str:

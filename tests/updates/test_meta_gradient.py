@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 from training import fit as fit_blobs
 
-from noisytransition import MetaTransitionClassifier
+from noisytransition import MetaTransitionClassifier, MWNetClassifier
 
 T_START = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
 
@@ -126,10 +126,20 @@ def test_clean_batches_are_drawn_without_repetition(blobs):
 
 def test_the_meta_loss_is_in_the_history(blobs):
     """With no look-ahead it is the clean rows' cross-entropy before the step."""
-    whole = {"batch_size": -1, "inner_lr": 0.0, "batch_history": True}
-    found = fit(blobs, max_epochs=1, **whole).history_[0, "batches", 0, "meta_loss"]
+    whole = {"batch_size": -1, "inner_lr": 0.0}
+    found = fit(blobs, max_epochs=1, **whole).history_[0, "meta_loss"]
     proba = torch.tensor(fit(blobs, max_epochs=0, warm_up_epochs=3, **whole).predict_proba(blobs[2]))
     assert found == pytest.approx(F.nll_loss(proba.log(), torch.tensor(blobs[3])).item(), rel=1e-5)
+
+
+def test_the_meta_loss_of_an_epoch_is_the_mean_over_its_look_aheads(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = small(MWNetClassifier, weight_every=2, batch_size=100, max_epochs=2, batch_history=True)
+    history = clf.fit(X, y, meta=(X_meta, y_meta)).history_
+    for epoch in history:
+        losses = [batch["meta_loss"] for batch in epoch["batches"] if "meta_loss" in batch]
+        assert 0 < len(losses) < len(epoch["batches"])
+        assert epoch["meta_loss"] == pytest.approx(np.mean(losses))
 
 
 def test_a_module_without_autograd_rules_trains_by_differences(blobs):
