@@ -149,7 +149,7 @@ def as_array(values: Any, name: str) -> NDArray:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is not an array of numbers or labels ({error}); give equally long rows.") from None
     if array.dtype.kind == "c":
-        raise ValueError(f"{name} holds complex numbers; give real ones.")
+        raise ValueError(f"Complex data not supported: {name} holds complex numbers; give real ones.")
     return array
 
 
