@@ -17,7 +17,7 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
     """Raise unless the seeds are distinct integers of at least 0; return them as a list."""
     if isinstance(seeds, str) or not isinstance(seeds, Iterable):
         raise ValueError(f"seeds={seeds!r}; give several integers, such as range(3).")
-    found = [check_count(seed, 0, "each of seeds") for seed in seeds]
+    found = [check_count(seed, 0, "a seed of compare") for seed in seeds]
     if not found:
         raise ValueError("seeds is empty; give at least one, such as range(3).")
     if len(set(found)) < len(found) or max(found) >= _END_OF_SEEDS:

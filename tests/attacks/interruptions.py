@@ -157,7 +157,7 @@ def killed_in_a_write(path, at):
         if (writes or event in ("os.rename", "os.remove")) and str(args[0]).startswith(near):
             seen.append(event)
             if len(seen) > at:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.killpg(os.getpgrp(), signal.SIGKILL)  # multiprocessing waits for a worker that died
 
     sys.addaudithook(hook)
 
