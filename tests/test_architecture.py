@@ -23,14 +23,14 @@ ALLOWED = {
     "meta_gradient": {"torch", "_precision"},
     "updates": {"torch", "skorch", "losses", "meta_gradient"},
     "selection": {"torch", "skorch", "scipy", "losses"},
-    "nets": {"torch", "skorch", "filelock", "updates", "_precision", "_files"},
+    "nets": {"torch", "skorch", "filelock", "updates", "_precision", "storage"},
     "classifiers": {"torch", "skorch", "sklearn", "joblib", "transition", "losses", "meta_gradient"}
-    | {"updates", "selection", "nets", "safetensors", "_files"},
-    "_files": {"filelock"},
+    | {"updates", "selection", "nets", "storage"},
+    "storage": {"torch", "skorch", "filelock", "safetensors"},
     "_unwrap": set(),
     "model_selection": {"sklearn", "transition", "_unwrap"},
     "comparison": {"sklearn", "joblib", "scipy", "pandas", "filelock", "nets", "classifiers"}
-    | {"transition", "plotting", "_files"},
+    | {"transition", "plotting", "storage"},
     "plotting": {"sklearn", "matplotlib", "transition", "_unwrap"},
     "__init__": {"classifiers", "comparison", "nets", "model_selection", "plotting", "transition"},
 }

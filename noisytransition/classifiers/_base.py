@@ -226,8 +226,8 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         """Save the fitted classifier in one file, from which `noisytransition.load` reads it again.
 
         Saved are the parameters that are plain data, the fitted attributes and the weights. The code of a module of
-        your own, callbacks, functions and optimiser classes are not. The file is a safetensors file, with JSON in its
-        header: loading it runs no code.
+        your own, callbacks, functions and optimiser classes are not. The file has tensors and JSON in the format
+        safetensors: loading it runs no code.
 
         Parameters
         ----------

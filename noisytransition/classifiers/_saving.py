@@ -1,28 +1,25 @@
-"""Save a fitted classifier, and load it: tensors and JSON in one safetensors file, which runs no code."""
+"""Save a fitted classifier, and load it: plain data and tensors in one file, which runs no code."""
 
 import copy
-import json
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
-from skorch.history import History
 from skorch.utils import to_device
 from torch import Tensor, nn
 
-from .._files import checksum, replace
 from ..nets import MLP, NoisyLabelNet
-from ._packing import pack, unpack
+from ..storage import check_kind, check_plain, is_plain, plain_history, read, safe_attributes, write
+from ..transition import Calibration, TransitionUncertainty
 
 if TYPE_CHECKING:
     from ._base import NoisyLabelClassifier
 
-_FORMAT, _VERSION = "noisytransition classifier", 1
+# the kind of file, and the named tuples that fitted attributes may be
+_KIND, _NAMED = "classifier", (Calibration, TransitionUncertainty)
 # methods of a net that predictions go through
 _PREDICTION = ("infer", "prepare", "evaluation_step", "forward", "forward_iter", "predict", "predict_proba")
 # parameters of a net that predictions depend on
@@ -41,23 +38,19 @@ def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
     if not path.parent.is_dir():
         raise ValueError(f"the folder of {str(path)!r} does not exist; make it, or use another path.")
     if path.exists():
-        _read_header(path)  # a file of another kind is not overwritten
-    tensors: dict[str, Tensor] = {}
+        check_kind(path, _KIND)  # a file of another kind is not overwritten
+    module = clf.net_.plain_module_
     content = {
-        "format": _FORMAT,
-        "version": _VERSION,
         "class": _name_of(type(clf)),
-        "module": None if clf.module is None else _name_of(type(clf.net_.plain_module_)),
-        "sizes": _sizes(clf.net_.plain_module_) if clf.module is None else [],
-        "params": _plain_params(clf, tensors),
-        "fitted": _fitted(clf, tensors),
-        "weights": pack(dict(clf.net_.plain_module_.state_dict()), tensors),
-        "unlisted": pack(_unlisted(clf.net_.plain_module_), tensors),
-        "loss": pack(_loss_state(clf), tensors),
+        "module": None if clf.module is None else _name_of(type(module)),
+        "sizes": _sizes(module) if clf.module is None else [],
+        "params": _plain_params(clf),
+        "fitted": _fitted(clf),
+        "weights": module.state_dict(),
+        "unlisted": _unlisted(module),
+        "loss": _loss_state(clf),
     }
-    text = json.dumps(content)
-    metadata = {_FORMAT: text, "checksum": _checksum(text, tensors)}
-    replace(path, [to_bytes(tensors, metadata)])
+    write(path, _KIND, content, _NAMED)
 
 
 def load(
@@ -107,9 +100,9 @@ def load(
     True
     """
     path = Path(path)
-    content, tensors = _read(path)
-    clf = _class_of(content, cls)(module, **(unpack(content["params"], tensors) | net_params))
-    _set(clf, unpack(content["fitted"], tensors))
+    content = read(path, _KIND, _NAMED)
+    clf = _class_of(content, cls)(module, **(content["params"] | net_params))
+    _set(clf, content["fitted"])
     if content["module"] is not None and module is None:
         raise ValueError(
             f"{str(path)!r} has the weights of {content['module']}, and not its code: give the class or an instance as "
@@ -117,52 +110,34 @@ def load(
         )
     with torch.random.fork_rng(devices=()):  # the weights are drawn, before they are replaced
         clf.net_ = _net(clf, content["sizes"])
-    _load_state(clf.net_.plain_module_, unpack(content["weights"], tensors), "module")
-    for inner, values in unpack(content["unlisted"], tensors).items():
+    _load_state(clf.net_.plain_module_, content["weights"], "module")
+    for inner, values in content["unlisted"].items():
         moved = {k: to_device(v, clf.net_.device) if isinstance(v, Tensor) else v for k, v in values.items()}
         _set(clf.net_.plain_module_.get_submodule(inner), moved)
-    _load_state(clf.net_.criterion_, unpack(content["loss"], tensors), "loss")
+    _load_state(clf.net_.criterion_, content["loss"], "loss")
     clf.net_.history_ = list(clf.histories_.values())[-1]
     return clf
 
 
 # ---------------------------------------------------------------------------- what is saved
-def _plain_params(clf: "NoisyLabelClassifier", tensors: dict[str, Tensor]) -> dict[str, Any]:
-    """Parameters that are plain data."""
-    packed = []
-    for name, value in clf.get_params(deep=False).items():
-        try:
-            packed.append([name, pack(value, tensors)])
-        except TypeError:  # a function, a class, a callback
-            continue
-    return {"dict": [pair for pair in packed if pair[0] != "module"]}
+def _plain_params(clf: "NoisyLabelClassifier") -> dict[str, Any]:
+    """Parameters that are plain data: no functions, classes or callbacks."""
+    params = clf.get_params(deep=False)
+    return {name: value for name, value in params.items() if name != "module" and is_plain(value, _NAMED)}
 
 
-def _fitted(clf: "NoisyLabelClassifier", tensors: dict[str, Tensor]) -> dict[str, Any]:
+def _fitted(clf: "NoisyLabelClassifier") -> dict[str, Any]:
     """Fitted attributes, but for the net."""
-    params, packed = clf.get_params(deep=False), []
-    for name, value in vars(clf).items():
-        if name in params or name == "net_" or name.startswith("_") or not name.endswith("_"):
-            continue
+    left_out = {*clf.get_params(deep=False), "net_"}
+    names = [k for k in vars(clf) if k not in left_out and k.endswith("_") and not k.startswith("_")]
+    fitted = {name: getattr(clf, name) for name in names}
+    fitted["histories_"] = {stage: plain_history(history) for stage, history in clf.histories_.items()}
+    for name, value in fitted.items():
         try:
-            packed.append([name, pack(_plain_histories(value) if name == "histories_" else value, tensors)])
+            check_plain(value, _NAMED)
         except TypeError as error:
             raise ValueError(f"{type(clf).__name__}.{name} cannot be saved: {error}. Pickle the classifier.") from error
-    return {"dict": packed}
-
-
-def _plain_histories(histories: dict[str, History]) -> dict[str, History]:
-    """Histories without what callbacks of the user's recorded that is not plain data."""
-    plain = {stage: [{k: v for k, v in row.items() if _is_plain(v)} for row in h] for stage, h in histories.items()}
-    return {stage: History(rows) for stage, rows in plain.items()}
-
-
-def _is_plain(value: object) -> bool:
-    try:
-        pack(value, {})
-    except TypeError:
-        return False
-    return True
+    return fitted
 
 
 def _loss_state(clf: "NoisyLabelClassifier") -> dict[str, Tensor]:
@@ -170,7 +145,7 @@ def _loss_state(clf: "NoisyLabelClassifier") -> dict[str, Tensor]:
     loss = clf.net_.criterion_
     with torch.random.fork_rng(devices=()):
         kind = type(clf._loss())
-    return dict(loss.state_dict()) if type(loss) is kind else {}
+    return loss.state_dict() if type(loss) is kind else {}
 
 
 def _unlisted(module: nn.Module) -> dict[str, dict[str, Any]]:
@@ -184,45 +159,6 @@ def _unlisted(module: nn.Module) -> dict[str, dict[str, Any]]:
 
 def _name_of(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
-
-
-# ---------------------------------------------------------------------------- the file
-def _checksum(text: str, tensors: dict[str, Tensor]) -> str:
-    whole = to_bytes({name: tensors[name] for name in sorted(tensors)})
-    return checksum(text.encode() + whole)
-
-
-def _read_header(path: Path) -> tuple[dict[str, Any], str]:
-    """Content of the JSON and the checksum."""
-    try:
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata() or {}
-        content = json.loads(metadata[_FORMAT])
-        version = content["version"]
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise ValueError(f"{str(path)!r} is not a saved classifier, or is damaged.") from error
-    if version != _VERSION:
-        raise ValueError(
-            f"{str(path)!r} has version {version} of the format, and this version of noisytransition reads version "
-            f"{_VERSION}."
-        )
-    return content, metadata.get("checksum", "") + metadata[_FORMAT]
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """JSON and tensors of a file whose checksum is right."""
-    content, signed = _read_header(path)
-    try:
-        with safe_open(path, "pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{str(path)!r} is damaged: {error}.") from error
-    text = signed[len(checksum(b"")) :]
-    if signed != _checksum(text, tensors) + text:
-        raise ValueError(f"{str(path)!r} is damaged: its checksum is wrong.")
-    return content, tensors
 
 
 def _class_of(content: dict[str, Any], cls: "type[NoisyLabelClassifier] | None") -> "type[NoisyLabelClassifier]":
@@ -274,10 +210,8 @@ def _load_state(part: nn.Module, state: dict[str, Tensor], name: str) -> None:
 
 
 def _set(thing: object, values: dict[str, Any]) -> None:
-    """Set attributes, but for Python's own, such as ``__dict__``, which a file of someone else's may name."""
-    for name, value in values.items():
-        if not name.startswith("__"):
-            setattr(thing, name, value)
+    for name, value in safe_attributes(values).items():
+        setattr(thing, name, value)
 
 
 def _kind(tensor: Tensor) -> str:

@@ -12,8 +12,8 @@ import joblib
 from filelock import FileLock
 from sklearn.base import clone
 
-from .._files import checksum, locked, unlock
 from ..classifiers import NoisyLabelClassifier
+from ..storage import checksum, locked, unlock
 from ..transition import transition_error
 
 if TYPE_CHECKING:

@@ -1,29 +1,28 @@
 """Save the whole state of a fit after each epoch, so that an interrupted fit resumes with the same result."""
 
-import io
+import contextlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import torch
 from filelock import FileLock
 from skorch.callbacks import Callback
 
-from .._files import UNFINISHED, checksum, locked, replace, unlock
+from ..storage import UNFINISHED, check, checksum, locked, read, unlock, write
 from ._net_state import net_state, restore_net
 
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
 
-# first line of every file, without the version
-_MAGIC = b"noisytransition state "
-_VERSION = b"2"
 # files of a folder: fingerprint and seed, the lock, and one for each stage
 _FIT, _LOCK, _STAGE = "fit.state", "fit.lock", ".stage"
 # names of these two, also of those that are being written
 _OURS = re.compile(rf"({re.escape(_FIT)}|.+\{_STAGE})({UNFINISHED})?")
+# what to do about a stage that cannot be read
+_AGAIN = "Delete this file, and its stage is trained again"
 
 
 class FitState:
@@ -116,7 +115,8 @@ class FitState:
         """Content of the file of the fit; a new one if there is none."""
         fit: dict[str, Any] = {"fingerprint": fingerprint, "seed": seed}
         if (self.path / _FIT).exists():
-            fit = _load(self.path / _FIT)
+            with _remedy("Delete the folder"):
+                fit = read(self.path / _FIT, "fit")
         saved = fit["fingerprint"]
         if changed := sorted(k for k in {*saved, *fingerprint} if saved.get(k) != fingerprint.get(k)):
             raise ValueError(
@@ -125,7 +125,8 @@ class FitState:
             )
         for path in self.path.iterdir():
             if path.name.endswith(_STAGE):
-                _payload(path)
+                with _remedy(_AGAIN):
+                    check(path, "stage")
             elif path.name not in (_FIT, _LOCK):  # of a process that was killed while it wrote
                 path.unlink(missing_ok=True)
         return fit
@@ -143,8 +144,8 @@ class FitState:
         """Write the net's state, replacing the stage's file in one move."""
         state = {**net_state(net), "complete": complete, "fit": self._name()}  # first: an error leaves no file
         if not (self.path / _FIT).exists():
-            _write(self.path / _FIT, self._fit)
-        _write(self._file(stage), state)
+            write(self.path / _FIT, "fit", self._fit)
+        write(self._file(stage), "stage", state)
 
     def restore(self, stage: str, net: "NoisyLabelNet") -> None:
         """Put the saved state into an initialised net, if there is one."""
@@ -155,7 +156,8 @@ class FitState:
     def _stage(self, stage: str) -> dict[str, Any]:
         """Saved state of a stage, which is kept in memory until it is put into a net; empty if there is none."""
         if stage not in self._read and self._file(stage).exists():
-            state = _load(self._file(stage))
+            with _remedy(_AGAIN):
+                state = read(self._file(stage), "stage")
             if state.pop("fit") != self._name():
                 raise ValueError(f"{str(self._file(stage))!r} belongs to another fit. Delete it, or use another path.")
             self._read[stage] = state
@@ -169,39 +171,13 @@ class FitState:
         return checksum(repr((sorted(self._fit["fingerprint"].items()), self._fit["seed"])).encode())
 
 
-# ---------------------------------------------------------------------------- files
-def _write(path: Path, content: dict[str, Any]) -> None:
-    """Write three parts: a line with the format's version, one with the checksum, and the content."""
-    buffer = io.BytesIO()
-    torch.save(content, buffer)
-    payload = buffer.getvalue()
-    replace(path, [_MAGIC, _VERSION, b"\n", checksum(payload).encode(), b"\n", payload])
-
-
-def _load(path: Path) -> dict[str, Any]:
-    """Content of a file; only tensors and plain data can come out of it."""
-    payload = _payload(path)
+@contextlib.contextmanager
+def _remedy(remedy: str) -> Iterator[None]:
+    """Say what to do about a file that cannot be read."""
     try:
-        return torch.load(io.BytesIO(payload), map_location="cpu", weights_only=True)
-    except Exception as error:  # the checksum is right: somebody made the file; torch raises errors of many kinds
-        raise ValueError(f"{str(path)!r} holds more than tensors and plain data. Do not use it.") from error
-
-
-def _payload(path: Path) -> bytes:
-    """Content of a file whose version and checksum are right."""
-    with path.open("rb") as file:
-        head, digest, payload = file.readline(), file.readline(), file.read()
-    if not head.startswith(_MAGIC) or not head.endswith(b"\n"):
-        raise ValueError(f"{str(path)!r} is not a file of a saved fit, or is damaged. Delete it, or use another path.")
-    if (version := head.removeprefix(_MAGIC).strip()) != _VERSION:
-        raise ValueError(
-            f"{str(path)!r} has version {version.decode(errors='replace')} of the format, and this version of "
-            f"noisytransition reads version {_VERSION.decode()}. Delete the folder, or use another path."
-        )
-    if digest != checksum(payload).encode() + b"\n":
-        remedy = "Delete the folder" if path.name == _FIT else "Delete this file, and its stage is trained again"
-        raise ValueError(f"{str(path)!r} is damaged: its checksum is wrong. {remedy}, or use another path.")
-    return payload
+        yield
+    except ValueError as error:
+        raise ValueError(f"{error} {remedy}, or use another path.") from error
 
 
 class SaveState(Callback):

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from skorch.callbacks import Callback
-from skorch.history import History
 from skorch.utils import to_device
 from torch import Tensor, nn
 
-from ._plain import decode, encode
+from ..storage import check_plain, is_plain, plain_history, safe_attributes
 
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
@@ -45,22 +44,21 @@ def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
         "unlisted": {name: _unlisted(name, part) for name, part in parts.items()},
         "attributes": _attributes(net, parts),
         "callbacks": {name: _callback_state(net, callback) for name, callback in net.callbacks_},
-        "history": _history(net),
+        "history": plain_history(net.history),
         "generators": [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if _on_cuda(net) else [])],
     }
 
 
 def restore_net(net: "NoisyLabelNet", state: dict[str, Any]) -> None:
     """Put a state into an initialised net of the same kind."""
-    state = {name: decode(value) for name, value in state.items()}
     for name, part in registered(net).items():
         part.load_state_dict(state["parts"][name])
         _restore_unlisted(part, state["unlisted"][name], net.device)
-    net.__dict__.update(_safe(state["attributes"]))
+    net.__dict__.update(safe_attributes(state["attributes"]))
     for name, callback in net.callbacks_:
         going_on = _is_role(net, callback) and not state.get("complete")
         _restore_callback(net, callback, state["callbacks"].get(name, {}), must_have_parts=going_on)
-    net.history_ = History(state["history"])
+    net.history_ = state["history"]
     torch.set_rng_state(state["generators"][0])
     if _on_cuda(net):
         torch.cuda.set_rng_state_all(state["generators"][1:])
@@ -74,28 +72,23 @@ def registered(net: "NoisyLabelNet") -> dict[str, Any]:
 
 
 def _part_state(name: str, part: Any) -> dict[str, Any]:
+    state = part.state_dict()
     try:
-        return encode(part.state_dict())
+        check_plain(state)
     except TypeError as error:
         raise ValueError(f"the state_dict of {name} ({type(part).__name__}) cannot be saved: {error}.") from error
-
-
-def _history(net: "NoisyLabelNet") -> list[dict[str, Any]]:
-    """History of the net; callbacks of the user's may record what cannot be saved."""
-    rows = net.history.to_list()
-    try:
-        return encode(rows)
-    except TypeError:
-        return [{name: encode(value) for name, value in row.items() if _can_be_saved(value)} for row in rows]
+    return state
 
 
 def _unlisted(part_name: str, part: object) -> dict[str, dict[str, Any]]:
     """Values of a module and of those inside it that its ``state_dict`` leaves out."""
     inside = part.named_modules() if isinstance(part, nn.Module) else ()
+    values = {name: _values(module) for name, module in inside}
     try:
-        return {name: _values(module) for name, module in inside}
+        check_plain(values)
     except TypeError as error:
         raise ValueError(f"an attribute of {part_name} ({type(part).__name__}) cannot be saved: {error}.") from error
+    return values
 
 
 def _values(module: nn.Module) -> dict[str, Any]:
@@ -103,12 +96,12 @@ def _values(module: nn.Module) -> dict[str, Any]:
     attributes |= {name: module._buffers[name] for name in module._non_persistent_buffers_set}
     attributes = {k: v.detach() if isinstance(v, Tensor) else v for k, v in attributes.items() if k != "training"}
     # a constant of a type such as IntEnum is left out; a tensor that cannot be saved is an error
-    return {k: encode(v) for k, v in attributes.items() if isinstance(v, np.ndarray | Tensor) or _can_be_saved(v)}
+    return {k: v for k, v in attributes.items() if isinstance(v, np.ndarray | Tensor) or is_plain(v)}
 
 
 def _restore_unlisted(part: Any, state: dict[str, dict[str, Any]], device: torch.device | str | None) -> None:
     for name, values in state.items():
-        for key, value in _safe(values).items():
+        for key, value in safe_attributes(values).items():
             setattr(part.get_submodule(name), key, _on(device, value))
 
 
@@ -118,14 +111,14 @@ def _attributes(net: "NoisyLabelNet", parts: dict[str, Any]) -> dict[str, Any]:
     given = _parameters(net) | {k for k in vars(net) if "__" in k and k.split("__")[0] in net.prefixes_}
     ours = {k: v for k, v in vars(net).items() if k not in {*parts, *_OF_SKORCH}}
     ours = {k: v for k, v in ours.items() if k not in given or isinstance(v, _PLAIN)}
-    if lost := [name for name, value in ours.items() if not _can_be_saved(value, tensors=False)]:
+    if lost := [name for name, value in ours.items() if not is_plain(value, tensors=False)]:
         raise ValueError(
             f"{type(net).__name__} keeps state in {lost}, which a saved fit would lose. Set modules, losses and "
             "optimisers in initialize_module, initialize_criterion or initialize_optimizer, under names that end with "
             "'_': skorch then registers them. A tensor becomes a buffer of one of them, or an attribute of an Update; "
             "other state is in numbers, text, arrays, and lists, tuples and dictionaries of these."
         )
-    return {name: encode(value) for name, value in ours.items()}
+    return ours
 
 
 def _parameters(thing: object) -> set[str]:
@@ -143,7 +136,7 @@ def _callback_state(net: "NoisyLabelNet", callback: Callback) -> dict[str, Any]:
     if _is_role(net, callback):
         values |= {k: v for k, v in vars(callback).items() if isinstance(v, _PLAIN)}
         _check_role(callback, values)
-    return {"parts": parts, "values": {k: encode(v) for k, v in values.items() if _can_be_saved(v)}}
+    return {"parts": parts, "values": {k: v for k, v in values.items() if is_plain(v)}}
 
 
 def _is_role(net: "NoisyLabelNet", callback: Callback) -> bool:
@@ -156,7 +149,7 @@ def _check_role(callback: Callback, values: dict[str, Any]) -> None:
     kind, given = type(callback).__name__, _parameters(callback)
     if lost := [k for k in vars(callback) if not k.endswith("_") and k not in {*values, *given}]:
         raise ValueError(f"{kind} keeps {lost}, which a saved fit would lose: end the names with '_'.")
-    if lost := [name for name, value in values.items() if not _can_be_saved(value)]:
+    if lost := [name for name, value in values.items() if not is_plain(value)]:
         raise ValueError(
             f"{kind} keeps in {lost} what is not plain data, or modules or optimisers inside something else, so that "
             "a saved fit would lose them. Keep each module and each optimiser in an attribute of its own, set in "
@@ -177,7 +170,7 @@ def _restore_callback(
                 f"{type(callback).__name__} sets {name!r} after its training has begun, too late for the state of a "
                 "saved fit: set it in on_train_begin."
             )
-    for name, value in _safe(state.get("values", {})).items():
+    for name, value in safe_attributes(state.get("values", {})).items():
         if name.endswith("_") or _is_role(net, callback):
             setattr(callback, name, _on(net.device, value))
 
@@ -186,20 +179,6 @@ def _restore_callback(
 def _is_part(value: object) -> bool:
     """Whether it has a state of its own to save and load: a module, an optimiser, a schedule."""
     return hasattr(value, "state_dict") and not isinstance(value, type)
-
-
-def _can_be_saved(value: object, *, tensors: bool = True) -> bool:
-    """Whether a value is plain data, or also tensors."""
-    try:
-        encode(value, tensors=tensors)
-    except (TypeError, RecursionError):
-        return False
-    return True
-
-
-def _safe(values: dict[str, Any]) -> dict[str, Any]:
-    """Values without Python's own attributes, such as ``__dict__``, which a file of someone else's may name."""
-    return {name: value for name, value in values.items() if not name.startswith("__")}
 
 
 def _on(device: torch.device | str | None, value: object) -> Any:

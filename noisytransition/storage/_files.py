@@ -13,12 +13,15 @@ from filelock import FileLock, Timeout
 UNFINISHED = r"\.\d+-[0-9a-f]{8}\.part"
 
 
-def checksum(content: bytes) -> str:
-    """Sha256 of a content, in hexadecimal digits."""
-    return hashlib.sha256(content).hexdigest()
+def checksum(*parts: bytes | memoryview) -> str:
+    """Sha256 of all parts together, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
 
 
-def replace(path: Path, parts: Iterable[bytes]) -> None:
+def replace(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Write a file in one move: if a write fails, the former file is whole, and nothing else is left."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
