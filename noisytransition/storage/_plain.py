@@ -107,10 +107,8 @@ class Encoder:
             return None
         tensor = value.detach().resolve_conj().resolve_neg()
         if tensor.layout is torch.sparse_coo:
-            return [
-                "sparse",
-                *map(self.encode, (tensor._indices(), tensor._values(), tensor.shape, tensor.is_coalesced())),
-            ]
+            parts = (tensor._indices(), tensor._values(), tensor.shape, tensor.is_coalesced())
+            return ["sparse", *map(self.encode, parts)]
         if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested or tensor.is_meta:
             raise TypeError(f"a tensor of {tensor.layout}, quantized, nested or without values is not plain data")
         shape, stride = list(tensor.shape), None if tensor.is_contiguous() else torch.empty_like(tensor).stride()
