@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from estimators import CLASSIFIERS, small
+from skorch.callbacks import Callback
 from torch import nn
 from torch.utils.data import TensorDataset
 from training import assert_same, fit, fit_noisy
@@ -44,6 +45,22 @@ def test_threads(cls, blobs):
 @pytest.mark.parametrize("cls", [MetaTransitionClassifier, CrossEntropyClassifier])
 def test_threads_with_forward_mode_and_dropout(cls, blobs):
     many(cls, blobs, module=norm())
+
+
+class FitsAnother(Callback):
+    """Fits a method with folds in threads at the end of a training."""
+
+    def __init__(self, blobs):
+        self.blobs = blobs
+
+    def on_train_end(self, net, **kwargs):
+        with joblib.parallel_config("threading"):
+            fit(EMTransitionClassifier, self.blobs, n_jobs=2)
+
+
+def test_a_fit_inside_of_a_fit_with_folds_in_threads(blobs):
+    alone = fit_noisy(CrossEntropyClassifier, blobs)
+    assert_same(alone, fit_noisy(CrossEntropyClassifier, blobs, callbacks=[FitsAnother(blobs)]), blobs[0])
 
 
 def test_folds_in_threads_inside_of_threads(blobs):

@@ -103,9 +103,9 @@ def _check_logits(output: Callable[[], Tensor], logits: Tensor, module: nn.Modul
     highest = _highest_where_never_negative(output, module)
     if highest is not None:
         raise ValueError(
-            f"{type(module).__name__} gives no negative output, whatever its weights are (0 to {highest:.2g} here), as "
-            "after a sigmoid, exp or ReLU: it must give logits. Remove its last activation; predict_proba applies a "
-            "softmax."
+            f"{type(module).__name__} gives no negative output, whatever the signs of its weights (0 to {highest:.2g} "
+            "here), as after a sigmoid, exp or ReLU: it must give logits. Remove its last activation, as predict_proba "
+            "applies a softmax; from logits of this kind subtract a constant."
         )
 
 
@@ -135,18 +135,26 @@ def _check_rows_apart(module: nn.Module, x: Tensor, logits: Tensor) -> None:
         alone = _repeatable(lambda: module(x[:1]))
     except Exception as error:
         raise ValueError(
-            f"{type(module).__name__} cannot take a batch of one row in evaluation mode: {error}."
+            f"{type(module).__name__} cannot take a batch of one row in evaluation mode: {error}. If it normalises "
+            "batches, let it track their statistics."
         ) from error
     tolerance = _ROUNDING if logits.dtype in (torch.float32, torch.float64) else _HALF_ROUNDING
-    near = alone.shape == logits[:1].shape and bool(
-        ((alone - logits[:1]).abs() <= tolerance * logits.abs().max().clamp_min(1.0)).all()
-    )
-    if near or not torch.equal(_repeatable(lambda: module(x), seed=0), _repeatable(lambda: module(x), seed=1)):
+    if _near(alone, logits[:1], tolerance) or not torch.equal(
+        _repeatable(lambda: module(x), seed=0), _repeatable(lambda: module(x), seed=1)
+    ):
         return  # a module that draws random numbers to predict is not told apart
     raise ValueError(
         f"{wrong}, in evaluation mode: predictions would depend on the rows beside it. Normalise and pool within rows "
         "(dim=1, not dim=0), and let batch normalisation track its statistics."
     )
+
+
+def _near(one: Tensor, other: Tensor, tolerance: float) -> bool:
+    """Whether two rows of logits differ by little beside the largest; one of them may be minus infinity in both."""
+    if one.shape != other.shape:
+        return False
+    allowed = tolerance * torch.where(other.isfinite(), other, 0.0).abs().max().clamp_min(1.0)
+    return bool(((one == other) | ((one - other).abs() <= allowed)).all())
 
 
 def _repeatable(output: Callable[[], Tensor], seed: int = 0) -> Tensor:

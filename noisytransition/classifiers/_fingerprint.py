@@ -15,7 +15,9 @@ import joblib
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import _WrappedHook
 from torch.nn.parameter import is_lazy
+from torch.optim import Optimizer
 
 # types whose repr describes a value completely
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(...), np.generic, torch.dtype, torch.device)
@@ -24,7 +26,7 @@ _OF_PYTHON = {"__dict__", "__weakref__", "__module__", "__doc__", "__qualname__"
 _OF_PYTHON |= {"__annotations_cache__", "__annotate_func__", "__firstlineno__", "__static_attributes__"}
 _OF_PYTHON |= {"__abstractmethods__", "_abc_impl", "__orig_bases__", "__parameters__"}
 # attributes of modules that torch sets; hooks of the user's are among them
-_OF_TORCH = set(vars(nn.Module()))
+_OF_TORCH = set(vars(nn.Module())) | {"_flat_weights", "_flat_weight_refs"}
 
 
 class NotDescribable(Exception):
@@ -58,7 +60,7 @@ class Fingerprint:
         if isinstance(value, list | tuple | range):
             return repr([self.of(v, in_code=in_code) for v in value])
         if isinstance(value, set | frozenset):
-            return repr(sorted(self.of(v, in_code=in_code) for v in value))
+            return repr(sorted(self._apart(v, in_code) for v in value))
         if isinstance(value, np.ndarray | Tensor):
             return _array(value)
         if isinstance(value, nn.Module):
@@ -73,6 +75,12 @@ class Fingerprint:
             return self._function(value, in_code)
         return self._object(value, in_code)
 
+    def _apart(self, value: Any, in_code: bool) -> str:
+        """Describe an item of a set as if it were the first: sets have another order in each process."""
+        alone = Fingerprint(self.name)
+        alone._met = dict(self._met)
+        return alone.of(value, in_code=in_code)
+
     # ---- code
     def _function(self, value: Any, in_code: bool) -> str:
         module = value.__module__ or "builtins"
@@ -80,7 +88,7 @@ class Fingerprint:
         if not hasattr(value, "__code__") and not hasattr(value, "__wrapped__"):  # written in C
             of = getattr(value, "__self__", None)
             return f"{text} {version_of(module)} {'' if isinstance(of, type | ModuleType) else self.of(of)}"
-        if not in_code:
+        if not in_code and not _is_library(module):
             self._check_name(value)
         if not isinstance(value, FunctionType):  # a cache around a function
             return f"{text} {self.of(value.__wrapped__, in_code=True)}"
@@ -106,6 +114,8 @@ class Fingerprint:
             self._check_name(cls)
         own = {k: v for k, v in sorted(vars(cls).items()) if k not in _OF_PYTHON and not inspect.isdatadescriptor(v)}
         own |= {k: v for k, v in vars(cls).items() if isinstance(v, property)}
+        if issubclass(cls, Optimizer) and "step" in own:
+            own["step"] = getattr(own["step"], "__wrapped__", own["step"])  # the first instance wraps it
         values = [*own.values(), *cls.__bases__]
         return f"{text} {joblib.hash([list(own), *(self.of(v, in_code=True) for v in values)])}"
 
@@ -122,6 +132,7 @@ class Fingerprint:
     def _module(self, module: nn.Module, in_code: bool) -> str:
         """Describe all modules inside by class and attributes, and all tensors by content."""
         parts: list[Any] = []
+        module = getattr(module, "_orig_mod", module)  # without the wrapper of torch.compile
         for path, inner in module.named_modules():
             own = {k: v for k, v in vars(inner).items() if k not in _OF_TORCH}
             hooks = [
@@ -159,6 +170,10 @@ def _inside(value: object) -> list | None:
         return [value.__func__, value.__self__]
     if isinstance(value, staticmethod | classmethod):
         return [value.__func__]
+    if isinstance(value, functools.cached_property):
+        return [value.func]
+    if isinstance(value, _WrappedHook):
+        return [value.hook, value.with_module]
     if isinstance(value, property):
         return [value.fget, value.fset, value.fdel]
     if isinstance(value, np.random.RandomState):

@@ -45,6 +45,7 @@ def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
         "module": None if clf.module is None else _name_of(type(module)),
         "sizes": _sizes(module) if clf.module is None else [],
         "params": _plain_params(clf),
+        "not_saved": _not_saved(clf),
         "fitted": _fitted(clf),
         "weights": module.state_dict(),
         "unlisted": _unlisted(module),
@@ -84,8 +85,8 @@ def load(
     Raises
     ------
     ValueError
-        If the file is not a saved classifier or is damaged, if the module or the class is missing, or if the module
-        has other weights than the file.
+        If the file is not a saved classifier or is damaged, if the module, the class, or a parameter of the module
+        that is no plain data (``module__act=nn.Tanh``) is missing, or if the module has other weights than the file.
 
     Examples
     --------
@@ -101,6 +102,7 @@ def load(
     """
     path = Path(path)
     content = read(path, _KIND, _NAMED)
+    _check_given(content["not_saved"], module, net_params)
     clf = _class_of(content, cls)(module, **(content["params"] | net_params))
     _set(clf, content["fitted"])
     if content["module"] is not None and module is None:
@@ -124,6 +126,23 @@ def _plain_params(clf: "NoisyLabelClassifier") -> dict[str, Any]:
     """Parameters that are plain data: no functions, classes or callbacks."""
     params = clf.get_params(deep=False)
     return {name: value for name, value in params.items() if name != "module" and is_plain(value, _NAMED)}
+
+
+def _not_saved(clf: "NoisyLabelClassifier") -> list[str]:
+    """Parameters that predictions depend on and that are no plain data, but for the module."""
+    params = clf.get_params(deep=False)
+    missing = params.keys() - _plain_params(clf).keys() - {"module"}
+    return sorted(name for name in missing if name.startswith(_OF_PREDICTION))
+
+
+def _check_given(names: list[str], module: type[nn.Module] | nn.Module | None, given: dict[str, Any]) -> None:
+    """Raise if a parameter that predictions depend on is neither in the file nor given."""
+    of_instance = isinstance(module, nn.Module)  # which needs no parameters
+    if missing := [k for k in names if k not in given and not (of_instance and k.startswith("module__"))]:
+        raise ValueError(
+            f"the classifier had {missing}, which are not plain data and were not saved: give them again, as "
+            f"load(path, {missing[0]}=...)."
+        )
 
 
 def _fitted(clf: "NoisyLabelClassifier") -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ._rows import Rows
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
 
-# training rows whose outputs are looked at after a training; a choice, not measured
+# training rows, of one batch, whose outputs are looked at after a training; a choice, not measured
 _SAMPLE = 256
 
 
@@ -53,7 +53,8 @@ def check_weights(net: "NoisyLabelNet") -> None:
 
 def check_outputs(net: "NoisyLabelNet", rows: Rows) -> None:
     """Raise if a trained net overflows for rows that it was trained on, though its weights are finite."""
-    sample = rows.take(range(min(len(rows), _SAMPLE)))
+    size = min(len(rows), _SAMPLE if net.batch_size < 0 else min(net.batch_size, _SAMPLE))  # in one forward pass
+    sample = rows.take(range(size))
     if not all(bool(torch.softmax(logits, 1).isfinite().all()) for logits, _ in net.evaluated(sample)):
         raise ValueError(
             f"the module's outputs are not finite for rows it was trained on, after epoch {len(net.history)}: "

@@ -101,7 +101,7 @@ class FitState:
             raise ValueError(f"the folder of {str(self.path)!r} does not exist; make it, or use another path.")
         if self.path.is_dir():
             names = sorted(path.name for path in self.path.iterdir())
-            foreign = [name for name in names if name != _LOCK and not _OURS.fullmatch(name)]
+            foreign = [n for n in names if n != _LOCK and not n.startswith(".") and not _OURS.fullmatch(n)]
             if not foreign and (_FIT in names or not any(name.endswith(_STAGE) for name in names)):
                 return
             why = f"it has {foreign[:3]}" if foreign else f"it has no {_FIT}"
@@ -121,13 +121,14 @@ class FitState:
         if changed := sorted(k for k in {*saved, *fingerprint} if saved.get(k) != fingerprint.get(k)):
             raise ValueError(
                 f"the fit saved in {str(self.path)!r} differs from this one in {changed}. Fit with the same data and "
-                "parameters, delete the folder, or use another path."
+                "parameters, delete the folder, or use another path. If a fit itself changes one of these (a cache, a "
+                "counter), give it an attribute fit_name."
             )
         for path in self.path.iterdir():
             if path.name.endswith(_STAGE):
                 with _remedy(_AGAIN):
                     check(path, "stage")
-            elif path.name not in (_FIT, _LOCK):  # of a process that was killed while it wrote
+            elif path.name != _FIT and _OURS.fullmatch(path.name):  # of a process that was killed while it wrote
                 path.unlink(missing_ok=True)
         return fit
 

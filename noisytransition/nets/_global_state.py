@@ -17,10 +17,19 @@ _LOOK_EVERY = 0.05
 _lock = threading.RLock()
 
 
+class _Held(threading.local):
+    """How often a thread holds the lock: more than once in a fit inside a fit, as in a callback."""
+
+    depth = 0
+
+
+_held = _Held()
+
+
 def _renew_lock() -> None:
     """Make the lock anew in a forked process, where no thread is left that would release it."""
     global _lock
-    _lock = threading.RLock()
+    _lock, _held.depth = threading.RLock(), 0
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
@@ -72,13 +81,14 @@ class GlobalState:
         assert self._outside is not None, "it is not borrowed"
         inside = _State.present()
         self._give_back()
-        with interrupts_let_through():
+        with _outer_fits_lent(), interrupts_let_through():
             yield
         self._take()  # not after an error, which ends the fit: a thread that goes on may still have it
         inside.put()
 
     def _take(self) -> None:
         _wait()
+        _held.depth += 1
         self._outside = _State.present()
 
     def _give_back(self) -> None:
@@ -88,11 +98,26 @@ class GlobalState:
         try:
             outside.put()
         finally:
+            _held.depth -= 1
             _lock.release()
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle as one that is not borrowed."""
         return {"_outside": None}
+
+
+@contextmanager
+def _outer_fits_lent() -> Iterator[None]:
+    """Release what the fits hold that this fit is inside of, and take it again at the end."""
+    depth, _held.depth = _held.depth, 0
+    for _ in range(depth):
+        _lock.release()
+    try:
+        yield
+    finally:
+        for _ in range(depth):
+            _lock.acquire()
+        _held.depth = depth
 
 
 def draw_seed() -> int:

@@ -71,6 +71,13 @@ def test_where_rows_are_too_few_to_tell_nothing_is_said():
     assert says_nothing(other, chance, other[:100], y_meta) is None  # rows that do not show their classes
 
 
+def test_of_large_images_some_pixels_are_looked_at():
+    X, y, X_meta, y_meta = (rows.repeat(40, axis=1) if rows.ndim == 2 else rows for rows in digits(0))
+    chance = np.random.default_rng(5).integers(10, size=len(y))
+    assert says_nothing(X, chance, X_meta, y_meta) is not None
+    assert says_nothing(X, y, X_meta, y_meta) is None
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
 def test_the_scale_of_columns_does_not_matter(scale):
     X, y, X_meta, y_meta = digits(0)

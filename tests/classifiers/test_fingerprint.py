@@ -16,7 +16,7 @@ from training import assert_same, no_training, refused
 
 import noisytransition
 from noisytransition import CrossEntropyClassifier
-from noisytransition.classifiers import _describe
+from noisytransition.classifiers import _describe, _fingerprint
 from noisytransition.classifiers._describe import describe
 
 MODULE = """
@@ -271,3 +271,61 @@ def test_decorated_functions_and_objects_inside_a_library_s_are_described():
     assert describe(decorated) != before
     assert describe(functools.partial(one, Uses(1))) != describe(functools.partial(one, Uses(2)))
     assert "0x" not in describe(Uses(one))
+
+
+class Cached(nn.Linear):
+    """A module whose class has a property that is computed once."""
+
+    @functools.cached_property
+    def scale(self):
+        return 2.0
+
+    def forward(self, x):
+        return super().forward(x) * self.scale
+
+
+class OwnSGD(torch.optim.SGD):
+    """An optimiser of the user's; torch wraps its step when the first one is made."""
+
+    def step(self, closure=None):
+        return super().step(closure)
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.last = nn.LSTM(1, 3, batch_first=True), nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.last(self.lstm(x.unsqueeze(2))[0][:, -1])
+
+
+MODULES = [
+    Recurrent(),
+    Cached(4, 3),
+    nn.utils.parametrizations.weight_norm(nn.Linear(4, 3)),
+    torch.compile(nn.Linear(4, 3), backend="eager"),
+]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=["LSTM", "cached property", "weight norm", "compiled"])
+def test_modules_that_torch_or_python_add_something_to_are_described(module):
+    text = describe(module)
+    assert describe(module) == text
+    with torch.no_grad():
+        next(module.parameters()).add_(1.0)
+    assert describe(module) != text
+
+
+def test_an_optimizer_of_the_user_s_is_the_same_in_the_next_fit(blobs, tmp_path):
+    for _ in range(2):
+        small(CrossEntropyClassifier, optimizer=OwnSGD).fit(*blobs[:2], state=tmp_path / "fit")
+
+
+def test_the_order_of_a_set_does_not_matter():
+    items = [Uses(1), Uses("a"), Uses(one)]
+    texts = set()
+    for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
+        fingerprint = _fingerprint.Fingerprint("set")
+        texts.add(repr(sorted(fingerprint._apart(items[i], False) for i in order)))
+    assert len(texts) == 1

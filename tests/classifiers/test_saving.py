@@ -128,6 +128,20 @@ def test_a_module_of_the_user_s_is_given_again(blobs, path):
         load(path, Net(6).double())
 
 
+class Activated(nn.Sequential):
+    def __init__(self, act=nn.ReLU):
+        super().__init__(nn.Linear(4, 5), act(), nn.Linear(5, 3))
+
+
+def test_a_parameter_of_the_module_that_is_not_saved_is_given_again(blobs, path):
+    clf = fit(CrossEntropyClassifier, blobs, module=Activated, module__act=nn.Tanh)
+    clf.save(path)
+    with pytest.raises(ValueError, match=r"had \['module__act'\].*load\(path, module__act=\.\.\.\)"):
+        load(path, Activated)
+    for again in (load(path, Activated, module__act=nn.Tanh), load(path, Activated(nn.Tanh))):
+        np.testing.assert_array_equal(again.predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
+
+
 def test_what_is_not_plain_data_is_given_again(blobs, path):
     params = {"optimizer": torch.optim.Adam, "optimizer__betas": (0.8, 0.9)}
     clf = small(CrossEntropyClassifier, **params).fit(*blobs[:2])

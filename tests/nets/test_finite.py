@@ -35,6 +35,33 @@ def test_weights_that_the_last_step_has_made_infinite(blobs):
         small(CrossEntropyClassifier, max_epochs=1, batch_size=-1).fit(X * 1e20, y)
 
 
+def test_no_forward_pass_has_more_rows_than_a_batch(blobs):
+    """Beside that of predictions: a module may just fit into memory."""
+    sizes = []
+
+    class Watched(MLP):
+        def forward(self, x):
+            sizes.append(len(x))
+            return super().forward(x)
+
+    fit_noisy(CrossEntropyClassifier, blobs, module=Watched(4, 3), batch_size=8)
+    assert max(sizes) <= 9  # a last batch of one row joins the one before
+
+
+def test_a_logit_may_be_minus_infinity(blobs):
+    """Of a class that is ruled out, and that no row has."""
+
+    class Impossible(MLP):
+        def forward(self, x):
+            return super().forward(x) + torch.tensor([0.0, 0.0, -torch.inf])
+
+    X, y, X_meta, y_meta, *_ = blobs
+    own = y < 2
+    with pytest.warns(UserWarning, match="no noisy label has"):
+        clf = small(CrossEntropyClassifier, module=Impossible(4, 3)).fit(X[own], y[own], meta=(X_meta, y_meta))
+    assert (clf.predict_proba(X)[:, 2] == 0).all()
+
+
 @every
 def test_a_loss_of_any_batch(cls, blobs):
     """A batch in the middle of an epoch, after which the network goes on as if nothing had happened."""

@@ -92,6 +92,14 @@ def test_files_of_the_user_s_are_refused_and_left_as_they_are(fit, tmp_path, nam
     assert [p.name for p in folder.iterdir()] == [name] if inside else folder.is_file()
 
 
+def test_a_hidden_file_of_the_system_is_left_alone(fit, tmp_path):
+    fit()
+    (tmp_path / "fit" / ".DS_Store").write_text("x")
+    with no_training():
+        fit()
+    assert (tmp_path / "fit" / ".DS_Store").read_text() == "x"
+
+
 def test_a_missing_folder_and_one_without_permission_are_refused(fit, tmp_path, monkeypatch):
     with refused("does not exist; make it"):
         fit(state=tmp_path / "nowhere" / "fit")
