@@ -19,6 +19,8 @@ from torch.nn.modules.module import _WrappedHook
 from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
+from ..nets import uncompiled
+
 # types whose repr describes a value completely
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(...), np.generic, torch.dtype, torch.device)
 # attributes of classes that say nothing of what they do
@@ -132,7 +134,7 @@ class Fingerprint:
     def _module(self, module: nn.Module, in_code: bool) -> str:
         """Describe all modules inside by class and attributes, and all tensors by content."""
         parts: list[Any] = []
-        module = getattr(module, "_orig_mod", module)  # without the wrapper of torch.compile
+        module = uncompiled(module)
         for path, inner in module.named_modules():
             own = {k: v for k, v in vars(inner).items() if k not in _OF_TORCH}
             hooks = [

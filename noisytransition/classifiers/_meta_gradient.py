@@ -21,8 +21,9 @@ def check_meta_gradient(classifier: NoisyLabelClassifier) -> None:
         raise ValueError(f"meta_gradient_method={method!r}; valid are {['auto', *METHODS]}.")
 
 
-def check_method(classifier: NoisyLabelClassifier, run: Run) -> None:
-    """Raise if "factored" is asked of a module that it is not exact for."""
+def check_meta_data(classifier: NoisyLabelClassifier, run: Run) -> None:
+    """Raise if "factored" is asked of a module that it is not exact for; note whether clean batches have one row."""
+    run.one_clean_row = _clean_batches(classifier, run.clean).size == 1
     if classifier.meta_gradient_method != "factored":
         return
     module = run.untrained_module()
@@ -38,13 +39,13 @@ def check_method(classifier: NoisyLabelClassifier, run: Run) -> None:
 def meta_gradient(classifier: NoisyLabelClassifier, clean: Rows, **params: Any) -> MetaGradient:
     """Make the update by meta-gradient from a classifier's parameters."""
     return MetaGradient(
-        clean_batches(classifier, clean),
+        _clean_batches(classifier, clean),
         inner_lr=classifier.inner_lr,
         method=classifier.meta_gradient_method,
         **params,
     )
 
 
-def clean_batches(classifier: NoisyLabelClassifier, clean: Rows) -> CleanBatches:
+def _clean_batches(classifier: NoisyLabelClassifier, clean: Rows) -> CleanBatches:
     """Make the batches of clean rows from a classifier's parameters."""
     return CleanBatches(clean, classifier.meta_batch_size or classifier.batch_size)

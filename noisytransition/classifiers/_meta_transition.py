@@ -8,7 +8,7 @@ from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
 from ..transition import check_count
 from ._checks import check_fraction, check_number
-from ._meta_gradient import check_meta_gradient, check_method, clean_batches, meta_gradient
+from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
 from ._run import Run
 from ._transition import TransitionClassifier
@@ -132,8 +132,7 @@ class MetaTransitionClassifier(TransitionClassifier):
 
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
-        check_method(self, run)
-        run.one_clean_row = clean_batches(self, run.clean).size == 1
+        check_meta_data(self, run)
 
     def _fit(self, run: Run) -> None:
         start = self._start(run)

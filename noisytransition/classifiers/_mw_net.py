@@ -15,7 +15,7 @@ from ._base import NoisyLabelClassifier
 from ._checks import check_flag, check_number
 from ._data import Samples
 from ._labels import label_codes
-from ._meta_gradient import check_meta_gradient, check_method, clean_batches, meta_gradient
+from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
 from ._run import Run
 
@@ -121,8 +121,7 @@ class MWNetClassifier(NoisyLabelClassifier):
 
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
-        check_method(self, run)
-        run.one_clean_row = clean_batches(self, run.clean).size == 1
+        check_meta_data(self, run)
 
     def _loss(self) -> WeightedLoss:
         return WeightedLoss(self.weight_hidden, normalize=self.normalize_weights)

@@ -5,13 +5,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
-from skorch.utils import to_device
 from torch import Tensor, nn
 
-from ..nets import MLP, NoisyLabelNet
+from ..nets import MLP, NoisyLabelNet, restore_unlisted, unlisted
 from ..storage import check_kind, check_plain, is_plain, plain_history, read, safe_attributes, write
 from ..transition import Calibration, TransitionUncertainty
 
@@ -48,7 +46,7 @@ def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
         "not_saved": _not_saved(clf),
         "fitted": _fitted(clf),
         "weights": module.state_dict(),
-        "unlisted": _unlisted(module),
+        "unlisted": unlisted("the module", module),
         "loss": _loss_state(clf),
     }
     write(path, _KIND, content, _NAMED)
@@ -91,8 +89,7 @@ def load(
     Examples
     --------
     >>> import os, tempfile
-    >>> import numpy as np
-    >>> from noisytransition import CrossEntropyClassifier, load
+    >>>     >>> from noisytransition import CrossEntropyClassifier, load
     >>> X, y = np.eye(4).repeat(10, axis=0), np.arange(40) // 20
     >>> path = os.path.join(tempfile.mkdtemp(), "clf.safetensors")
     >>> clf = CrossEntropyClassifier(random_state=0).fit(X, y)
@@ -113,9 +110,7 @@ def load(
     with torch.random.fork_rng(devices=()):  # the weights are drawn, before they are replaced
         clf.net_ = _net(clf, content["sizes"])
     _load_state(clf.net_.plain_module_, content["weights"], "module")
-    for inner, values in content["unlisted"].items():
-        moved = {k: to_device(v, clf.net_.device) if isinstance(v, Tensor) else v for k, v in values.items()}
-        _set(clf.net_.plain_module_.get_submodule(inner), moved)
+    restore_unlisted(clf.net_.plain_module_, content["unlisted"], clf.net_.device)
     _load_state(clf.net_.criterion_, content["loss"], "loss")
     clf.net_.history_ = list(clf.histories_.values())[-1]
     return clf
@@ -165,15 +160,6 @@ def _loss_state(clf: "NoisyLabelClassifier") -> dict[str, Tensor]:
     with torch.random.fork_rng(devices=()):
         kind = type(clf._loss())
     return loss.state_dict() if type(loss) is kind else {}
-
-
-def _unlisted(module: nn.Module) -> dict[str, dict[str, Any]]:
-    """Arrays and tensors of a module and those inside it that its ``state_dict`` leaves out."""
-    found = {}
-    for path, inner in module.named_modules():
-        values = {name: inner._buffers[name] for name in inner._non_persistent_buffers_set}
-        found[path] = values | {k: v for k, v in vars(inner).items() if isinstance(v, np.ndarray | Tensor)}
-    return {path: values for path, values in found.items() if values}
 
 
 def _name_of(cls: type) -> str:

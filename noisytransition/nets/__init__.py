@@ -7,6 +7,7 @@ from ._global_state import GlobalState, draw_seed
 from ._interrupts import raise_interrupt
 from ._mlp import MLP
 from ._net import NoisyLabelNet
+from ._net_state import restore_unlisted, uncompiled, unlisted
 from ._one_row import check_one_row, has_batch_of_one
 from ._rows import Batch, BatchLoader, CleanBatches, DatasetRows, Rows, concatenate
 
@@ -30,4 +31,7 @@ __all__ = [
     "draw_seed",
     "has_batch_of_one",
     "raise_interrupt",
+    "restore_unlisted",
+    "uncompiled",
+    "unlisted",
 ]

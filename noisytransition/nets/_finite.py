@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ._net_state import uncompiled
 from ._rows import Rows
 
 if TYPE_CHECKING:
@@ -88,8 +89,8 @@ def _not_finite(net: "NoisyLabelNet") -> list[str]:
 def _trained(net: "NoisyLabelNet") -> Iterator[tuple[str, Tensor]]:
     """Weights that are trained, of all modules; what is fixed may be infinite on purpose, such as a mask."""
     for part in net._modules:
-        module = getattr(getattr(net, f"{part}_"), "_orig_mod", getattr(net, f"{part}_"))
-        yield from ((name, weight) for name, weight in module.named_parameters() if weight.requires_grad)
+        weights = uncompiled(getattr(net, f"{part}_")).named_parameters()
+        yield from ((name, weight) for name, weight in weights if weight.requires_grad)
 
 
 def _dtype(module: nn.Module) -> torch.dtype:

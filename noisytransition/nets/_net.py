@@ -18,6 +18,7 @@ from ..updates import Fixed, Update
 from ._finite import check_losses, check_proba, check_weights
 from ._interrupts import raise_interrupt
 from ._mlp import MLP
+from ._net_state import uncompiled
 from ._one_row import check_loader
 from ._rows import Batch, BatchLoader, CleanBatches, Loaded
 
@@ -121,7 +122,7 @@ class NoisyLabelNet(NeuralNetClassifier):
     def plain_module_(self) -> nn.Module:
         """The module without the wrapper of `compile`."""
         module: nn.Module = self.module_
-        return getattr(module, "_orig_mod", module)
+        return uncompiled(module)
 
     def prepare(self, x: Tensor) -> Tensor:
         """Move a batch of inputs to the device, cast it and, in training mode, augment it."""

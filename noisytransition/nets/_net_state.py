@@ -41,7 +41,7 @@ def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
     parts = registered(net)
     return {
         "parts": {name: _part_state(name, part) for name, part in parts.items()},
-        "unlisted": {name: _unlisted(name, part) for name, part in parts.items()},
+        "unlisted": {name: unlisted(name, part) for name, part in parts.items()},
         "attributes": _attributes(net, parts),
         "callbacks": {name: _callback_state(net, callback) for name, callback in net.callbacks_},
         "history": plain_history(net.history),
@@ -53,7 +53,7 @@ def restore_net(net: "NoisyLabelNet", state: dict[str, Any]) -> None:
     """Put a state into an initialised net of the same kind."""
     for name, part in registered(net).items():
         part.load_state_dict(state["parts"][name])
-        _restore_unlisted(part, state["unlisted"][name], net.device)
+        restore_unlisted(part, state["unlisted"][name], net.device)
     net.__dict__.update(safe_attributes(state["attributes"]))
     for name, callback in net.callbacks_:
         going_on = _is_role(net, callback) and not state.get("complete")
@@ -68,7 +68,12 @@ def restore_net(net: "NoisyLabelNet", state: dict[str, Any]) -> None:
 def registered(net: "NoisyLabelNet") -> dict[str, Any]:
     """Modules, losses and optimisers that skorch keeps account of, as they are without `compile`."""
     names = [f"{name}_" for name in net._modules + net._criteria + net._optimizers]
-    return {name: getattr(getattr(net, name), "_orig_mod", getattr(net, name)) for name in names}
+    return {name: uncompiled(getattr(net, name)) for name in names}
+
+
+def uncompiled(part: Any) -> Any:
+    """Module without the wrapper of `torch.compile`; anything else as it is."""
+    return getattr(part, "_orig_mod", part)
 
 
 def _part_state(name: str, part: Any) -> dict[str, Any]:
@@ -80,7 +85,7 @@ def _part_state(name: str, part: Any) -> dict[str, Any]:
     return state
 
 
-def _unlisted(part_name: str, part: object) -> dict[str, dict[str, Any]]:
+def unlisted(part_name: str, part: object) -> dict[str, dict[str, Any]]:
     """Values of a module and of those inside it that its ``state_dict`` leaves out."""
     inside = part.named_modules() if isinstance(part, nn.Module) else ()
     values = {name: _values(module) for name, module in inside}
@@ -99,7 +104,8 @@ def _values(module: nn.Module) -> dict[str, Any]:
     return {k: v for k, v in attributes.items() if isinstance(v, np.ndarray | Tensor) or is_plain(v)}
 
 
-def _restore_unlisted(part: Any, state: dict[str, dict[str, Any]], device: torch.device | str | None) -> None:
+def restore_unlisted(part: Any, state: dict[str, dict[str, Any]], device: torch.device | str | None) -> None:
+    """Set values that `unlisted` found in a module of the same kind."""
     for name, values in state.items():
         for key, value in safe_attributes(values).items():
             setattr(part.get_submodule(name), key, _on(device, value))

@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from sklearn.base import clone
 from torch import nn
-from training import fit
+from training import fit, with_a_flipped_bit
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MWNetClassifier, load
 from noisytransition.classifiers import METHODS, _saving
@@ -128,6 +128,24 @@ def test_a_module_of_the_user_s_is_given_again(blobs, path):
         load(path, Net(6).double())
 
 
+class Counting(nn.Module):
+    """The scale of its logits is a number that training changes."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.scale = nn.Linear(4, 3), 1.0
+
+    def forward(self, x):
+        self.scale += 0.1 * self.training
+        return self.linear(x) * self.scale
+
+
+def test_numbers_that_training_changes_are_loaded(blobs, path):
+    clf = fit(CrossEntropyClassifier, blobs, module=Counting)
+    assert clf.net_.module_.scale > 1
+    np.testing.assert_array_equal(loaded(clf, path, Counting).predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
+
+
 class Activated(nn.Sequential):
     def __init__(self, act=nn.ReLU):
         super().__init__(nn.Linear(4, 5), act(), nn.Linear(5, 3))
@@ -199,9 +217,7 @@ def test_no_flipped_bit_goes_unnoticed(blobs, path):
     clf = fit(EMTransitionClassifier, blobs)
     clf.save(path)
     whole = path.read_bytes()
-    for bit in range(3, 8 * len(whole), 8 * len(whole) // 150):
-        changed = bytearray(whole)
-        changed[bit // 8] ^= 1 << bit % 8
+    for changed in with_a_flipped_bit(whole, 150):
         path.write_bytes(changed)
         with pytest.raises(ValueError, match=r"damaged|version"):
             load(path)
@@ -239,7 +255,7 @@ def test_no_attribute_of_python_s_own_comes_from_a_file(blobs, path, monkeypatch
     clf, original = fit(CrossEntropyClassifier, blobs), _saving._fitted
     more = {"__dict__": {}, "__class__": "x"}
     monkeypatch.setattr(_saving, "_fitted", lambda clf: original(clf) | more)
-    monkeypatch.setattr(_saving, "_unlisted", lambda module: {"": {"__dict__": {}}})
+    monkeypatch.setattr(_saving, "unlisted", lambda name, module: {"": {"__dict__": {}}})
     np.testing.assert_array_equal(loaded(clf, path).predict(blobs[0]), clf.predict(blobs[0]))
 
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from estimators import CLASSIFIERS, small
 from skorch.callbacks import Callback
-from training import StopAfter, assert_same, no_training, refused
+from training import StopAfter, assert_same, no_training, refused, with_a_flipped_bit
 
 import noisytransition
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, ForwardClassifier
@@ -136,9 +136,7 @@ def test_no_flipped_bit_goes_unnoticed(fit, tmp_path):
     fit()
     for path, kind in ((tmp_path / "fit" / "fit.state", "fit"), (tmp_path / "fit" / "cross_entropy.stage", "stage")):
         whole = path.read_bytes()
-        for bit in range(0, 8 * len(whole), 8 * len(whole) // 60):
-            changed = bytearray(whole)
-            changed[bit // 8] ^= 1 << bit % 8
+        for changed in with_a_flipped_bit(whole, 60):
             path.write_bytes(changed)
             with pytest.raises(ValueError, match=r"damaged|version"):
                 check(path, kind)
