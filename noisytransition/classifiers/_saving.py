@@ -86,7 +86,8 @@ def load(
         If the file is not a saved classifier or is damaged, if the module, the class, or a parameter of the module
         that is no plain data (``module__act=nn.Tanh``) is missing, or if the module has other weights than the file.
 
-    Examples
+    >>> import numpy as np
+    >>> from noisytransition import CrossEntropyClassifier, load
     --------
     >>> import os, tempfile
     >>>     >>> from noisytransition import CrossEntropyClassifier, load
