@@ -86,11 +86,11 @@ def load(
         If the file is not a saved classifier or is damaged, if the module, the class, or a parameter of the module
         that is no plain data (``module__act=nn.Tanh``) is missing, or if the module has other weights than the file.
 
-    >>> import numpy as np
-    >>> from noisytransition import CrossEntropyClassifier, load
+    Examples
     --------
     >>> import os, tempfile
-    >>>     >>> from noisytransition import CrossEntropyClassifier, load
+    >>> import numpy as np
+    >>> from noisytransition import CrossEntropyClassifier, load
     >>> X, y = np.eye(4).repeat(10, axis=0), np.arange(40) // 20
     >>> path = os.path.join(tempfile.mkdtemp(), "clf.safetensors")
     >>> clf = CrossEntropyClassifier(random_state=0).fit(X, y)
