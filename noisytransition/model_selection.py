@@ -17,6 +17,10 @@ class TrustedKFold(BaseCrossValidator):
     Scores are then those of held-out *clean* rows. `groups` is the mask of trusted rows. With metadata routing,
     ``fit(X, y, trusted=mask)`` is enough; without it, pass ``groups=mask, trusted=mask``.
 
+    Searches score against `y`, which must have the true labels of the trusted rows then; pass their noisy labels as
+    `y_meta_noisy`, one for each row. With metadata routing, the accuracy (the default of searches) is also right for
+    ``fit(X, y_noisy, trusted=mask, y_meta=labels)`` with a label for each row.
+
     Parameters
     ----------
     n_splits : int, default=5

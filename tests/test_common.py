@@ -86,7 +86,7 @@ def test_the_three_ways_to_give_clean_data_agree_to_the_bit(cls, blobs):
 @pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
 def test_without_clean_data_the_error_says_what_to_pass(cls, blobs):
     X, y = blobs[:2]
-    with refused(r"needs clean data and got none.*meta=\(X_meta, y_meta\).*trusted=mask"):
+    with refused(r"needs clean data and got none.*trusted=mask, y_meta=labels.*meta=\(X_meta, y_meta\)"):
         small(cls).fit(X, y)
 
 

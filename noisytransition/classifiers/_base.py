@@ -19,6 +19,7 @@ from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
 from ._data import HOW_TO_PASS, Samples, as_rows, group_names, read_rows, validate_rows, warn_of_chance
 from ._describe import describe_fit
+from ._labels import with_true_labels
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState
 from ._run import Run
 from ._saving import save
@@ -64,6 +65,8 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
     __metadata_request__fit = dict.fromkeys(("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"), True) | {
         "groups": False
     }
+    # with routing, held-out trusted rows of a search are scored by their true labels
+    __metadata_request__score = dict.fromkeys(("trusted", "y_meta"), True)
 
     #: whether `fit` refuses to run without clean rows
     _needs_clean_data = False
@@ -117,7 +120,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         groups: ArrayLike | None = None,
         state: FitState | str | PathLike | None = None,
     ) -> "NoisyLabelClassifier":
-        """Train on noisy labels, with the help of clean rows given in one of three ways.
+        """Train on noisy labels, with the help of clean rows: rows of X that were verified, or others.
 
         Parameters
         ----------
@@ -125,14 +128,21 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             Table, images or sequences. A Dataset gives inputs; labels come from `y`.
         y : array-like of shape (n_samples,)
             Noisy labels of any kind: str, bool, numbers.
-        meta : tuple of (X_meta, y_meta), optional
-            Clean rows and their labels. Searches pass a tuple through whole; a Pipeline does not transform it.
-        X_meta, y_meta : array-like, optional
-            The same as two arguments: the form that ``Pipeline(..., transform_input=["X_meta"])`` transforms.
         trusted : array-like of shape (n_samples,) of bool, optional
-            Marks the clean rows among those of X; they leave the noisy set.
-        y_meta_noisy : array-like of shape (n_meta,), optional
-            Noisy labels of the clean rows, where both are known.
+            Marks the rows of X whose labels were verified: the clean rows. They leave the noisy set. Give their true
+            labels as `y_meta`; without it, y has the true labels of these rows.
+        y_meta : array-like of shape (n_meta,) or (n_samples,), optional
+            True labels of the clean rows. With `trusted`, y keeps their noisy labels, which methods that count pairs of
+            true and noisy labels use. One label for each trusted row, or one for each row of X: the form for searches
+            with metadata routing. Labels of other rows are ignored, and may be missing.
+        X_meta : array-like or torch Dataset, optional
+            Clean rows that are not in X, with labels `y_meta`: the form that ``Pipeline(...,
+            transform_input=["X_meta"])`` transforms.
+        meta : tuple of (X_meta, y_meta), optional
+            The same as one argument. Searches pass a tuple through whole; a Pipeline does not transform it.
+        y_meta_noisy : array-like of shape (n_meta,) or (n_samples,), optional
+            Noisy labels of the clean rows, where both are known and y does not have them. With `trusted` and with true
+            labels in y, one for each trusted row or one for each row of X: the form for searches without routing.
         groups : array-like of shape (n_samples,), optional
             Group of each row of X (source, annotator), for methods that have a T for each group. The methods of the
             library itself have one T and refuse it.
@@ -282,6 +292,35 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         """
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
+
+    def score(
+        self,
+        X: Samples,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        trusted: ArrayLike | None = None,
+        y_meta: ArrayLike | None = None,
+    ) -> float:
+        """Accuracy.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...) or torch Dataset
+        y : array-like of shape (n_samples,)
+            Labels to compare predictions with: true ones, except for what `y_meta` replaces.
+        sample_weight : array-like of shape (n_samples,), optional
+        trusted, y_meta : array-like, optional
+            As in `fit`: the true labels of trusted rows, where y has noisy ones. Searches pass them with metadata
+            routing. One without the other is ignored.
+
+        Returns
+        -------
+        float
+        """
+        if trusted is not None and y_meta is not None:
+            y = with_true_labels(y, trusted, y_meta)
+        return float(super().score(X, y, sample_weight))
 
 
 # parameters that the nets have too, under the same name

@@ -33,9 +33,10 @@ class ClassConditionalMixin:
         The default tests whether, given the true label, the noisy labels depend on this classifier's posteriors or, for
         a table of at most 50 columns, on the columns. With `groups` or `features` it tests dependence on these alone.
 
-        The p-value is exact for clean rows that the classifier was trained on (`y_meta`), also if `y_meta_noisy` was
-        given to `fit`, which uses it as counts only. It is not exact if the same rows were among the noisy rows of
-        `fit` (the classifier may have memorised their noisy labels), nor for rows chosen by their noisy labels.
+        The p-value is exact for clean rows that the classifier was trained on, also if `fit` knew their noisy labels
+        (`trusted` with `y_meta`, or `y_meta_noisy`), which it uses as counts only. It is not exact if the same rows
+        were among the noisy rows of `fit` (the classifier may have memorised their noisy labels), nor for rows chosen
+        by their noisy labels.
 
         Parameters
         ----------

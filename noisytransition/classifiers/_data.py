@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d, validate_data
 from torch import Tensor
@@ -13,7 +14,7 @@ from torch.utils.data import Dataset, IterableDataset
 
 from ..nets import DatasetRows, Rows
 from ..transition import check_mask, refuse_masked, says_nothing
-from ._labels import as_column, check_objects, class_codes, validate_labels
+from ._labels import IN_Y, as_column, check_objects, class_codes, validate_labels, verified_labels
 
 # clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
 # deviations in the median column; a choice, not measured
@@ -22,10 +23,13 @@ _FAR = 5.0
 # samples of a Dataset that are checked: a Dataset may be slow to read. A choice, not measured
 _LOOKED_AT = 8
 
+# from so many clean rows on it is warned of noisy labels that are all true. A choice, not measured
+_MANY = 20
+
 # end of error messages about clean data
 HOW_TO_PASS = (
-    "Pass verified labels as fit(X, y, meta=(X_meta, y_meta)), or fit(X, y, X_meta=..., y_meta=...), or "
-    "fit(X, y, trusted=mask) with a boolean mask over the rows of X."
+    "Pass verified labels as fit(X, y, trusted=mask, y_meta=labels), with a boolean mask over the rows of X; or, for "
+    "rows that are not in X, as fit(X, y, meta=(X_meta, y_meta)), or fit(X, y, X_meta=..., y_meta=...)."
 )
 
 
@@ -33,11 +37,11 @@ Samples = ArrayLike | Dataset
 
 
 class Labelled(NamedTuple):
-    """Validated rows and labels of the user; with noisy labels of clean rows, and groups, where given."""
+    """Validated rows and labels of the user; with noisy labels of clean rows by their name, and groups, where given."""
 
     X: Any
     y: NDArray
-    y_noisy: NDArray | None = None
+    y_noisy: dict[str, NDArray] = {}  # noqa: RUF012  # never changed
     group: NDArray | None = None
 
 
@@ -109,9 +113,9 @@ def read_rows(
     noisy : Rows
         With a column ``group`` if `groups` is given: the index of the group among the sorted names.
     clean : Rows or None
-        With a column ``noisy_label`` if `y_meta_noisy` is given.
+        With a column ``noisy_label`` if `y_meta_noisy` is given, or `y_meta` for trusted rows.
     """
-    _check_forms(meta, X_meta, y_meta, trusted)
+    _check_forms(meta, X_meta, y_meta, trusted, y_meta_noisy)
     if isinstance(X, Dataset):
         inputs = validate_rows(estimator, X, reset=True)
     else:
@@ -121,10 +125,8 @@ def read_rows(
         inputs, y = validate_data(estimator, X, as_column(y), dtype="numeric", allow_nd=True)
         inputs = _native(inputs, "X")
     noisy = Labelled(inputs, validate_labels(y, len(inputs), "y"), group=_group_codes(groups, len(inputs)))
-    if trusted is None and meta is None and X_meta is None and y_meta_noisy is not None:
-        raise ValueError(f"y_meta_noisy has noisy labels of clean rows, but there is no clean row. {HOW_TO_PASS}")
     if trusted is not None:
-        return _encoded(*_by_mask(noisy, trusted, y_meta_noisy))
+        return _encoded(*_by_mask(noisy, trusted, y_meta, y_meta_noisy))
     if meta is not None:
         X_meta, y_meta = _pair(meta)
     if X_meta is None:
@@ -136,15 +138,27 @@ def read_rows(
         _warn_of_length(len(inputs))
     _warn_if_unscaled(inputs, clean_inputs)
     clean = Labelled(clean_inputs, validate_labels(y_meta, len(clean_inputs), "y_meta"))
-    return _encoded(noisy, _with_noisy(clean, y_meta_noisy))
+    if y_meta_noisy is not None:
+        given = validate_labels(y_meta_noisy, len(clean_inputs), "y_meta_noisy")
+        clean = clean._replace(y_noisy={"y_meta_noisy": given})
+    return _encoded(noisy, clean)
 
 
-def _check_forms(meta: object, X_meta: object, y_meta: object, trusted: object) -> None:
+def _check_forms(meta: object, X_meta: object, y_meta: object, trusted: object, y_meta_noisy: object) -> None:
     given = [n for n, v in {"meta": meta, "X_meta": X_meta, "trusted": trusted}.items() if v is not None]
     if len(given) > 1:
         raise ValueError(f"clean data was given {len(given)} times, as {given}; give it once. {HOW_TO_PASS}")
-    if (X_meta is None) != (y_meta is None):
-        raise ValueError(f"X_meta and y_meta go together; only one of them was given. {HOW_TO_PASS}")
+    if X_meta is not None and y_meta is None:
+        raise ValueError(f"X_meta and y_meta go together; X_meta was given alone. {HOW_TO_PASS}")
+    if y_meta is not None and X_meta is None and trusted is None:
+        raise ValueError(f"y_meta goes together with trusted or X_meta; it was given alone. {HOW_TO_PASS}")
+    if not given and y_meta_noisy is not None:
+        raise ValueError(f"y_meta_noisy has noisy labels of clean rows, but there is no clean row. {HOW_TO_PASS}")
+    if trusted is not None and y_meta is not None and y_meta_noisy is not None:
+        raise ValueError(
+            "the noisy labels of the trusted rows were given twice: with trusted and y_meta, y already has them, and "
+            "y_meta_noisy has them too. Leave y_meta_noisy out; or put the true labels into y and leave y_meta out."
+        )
 
 
 def _pair(meta: object) -> tuple[Any, Any]:
@@ -164,22 +178,39 @@ def _warn_of_length(n: int) -> None:
     )
 
 
-def _by_mask(rows: Labelled, trusted: ArrayLike, y_meta_noisy: ArrayLike | None) -> tuple[Labelled, Labelled]:
+def _by_mask(
+    rows: Labelled, trusted: ArrayLike, y_meta: ArrayLike | None, y_meta_noisy: ArrayLike | None
+) -> tuple[Labelled, Labelled]:
+    """Noisy and clean rows. Of clean rows, y has the noisy labels if `y_meta` is given, and else the true ones."""
     mask = check_mask(as_column(trusted), len(rows.y), "trusted")
     if mask.all():
         raise ValueError("all rows are trusted: no noisy row is left to train on.")
+    if not mask.any():
+        raise ValueError(f"the clean set is empty: no row is trusted. {HOW_TO_PASS}")
     inputs = as_rows(rows.X)
     noisy, clean = (Labelled(inputs.take(np.flatnonzero(m)).X, rows.y[m]) for m in (~mask, mask))
-    group = None if rows.group is None else rows.group[~mask]
-    return noisy._replace(group=group), _with_noisy(clean, y_meta_noisy)
+    noisy = noisy._replace(group=None if rows.group is None else rows.group[~mask])
+    if y_meta is not None:
+        verified = verified_labels(y_meta, mask, "y_meta")
+        _warn_of_scores(y_meta, len(mask))
+        return noisy, clean._replace(y=verified, y_noisy={IN_Y: clean.y})
+    if y_meta_noisy is not None:
+        clean = clean._replace(y_noisy={"y_meta_noisy": verified_labels(y_meta_noisy, mask, "y_meta_noisy")})
+    return noisy, clean
 
 
-def _with_noisy(clean: Labelled, y_meta_noisy: ArrayLike | None) -> Labelled:
-    if len(clean.y) == 0:
-        raise ValueError(f"the clean set is empty. {HOW_TO_PASS}")
-    if y_meta_noisy is None:
-        return clean
-    return clean._replace(y_noisy=validate_labels(y_meta_noisy, len(clean.y), "y_meta_noisy"))
+def _warn_of_scores(y_meta: Any, n: int) -> None:
+    """Warn of labels for all rows, the form for searches, where these would score by the noisy labels."""
+    if len(y_meta) < n or get_config()["enable_metadata_routing"]:
+        return
+    warnings.warn(
+        f"y_meta has a label for each of the {n} rows, as a search needs it; but without metadata routing a search "
+        "scores held-out rows by their noisy labels in y. In a search, use "
+        "sklearn.set_config(enable_metadata_routing=True), or put the true labels of trusted rows into y and pass "
+        "their noisy labels as y_meta_noisy, one for each row. Else give the labels of the trusted rows alone.",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 def _group_codes(groups: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
@@ -231,11 +262,25 @@ def warn_of_chance(estimator: object, noisy: Rows, clean: Rows) -> None:
 
 def _encoded(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Rows | None]:
     """Sorted classes, and both sets with labels 0..c-1."""
-    given = {"y": noisy.y}
-    if clean is not None:
-        given |= {"y_meta": clean.y} | ({} if clean.y_noisy is None else {"y_meta_noisy": clean.y_noisy})
-    classes, codes = class_codes(given)
+    labels = {"y": noisy.y} | ({} if clean is None else {"y_meta": clean.y} | clean.y_noisy)
+    classes, codes = class_codes(labels)
     noisy_rows = as_rows(noisy.X, codes["y"], group=noisy.group)
     if clean is None:
         return classes, noisy_rows, None
-    return classes, noisy_rows, as_rows(clean.X, codes["y_meta"], noisy_label=codes.get("y_meta_noisy"))
+    known = next(((name, codes[name]) for name in clean.y_noisy), None)
+    if known is None:
+        return classes, noisy_rows, as_rows(clean.X, codes["y_meta"])
+    if len(known[1]) >= _MANY and np.array_equal(known[1], codes["y_meta"]):
+        _warn_of_true_labels(known[0], len(known[1]))
+    return classes, noisy_rows, as_rows(clean.X, codes["y_meta"], noisy_label=known[1])
+
+
+def _warn_of_true_labels(name: str, n: int) -> None:
+    """Warn that one kind of labels may have been given twice: T would then have too little noise."""
+    advice = "check that the true labels are not the noisy ones"
+    advice = "if y holds true labels there, leave y_meta out" if name == IN_Y else advice
+    warnings.warn(
+        f"the true and noisy labels of all {n} clean rows agree (the noisy ones are {name}): {advice}.",
+        UserWarning,
+        stacklevel=5,
+    )

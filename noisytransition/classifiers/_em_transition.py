@@ -84,7 +84,8 @@ class EMTransitionClassifier(TransitionClassifier):
     transition_history_ : ndarray of shape (2, n_classes, n_classes)
         The start and the result.
     transition_counts_ : ndarray of shape (n_classes, n_classes)
-        Expected number of held-out rows of each true and noisy label, behind T; `y_meta_noisy` is counted among them.
+        Expected number of held-out rows of each true and noisy label, behind T; clean rows with a known noisy label
+        count too.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class.
     prior_strength_ : float

@@ -9,12 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from ..transition import as_array
+from ..transition import as_array, check_mask
 
 # integers from here on are not all apart as float64
 _LARGEST_FLOAT = 2**53
 # likeness of two names of classes, between 0 and 1, from which they may be one class; a choice, not measured
 _ALIKE = 0.8
+# name of the noisy labels of clean rows that are entries of y
+IN_Y = "y of the trusted rows"
 
 
 def as_column(y: object) -> Any:
@@ -29,7 +31,7 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     if hasattr(y, "toarray"):
         raise ValueError(f"{name} is sparse; give a 1-d array, as {name}.toarray().ravel().")
     given = as_array(as_column(y), name)
-    check_objects(given, name)
+    check_objects(y, name)
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise ValueError(f"{name} contains NaN or infinity, which is no label; leave out these rows.")
     labels: NDArray = column_or_1d(given, warn=True)
@@ -45,6 +47,8 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
 def check_objects(y: Any, name: str) -> None:
     """Raise for missing labels, and for text among others."""
     labels = as_array(as_column(y), name)
+    if labels.dtype.kind == "U" and isinstance(y, list | tuple):
+        labels = np.array(y, dtype=object)  # numpy makes text of all that is among text, also of NaN
     if labels.dtype.kind != "O" or not labels.ndim:
         return
     if missing := sum(map(_is_missing, labels.flat)):
@@ -66,13 +70,53 @@ def label_codes(y: ArrayLike, classes: NDArray, n: int, name: str = "y_noisy") -
     return np.searchsorted(classes, y)
 
 
+def verified_labels(labels: Any, mask: NDArray[np.bool_], name: str) -> NDArray:
+    """Validate labels of the rows that a mask marks, given for these alone or for all rows.
+
+    Labels of other rows are ignored, missing ones too. Positions count, also in a Series with another index.
+    """
+    n, m = len(mask), int(mask.sum())
+    if hasattr(labels, "toarray") or not (isinstance(labels, list | tuple) or np.ndim(labels)):
+        return validate_labels(labels, m, name)  # no labels, which is said there
+    if len(labels) not in (m, n):
+        raise ValueError(
+            f"{name} has {len(labels)} labels, and {m} of the {n} rows are trusted: give one label for each trusted "
+            f"row, in their order ({m}), or one for each row of X ({n}; those of other rows are ignored). "
+            "Cross-validation and searches cut the second form as they cut X, and not the first."
+        )
+    return validate_labels(_selected(labels, mask if len(labels) == n else np.ones(m, bool)), m, name)
+
+
+def _selected(labels: Any, mask: NDArray[np.bool_]) -> Any:
+    """Labels at a mask, as if there were no others: missing ones among these change the type of an array."""
+    if isinstance(labels, list | tuple):
+        return [label for label, marked in zip(labels, mask, strict=True) if marked]
+    if hasattr(labels, "iloc"):
+        column = as_column(labels.iloc[np.flatnonzero(mask)])
+    else:
+        column = np.asanyarray(as_column(labels))[mask]
+    return column.tolist() if isinstance(column, np.ndarray) and column.dtype.kind == "O" else column
+
+
+def with_true_labels(y: ArrayLike, trusted: ArrayLike, y_meta: ArrayLike) -> NDArray:
+    """Labels of all rows: of trusted rows those in `y_meta`, of others those in `y`."""
+    labels = as_array(as_column(y), "y")
+    mask = check_mask(as_column(trusted), len(labels), "trusted")
+    if not mask.any():
+        return labels
+    verified = _like(verified_labels(y_meta, mask, "y_meta"), labels, "y_meta")
+    order = np.concatenate([np.flatnonzero(~mask), np.flatnonzero(mask)])
+    return np.concatenate([labels[~mask], verified])[np.argsort(order)]
+
+
 def class_codes(given: dict[str, NDArray]) -> tuple[NDArray, dict[str, NDArray]]:
     """Sorted classes of all labels, and all labels as indices of them.
 
     Parameters
     ----------
     given : dict of str to ndarray
-        Labels by name: the noisy ones as ``y``; ``y_meta`` and ``y_meta_noisy``, if there are any.
+        Labels by name: those of the noisy rows as ``y``; of clean rows ``y_meta`` and, where they are known, the noisy
+        ones as ``y_meta_noisy``, or as `IN_Y` if they are entries of y.
     """
     _check_precision(given)
     labels = {name: _like(y, given["y"], name) for name, y in given.items()}
@@ -122,7 +166,7 @@ def _union(labels: dict[str, NDArray]) -> NDArray:
 
 def _check_classes(labels: dict[str, NDArray]) -> None:
     """Warn of clean classes, and raise for pairs with classes, that no noisy label has."""
-    noisy = np.unique(labels["y"]).tolist()
+    noisy = np.unique(np.concatenate([labels["y"], labels.get(IN_Y, labels["y"])])).tolist()
     if absent := sorted(set(labels.get("y_meta_noisy", labels["y"]).tolist()) - set(noisy)):
         raise ValueError(
             f"y_meta_noisy has labels {absent} that no noisy label in y has: {noisy}{_hints(absent, noisy)}."

@@ -129,7 +129,11 @@ class Count(Start):
     def refusal(self, run: Run) -> str | None:
         """Pairs of labels are needed."""
         known = run.has_clean and "noisy_label" in run.clean.columns
-        return None if known else "needs the noisy labels of the clean rows: fit(y_meta_noisy=...)"
+        return (
+            None
+            if known
+            else "needs the noisy labels of the clean rows: fit(trusted=mask, y_meta=...), or y_meta_noisy"
+        )
 
     def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
         """Count, with one pseudo-count for each row of T: unseen flips stay possible."""

@@ -34,7 +34,7 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
         * "em": the most likely T of `EMTransitionClassifier` at its defaults: a warm-up and three trainings in folds;
         * "anchor": posterior of the warm-up at the most typical row of each class;
         * "confusion", "confusion-soft": counts of the noisy labels by the warm-up's prediction, or by its posterior;
-        * "count": counts of (`y_meta`, `y_meta_noisy`);
+        * "count": counts of pairs of true and noisy labels of the clean rows;
         * "diagonal": 0.8 on the diagonal; "identity";
         * "auto": "gold" if there is clean data, else a start without clean data that depends on the method;
         * an array: row i, column j is P(noisy j | true i), in the order of `classes_`.

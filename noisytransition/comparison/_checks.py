@@ -42,7 +42,7 @@ def check_data(data: Any) -> ComparisonData:
         raise TypeError(
             f"data is a {type(data).__name__}; give ComparisonData, or a function of a seed that returns it."
         )
-    for X, y in (("X", "y"), ("X", "y_true"), ("X_meta", "y_meta"), ("X_test", "y_test")):
+    for X, y in (("X", "y"), ("X", "y_true"), ("X_meta", "y_meta"), ("X_meta", "y_meta_noisy"), ("X_test", "y_test")):
         _check_lengths(data, X, y)
     classes = set(_values(data.y)) | set(_values(data.y_meta))
     if unknown := sorted(set(_values(data.y_test)) - classes, key=str):
@@ -66,7 +66,7 @@ def check_same(first: ComparisonData, second: ComparisonData, seed: int) -> None
 
 def _check_lengths(data: ComparisonData, X: str, y: str) -> None:
     rows, labels = getattr(data, X), getattr(data, y)
-    if labels is None and y == "y_true":
+    if labels is None and y in ComparisonData._field_defaults:
         return
     for name, part in ((X, rows), (y, labels)):
         if not hasattr(part, "__len__"):

@@ -18,6 +18,9 @@ class ComparisonData(NamedTuple):
         The true T in sorted order of the labels, for errors of T.
     y_true : array-like, optional
         True labels of the noisy rows, for the sampling limit.
+    y_meta_noisy : array-like, optional
+        Noisy labels of the clean rows, where they are known: of verified rows that are marked in `X_all` by `mask`,
+        ``ComparisonData(X_all[~mask], y_all[~mask], X_all[mask], y_verified, ..., y_meta_noisy=y_all[mask])``.
     """
 
     X: Any
@@ -28,3 +31,4 @@ class ComparisonData(NamedTuple):
     y_test: Any
     transition_matrix: Any = None
     y_true: Any = None
+    y_meta_noisy: Any = None

@@ -118,7 +118,7 @@ def _run(cell: Cell, load: Load) -> Row:
     data, clf = load(cell.seed), clone(cell.classifier).set_params(random_state=cell.seed)
     started = time.perf_counter()
     try:
-        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), y_meta_noisy=data.y_meta_noisy)
         row = cell.key | {"seconds": round(time.perf_counter() - started, 3)}
         row["accuracy"] = float(clf.score(data.X_test, data.y_test))
         row["steps"] = sum(epoch["train_batch_count"] for history in clf.histories_.values() for epoch in history)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 import torch
-from attacks.problem import X_META, Y_META, Case, X, Y, changed
+from attacks.problem import TRUE, X_META, Y_META, Case, X, Y, changed
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 NAN, INF = float("nan"), float("inf")
@@ -98,7 +98,7 @@ LABELS = [
     ("pandas' NA in a column", pd.Series([pd.NA, *Y[1:]], dtype="Int64"), "missing|NaN"),
     ("NaN in a category", pd.Series([None, *NAMES[Y[1:]]], dtype="category"), "missing|NaN"),
     ("numbers and names", np.array([0, *NAMES[Y[1:]]], object), "several kinds"),
-    ("lists", np.array([[0], *Y[1:].tolist()], dtype=object), "multi-label"),
+    ("lists", np.array([[0], *Y[1:].tolist()], dtype=object), "multi-label|equally long"),
     ("bytes", np.array([b"a", b"b", b"c"])[Y], "bytes"),
     ("fractions", Y + 0.5, "[Uu]nknown label"),
     ("complex numbers", Y + 0j, "[Cc]omplex"),
@@ -131,6 +131,14 @@ MASKS = [
 ]
 
 
+# the first 18 rows are verified, and y keeps their noisy labels
+VERIFIED = np.arange(60) < 18
+
+
+def _verified(y_meta, **given):
+    return {"trusted": VERIFIED, "y_meta": y_meta} | given
+
+
 def _large(noisy=int, clean=int):
     return {"y": LARGE[Y].astype(noisy), "meta": (X_META, LARGE[Y_META].astype(clean))}
 
@@ -151,7 +159,7 @@ FIT = [
     *(Case(f"trusted: {name}", "fit", {"trusted": value}, words) for name, value, words in MASKS),
     Case("clean rows twice", "fit", {"meta": (X_META, Y_META), "trusted": Y == 0}, "given 2 times"),
     Case("clean rows without labels", "fit", {"X_meta": X_META}, "go together"),
-    Case("clean labels without rows", "fit", {"y_meta": Y_META}, "go together"),
+    Case("clean labels without rows", "fit", {"y_meta": Y_META}, "goes together with trusted or X_meta"),
     Case("clean rows alone", "fit", {"meta": X_META}, "must be a pair"),
     Case("three clean parts", "fit", {"meta": (X_META, Y_META, Y_META)}, "must be a pair"),
     Case("clean rows as a dict", "fit", {"meta": {"X": X_META, "y": Y_META}}, "must be a pair"),
@@ -164,6 +172,47 @@ FIT = [
     ),
     Case(
         "signed beside unsigned", "fit", {"y": (LARGE[Y]).astype(np.uint64), "meta": (X_META, LARGE[Y_META])}, "apart"
+    ),
+    *(
+        Case(f"y_meta of trusted rows: {name}", "fit", _verified(value), words.replace("inconsistent", "labels, and"))
+        for name, value, words in LABELS
+        if not name.startswith("one ") and name not in ("None", "a label less")
+    ),
+    Case("no labels of trusted rows but of others", "fit", _verified([None] * 18 + Y[18:].tolist()), "missing"),
+    Case("a label of trusted rows too few", "fit", _verified(TRUE[:17]), r"17 labels, and 18 of the 60.*\(18\).*\(60;"),
+    Case("a label of trusted rows too many", "fit", _verified(TRUE[:19]), r"19 labels, and 18 of the 60"),
+    Case("labels of untrusted rows", "fit", _verified(TRUE[18:]), r"42 labels, and 18 of the 60.*searches"),
+    Case("a label of a row less than all", "fit", _verified(TRUE[:-1]), r"59 labels, and 18 of the 60"),
+    Case("no label of a trusted row", "fit", _verified([]), r"0 labels, and 18 of the 60"),
+    Case("labels of trusted rows as text", "fit", _verified("a" * 18), "1d array|scalar|shape"),
+    Case("labels of trusted rows as a dict", "fit", _verified(dict(enumerate(TRUE[:18]))), "1d array|shape|singleton"),
+    Case("labels of trusted rows as a set", "fit", _verified({0, 1}), "1d array|shape|singleton"),
+    Case("names of trusted rows beside numbers", "fit", _verified(NAMES[TRUE[:18]]), "number labels.*text labels"),
+    Case("truth values of trusted rows", "fit", _verified(TRUE[:18] > 0), "number labels.*bool labels"),
+    Case("two columns of labels of trusted rows", "fit", _verified(np.stack([TRUE, TRUE], 1)), "1d array"),
+    Case("trusted rows and other clean rows", "fit", _verified(Y_META, X_meta=X_META), "given 2 times"),
+    Case("trusted rows and a pair", "fit", _verified(TRUE[:18], meta=(X_META, Y_META)), "given 2 times"),
+    Case("labels beside a pair", "fit", {"meta": (X_META, Y_META), "y_meta": Y_META}, "goes together with trusted"),
+    Case("noisy labels of trusted rows twice", "fit", _verified(TRUE[:18], y_meta_noisy=Y[:18]), "y already has them"),
+    Case("labels of no trusted row", "fit", _verified(TRUE, trusted=~VERIFIED & VERIFIED), "no row is trusted"),
+    Case("labels of trusted rows alone", "fit", _verified(TRUE, trusted=np.ones(60, bool)), "no noisy row is left"),
+    Case("labels of a mask of another length", "fit", _verified(TRUE[:18], trusted=VERIFIED[1:]), "boolean mask"),
+    Case(
+        "noisy labels of some trusted rows", "fit", {"trusted": VERIFIED, "y_meta_noisy": Y[:17]}, "17 labels, and 18"
+    ),
+    Case(
+        "missing noisy labels of trusted rows",
+        "fit",
+        {"trusted": VERIFIED, "y_meta_noisy": [None, *Y[1:].tolist()]},
+        "y_meta_noisy has missing",
+    ),
+    Case("NaN in a list of names", "fit", {"y": [NAN, *NAMES[Y[1:]].tolist()]}, "missing"),
+    Case("numbers in a list of names", "fit", {"y": [0, *NAMES[Y[1:]].tolist()]}, "several kinds"),
+    Case(
+        "NaN in a list of names of trusted rows",
+        "fit",
+        _verified([NAN, *NAMES[TRUE[1:18]].tolist()], y=NAMES[Y]),
+        "y_meta has missing",
     ),
     Case("groups", "fit", {"groups": Y[:-1]}, "groups"),
     Case("noisy labels of no clean row", "fit", {"y_meta_noisy": Y_META, "meta": None}, "no clean row"),
