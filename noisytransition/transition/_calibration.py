@@ -82,7 +82,8 @@ class Maximum(NamedTuple):
 class CalibratedLikelihood:
     r"""Log-likelihood of T and of the map ``z = s u + B u + b`` together, with the prior of the map.
 
-    Noisy rows cost ``- log sum_i softmax(z)_i T[i, y]``, clean rows ``- log softmax(z)_y``, pairs ``- log T[i, j]``.
+    Noisy rows cost ``- log sum_i softmax(z)_i T[i, y]``, clean rows ``- log softmax(z)_y`` times their weight, pairs
+    ``- log T[i, j]``.
     Priors: log s and b unit normal; an entry of B normal, with precision 10 times the variance of u, so that it adds
     about 0.3 to a logit.
 
@@ -94,10 +95,20 @@ class CalibratedLikelihood:
         Noisy labels, and true ones.
     pairs : ndarray of shape (c, c)
         Counts of rows of which both labels are known.
+    meta_weight : float, default=1.0
+        How often a clean row counts.
     """
 
-    def __init__(self, proba: NDArray, y: NDArray, proba_meta: NDArray, y_meta: NDArray, pairs: NDArray) -> None:
-        self.c, self.n, self.pairs = len(pairs), len(y), pairs
+    def __init__(
+        self,
+        proba: NDArray,
+        y: NDArray,
+        proba_meta: NDArray,
+        y_meta: NDArray,
+        pairs: NDArray,
+        meta_weight: float = 1.0,
+    ) -> None:
+        self.c, self.n, self.pairs, self.meta_weight = len(pairs), len(y), pairs, meta_weight
         order = np.argsort(y, kind="stable")  # the rows of a noisy label are one block: its counts are their sum
         self.y, self.u = y[order], centred_logits(np.concatenate([proba[order], proba_meta]))
         self.labels, self.first = np.unique(self.y, return_index=True)
@@ -148,8 +159,10 @@ class CalibratedLikelihood:
         log_T, scale = special.log_softmax(logits_T, axis=1), _scale(log_scale)
         log_p, of_row, posterior = self._rows(scale, bias, matrix, np.exp(log_T))
         residual = np.concatenate([posterior, self.clean]) - np.exp(log_p)
+        residual[self.n :] *= self.meta_weight
         counts = known + self._sum_by_label(posterior)
-        likelihood = np.log(of_row).sum() + (self.clean * log_p[self.n :]).sum() + (known * log_T).sum()
+        likelihood = np.log(of_row).sum() + (known * log_T).sum()
+        likelihood += self.meta_weight * (self.clean * log_p[self.n :]).sum()
         prior = -(log_scale**2 + (bias**2).sum() + self.precision * (matrix**2).sum()) / 2
         gradient = self.pack(
             scale * (residual * self.u).sum() - log_scale,

@@ -77,6 +77,7 @@ def em_transition_matrix(
     strength: float | str = "auto",
     proba_meta: ArrayLike | None = None,
     y_meta: ArrayLike | None = None,
+    meta_weight: float = 1.0,
     counts: ArrayLike | None = None,
     max_iter: int = 1000,
     tol: float = 1e-5,
@@ -124,6 +125,10 @@ def em_transition_matrix(
     proba_meta, y_meta : array-like of shape (n_meta, c) and int of shape (n_meta,), optional
         Out-of-sample probabilities and true labels of clean rows. With them `proba` is calibrated. Probabilities of
         rows that the classifier was trained on would mislead it.
+    meta_weight : float, default=1.0
+        How often a clean row counts in the calibration; 1 is the likelihood. Where one T is not true for all rows, the
+        noisy rows pull the calibration away from the clean ones, and a larger weight, such as n / n_meta, gives a T
+        that is nearer (`docs/trust.rst`).
     counts : array-like of shape (c, c), optional
         Numbers of rows whose true (i) and noisy (j) label are both known; they count beside the noisy rows.
     max_iter : int, default=1000
@@ -170,6 +175,8 @@ def em_transition_matrix(
     y = check_label_indices(y_noisy, c, n_rows, "y_noisy")
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
     check_prior(prior, strength, c)
+    if not is_number(meta_weight) or not 0 < meta_weight < np.inf:
+        raise ValueError(f"meta_weight={meta_weight!r}; give a finite number above 0.")
     proba_meta, y_meta = _check_clean(proba_meta, y_meta, c)
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
     max_iter = check_count(max_iter, 1, "max_iter")
@@ -178,7 +185,7 @@ def em_transition_matrix(
     start = (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / c
     likelihood: Any = Likelihood(proba, y, known)
     if proba_meta is not None:
-        likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, known)
+        likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, known, meta_weight)
     found = _empirical_bayes(likelihood, start, prior, strength, max_iter, tol)
     if not found.converged:
         warnings.warn(f"T still moved after {found.n_iter} steps (max_iter).", UserWarning, stacklevel=2)
