@@ -170,7 +170,8 @@ def goals(tables):
 
 def report(tables):
     """Write and print all tables, and draw the first."""
-    own = "\n".join(f"* {name}: {', '.join(f'{k}={v:g}' for k, v in p.items())}" for name, p in chosen().items())
+    settings_of = {name: own | FIXED.get(name, {}) for name, own in chosen().items()}
+    own = "\n".join(f"* {name}: {', '.join(f'{k}={v:g}' for k, v in p.items())}" for name, p in settings_of.items())
     parts = [
         "# Nine methods side by side",
         f"Mean ± standard deviation over {len(SEEDS)} seeds, last epoch. {versions()}, 2 processes. See "
