@@ -59,8 +59,8 @@ SEARCH = {
     "MW-Net": {"lr": [0.01, 0.03, 0.1], "normalize_weights": [False, True]},
     "meta-transition": {"transition_lr": [0.1, 1.0, 10.0], "meta_weight": [0.0, 1.0]},
 }
-# the paper's algorithm, without selection of T
-FIXED = {"meta-transition": {"validation_fraction": 0}}
+# the published methods: GCE without balanced labels, the meta-gradient without selection of T
+FIXED = {"GCE": {"balanced": False}, "meta-transition": {"validation_fraction": 0}}
 METHODS = {name: ALL_METHODS[name] for name in SEARCH}
 # nothing is tuned here
 UNTUNED = {
@@ -170,7 +170,8 @@ def goals(tables):
 
 def report(tables):
     """Write and print all tables, and draw the first."""
-    own = "\n".join(f"* {name}: {', '.join(f'{k}={v:g}' for k, v in p.items())}" for name, p in chosen().items())
+    settings_of = {name: own | FIXED.get(name, {}) for name, own in chosen().items()}
+    own = "\n".join(f"* {name}: {', '.join(f'{k}={v:g}' for k, v in p.items())}" for name, p in settings_of.items())
     parts = [
         "# Nine methods side by side",
         f"Mean ± standard deviation over {len(SEEDS)} seeds, last epoch. {versions()}, 2 processes. See "

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ..losses import ForwardLoss
 from ..selection import BestEpoch
 from ..transition import anchor_transition_matrix, check_count
-from ._checks import check_fraction
+from ._checks import check_flag, check_fraction
 from ._parameters import Module
 from ._run import Run
 from ._starts import Anchor, Start, starts
@@ -35,6 +35,9 @@ class ForwardClassifier(TransitionClassifier):
         Fraction of the noisy rows held out of the warm-up, whose epoch with the lowest loss on them is kept: a net
         that has memorised the noisy labels would give a T near the identity. 0: the last epoch is kept. A
         `train_split` replaces it.
+    from_warm_up : bool, default=False
+        Train on from the weights of the warm-up, and not from the initial ones as published. The gradient through T of
+        strong noise is small, so a new net may be far from trained after the same epochs.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
@@ -78,16 +81,19 @@ class ForwardClassifier(TransitionClassifier):
         anchor_percentile: float | Literal["auto"] | None = None,
         n_anchors: int = 1,
         validation_fraction: float = 0.1,
+        from_warm_up: bool = False,
         **net_params: Any,
     ) -> None:
         super().__init__(module, transition_init=transition_init, **net_params)
         self.anchor_percentile = anchor_percentile
         self.n_anchors = n_anchors
         self.validation_fraction = validation_fraction
+        self.from_warm_up = from_warm_up
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_fraction(self, "validation_fraction")
+        check_flag(self, "from_warm_up")
         check_count(self.n_anchors, 1, "n_anchors")
         anchor_transition_matrix(np.ones((1, 1)), percentile=self.anchor_percentile)  # raises for a bad percentile
 
@@ -95,6 +101,8 @@ class ForwardClassifier(TransitionClassifier):
         return starts(Anchor(self.anchor_percentile, self.n_anchors))
 
     def _fit(self, run: Run) -> None:
-        T = self._start(run, select=BestEpoch("valid_noisy_loss"), held_out=self.validation_fraction)
-        self.net_ = run.train("forward", loss=ForwardLoss(T))
+        selection = {"select": BestEpoch("valid_noisy_loss"), "held_out": self.validation_fraction}
+        warm_up = self._warm_up(run, **selection) if self.from_warm_up else None
+        T = self._start(run, warm_up=warm_up, **selection)
+        self.net_ = run.train("forward", module=warm_up and warm_up.plain_module_, loss=ForwardLoss(T))
         self._keep_transition(run, T)

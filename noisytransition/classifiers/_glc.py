@@ -1,7 +1,13 @@
 """Gold loss correction: T from the clean rows, then training on noisy and clean rows together."""
 
+from typing import Any
+
+from numpy.typing import ArrayLike
+
 from ..losses import GoldCorrectionLoss
 from ..nets import concatenate
+from ._checks import check_flag
+from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
 
@@ -9,7 +15,8 @@ from ._transition import TransitionClassifier
 class GLCClassifier(TransitionClassifier):
     """Estimate T at the clean rows, then train on clean rows by cross-entropy and on noisy rows through T.
 
-    The second net starts from the same initial weights as the first; noisy and clean rows are shuffled together.
+    The second net starts from the same initial weights as the first, unless `from_warm_up`; noisy and clean rows are
+    shuffled together.
 
     Parameters
     ----------
@@ -17,6 +24,9 @@ class GLCClassifier(TransitionClassifier):
         As in `NoisyLabelClassifier`.
     transition_init, transition_floor, warm_up_epochs
         As in `TransitionClassifier`; "gold", the default, is the method.
+    from_warm_up : bool, default=False
+        Train on from the weights of the warm-up, and not from the initial ones as published. The gradient through T of
+        strong noise is small, so a new net may be far from trained after the same epochs.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
         As in `NoisyLabelClassifier`.
     random_state, verbose
@@ -52,8 +62,26 @@ class GLCClassifier(TransitionClassifier):
 
     _needs_clean_data = True
 
+    def __init__(
+        self,
+        module: Module = None,
+        *,
+        transition_init: str | ArrayLike = "gold",
+        from_warm_up: bool = False,
+        **net_params: Any,
+    ) -> None:
+        super().__init__(module, transition_init=transition_init, **net_params)
+        self.from_warm_up = from_warm_up
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_flag(self, "from_warm_up")
+
     def _fit(self, run: Run) -> None:
-        T = self._start(run)
+        warm_up = self._warm_up(run) if self.from_warm_up else None
+        T = self._start(run, warm_up=warm_up)
         both = concatenate(run.noisy.with_columns(trusted=False), run.clean.with_columns(trusted=True))
-        self.net_ = run.train("gold_loss_correction", both, loss=GoldCorrectionLoss(T))
+        self.net_ = run.train(
+            "gold_loss_correction", both, module=warm_up and warm_up.plain_module_, loss=GoldCorrectionLoss(T)
+        )
         self._keep_transition(run, T)

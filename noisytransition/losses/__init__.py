@@ -1,12 +1,13 @@
 """Loss functions for noisy labels: torch criteria of logits, integer labels, and other columns that they name."""
 
 from ._forward import ForwardLoss, clean_posterior, corrected_cross_entropy, noisy_log_likelihood
-from ._generalized import GeneralizedCrossEntropyLoss
+from ._generalized import BalancedGeneralizedCrossEntropyLoss, GeneralizedCrossEntropyLoss
 from ._gold import GoldCorrectionLoss
 from ._importance import ImportanceReweightedLoss
 from ._weighted import WeightedLoss
 
 __all__ = [
+    "BalancedGeneralizedCrossEntropyLoss",
     "ForwardLoss",
     "GeneralizedCrossEntropyLoss",
     "GoldCorrectionLoss",

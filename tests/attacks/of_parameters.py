@@ -25,7 +25,7 @@ COUNTS = [case for name in COUNT_NAMES.split() for case in _cases(name, INTEGER,
 FRACTIONS = _cases("validation_fraction", "give a number|must be < 1|== -|finite", [1.0, -0.1, "0.1", NAN, 1j, True])
 FLAGS = [
     case
-    for name in ("select_epochs", "normalize_weights")
+    for name in ("select_epochs", "normalize_weights", "balanced", "from_warm_up")
     for case in _cases(name, "give True or False", ["no", 1, 0.0, [True]])
 ]
 OPTIMIZERS = [

@@ -1,27 +1,68 @@
+import copy
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from estimators import small
+from sklearn.datasets import load_digits
 from skorch.callbacks import Callback
 from skorch.helper import predefined_split
+from torch import nn
 from torch.utils.data import TensorDataset
 from training import StopAfter, fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, FitState, GCEClassifier
 from noisytransition.classifiers import _gce
-from noisytransition.losses import GeneralizedCrossEntropyLoss
+from noisytransition.losses import BalancedGeneralizedCrossEntropyLoss
 from noisytransition.nets import Rows
+from noisytransition.transition import flip_labels, symmetric_noise
 
 fit = partial(fit_noisy, GCEClassifier)
 
 
-def test_q_of_zero_is_cross_entropy(blobs):
+@pytest.mark.parametrize("balanced", [True, False])
+def test_q_of_zero_is_cross_entropy(blobs, balanced):
     X, y = blobs[:2]
-    plain = small(CrossEntropyClassifier).fit(X, y)
-    np.testing.assert_allclose(fit(blobs, q=0.0).predict_proba(X), plain.predict_proba(X), atol=1e-5)
-    assert np.abs(fit(blobs, q=0.7).predict_proba(X) - plain.predict_proba(X)).max() > 1e-3
+    plain = small(CrossEntropyClassifier).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(fit(blobs, q=0.0, balanced=balanced).predict_proba(X), plain, atol=1e-5)
+    assert np.abs(fit(blobs, q=0.7, balanced=balanced).predict_proba(X) - plain).max() > 1e-3
+
+
+def published(X, y, module, q, lr, n_steps):
+    """Train a module in whole batches by the formula of the paper."""
+    module, label = copy.deepcopy(module), torch.as_tensor(y)[:, None]
+    optimizer = torch.optim.SGD(module.parameters(), lr=lr)
+    for _ in range(n_steps):
+        optimizer.zero_grad()
+        p = torch.softmax(module(torch.as_tensor(X)), 1).gather(1, label)
+        ((1 - p**q) / q).mean().backward()
+        optimizer.step()
+    with torch.no_grad():
+        return torch.softmax(module(torch.as_tensor(X)), 1).numpy()
+
+
+def test_not_balanced_is_the_published_method(blobs):
+    X, y = blobs[0].astype(np.float64), blobs[1]
+    torch.manual_seed(0)
+    module = nn.Linear(4, 3).double()
+    params = {"module": module, "max_epochs": 20, "batch_size": -1, "lr": 0.5, "q": 0.7, "random_state": 0}
+    expected = published(X, y, module, 0.7, 0.5, 20)
+    got = [GCEClassifier(**params, balanced=balanced).fit(X, y).predict_proba(X) for balanced in (False, True)]
+    np.testing.assert_allclose(got[0], expected, rtol=1e-10)
+    assert np.abs(got[1] - expected).max() > 1e-3
+
+
+def test_balanced_learns_classes_that_the_published_loss_does_not():
+    X, y = load_digits(return_X_y=True)
+    y_noisy = flip_labels(y, symmetric_noise(10, 0.2), random_state=0)
+    params = {"lr": 0.1, "max_epochs": 15, "batch_size": 64, "random_state": 0}
+    plain, balanced, as_published = (
+        clf.fit(X / 16, y_noisy).score(X / 16, y)
+        for clf in (CrossEntropyClassifier(**params), GCEClassifier(**params), GCEClassifier(**params, balanced=False))
+    )
+    assert balanced > plain - 0.05
+    assert as_published < plain - 0.15
 
 
 class Spy(Callback):
@@ -58,8 +99,10 @@ def weights_of(loss, kept):
 def spied(blobs, monkeypatch, **params):
     """For each epoch: posteriors at its beginning, and the weight of each row by its index."""
     X, weights = blobs[0].astype(np.float32), []
-    whole = GeneralizedCrossEntropyLoss
-    monkeypatch.setattr(_gce, "GeneralizedCrossEntropyLoss", lambda *a, **k: weights_of(whole(*a, **k), weights))
+    whole = BalancedGeneralizedCrossEntropyLoss
+    monkeypatch.setattr(
+        _gce, "BalancedGeneralizedCrossEntropyLoss", lambda *a, **k: weights_of(whole(*a, **k), weights)
+    )
     clf = fit(blobs, callbacks=[("spy", Spy(X))], max_epochs=7, lr=0.5, **params)
     epochs, given = [], iter(weights)
     for proba, batches in dict(clf.net_.callbacks_)["spy"].epochs_:
@@ -113,9 +156,10 @@ def test_the_user_s_labels_stay_as_they_are(blobs):
     )
 
 
-def test_an_interrupted_fit_remembers_which_rows_are_left_out(blobs, tmp_path):
+@pytest.mark.parametrize("own", [{}, {"truncation": 0.5, "truncation_start": 1}], ids=["means", "rows"])
+def test_an_interrupted_fit_remembers_running_means_and_which_rows_are_left_out(blobs, tmp_path, own):
     X, y = blobs[:2]
-    params = {"truncation": 0.5, "truncation_start": 1, "truncation_every": 10, "max_epochs": 5}
+    params = {"max_epochs": 5} | own
     path = tmp_path / "fit.pt"
     with pytest.raises(KeyboardInterrupt):
         small(GCEClassifier, callbacks=[StopAfter(3)], **params).fit(X, y, state=path)
@@ -126,6 +170,11 @@ def test_an_interrupted_fit_remembers_which_rows_are_left_out(blobs, tmp_path):
 def test_leaving_out_all_rows_is_warned_of(blobs):
     with pytest.warns(UserWarning, match="leaves no row to train on"):
         fit(blobs, truncation=0.999, truncation_start=0)
+
+
+def test_balanced_is_a_flag(blobs):
+    with refused("balanced=1.0; give True or False", TypeError):
+        fit(blobs, balanced=1.0)
 
 
 @pytest.mark.parametrize(

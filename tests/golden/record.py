@@ -89,6 +89,7 @@ METHODS = {
     "cross_entropy": ("CrossEntropyClassifier", {}),
     "fine_tuning": ("FineTuningClassifier", {"fine_tuning_epochs": 2, "fine_tuning_lr": 0.02}),
     "gce": ("GCEClassifier", {}),
+    "gce_published": ("GCEClassifier", {"balanced": False}),
     "gce_truncated": ("GCEClassifier", {"truncation": 0.2, "truncation_start": 1, "truncation_every": 1}),
     "forward": ("ForwardClassifier", {"warm_up_epochs": 2}),
     "forward_confusion": ("ForwardClassifier", {"warm_up_epochs": 2, "transition_init": "confusion-soft"}),
