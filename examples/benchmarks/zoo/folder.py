@@ -38,7 +38,7 @@ def global_warming(seed, folder):
     """Sentences that affirm that the climate warms, or do not."""
     frame = pd.read_csv(folder / "real" / "global_warming.csv")
     texts, y = frame["data_entry"].to_numpy(object), frame["gold_label"].to_numpy(int)
-    return _with_words(split(texts, y, 1700, None, seed, answers=frame["gpt_label"].to_numpy(int)))
+    return _with_words(split(texts, y, 1200, None, seed, answers=frame["gpt_label"].to_numpy(int)))
 
 
 def hausa(seed, folder):
@@ -51,7 +51,7 @@ def hausa(seed, folder):
     frame = pd.concat([clean, dev, test], ignore_index=True)
     y = np.unique(frame["label"], return_inverse=True)[1]
     given = np.searchsorted(np.unique(frame["label"]), noisy["label"])
-    n, order = len(clean), np.random.default_rng(seed).permutation(len(clean))[:1900]
+    n, order = len(clean), np.random.default_rng(seed).permutation(len(clean))[:1500]
     texts = frame["news_title"].to_numpy(object)
     return _with_words(Rows(texts[order], y[order], texts[n:], y[n:], answers=given[order]))
 
@@ -68,7 +68,7 @@ def cifar10n(seed, folder):
     """Images of ten classes with the worst of three people's labels, about 40 % of them wrong."""
     X, y = image_table(folder)
     answers = np.load(folder / "cifar10n_worse.npy")[:N_TRAIN].astype(int)
-    rows = split(X[:N_TRAIN], y[:N_TRAIN], 2500, None, seed, answers=answers)
+    rows = split(X[:N_TRAIN], y[:N_TRAIN], 2000, None, seed, answers=answers)
     test = np.random.default_rng(seed).permutation(N_TEST)[:2000] + N_TRAIN
     return rows._replace(X_test=X[test], y_test=y[test])
 
@@ -78,7 +78,7 @@ def cifar10h(seed, folder):
     X, y = (column[N_TRAIN:] for column in image_table(folder))
     counts = np.load(folder / "cifar10h_counts.npy")[:N_TEST].astype(float)
     below = counts.cumsum(axis=1) < np.random.default_rng(seed).random((N_TEST, 1)) * counts.sum(axis=1, keepdims=True)
-    return split(X, y, 2500, 2000, seed, answers=below.sum(axis=1))
+    return split(X, y, 2000, 2000, seed, answers=below.sum(axis=1))
 
 
 def image_table(folder):

@@ -11,7 +11,7 @@ N_TEST = 2000
 
 
 # ---------------------------------------------------------------------------- tables
-def customers(seed, n=2250):
+def customers(seed, n=1500):
     """Age, spend, tenure, plan and city of customers who leave (0), may leave (1) or stay (2)."""
     frame, y = _customers(np.random.default_rng(seed), n + N_TEST)
     part = frame["city"].isin(["Porto", "Lyon"]).to_numpy()
@@ -37,10 +37,10 @@ def _customers(rng, n):
     return frame, np.digitize(score, [-0.8, 0.7])
 
 
-def ordered(n_classes):
+def ordered(n_classes, n=1200):
     """Classes are equal shares of a score of ten columns with noise."""
 
-    def rows(seed, n=2000):
+    def rows(seed):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n + N_TEST, 10))
         score = X @ rng.normal(size=10) + 0.5 * np.sin(2 * X[:, 0]) + 0.6 * rng.normal(size=len(X))
@@ -50,10 +50,10 @@ def ordered(n_classes):
     return rows
 
 
-def mixed(n_classes):
+def mixed(n_classes, n=1200):
     """Numeric columns of very different scales, standardised, and four categorical ones, one-hot."""
 
-    def rows(seed, n=2000):
+    def rows(seed):
         rng = np.random.default_rng(seed)
         numeric = rng.normal(size=(n + N_TEST, 8))
         codes = [rng.integers(k, size=len(numeric)) for k in (2, 4, 6, 10)]
@@ -69,10 +69,10 @@ def mixed(n_classes):
 
 
 # ---------------------------------------------------------------------------- clouds
-def gaussians(n_classes, norm, n_columns=10, shares=None):
+def gaussians(n_classes, norm, n_columns=10, shares=None, n=1200):
     """Classes of unit variance with means of this norm in random directions."""
 
-    def rows(seed, n=2000):
+    def rows(seed):
         rng = np.random.default_rng(seed)
         means = rng.normal(size=(n_classes, n_columns))
         means *= norm / np.linalg.norm(means, axis=1, keepdims=True)
@@ -83,7 +83,7 @@ def gaussians(n_classes, norm, n_columns=10, shares=None):
     return rows
 
 
-def quadratic(seed, n=2000):
+def quadratic(seed, n=1200):
     """Four classes by a softmax of squares and products of six columns."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n + N_TEST, 6))
@@ -93,14 +93,14 @@ def quadratic(seed, n=2000):
     return Rows(X[:n], y[:n], X[n:], y[n:], part=X[:n, 0] > 0)
 
 
-def moons(seed, n=1500):
+def moons(seed, n=1200):
     """Two half circles that overlap, and a column that says nothing."""
     X, y = make_moons(n + N_TEST, noise=0.25, random_state=seed)
     X = np.column_stack([1.5 * X, np.random.default_rng(seed).normal(size=len(X))])
     return Rows(X[:n], y[:n], X[n:], y[n:], part=X[:n, 0] > 0.75)
 
 
-def rare(seed, n=2000):
+def rare(seed, n=1200):
     """Two classes, of which one has 5 % of the rows."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n + N_TEST, 8))
