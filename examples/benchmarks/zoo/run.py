@@ -7,15 +7,16 @@
     python examples/benchmarks/zoo/run.py --methods "EM,GLC" --problems digits --seeds 2
     python examples/benchmarks/zoo/run.py --report               # the page of what is there
 
-Every result is a line of JSON that is written when it comes, and a second call runs what is missing. Methods have
-their defaults and each problem's network; nothing is tuned. `catalogue.py` has the problems and says which half they
-are in.
+Every result is a line of JSON, and a second call runs what is missing. Methods have their defaults and each problem's
+network; nothing is tuned. "pairs": the noisy labels of the clean rows are given too (`y_meta_noisy`). `catalogue.py`
+has the problems and says which half they are in. --data is the folder that `folder.py` reads.
 """
 
 import argparse
 import os
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -25,25 +26,26 @@ import joblib
 import torch
 from shared import RESULTS, add_row, read_rows
 
+from zoo.bundled import PACKAGES
 from zoo.catalogue import PROBLEMS, of_half
-from zoo.folder import image_table
+from zoo.folder import cifar10h, cifar10n, image_table
 from zoo.methods import CLASSIFIERS, METHODS, estimates, fitted
 from zoo.report import report
 
 
 # ---------------------------------------------------------------------------- one problem and seed
-def run(name, seed, methods, folder, out):
-    """Run these methods on one problem and seed; each result is written when it comes."""
+def run(name, seed, methods, folder):
+    """Results of these methods on one problem and seed, and the seconds that they took."""
     torch.set_num_threads(1)
     (problem,) = (p for p in PROBLEMS if p.name == name)
     started, data = time.perf_counter(), problem.make(seed, folder)
     params = problem.params(data) | {"random_state": seed}
-    for method in (m for m in methods if m in CLASSIFIERS):
-        _write(out, problem, seed, data, {method: _or_error(fitted, data, params, method)})
+    rows = {m: _or_error(fitted, data, params, m) for m in methods if m in CLASSIFIERS}
     if others := [m for m in methods if m not in CLASSIFIERS]:
-        rows = _or_error(estimates, data, params, others)
-        _write(out, problem, seed, data, dict.fromkeys(others, rows) if "error" in rows else rows)
-    return name, seed, time.perf_counter() - started
+        found = _or_error(estimates, data, params, others)
+        rows |= dict.fromkeys(others, found) if "error" in found else found
+    head = {"problem": name, "seed": seed, "n_rows": len(data.y)}
+    return [head | {"method": m} | row for m, row in rows.items()], time.perf_counter() - started
 
 
 def _or_error(measure, *args):
@@ -53,37 +55,35 @@ def _or_error(measure, *args):
         return {"error": f"{type(error).__name__}: {error}"[:300]}
 
 
-def _write(out, problem, seed, data, rows):
-    head = {"problem": problem.name, "seed": seed}
-    for method, row in rows.items():
-        add_row(out, head | {"method": method, "n_rows": len(data.y)} | row)
-
-
 # ---------------------------------------------------------------------------- all of them
 def fill(problems, seeds, methods, folder, out, n_jobs):
-    """Run what is missing, seed by seed."""
+    """Run what is missing, seed by seed, and write each problem's results when they come."""
     done = {(row["problem"], row["seed"], row["method"]) for row in read_rows(out)}
-    todo = []
-    for seed in range(seeds):
-        for problem in problems:
-            missing = [m for m in methods if (problem.name, seed, m) not in done]
-            if missing:
-                todo.append((problem.name, seed, missing, folder, out))
+    missing = {(p.name, s): [m for m in methods if (p.name, s, m) not in done] for s in range(seeds) for p in problems}
+    todo = [(*key, names, folder) for key, names in missing.items() if names]
     started = time.perf_counter()
     jobs = joblib.Parallel(n_jobs, return_as="generator_unordered")(joblib.delayed(run)(*job) for job in todo)
-    for i, (name, seed, seconds) in enumerate(jobs, 1):
+    for i, (rows, seconds) in enumerate(jobs, 1):
+        for row in rows:
+            add_row(out, row)
         minutes = (time.perf_counter() - started) / 60
-        print(f"[{i}/{len(todo)}, {minutes:.1f} min] {name}, seed {seed}: {seconds:.1f} s", flush=True)
+        name = f"{rows[0]['problem']}, seed {rows[0]['seed']}"
+        print(f"[{i}/{len(todo)}, {minutes:.1f} min] {name}: {seconds:.1f} s", flush=True)
 
 
 def available(problems, folder):
     """Return the problems whose data is there; print which are not."""
-    if folder is None and any(p.needs_folder for p in problems):
-        print(f"skipped, since --data is not given: {', '.join(p.name for p in problems if p.needs_folder)}")
-    problems = [p for p in problems if folder is not None or not p.needs_folder]
-    if any("CIFAR" in p.name for p in problems):
+    usable = []
+    for problem in problems:
+        if problem.needs_folder and folder is None:
+            print(f"skipped, since --data is not given: {problem.name}")
+        elif (package := PACKAGES.get(problem.rows)) and find_spec(package) is None:
+            print(f"skipped, since {package} is not installed: {problem.name}")
+        else:
+            usable.append(problem)
+    if any(problem.rows in (cifar10n, cifar10h) for problem in usable):
         image_table(folder)  # once, before the processes start
-    return problems
+    return usable
 
 
 def chosen(text, names):
