@@ -15,16 +15,7 @@ from noisytransition.transition import count_transition_matrix
 
 from . import bundled, folder, generated
 from .networks import NETWORKS
-from .noise import (
-    answers,
-    asymmetric,
-    flips,
-    hard_rows,
-    in_a_part,
-    neighbours,
-    pair,
-    symmetric,
-)
+from .noise import answers, asymmetric, flips, hard_rows, in_a_part, neighbours, pair, symmetric
 from .rows import Data
 
 
@@ -61,15 +52,14 @@ class Problem(NamedTuple):
     def make(self, seed, data_folder=None) -> Data:
         """Noisy, clean and test rows of a seed."""
         rows = self.rows(seed, data_folder) if self.needs_folder else self.rows(seed)
-        y, T = self.noise(rows, seed)
+        y, T = self.noise(rows, seed + 2000)  # other random numbers than those of the rows
         clean = self._clean(rows.y, seed)
         noisy = np.setdiff1d(np.arange(len(y)), clean)
         if T is None:
             T = count_transition_matrix(rows.y[noisy], y[noisy], rows.y.max() + 1)
         X, X_test = (np.ascontiguousarray(a, dtype=np.float32) for a in (rows.X, rows.X_test))
-        return Data(
-            X[noisy], y[noisy], X[clean], rows.y[clean], y[clean], X_test, rows.y_test, T, rows.y[noisy]
-        )  # fmt: skip
+        of_clean = X[clean], rows.y[clean], y[clean]
+        return Data(X[noisy], y[noisy], *of_clean, X_test, rows.y_test, T, rows.y[noisy])
 
     def _clean(self, y, seed):
         """Draw clean rows, the classes in the shares that they have."""

@@ -7,8 +7,6 @@ from sklearn.model_selection import cross_val_predict
 from noisytransition import flip_labels
 from noisytransition.transition import digits_noise, flip_noise, pair_noise, symmetric_noise
 
-KINDS = "class-conditional", "feature-dependent", "human"
-
 
 # ---------------------------------------------------------------------------- one T for all rows
 def one_matrix(matrix):

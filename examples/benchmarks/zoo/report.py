@@ -224,7 +224,7 @@ def report(half, path):
     head = [
         f"# The zoo: {half} half",
         f"{len(zoo)} problems, {min(seeds)} to {max(seeds)} seeds, mean ± standard deviation. {versions()}. See "
-        "`zoo/run.py`." + (f" Not run: {', '.join(absent)}." if absent else ""),
+        "`zoo/run.py`." + (f" Not run: {'; '.join(absent)}." if absent else ""),
         f"Number of problems, of {len(zoo)}, with a mark:\n\n" + "\n".join([*of_accuracy, *of_matrices]),
         "## Test accuracy\n\n" + table(zoo, "accuracy", list(CLASSIFIERS)),
         "## Balanced accuracy\n\n" + table(zoo, "balanced_accuracy", list(CLASSIFIERS)),
