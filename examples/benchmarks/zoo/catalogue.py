@@ -1,0 +1,154 @@
+"""The problems of the zoo, and which half each is in.
+
+The hash of a problem's name decides its half. The design half may be looked at while methods are designed; the check
+half is run at the end, and its results are printed as they are. Names, and with them the halves, stay as they are.
+"""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from noisytransition.transition import count_transition_matrix
+
+from . import bundled, folder, generated
+from .networks import NETWORKS
+from .noise import answers, asymmetric, flips, hard_rows, in_a_part, neighbours, pair, symmetric
+from .rows import Data
+
+
+class Problem(NamedTuple):
+    """Rows, their noise, a network and the number of clean rows for each class (`missing`: the class that has none)."""
+
+    name: str
+    rows: Callable
+    noise: Callable
+    network: str
+    per_class: int
+    missing: int | None = None
+
+    @property
+    def half(self):
+        """Half that the hash of the name decides: "check" or "design"."""
+        digest = hashlib.sha256(self.name.encode()).hexdigest()
+        return "check" if int(digest, 16) % 2 else "design"
+
+    @property
+    def kind(self):
+        """Kind of noise: class-conditional, feature-dependent or human."""
+        return self.noise.kind
+
+    @property
+    def needs_folder(self):
+        """Whether the rows are in the folder given by --data."""
+        return self.rows.__module__ == folder.__name__
+
+    def params(self, data) -> dict[str, Any]:
+        """Parameters of a classifier."""
+        return NETWORKS[self.network](data.X.shape[1], len(data.transition_matrix))
+
+    def make(self, seed, data_folder=None) -> Data:
+        """Noisy, clean and test rows of a seed."""
+        rows = self.rows(seed, data_folder) if self.needs_folder else self.rows(seed)
+        y, T = self.noise(rows, seed + 2000)  # other random numbers than those of the rows
+        clean = self._clean(rows.y, seed)
+        noisy = np.setdiff1d(np.arange(len(y)), clean)
+        if T is None:
+            T = count_transition_matrix(rows.y[noisy], y[noisy], rows.y.max() + 1)
+        X, X_test = (np.ascontiguousarray(a, dtype=np.float32) for a in (rows.X, rows.X_test))
+        of_clean = X[clean], rows.y[clean], y[clean]
+        return Data(X[noisy], y[noisy], *of_clean, X_test, rows.y_test, T, rows.y[noisy])
+
+    def _clean(self, y, seed):
+        """Draw clean rows, the classes in the shares that they have."""
+        n = self.per_class * (y.max() + 1)
+        clean, _ = train_test_split(np.arange(len(y)), train_size=n, stratify=y, random_state=seed + 1000)
+        return clean[y[clean] != self.missing] if self.missing is not None else clean
+
+
+LEAVE, MAYBE, STAY = range(3)
+CHURN = {(LEAVE, MAYBE): 0.31, (STAY, MAYBE): 0.23}
+IN_TWO_CITIES = {(LEAVE, MAYBE): 0.78, (STAY, MAYBE): 0.58}  # they have two fifths of the customers
+UNEQUAL = {(0, 1): 0.4, (1, 0): 0.1}
+G = generated
+
+PROBLEMS = [
+    # ---- generated tables
+    Problem("customers, flips in two cities", G.customers, in_a_part(IN_TWO_CITIES), "default", 60),
+    Problem("customers, linear, flips in two cities", G.customers, in_a_part(IN_TWO_CITIES), "linear", 60),
+    Problem("customers, one T", G.customers, flips(CHURN), "default", 60),
+    Problem("customers, one T, linear, 20 clean a class", G.customers, flips(CHURN), "linear", 20),
+    Problem("five ordered classes, neighbours 0.4", G.ordered(5), neighbours(0.4), "linear", 30),
+    Problem("five ordered classes, hard rows 0.3", G.ordered(5), hard_rows(0.3), "MLP 64-64", 30),
+    Problem("three ordered classes, hard rows 0.25, linear", G.ordered(3), hard_rows(0.25), "linear", 100),
+    Problem("mixed table of four classes, pair 0.4, Adam", G.mixed(4), pair(0.4), "Adam", 20),
+    Problem(
+        "mixed table, two sources of noise",
+        G.mixed(3),
+        in_a_part({(0, 1): 0.6, (2, 0): 0.1}, {(0, 2): 0.1, (1, 2): 0.4}),
+        "MLP 64-64",
+        30,
+    ),
+    Problem("mixed table of five classes, symmetric 0.4, memorising", G.mixed(5), symmetric(0.4), "memorising", 20),
+    Problem("mixed table without noise", G.mixed(4), symmetric(0.0), "default", 10),
+    # ---- generated clouds
+    Problem("strong overlap, symmetric 0.4, linear", G.gaussians(3, 1.0), symmetric(0.4), "linear", 30),
+    Problem("strong overlap, pair 0.3, two epochs", G.gaussians(4, 1.5), pair(0.3), "two epochs", 20),
+    Problem("almost pure chance", G.gaussians(3, 2.0), symmetric(0.64), "default", 30),
+    Problem("20 classes, symmetric 0.4", G.gaussians(20, 4.0, 30, n=1500), symmetric(0.4), "Adam", 10),
+    Problem("20 classes, pair 0.3, memorising", G.gaussians(20, 4.0, 30, n=1500), pair(0.3), "memorising", 5),
+    Problem("50 classes, symmetric 0.2", G.gaussians(50, 5.0, 40, n=2000), symmetric(0.2), "MLP 64-64", 5),
+    Problem("products of columns, symmetric 0.6", G.quadratic, symmetric(0.6), "MLP 64-64", 30),
+    Problem("products of columns, linear, pair 0.3", G.quadratic, pair(0.3), "linear", 30),
+    Problem("moons, hard rows 0.3, Adam", G.moons, hard_rows(0.3), "Adam", 30),
+    Problem("two moons, unequal 0.4 and 0.1, under-trained", G.moons, flips(UNEQUAL), "under-trained", 30),
+    Problem("rare class, unequal 0.05 and 0.3", G.rare, flips({(0, 1): 0.05, (1, 0): 0.3}), "default", 50),
+    Problem(
+        "three classes, 5 % of one, symmetric 0.2",
+        G.gaussians(3, 2.0, shares=[0.6, 0.35, 0.05]),
+        symmetric(0.2),
+        "MLP 64-64",
+        40,
+    ),
+    # ---- scikit-learn's data sets
+    Problem("digits, pair 0.4, under-trained", bundled.digits, pair(0.4), "under-trained", 10),
+    Problem("digits, pair 0.45, Adam", bundled.digits, pair(0.45), "Adam", 10),
+    Problem("digits, asymmetric 0.4, MLP 64-64", bundled.digits, asymmetric(0.4), "MLP 64-64", 10),
+    Problem("digits, symmetric 0.6", bundled.digits, symmetric(0.6), "default", 10),
+    Problem("digits, pure chance", bundled.digits, symmetric(0.9), "default", 20),
+    Problem("digits, hard rows 0.3, memorising", bundled.digits, hard_rows(0.3), "memorising", 10),
+    Problem("digits, pair 0.3, no clean eight", bundled.digits, pair(0.3), "default", 10, missing=8),
+    Problem("digits, symmetric 0.4, 2 epochs", bundled.digits, symmetric(0.4), "two epochs", 5),
+    Problem("wine, symmetric 0.4, linear", bundled.wine, symmetric(0.4), "linear", 5),
+    Problem("iris, pair 0.3", bundled.iris, pair(0.3), "default", 5),
+    Problem("breast cancer, unequal 0.4 and 0.1", bundled.breast_cancer, flips(UNEQUAL), "default", 20),
+    Problem(
+        "breast cancer, flips of large cells",
+        bundled.breast_cancer,
+        in_a_part({(0, 1): 0.3, (1, 0): 0.3}, {(1, 0): 0.05}),
+        "linear",
+        20,
+    ),
+    # ---- data sets of other packages
+    Problem("MNIST, symmetric 0.4, memorising", bundled.mnist, symmetric(0.4), "memorising", 10),
+    Problem("MNIST, hard rows 0.3", bundled.mnist, hard_rows(0.3), "MLP 64-64", 30),
+    Problem("affairs, unequal 0.1 and 0.4, linear", bundled.affairs, flips({(0, 1): 0.1, (1, 0): 0.4}), "linear", 50),
+    Problem("party, neighbours 0.3, Adam", bundled.party, neighbours(0.3), "Adam", 20),
+    Problem("party, flips of the old", bundled.party, in_a_part({(0, 1): 0.5, (2, 1): 0.4}), "default", 30),
+    # ---- the folder of data
+    Problem("LabelMe, a person's answer, linear", folder.labelme, answers, "linear", 10),
+    Problem("LabelMe, a person's answer, memorising", folder.labelme, answers, "memorising", 20),
+    Problem("global warming, labels of a language model", folder.global_warming, answers, "default", 30),
+    Problem("Hausa titles, labels of rules, linear", folder.hausa, answers, "linear", 20),
+    Problem("Hausa titles, labels of rules, Adam", folder.hausa, answers, "Adam", 50),
+    Problem("CIFAR-10N worst labels", folder.cifar10n, answers, "MLP 64-64", 30),
+    Problem("CIFAR-10N worst labels, linear", folder.cifar10n, answers, "linear", 10),
+    Problem("CIFAR-10H, a person's label, Adam", folder.cifar10h, answers, "Adam", 30),
+]  # fmt: skip
+
+
+def of_half(half):
+    """Problems of a half, or "all"."""
+    return [problem for problem in PROBLEMS if half in (problem.half, "all")]

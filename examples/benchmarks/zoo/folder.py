@@ -1,0 +1,106 @@
+"""Noisy labels of people, rules and models: a function of a seed and of the folder given by --data gives `Rows`.
+
+real/labelme_*: photographs by features of a VGG network, with answers of people. real/global_warming.csv: sentences
+with labels of a language model. real/hausa_*: titles of news with labels of rules. cifar10_jpeg.npz,
+cifar10n_worse.npy, cifar10h_counts.npy: CIFAR-10 with labels of people.
+"""
+
+import io
+import os
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import get_data_home
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from .rows import Rows, reduced, split
+
+# images of the training set and of the test set that features are made of
+N_TRAIN, N_TEST = 5000, 4500
+
+
+# ---------------------------------------------------------------------------- photographs
+def labelme(seed, folder):
+    """Eight kinds of places; the noisy label is the answer of one person, drawn from those who were asked."""
+    real = folder / "real"
+    X, X_test = (np.load(real / f"labelme_LabelMe_VGG_avg_{part}.npy").squeeze() for part in ("train", "test"))
+    y, y_test = (np.loadtxt(real / f"labelme_LabelMe_Z_{part}.txt").astype(int) for part in ("train", "test"))
+    given = np.loadtxt(real / "labelme_answers.txt").astype(int)
+    order = np.random.default_rng(seed).random(given.shape)
+    drawn = np.where(given >= 0, order, -1).argmax(axis=1)
+    X, X_test = reduced(X, X_test, 128)
+    return Rows(X, y, X_test, y_test, answers=given[np.arange(len(y)), drawn])
+
+
+# ---------------------------------------------------------------------------- text
+def global_warming(seed, folder):
+    """Sentences that affirm that the climate warms, or do not."""
+    frame = pd.read_csv(folder / "real" / "global_warming.csv")
+    texts, y = frame["data_entry"].to_numpy(object), frame["gold_label"].to_numpy(int)
+    return _with_words(split(texts, y, 1200, None, seed, answers=frame["gpt_label"].to_numpy(int)))
+
+
+def hausa(seed, folder):
+    """Titles of news in Hausa, of five topics; the test rows are those of the published split, and some others."""
+    real = folder / "real"
+    names = "train_clean", "dev", "test", "train_clean_noisy_labels"
+    clean, dev, test, noisy = (pd.read_csv(real / f"hausa_{name}.tsv", sep="\t") for name in names)
+    if not (clean["news_title"] == noisy["news_title"]).all():
+        raise ValueError("the titles with noisy labels are not in the order of those with true labels.")
+    frame = pd.concat([clean, dev, test], ignore_index=True)
+    y = np.unique(frame["label"], return_inverse=True)[1]
+    given = np.searchsorted(np.unique(frame["label"]), noisy["label"])
+    n, order = len(clean), np.random.default_rng(seed).permutation(len(clean))[:1500]
+    texts = frame["news_title"].to_numpy(object)
+    return _with_words(Rows(texts[order], y[order], texts[n:], y[n:], answers=given[order]))
+
+
+def _with_words(rows):
+    """Texts by 200 components of their words and parts of words."""
+    words = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), min_df=3, sublinear_tf=True).fit(rows.X)
+    X, X_test = reduced(words.transform(rows.X), words.transform(rows.X_test), 200, TruncatedSVD)
+    return rows._replace(X=X, X_test=X_test)
+
+
+# ---------------------------------------------------------------------------- CIFAR-10
+def cifar10n(seed, folder):
+    """Images of ten classes with the worst of three people's labels, about 40 % of them wrong."""
+    X, y = image_table(folder)
+    answers = np.load(folder / "cifar10n_worse.npy")[:N_TRAIN].astype(int)
+    rows = split(X[:N_TRAIN], y[:N_TRAIN], 2000, None, seed, answers=answers)
+    test = np.random.default_rng(seed).permutation(N_TEST)[:2000] + N_TRAIN
+    return rows._replace(X_test=X[test], y_test=y[test])
+
+
+def cifar10h(seed, folder):
+    """Test images of CIFAR-10; the noisy label is that of one of 50 people, about 5 % of them wrong."""
+    X, y = (column[N_TRAIN:] for column in image_table(folder))
+    counts = np.load(folder / "cifar10h_counts.npy")[:N_TEST].astype(float)
+    below = counts.cumsum(axis=1) < np.random.default_rng(seed).random((N_TEST, 1)) * counts.sum(axis=1, keepdims=True)
+    return split(X, y, 2000, 2000, seed, answers=below.sum(axis=1))
+
+
+def image_table(folder):
+    """200 features and the class of each image; kept in scikit-learn's folder of data."""
+    path = os.path.join(get_data_home(), "noisytransition_zoo_images.npz")
+    if not os.path.exists(path):
+        from image_features import image_features
+
+        images, y = _images(folder / "cifar10_jpeg.npz")
+        X, _ = reduced(found := image_features(images, seed=0), found[:1], 200)
+        np.savez(partial := f"{path}.{os.getpid()}.npz", X=X.astype(np.float32), y=y)
+        os.replace(partial, path)
+    with np.load(path) as kept:
+        return kept["X"], kept["y"].astype(int)
+
+
+def _images(path):
+    """Decode the first images of the training set and of the test set, and give their classes."""
+    from PIL import Image
+
+    with np.load(path) as packed:
+        offsets, stream, labels, of_test = (packed[n] for n in ("offsets", "jpeg", "labels", "split"))
+    rows = np.concatenate([np.flatnonzero(of_test == 0)[:N_TRAIN], np.flatnonzero(of_test == 1)[:N_TEST]])
+    files = (io.BytesIO(stream[offsets[i] : offsets[i + 1]].tobytes()) for i in rows)
+    return np.stack([np.asarray(Image.open(file).convert("RGB")) for file in files]), labels[rows]

@@ -1,0 +1,144 @@
+"""Methods of the zoo: classifiers at their defaults, and estimates of T that train no classifier of their own."""
+
+import time
+import warnings
+
+import numpy as np
+from shared import out_of_fold
+from sklearn.metrics import balanced_accuracy_score
+
+from noisytransition import (
+    CrossEntropyClassifier,
+    EMTransitionClassifier,
+    FineTuningClassifier,
+    ForwardClassifier,
+    GCEClassifier,
+    GLCClassifier,
+    MetaTransitionClassifier,
+    MWNetClassifier,
+    SModelClassifier,
+    TRevisionClassifier,
+    confusion_transition_matrix,
+    count_transition_matrix,
+    sampling_limit,
+    transition_error,
+)
+
+LEVEL = 0.9  # of intervals
+CLASSIFIERS = {
+    "clean rows only": CrossEntropyClassifier,
+    "fine-tuning": FineTuningClassifier,
+    "cross-entropy": CrossEntropyClassifier,
+    "GCE": GCEClassifier,
+    "Forward": ForwardClassifier,
+    "GLC": GLCClassifier,
+    "S-Model": SModelClassifier,
+    "T-Revision": TRevisionClassifier,
+    "MW-Net": MWNetClassifier,
+    "meta-transition": MetaTransitionClassifier,
+    "meta-transition, pairs": MetaTransitionClassifier,
+    "EM": EMTransitionClassifier,
+    "EM, pairs": EMTransitionClassifier,
+}
+
+
+# ---------------------------------------------------------------------------- estimates of T
+def _identity(data, proba):
+    return np.eye(len(data.transition_matrix))
+
+
+def _counting(data, proba):
+    return confusion_transition_matrix(proba, data.y)
+
+
+def _cleanlab(data, proba):
+    from cleanlab.count import compute_confident_joint, estimate_latent
+
+    joint = compute_confident_joint(data.y, proba)
+    return estimate_latent(joint, data.y)[1].T  # its own columns sum to 1
+
+
+def _verified_pairs(data, proba):
+    """Rows of a class that has no verified row are uniform."""
+    known = np.bincount(data.y_meta, minlength=proba.shape[1]) > 0
+    smoothing = 0 if known.all() else 1e-9
+    return count_transition_matrix(data.y_meta, data.y_meta_noisy, len(known), smoothing=smoothing)
+
+
+MATRICES = {
+    "identity": _identity,
+    "counting": _counting,
+    "cleanlab": _cleanlab,
+    "verified pairs": _verified_pairs,
+}
+LIMIT = "sampling limit"
+METHODS = [*CLASSIFIERS, *MATRICES, LIMIT]
+
+
+def estimates(data, params, names):
+    """Give the named errors of T; the posteriors of a cross-entropy net outside its folds are computed once."""
+    started = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        proba = out_of_fold(params, data.X, data.y)
+    rows, seconds = {}, time.process_time() - started
+    for name in names:
+        if name == LIMIT:
+            counts = np.bincount(data.y_true, minlength=len(data.transition_matrix))
+            rows[name] = {"transition_error": sampling_limit(data.transition_matrix, counts)}
+        else:
+            rows[name] = _error(data, MATRICES[name](data, proba)) | {"seconds": round(seconds, 2)}
+    return rows
+
+
+def _error(data, T):
+    return {"transition_error": transition_error(data.transition_matrix, T)}
+
+
+# ---------------------------------------------------------------------------- classifiers
+def fitted(data, params, name):
+    """Fit a classifier; give its measures."""
+    clf, started = CLASSIFIERS[name](**params), time.process_time()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _fit(clf, data, name)
+    row = {"seconds": round(time.process_time() - started, 2)}
+    predicted = clf.predict(data.X_test)
+    row["accuracy"] = float((predicted == data.y_test).mean())
+    row["balanced_accuracy"] = float(balanced_accuracy_score(data.y_test, predicted))
+    row["warnings"] = [str(w.message)[:60] for w in caught if issubclass(w.category, UserWarning)]
+    row["diagnostics"] = jsonable(getattr(clf, "diagnostics_", None))
+    return row | _of_matrix(clf, data)
+
+
+def _fit(clf, data, name):
+    if name == "clean rows only":
+        return clf.fit(data.X_meta, data.y_meta)
+    noisy = {"y_meta_noisy": data.y_meta_noisy} if name.endswith("pairs") else {}
+    return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), **noisy)
+
+
+def _of_matrix(clf, data):
+    """Error of T, if there is one, and how many entries its intervals cover."""
+    row, T = {}, data.transition_matrix
+    if hasattr(clf, "transition_matrix_"):
+        row |= _error(data, clf.transition_matrix_)
+    try:
+        low, high = clf.transition_interval(LEVEL)
+    except (AttributeError, ValueError):  # no error bars
+        return row
+    covered = (low <= T + 1e-9) & (high >= T - 1e-9)
+    return row | {"covered": int(covered.sum()), "entries": T.size}
+
+
+def jsonable(value):
+    """Give a value as JSON can hold it."""
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if hasattr(value, "_asdict"):
+        return jsonable(value._asdict())
+    if isinstance(value, list | tuple | set):
+        return [jsonable(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return value if value is None or isinstance(value, str | int | float) else str(value)

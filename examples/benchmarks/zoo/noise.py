@@ -1,0 +1,91 @@
+"""Noise of the zoo. A noise is a function of `Rows` and a seed that gives noisy labels, and T if one T made them."""
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import cross_val_predict
+
+from noisytransition import flip_labels
+from noisytransition.transition import digits_noise, flip_noise, pair_noise, symmetric_noise
+
+
+# ---------------------------------------------------------------------------- one T for all rows
+def one_matrix(matrix):
+    """Every label flips by the T that `matrix` gives for a number of classes."""
+
+    def noise(rows, seed):
+        T = matrix(rows.y.max() + 1)
+        return flip_labels(rows.y, T, random_state=seed), T
+
+    noise.kind = "class-conditional"
+    return noise
+
+
+def symmetric(rate):
+    return one_matrix(lambda n_classes: symmetric_noise(n_classes, rate))
+
+
+def pair(rate):
+    return one_matrix(lambda n_classes: pair_noise(n_classes, rate))
+
+
+def asymmetric(rate):
+    """Flips between digits that look alike."""
+    return one_matrix(lambda _: digits_noise(rate))
+
+
+def flips(rates):
+    """Flips {(true, noisy): rate}."""
+    return one_matrix(lambda n_classes: flip_noise(rates, n_classes))
+
+
+def neighbours(rate):
+    """Ordered classes: to the next lower and the next higher class, each with half of the rate."""
+
+    def matrix(n_classes):
+        T = np.eye(n_classes) * (1 - rate)
+        for i in range(n_classes):
+            near = [j for j in (i - 1, i + 1) if 0 <= j < n_classes]
+            T[i, near] = rate / len(near)
+        return T
+
+    return one_matrix(matrix)
+
+
+# ---------------------------------------------------------------------------- noise that depends on the row
+def in_a_part(inside, outside=None):
+    """Flips {(true, noisy): rate} of the rows in `part`, and others, or none, of the rest."""
+
+    def noise(rows, seed):
+        n_classes = rows.y.max() + 1
+        matrices = [flip_noise(rates, n_classes) if rates else np.eye(n_classes) for rates in (outside, inside)]
+        flipped = [flip_labels(rows.y, T, random_state=seed) for T in matrices]
+        return np.where(rows.part, flipped[1], flipped[0]), None
+
+    noise.kind = "feature-dependent"
+    return noise
+
+
+def hard_rows(rate):
+    """Rows near the boundary flip to their second class: the hardest with probability 2 rate, the easiest never."""
+
+    def noise(rows, seed):
+        forest = RandomForestClassifier(100, min_samples_leaf=5, random_state=seed)
+        proba = cross_val_predict(forest, rows.X, rows.y, cv=3, method="predict_proba")
+        own = np.take_along_axis(proba, rows.y[:, None], axis=1)[:, 0]
+        np.put_along_axis(proba, rows.y[:, None], -1, axis=1)
+        ease = own - proba.max(axis=1)
+        hardness = 1 - ease.argsort().argsort() / len(ease)
+        flip = np.random.default_rng([seed, 1]).random(len(ease)) < 2 * rate * hardness
+        return np.where(flip, proba.argmax(axis=1), rows.y), None
+
+    noise.kind = "feature-dependent"
+    return noise
+
+
+# ---------------------------------------------------------------------------- labels of people, rules and models
+def answers(rows, seed):
+    """Give the noisy labels that came with the data."""
+    return rows.answers, None
+
+
+answers.kind = "human"

@@ -1,0 +1,233 @@
+"""The page of a half's results: accuracy, T and error bars of every problem, and what falls short."""
+
+from collections import defaultdict
+
+import numpy as np
+from scipy import stats
+from shared import markdown, publish, read_rows, versions
+
+from zoo.catalogue import of_half
+from zoo.methods import CLASSIFIERS, LIMIT, MATRICES
+
+OURS = ["EM", "EM, pairs", "meta-transition", "meta-transition, pairs"]
+# what the user has anyway, and the same with GCE in place of GLC
+PLAIN = ["clean rows only", "fine-tuning", "cross-entropy", "GLC"]
+WITH_GCE = [*PLAIN[:3], "GCE"]
+OTHER_MATRICES = ["identity", "GLC", "counting", "cleanlab"]
+WITH_MATRIX = ["EM", "EM, pairs", "meta-transition", "meta-transition, pairs", "GLC", *MATRICES, LIMIT]
+LEAST_COVERAGE = 0.85
+
+
+# ---------------------------------------------------------------------------- what was measured
+class Results:
+    """Rows of one problem, by method and seed."""
+
+    def __init__(self, rows):
+        self.rows = defaultdict(dict)
+        for row in rows:
+            self.rows[row["method"]][row["seed"]] = row
+
+    def values(self, what, *methods):
+        """Measures (n_methods, n_seeds) of the seeds that all these methods have."""
+        found = [{s: r[what] for s, r in self.rows[m].items() if r.get(what) is not None} for m in methods]
+        seeds = sorted(set.intersection(*(set(f) for f in found)))
+        return np.array([[f[s] for s in seeds] for f in found])
+
+    def best(self, what, methods, largest=True):
+        """Name of the method with the best mean, of those that have results."""
+        means = {m: self.values(what, m).mean() for m in methods if self.values(what, m).size}
+        return (max if largest else min)(means, key=means.get) if means else None
+
+    def coverage(self, method):
+        """Share of the entries of T, over seeds, that are in their intervals."""
+        covered, entries = self.values("covered", method), self.values("entries", method)
+        return covered.sum() / entries.sum() if covered.size else None
+
+    def warned(self, method):
+        """Share of seeds with a diagnosis."""
+        rows = [row for row in self.rows[method].values() if "error" not in row]
+        return np.mean([bool(row.get("diagnostics")) for row in rows]) if rows else None
+
+
+def read(half, path):
+    """Results of each problem of a half that has some."""
+    rows = defaultdict(list)
+    for row in read_rows(path):
+        rows[row["problem"]].append(row)
+    return {p.name: Results(rows[p.name]) for p in of_half(half) if rows[p.name]}
+
+
+# ---------------------------------------------------------------------------- differences
+def difference(values):
+    """First row less the second, paired: mean, bounds of the 95 % interval (nan for one seed), standard error."""
+    d = values[0] - values[1]
+    if len(d) < 2:
+        return d.mean() if len(d) else np.nan, np.nan, np.nan, np.nan
+    error = stats.sem(d)
+    half = stats.t.ppf(0.975, len(d) - 1) * error
+    return d.mean(), d.mean() - half, d.mean() + half, error
+
+
+def against_best(results, ours, others):
+    """Accuracy less that of the best of the others as text, and whether its interval lies below -1 point."""
+    best = results.best("accuracy", others)
+    values = results.values("accuracy", ours, best) if best else np.empty((2, 0))
+    if not values.size:
+        return "", False
+    mean, low, high, _ = difference(values)
+    worse = bool(high < -0.01)
+    return f"{100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}] ({best})" + " *" * worse, worse
+
+
+def against_mean(results, ours, others):
+    """Accuracy less the mean of the others, and whether that is below 0."""
+    values = results.values("accuracy", ours, *others)
+    if not values.size:
+        return "", False
+    mean = (values[0] - values[1:].mean(axis=0)).mean()
+    return f"{100 * mean:+.1f}" + " *" * bool(mean < 0), bool(mean < 0)
+
+
+def error_mark(results, ours):
+    """Error of T, and whether it is above the best other one by more than 2 standard errors."""
+    best = results.best("transition_error", OTHER_MATRICES, largest=False)
+    values = results.values("transition_error", ours, best) if best else np.empty((2, 0))
+    if not values.size:
+        return "", False
+    mean, _, _, error = difference(values)
+    worse = bool(mean > 2 * error)
+    return f"{mean:+.3f} ({best})" + " *" * worse, worse
+
+
+# ---------------------------------------------------------------------------- tables
+def shown(values):
+    """Mean and standard deviation over seeds."""
+    if not values.size:
+        return ""
+    return f"{values.mean():.3f}" + (f" ± {values.std(ddof=1):.3f}" if values.size > 1 else "")
+
+
+def table(zoo, what, methods):
+    """Mean ± standard deviation of a measure."""
+    return markdown(methods, [(name, [shown(r.values(what, m)) for m in methods]) for name, r in zoo.items()])
+
+
+def marked(zoo, methods, cell):
+    """Table of cells with marks, and how many marks each method has."""
+    lines, marks = [], dict.fromkeys(methods, 0)
+    for name, results in zoo.items():
+        cells = [cell(results, method) for method in methods]
+        for method, (_, mark) in zip(methods, cells, strict=True):
+            marks[method] += mark
+        lines.append((name, [text for text, _ in cells]))
+    return markdown(methods, lines), marks
+
+
+def beside_cross_entropy(results, method):
+    """Accuracy less that of cross-entropy in points; marked below -5."""
+    values = results.values("accuracy", method, "cross-entropy")
+    if not values.size:
+        return "", False
+    mean = difference(values)[0]
+    return f"{100 * mean:+.1f}" + " *" * bool(mean < -0.05), bool(mean < -0.05)
+
+
+def coverage_table(zoo):
+    """Coverage of the 90 % intervals, and the shares of seeds with a diagnosis; of methods that have intervals."""
+    methods = [m for m in OURS if any(r.coverage(m) is not None for r in zoo.values())]
+    heads = [f"{m}: {what}" for m in methods for what in ("covered", "warned")]
+    lines = []
+    for name, results in zoo.items():
+        pairs = ((results.coverage(m), results.warned(m)) for m in methods)
+        lines.append((name, ["" if v is None else f"{v:.2f}" for pair in pairs for v in pair]))
+    return markdown(heads, lines), methods
+
+
+def of_warnings(zoo, method):
+    """Say how often a diagnosis comes in problems whose intervals fail, and in the others."""
+    groups = {"fail": [], "are good": []}
+    for results in zoo.values():
+        if (coverage := results.coverage(method)) is not None:
+            groups["fail" if coverage < LEAST_COVERAGE else "are good"].append(results.warned(method))
+    said = (
+        f"in {np.sum(np.array(shares) > 0.5)} of the {len(shares)} problems whose intervals {kind} "
+        f"({np.mean(shares):.0%} of their fits)"
+        for kind, shares in groups.items()
+        if shares
+    )
+    return f"* Diagnoses of {method} in most seeds: " + ", ".join(said) + "."
+
+
+# ---------------------------------------------------------------------------- the page
+def accuracies(zoo):
+    """Lines of the summary, and tables of differences of accuracy."""
+    summary, tables = [], []
+    for others in (PLAIN, WITH_GCE):
+        names = ", ".join(others)
+        best, below_best = marked(zoo, OURS, lambda r, m, others=others: against_best(r, m, others))
+        mean, below_mean = marked(zoo, OURS, lambda r, m, others=others: against_mean(r, m, others))
+        summary += [
+            f"* Accuracy below the best of {names} by more than a point: {counted(below_best)}",
+            f"* Accuracy below the mean of {names}: {counted(below_mean)}",
+        ]
+        tables += [
+            f"## Accuracy less the best of {names}\n\nIn points: the best by its mean over seeds, with the paired 95 % "
+            f"interval. *: the interval lies below -1.\n\n{best}",
+            f"## Accuracy less the mean of {names}\n\nIn points. *: below 0.\n\n{mean}",
+        ]
+    beside, below = marked(zoo, [m for m in CLASSIFIERS if m != "cross-entropy"], beside_cross_entropy)
+    summary.append(f"* Accuracy more than 5 points below cross-entropy: {counted(below)}")
+    return summary, [*tables, f"## Accuracy less that of cross-entropy\n\nIn points. *: below -5.\n\n{beside}"]
+
+
+def matrices(zoo):
+    """Lines of the summary, and tables of T and its intervals."""
+    names = ", ".join(OTHER_MATRICES)
+    errors, above = marked(zoo, OURS, error_mark)
+    covered, with_intervals = coverage_table(zoo)
+    summary = [f"* T worse than the best of {names}: {counted(above)}"]
+    for method in with_intervals:
+        failing = sum((r.coverage(method) or 1) < LEAST_COVERAGE for r in zoo.values())
+        summary.append(f"* 90 % intervals of {method} that cover less than {LEAST_COVERAGE}: {failing}.")
+    return summary + [of_warnings(zoo, method) for method in with_intervals], [
+        "## Error of T\n\n" + table(zoo, "transition_error", WITH_MATRIX),
+        f"## Error of T less the best of {names}\n\n*: above by more than 2 standard errors, paired.\n\n{errors}",
+        f"## 90 % intervals\n\nShare of entries covered, over seeds, and share of fits with a diagnosis.\n\n{covered}",
+    ]
+
+
+def counted(marks):
+    return ", ".join(f"{name} {n}" for name, n in marks.items()) + "."
+
+
+def failures(zoo):
+    """Methods that raised, with their messages."""
+    lines = [
+        f"* {name}, {method}, seed {seed}: {row['error']}"
+        for name, results in zoo.items()
+        for method, of_seeds in results.rows.items()
+        for seed, row in of_seeds.items()
+        if "error" in row
+    ]
+    return "## Errors\n\n" + "\n".join(lines or ["none"])
+
+
+def report(half, path):
+    """Write the page beside the file of results, and print it."""
+    zoo = read(half, path)
+    if not zoo:
+        print(f"{path} has no results of the {half} half.")
+        return
+    seeds = [len(rows) for results in zoo.values() for rows in results.rows.values()]
+    (of_accuracy, differences), (of_matrices, errors) = accuracies(zoo), matrices(zoo)
+    absent = [p.name for p in of_half(half) if p.name not in zoo]
+    head = [
+        f"# The zoo: {half} half",
+        f"{len(zoo)} problems, {min(seeds)} to {max(seeds)} seeds, mean ± standard deviation. {versions()}. See "
+        "`zoo/run.py`." + (f" Not run: {'; '.join(absent)}." if absent else ""),
+        f"Number of problems, of {len(zoo)}, with a mark:\n\n" + "\n".join([*of_accuracy, *of_matrices]),
+        "## Test accuracy\n\n" + table(zoo, "accuracy", list(CLASSIFIERS)),
+        "## Balanced accuracy\n\n" + table(zoo, "balanced_accuracy", list(CLASSIFIERS)),
+    ]
+    seconds = "## Seconds of one core\n\n" + table(zoo, "seconds", list(CLASSIFIERS))
+    publish(path.resolve().with_suffix(".md"), [*head, *differences, *errors, seconds, failures(zoo)])

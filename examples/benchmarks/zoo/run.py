@@ -1,0 +1,122 @@
+"""Run all methods on a zoo of small problems; print what fails.
+
+    pip install ".[benchmarks]"
+    python examples/benchmarks/zoo/run.py                        # the design half
+    python examples/benchmarks/zoo/run.py --half check           # the check half, at the end
+    python examples/benchmarks/zoo/run.py --data DIR             # and the problems with labels of people
+    python examples/benchmarks/zoo/run.py --methods "EM,GLC" --problems digits --seeds 2
+    python examples/benchmarks/zoo/run.py --report               # the page of what is there
+
+Every result is a line of JSON, and a second call runs what is missing. Methods have their defaults and each problem's
+network; nothing is tuned. "pairs": the noisy labels of the clean rows are given too (`y_meta_noisy`). `catalogue.py`
+has the problems and says which half they are in. --data is the folder that `folder.py` reads.
+"""
+
+import argparse
+import os
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import joblib
+import torch
+from shared import RESULTS, add_row, read_rows
+
+from zoo.bundled import PACKAGES
+from zoo.catalogue import PROBLEMS, of_half
+from zoo.folder import cifar10h, cifar10n, image_table
+from zoo.methods import CLASSIFIERS, METHODS, estimates, fitted
+from zoo.report import report
+
+
+# ---------------------------------------------------------------------------- one problem and seed
+def run(name, seed, methods, folder):
+    """Results of these methods on one problem and seed, and the seconds that they took."""
+    torch.set_num_threads(1)
+    (problem,) = (p for p in PROBLEMS if p.name == name)
+    started, data = time.perf_counter(), problem.make(seed, folder)
+    params = problem.params(data) | {"random_state": seed}
+    rows = {m: _or_error(fitted, data, params, m) for m in methods if m in CLASSIFIERS}
+    if others := [m for m in methods if m not in CLASSIFIERS]:
+        found = _or_error(estimates, data, params, others)
+        rows |= dict.fromkeys(others, found) if "error" in found else found
+    head = {"problem": name, "seed": seed, "n_rows": len(data.y)}
+    return [head | {"method": m} | row for m, row in rows.items()], time.perf_counter() - started
+
+
+def _or_error(measure, *args):
+    try:
+        return measure(*args)
+    except Exception as error:  # a method that fails is a result too
+        return {"error": f"{type(error).__name__}: {error}"[:300]}
+
+
+# ---------------------------------------------------------------------------- all of them
+def fill(problems, seeds, methods, folder, out, n_jobs):
+    """Run what is missing, seed by seed, and write each problem's results when they come."""
+    done = {(row["problem"], row["seed"], row["method"]) for row in read_rows(out)}
+    missing = {(p.name, s): [m for m in methods if (p.name, s, m) not in done] for s in range(seeds) for p in problems}
+    todo = [(*key, names, folder) for key, names in missing.items() if names]
+    started = time.perf_counter()
+    jobs = joblib.Parallel(n_jobs, return_as="generator_unordered")(joblib.delayed(run)(*job) for job in todo)
+    for i, (rows, seconds) in enumerate(jobs, 1):
+        for row in rows:
+            add_row(out, row)
+        minutes = (time.perf_counter() - started) / 60
+        name = f"{rows[0]['problem']}, seed {rows[0]['seed']}"
+        print(f"[{i}/{len(todo)}, {minutes:.1f} min] {name}: {seconds:.1f} s", flush=True)
+
+
+def available(problems, folder):
+    """Return the problems whose data is there; print which are not."""
+    usable = []
+    for problem in problems:
+        if problem.needs_folder and folder is None:
+            print(f"skipped, since --data is not given: {problem.name}")
+        elif (package := PACKAGES.get(problem.rows)) and find_spec(package) is None:
+            print(f"skipped, since {package} is not installed: {problem.name}")
+        else:
+            usable.append(problem)
+    if any(problem.rows in (cifar10n, cifar10h) for problem in usable):
+        image_table(folder)  # once, before the processes start
+    return usable
+
+
+def chosen(text, names):
+    """Names in a comma-separated text; a name may itself contain a comma."""
+    found, rest = [], text
+    for name in sorted(names, key=len, reverse=True):
+        if name in rest:
+            found.append(name)
+            rest = rest.replace(name, "")
+    if rest.strip(", "):
+        raise SystemExit(f"--methods: {rest.strip(', ')!r} is none of {', '.join(names)}")
+    return [name for name in names if name in found]
+
+
+def main():
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--half", choices=["design", "check", "all"], default="design")
+    parser.add_argument("--data", type=Path, help="folder of the data with labels of people, rules and models")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--methods", default=", ".join(METHODS), help="comma-separated; default: all")
+    parser.add_argument("--problems", default="", help="those whose name contains this text")
+    parser.add_argument("--n-jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, help="file of results; default: results/zoo_HALF.jsonl")
+    parser.add_argument("--report", action="store_true", help="only write the page of what is there")
+    args = parser.parse_args()
+    for half in ["design", "check"] if args.half == "all" else [args.half]:
+        out = args.out or RESULTS / f"zoo_{half}.jsonl"
+        if not args.report:
+            problems = available([p for p in of_half(half) if args.problems in p.name], args.data)
+            fill(problems, args.seeds, chosen(args.methods, METHODS), args.data, out, args.n_jobs)
+        report(half, out)
+
+
+if __name__ == "__main__":
+    main()
