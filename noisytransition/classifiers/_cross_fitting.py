@@ -1,28 +1,19 @@
-"""Joint training of network and T on noisy and clean rows, and T from posteriors of rows that are held out."""
+"""Joint training of network and T on noisy and clean rows, and posteriors of rows that are held out."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..losses import ForwardLoss
 from ..nets import CleanBatches, HeldOutPosteriors, NoisyLabelNet, Rows
-from ..transition import (
-    MOST_CLASSES,
-    EMResult,
-    Prior,
-    TransitionUncertainty,
-    em_transition_matrix,
-    pair_counts,
-    transition_uncertainty,
-)
 from ..updates import PosteriorCounts
+from ._final import continued_posteriors
+from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run
 
-#: folds of `EMTransitionClassifier`, and of the start of T by it; a choice: each fold is one more training
-N_FOLDS = 3
 # without folds, one training goes without a third of the noisy rows and half of the clean ones: better than a fifth and
 # a half, a tenth and 0.3, a third and a third (one seed of the cells of em_transition.py, two of cv_none.py)
 _SPLIT = (3, 2)
@@ -117,7 +108,8 @@ def cross_fit(
     epochs: Sequence[int],
     n_jobs: int | None = None,
     prefix: str = "",
-) -> list[Candidate]:
+    continued: bool = False,
+) -> tuple[list[Candidate], list[NDArray]]:
     """Train without each fold in turn; return the posteriors of all rows, by networks that were not trained on them.
 
     Parameters
@@ -133,28 +125,43 @@ def cross_fit(
         Folds that are trained at the same time, by joblib.
     prefix : str, default=""
         Of the stages' names.
+    continued : bool, default=False
+        Whether to train on the clean rows after each fold, for `choose_final`.
 
     Returns
     -------
-    list of Candidate
+    candidates : list of Candidate
         One for each number of epochs.
+    continued : list of ndarray of shape (n_meta, n_classes)
+        `continued_posteriors`, of the clean rows in the order of the candidates; empty if not asked for.
     """
     parts = held_out_rows(run, cv)
-    task = partial(_train_without, joint=joint, epochs=epochs)
+    task = partial(_train_without, joint=joint, epochs=epochs, continued=continued)
     tasks = {f"{prefix}fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(parts)}
-    posteriors = run.train_parts(tasks, n_jobs)  # of each part, after each number of epochs
+    posteriors, of_clean = zip(*run.train_parts(tasks, n_jobs), strict=True)
     rows = _joined(parts)
-    return [Candidate(n, _joined(of_parts), rows) for n, *of_parts in zip(epochs, *posteriors, strict=True)]
+    candidates = [Candidate(n, _joined(of_parts), rows) for n, *of_parts in zip(epochs, *posteriors, strict=True)]
+    return candidates, [np.concatenate(of_parts) for of_parts in zip(*of_clean, strict=True)]
 
 
 def _train_without(
-    run: Run, stage: str, *, joint: JointTraining, held_out: tuple[NDArray, NDArray], epochs: Sequence[int]
-) -> list[tuple[NDArray, NDArray]]:
-    """Train without some noisy and some clean rows; for each number of epochs, return the posteriors of both."""
-    noisy, clean = (np.delete(np.arange(len(r)), out) for r, out in zip((run.noisy, run.clean), held_out, strict=True))
-    watched = HeldOutPosteriors([run.noisy.take(held_out[0]), run.clean.take(held_out[1])], epochs)
-    joint.train_with_transition(run, stage, run.noisy.take(noisy), run.clean.take(clean), watched)
-    return [(proba, proba_meta) for proba, proba_meta in map(watched.after, epochs)]
+    run: Run,
+    stage: str,
+    *,
+    joint: JointTraining,
+    held_out: tuple[NDArray, NDArray],
+    epochs: Sequence[int],
+    continued: bool,
+) -> tuple[list[tuple[NDArray, NDArray]], list[NDArray]]:
+    """Train without some noisy and some clean rows; return the posteriors of both, and those of training on."""
+    noisy, clean = (
+        r.take(np.delete(np.arange(len(r)), out)) for r, out in zip((run.noisy, run.clean), held_out, strict=True)
+    )
+    out = [run.noisy.take(held_out[0]), run.clean.take(held_out[1])]
+    watched = HeldOutPosteriors(out, epochs)
+    net = joint.train_with_transition(run, stage, noisy, clean, watched)
+    posteriors = [(proba, proba_meta) for proba, proba_meta in map(watched.after, epochs)]
+    return posteriors, continued_posteriors(run, stage, net, clean, out[1]) if continued else []
 
 
 def _joined(parts: Sequence[tuple[NDArray, NDArray]]) -> tuple[NDArray, NDArray]:
@@ -173,78 +180,3 @@ def held_out_rows(run: Run, cv: int | None) -> list[tuple[NDArray[np.intp], NDAr
 def n_folds(cv: int | None) -> tuple[int, int]:
     """Folds of the noisy rows and of the clean ones."""
     return (cv, cv) if cv else _SPLIT
-
-
-def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """Draw the fold of each row, with the classes dealt out evenly.
-
-    As scikit-learn's `StratifiedKFold`, which refuses labels where every class has fewer rows than there are folds, as
-    a few clean rows have.
-    """
-    order = random.permutation(len(y))
-    order = order[np.argsort(y[order], kind="stable")]
-    folds = np.empty(len(y), dtype=np.intp)
-    folds[order] = np.arange(len(y)) % n
-    return folds
-
-
-def most_likely(
-    candidates: Sequence[Candidate],
-    run: Run,
-    start: NDArray,
-    *,
-    prior: Prior = "symmetric",
-    strength: float | str = "auto",
-) -> tuple[EMResult, Candidate, dict[str, NDArray]]:
-    """T of the candidate under which all labels have the highest evidence, T integrated out.
-
-    Returns
-    -------
-    result : EMResult
-    candidate : Candidate
-    evidence : dict of ndarray
-        ``epochs`` and ``log_evidence`` of all.
-    """
-    results = [_most_likely_transition(candidate, run, start, prior, strength) for candidate in candidates]
-    log_evidence = np.array([result.log_evidence for result in results])
-    best = int(log_evidence.argmax())
-    epochs = np.array([candidate.epochs for candidate in candidates])
-    return results[best], candidates[best], {"epochs": epochs, "log_evidence": log_evidence}
-
-
-def _most_likely_transition(
-    candidate: Candidate, run: Run, start: NDArray, prior: Prior, strength: float | str
-) -> EMResult:
-    (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
-    result: Any = em_transition_matrix(
-        proba,
-        run.noisy.label[noisy],
-        init=start,
-        prior=prior,
-        strength=strength,
-        counts=known_pairs(run),
-        proba_meta=proba_meta,
-        y_meta=run.clean.label[clean],
-        full_output=True,
-    )
-    return result
-
-
-def error_bars(result: EMResult, candidate: Candidate, run: Run) -> TransitionUncertainty | None:
-    """Error bars of T; None where their information would be too large a matrix."""
-    calibration = result.calibration
-    if calibration is None or len(run.classes) > MOST_CLASSES:
-        return None
-    return transition_uncertainty(
-        calibration(candidate.posteriors[0]),
-        run.noisy.label[candidate.rows[0]],
-        result.transition_matrix,
-        proba_meta=calibration(candidate.posteriors[1]),
-        counts=known_pairs(run),
-    )
-
-
-def known_pairs(run: Run) -> NDArray | None:
-    """Counts of the clean rows whose noisy labels are known."""
-    noisy = run.clean.columns.get("noisy_label")
-    return None if noisy is None else pair_counts(run.clean.label, noisy, len(run.classes))

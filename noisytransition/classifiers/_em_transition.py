@@ -1,12 +1,13 @@
 """Classifier and T by joint maximum likelihood: expectation-maximisation anchored by the clean rows."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..transition import MOST_CLASSES, EMResult, Prior, check_count, check_prior, check_rate, is_number
+from ..transition import MOST_CLASSES, Prior, check_count, check_prior, check_rate, is_number
 from ._checks import check_batch_size, check_flag
 from ._cross_fitting import (
     Candidate,
@@ -14,18 +15,18 @@ from ._cross_fitting import (
     balanced_weight,
     candidate_epochs,
     cross_fit,
-    error_bars,
-    known_pairs,
     likelihood_weight,
-    most_likely,
     n_folds,
 )
+from ._diagnostics import diagnose
+from ._estimate import Estimate, error_bars, estimate_transition, known_pairs
+from ._final import LEAST_CLEAN_ROWS, FinalMixin
 from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
 
 
-class EMTransitionClassifier(TransitionClassifier):
+class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     r"""Learn T and the classifier together as the maximum of one likelihood, with no step size for T.
 
     Noisy rows count by ``sum_i f_i(x) T[i, y]``, clean rows by ``f_y(x)``. While a network trains, T follows the
@@ -36,11 +37,17 @@ class EMTransitionClassifier(TransitionClassifier):
             train f and T on the rows outside fold k;  keep f's posteriors of fold k after several numbers of epochs
         epochs      = that whose posteriors give all labels the highest evidence, T integrated out
         T           = the most likely one of these posteriors, calibrated by the clean rows, shrunk by the evidence
-        classifier  = network trained on all rows through this T, for so many epochs
+        classifier  = network trained on all rows through this T, for so many epochs; or, if held-out clean rows are
+                      predicted better, this network fine-tuned on the clean rows, or one of the clean rows alone
 
-    Calibration, choice and shrinkage are those of `em_transition_matrix`. The cost is that of five trainings: a
-    warm-up for T's start, the folds, and the last one. For a network that is too large for this, ``cv=None`` takes
-    two: one without a part of the rows, and the last one.
+    Calibration, choice and shrinkage are those of `em_transition_matrix`. The likelihood supposes that one T is true
+    for all rows. Two choices by held-out clean rows make up for it where it is not: how much the clean rows count in
+    the calibration (`calibration_weight`), and which classifier is the last (`select_classifier`). `diagnostics_` names
+    reasons not to trust T.
+
+    The cost is that of five trainings and a little: a warm-up for T's start, the folds, the last one, and short ones
+    on the clean rows. For a network that is too large for this, ``cv=None`` takes two: one without a part of the rows,
+    and the last one.
 
     Parameters
     ----------
@@ -58,8 +65,15 @@ class EMTransitionClassifier(TransitionClassifier):
         What T is shrunk towards: `prior` of `em_transition_matrix` (superclasses of shape (n_classes,), or a matrix).
     prior_strength : float or "auto", default="auto"
         `strength` of `em_transition_matrix`: pseudo-counts per class; "auto" goes by the evidence.
+    calibration_weight : float or "auto", default="auto"
+        How often a clean row counts in the calibration behind T. 1 is the likelihood. "auto": 1, or n / n_meta, at
+        which all clean rows count as much as all noisy ones, whichever gives held-out clean rows the lower log-loss.
     meta_batch_size : int, optional
         Clean rows in a step; default: a quarter of `batch_size`.
+    select_classifier : bool, default=True
+        Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
+        temperature: the network trained through T; this network after 1 to 50 more epochs on the clean rows alone; or a
+        new network after so many. False, or fewer than 6 clean rows: the network trained through T.
     n_jobs : int, optional
         Folds that are trained at the same time, as in `joblib.Parallel`; ``joblib.parallel_config`` chooses other
         backends. The result is the same to the bit for any `n_jobs`: each fold has its share of PyTorch's threads.
@@ -105,6 +119,15 @@ class EMTransitionClassifier(TransitionClassifier):
         Their number of epochs, and that of the last training.
     cv_results_ : dict of ndarray
         ``epochs`` and ``log_evidence`` of each number of epochs.
+    calibration_weight_ : float
+        How often a clean row counted in the calibration.
+    final_ : str
+        Classifier that was chosen: "own", "fine-tuned, 10 epochs", "clean rows, 50 epochs", ...
+    final_scores_ : dict of ndarray
+        ``classifier`` and ``log_loss`` of the candidates.
+    diagnostics_ : dict of str to str
+        Reasons not to trust T, of which `fit` warns too: "missing_class", "not_one_T" (noise that one T does not
+        explain), "under_trained", "not_separated" (labels that leave T open). Empty if there are none.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -140,11 +163,15 @@ class EMTransitionClassifier(TransitionClassifier):
         select_epochs: bool = True,
         transition_prior: Prior = "symmetric",
         prior_strength: float | str = "auto",
+        calibration_weight: float | str = "auto",
         meta_batch_size: int | None = None,
+        select_classifier: bool = True,
         n_jobs: int | None = None,
         **net_params: Any,
     ) -> None:
         super().__init__(module, transition_init=transition_init, **net_params)
+        self.calibration_weight = calibration_weight
+        self.select_classifier = select_classifier
         self.meta_weight = meta_weight
         self.cv = cv
         self.select_epochs = select_epochs
@@ -158,13 +185,21 @@ class EMTransitionClassifier(TransitionClassifier):
         in_folds, at_last = self._weights(run)
         epochs = candidate_epochs(self.max_epochs) if self.select_epochs else [self.max_epochs]
         joint = JointTraining(start, in_folds, self.meta_batch_size)
-        candidates = cross_fit(run, joint, cv=self.cv, epochs=epochs, n_jobs=self.n_jobs)
-        T, best, self.cv_results_ = most_likely(
-            candidates, run, start, prior=self.transition_prior, strength=self.prior_strength
+        choose = self.select_classifier and len(run.clean) >= LEAST_CLEAN_ROWS
+        candidates, continued = cross_fit(run, joint, cv=self.cv, epochs=epochs, n_jobs=self.n_jobs, continued=choose)
+        T = estimate_transition(
+            candidates,
+            run,
+            start,
+            prior=self.transition_prior,
+            strength=self.prior_strength,
+            weight=self.calibration_weight,
         )
-        self.net_ = joint._replace(weight=at_last).train(run, "em", T.transition_matrix, best.epochs)
-        self._keep(run, start, T, best)
+        self._keep(run, start, T, candidates)
         self.meta_weight_ = in_folds
+        self.net_ = joint._replace(weight=at_last).train(run, "em", T.transition_matrix, T.candidate.epochs)
+        if choose:
+            self._choose_final(run, "em", [T.candidate.posteriors[1], *continued], T.candidate.rows[1])
 
     def _start_name(self, run: Run) -> str:
         return "diagonal" if self.transition_init == "auto" and self.cv is None else super()._start_name(run)
@@ -175,19 +210,24 @@ class EMTransitionClassifier(TransitionClassifier):
             return balanced_weight(run), likelihood_weight(run)
         return self.meta_weight, self.meta_weight
 
-    def _keep(self, run: Run, start: NDArray, T: EMResult, best: Candidate) -> None:
-        """Set the fitted attributes of T."""
+    def _keep(self, run: Run, start: NDArray, T: Estimate, candidates: list[Candidate]) -> None:
+        """Set the fitted attributes of T, and warn of reasons not to trust it."""
         self.transition_init_, self.transition_matrix_ = start, T.transition_matrix
         self.transition_history_ = np.stack([start, T.transition_matrix])
-        self.transition_counts_, self.prior_strength_, self.calibration_ = T.counts, T.strength, T.calibration
+        result, best = T.result, T.candidate
+        self.transition_counts_, self.prior_strength_ = result.counts, result.strength
+        self.calibration_, self.calibration_weight_, self.cv_results_ = result.calibration, T.weight, T.evidence
         self.n_epochs_, (noisy, _) = best.epochs, best.rows
         # from x too: nearer than what T makes of the noisy labels' shares
-        counts = T.counts - (0.0 if (pairs := known_pairs(run)) is None else pairs)
+        counts = result.counts - (0.0 if (pairs := known_pairs(run)) is None else pairs)
         self.class_counts_ = counts.sum(axis=1) * (len(run.noisy) / len(noisy))
-        if self.cv is not None and T.calibration is not None:
-            self.oof_proba_ = T.calibration(best.posteriors[0]).astype(np.float32)[np.argsort(noisy)]
-        if (uncertainty := error_bars(T, best, run)) is not None:
+        if self.cv is not None and result.calibration is not None:
+            self.oof_proba_ = result.calibration(best.posteriors[0]).astype(np.float32)[np.argsort(noisy)]
+        if (uncertainty := error_bars(T, run)) is not None:
             self.transition_uncertainty_, self.transition_std_ = uncertainty, uncertainty.std
+        self.diagnostics_ = diagnose(T, candidates, uncertainty, run)
+        if self.diagnostics_:
+            warnings.warn(f"T may be wrong: {'; '.join(self.diagnostics_.values())}.", UserWarning, stacklevel=4)
 
     # ---- error bars of T
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -253,6 +293,10 @@ class EMTransitionClassifier(TransitionClassifier):
         if self.cv is not None:
             check_count(self.cv, 2, "cv")
         check_flag(self, "select_epochs")
+        check_flag(self, "select_classifier")
+        weight = self.calibration_weight
+        if not (weight == "auto" if isinstance(weight, str) else _is_weight(weight) and weight):
+            raise ValueError(f"calibration_weight={weight!r}; give a number above 0, or 'auto'.")
         if self.n_jobs == 0 or not isinstance(self.n_jobs, int | None) or isinstance(self.n_jobs, bool):
             raise ValueError(f"n_jobs={self.n_jobs!r}; give a number of processes, -1 for one per core, or None.")
         weight = self.meta_weight

@@ -16,7 +16,9 @@ from ..transition import (
     gold_transition_matrix,
     symmetric_noise,
 )
-from ._cross_fitting import N_FOLDS, JointTraining, balanced_weight, candidate_epochs, cross_fit, most_likely
+from ._cross_fitting import JointTraining, balanced_weight, candidate_epochs, cross_fit
+from ._estimate import estimate_transition
+from ._folds import N_FOLDS
 from ._run import Run
 
 # noise rate of "diagonal": a choice, about that of labels from crowds and rules
@@ -108,8 +110,8 @@ class MaximumLikelihood(Start):
         gold = self.gold.matrix(run, warm_up)
         gold = floor_transition_matrix(gold, 1e-3 / len(gold))
         epochs = candidate_epochs(run.params["max_epochs"])
-        candidates = cross_fit(run, JointTraining(gold, balanced_weight(run)), epochs=epochs, prefix="start_")
-        return most_likely(candidates, run, gold)[0].transition_matrix
+        candidates, _ = cross_fit(run, JointTraining(gold, balanced_weight(run)), epochs=epochs, prefix="start_")
+        return estimate_transition(candidates, run, gold).transition_matrix
 
 
 class Confusion(Start):

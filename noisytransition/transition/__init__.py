@@ -4,6 +4,7 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 """
 
 from ._calibration import Calibration
+from ._calibration import tempered_log_loss as tempered_log_loss
 from ._chance import says_nothing as says_nothing
 from ._checks import as_array as as_array
 from ._checks import as_floats as as_floats
@@ -14,6 +15,7 @@ from ._checks import check_rate as check_rate
 from ._checks import is_number as is_number
 from ._checks import refuse_masked as refuse_masked
 from ._class_conditional import ClassConditionalTest, class_conditional_test
+from ._clean_weight import held_out_log_loss as held_out_log_loss
 from ._em import EMResult, em_transition_matrix
 from ._estimation import (
     anchor_transition_matrix,
@@ -43,6 +45,7 @@ from ._shrinkage import Prior as Prior
 from ._shrinkage import check_prior as check_prior
 from ._uncertainty import MOST_CLASSES as MOST_CLASSES
 from ._uncertainty import TransitionUncertainty, transition_uncertainty
+from ._uncertainty import revised_by_pairs as revised_by_pairs
 
 __all__ = [
     "Calibration",

@@ -9,8 +9,8 @@ from scipy.special import gammaln, polygamma
 from ._checks import as_array, check_transition_matrix, is_number
 from ._estimation import TINY, normalise_rows
 
-# pseudo-counts per class among which the evidence chooses, a tenth of a decade apart: its maximum is flat
-_STRENGTHS = np.geomspace(0.1, 1e6, 71)
+#: pseudo-counts per class among which the evidence chooses, a tenth of a decade apart: its maximum is flat
+STRENGTHS = np.geomspace(0.1, 1e6, 71)
 # beyond, the evidence is that of T = M, up to rounding errors that grow
 _LARGEST_STRENGTH = 1e12
 
@@ -27,7 +27,7 @@ def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[
     given: Any = prior
     groups = [] if np.ndim(given) == 2 else _groups(given, counts)
     M = _rates(groups, counts) if groups else np.asarray(given, dtype=np.float64)
-    strengths = _STRENGTHS if isinstance(strength, str) else [max(float(strength), TINY)]
+    strengths = STRENGTHS if isinstance(strength, str) else [max(float(strength), TINY)]
     evidence, best = max((log_evidence(counts, M, a, groups), a) for a in strengths)
     wrong = M * ~np.eye(len(M), dtype=bool)
     if isinstance(strength, str) and wrong[best * M < 1].sum() > wrong.sum() / 2:

@@ -11,6 +11,7 @@ from ._calibration import map_prior, map_scores
 from ._checks import check_label_indices, check_probabilities, check_transition_matrix, is_number
 from ._em import check_counts
 from ._estimation import TINY, normalise_rows
+from ._shrinkage import STRENGTHS, log_evidence
 
 #: with more, the information is too large a matrix to invert
 MOST_CLASSES = 50
@@ -18,6 +19,10 @@ MOST_CLASSES = 50
 _CHUNK = 4096
 # precision of the prior of an entry of T: without any data a standard error of 0.5
 _PRIOR_PRECISION = 4.0
+# least share of a flip in a prior: none is impossible
+_SMALLEST_RATE = 1e-4
+# log-evidence
+_STRONG_EVIDENCE = 3.0
 # lowest location of an entry that is cut off at 0, in scales below 0: the tail probability underflows beyond
 _MAX_DEPTH = 30.0
 
@@ -35,12 +40,15 @@ class TransitionUncertainty(NamedTuple):
     scale : ndarray of shape (c, c)
     std : ndarray of shape (c, c)
         Standard errors.
+    other : TransitionUncertainty or None
+        Another estimate from the same rows; intervals hold those of both.
     """
 
     transition_matrix: NDArray[np.float64]
     location: NDArray[np.float64]
     scale: NDArray[np.float64]
     std: NDArray[np.float64]
+    other: "TransitionUncertainty | None" = None
 
     def interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper bounds of every entry.
@@ -66,7 +74,48 @@ class TransitionUncertainty(NamedTuple):
         low = np.maximum(T - z * self.scale, 0)
         above = self.location + self.scale * _cut_quantile(-self.location / self.scale, share)
         high = np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T))
-        return low, np.minimum(high, 1)
+        if self.other is None:
+            return low, np.minimum(high, 1)
+        other_low, other_high = self.other.interval(level)
+        return np.minimum(low, other_low), np.maximum(np.minimum(high, 1), other_high)
+
+    def joined(self, other: "TransitionUncertainty") -> "TransitionUncertainty":
+        """Error bars that reach over those of another estimate from the same rows.
+
+        The variance is the mean of both, taken around this estimate (Buckland, Burnham, Augustin, "Model Selection: An
+        Integral Part of Inference", 1997, with equal weights).
+        """
+        apart = self.transition_matrix - other.transition_matrix
+        return self._replace(std=np.sqrt((self.std**2 + other.std**2 + apart**2) / 2), other=other)
+
+
+def revised_by_pairs(T: NDArray, counts: NDArray) -> TransitionUncertainty | None:
+    """T by counts of (true, noisy) labels with another T as their prior, if the counts contradict it.
+
+    Counts of verified rows are right for any noise, and few; the most likely T of all labels is exact, and right only
+    if one T is true for all rows. Under a Dirichlet prior around T with `a` pseudo-counts per class, the evidence of
+    the counts chooses `a`. T stays as it is (None) unless the evidence is above that of T itself by more than 3,
+    "strong" by Kass and Raftery, "Bayes Factors", 1995.
+
+    Parameters
+    ----------
+    T, counts : ndarray of shape (c, c)
+
+    Returns
+    -------
+    TransitionUncertainty or None
+        Of the Dirichlet posterior.
+    """
+    M = normalise_rows(T + _SMALLEST_RATE / len(T))
+    evidence = [log_evidence(counts, M, a, []) for a in STRENGTHS]
+    best = int(np.argmax(evidence))
+    if evidence[best] - evidence[-1] <= _STRONG_EVIDENCE:
+        return None
+    total = counts + STRENGTHS[best] * M
+    n = total.sum(axis=1, keepdims=True)
+    revised = total / n
+    std = np.sqrt(revised * (1 - revised) / (n + 1))
+    return TransitionUncertainty(revised, revised, std, std)
 
 
 def transition_uncertainty(

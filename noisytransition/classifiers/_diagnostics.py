@@ -1,0 +1,99 @@
+"""Reasons not to trust T."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..transition import TransitionUncertainty, tempered_log_loss
+from ._cross_fitting import Candidate
+from ._estimate import Estimate
+from ._run import Run
+
+# Thresholds were chosen on the design half of examples/benchmarks/zoo, seeds 11 to 13.
+# standard errors by which held-out clean rows prefer the larger weight
+_GAIN = 0.5
+# mean distance of the T of both weights, in half widths of their 90 % intervals
+_APART = 0.25
+# half widths of intervals are at least this: of entries at 0 they are nearly nothing
+_LEAST_WIDTH = 0.005
+# a network is trained too little if the loss of held-out clean rows, as a share of that of guessing, is above this ...
+_HIGH_LOSS = 0.65
+# ... and still fell in the second half of the training, by so many standard errors
+_FALLING = 2.0
+# half width of the 90 % interval of a diagonal entry beyond which its class is not told from others
+_WIDE = 0.25
+
+
+def diagnose(
+    estimate: Estimate, candidates: list[Candidate], bars: TransitionUncertainty | None, run: Run
+) -> dict[str, str]:
+    """Reasons not to trust T, by name; empty if there are none.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    candidates : list of Candidate
+        By rising number of epochs.
+    bars : TransitionUncertainty or None
+    run : Run
+
+    Returns
+    -------
+    dict of str to str
+    """
+    found = {
+        "missing_class": _missing_class(run),
+        "not_one_T": _not_one_T(estimate, bars),
+        "under_trained": _under_trained(candidates, run),
+        "not_separated": _not_separated(bars, run.classes),
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+def _missing_class(run: Run) -> str:
+    absent = np.setdiff1d(np.arange(len(run.classes)), run.clean.label)
+    if not absent.size:
+        return ""
+    return f"no clean row of class {run.classes[absent].tolist()}: verify some rows of it"
+
+
+def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:
+    """Clean rows contradict the likelihood of all labels, which supposes that one T is true for all rows."""
+    if estimate.revised is not None:
+        return "the verified pairs contradict the T of all labels: T probably differs between rows; T goes by the pairs"
+    if bars is None or bars.other is None or estimate.gain <= _GAIN:
+        return ""
+    one, other = (_half_width(b) for b in (bars._replace(other=None), bars.other))
+    apart = np.abs(bars.transition_matrix - bars.other.transition_matrix)
+    if (apart / np.maximum(np.maximum(one, other), _LEAST_WIDTH)).mean() <= _APART:
+        return ""
+    return (
+        "clean rows and noisy rows contradict each other under one T: T probably differs between rows, and the flips "
+        "below are means at best; verify rows with their noisy label (trusted= with y_meta=), which T then goes by"
+    )
+
+
+def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
+    low, high = bars.interval(0.9)
+    return (high - low) / 2
+
+
+def _under_trained(candidates: list[Candidate], run: Run) -> str:
+    """Held-out clean rows were still predicted better and better, and not well at the end."""
+    y = run.clean.label[candidates[-1].rows[1]]
+    half, end = (tempered_log_loss(candidates[k].posteriors[1], y) for k in ((len(candidates) - 1) // 2, -1))
+    fell, guessing = half - end, np.log(len(run.classes))
+    if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
+        return ""
+    return (
+        f"the network is trained too little: its loss of held-out clean rows, {end.mean():.2f} (guessing: "
+        f"{guessing:.2f}), still fell at the end; give more epochs, or a larger lr"
+    )
+
+
+def _not_separated(bars: TransitionUncertainty | None, classes: NDArray) -> str:
+    if bars is None:
+        return ""
+    wide = np.diag(_half_width(bars)) > _WIDE
+    if not wide.any():
+        return ""
+    return f"the labels leave T open for class {classes[wide].tolist()}: its error bars are wide; verify more rows"

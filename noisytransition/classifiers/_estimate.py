@@ -1,0 +1,162 @@
+"""T from posteriors of held-out rows: how many epochs, how much a clean row counts, what verified pairs say."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..transition import (
+    MOST_CLASSES,
+    EMResult,
+    Prior,
+    TransitionUncertainty,
+    em_transition_matrix,
+    held_out_log_loss,
+    pair_counts,
+    revised_by_pairs,
+    transition_uncertainty,
+)
+from ._cross_fitting import Candidate
+from ._folds import N_FOLDS, fold_of_rows
+from ._run import Run
+
+
+class Estimate(NamedTuple):
+    """T, and what it comes from.
+
+    Attributes
+    ----------
+    result : EMResult
+    candidate : Candidate
+        Whose posteriors T comes from.
+    weight : float
+        How often a clean row counted in their calibration.
+    other : EMResult or None
+        T at the weight that was not taken.
+    evidence : dict of ndarray
+        ``epochs`` and ``log_evidence`` of all candidates.
+    gain : float
+        By how many standard errors the held-out clean rows prefer the larger weight.
+    revised : TransitionUncertainty or None
+        T and its error bars after verified pairs spoke against the most likely T.
+    """
+
+    result: EMResult
+    candidate: Candidate
+    weight: float
+    other: EMResult | None
+    evidence: dict[str, NDArray]
+    gain: float
+    revised: TransitionUncertainty | None
+
+    @property
+    def transition_matrix(self) -> NDArray[np.float64]:
+        """T."""
+        return self.result.transition_matrix if self.revised is None else self.revised.transition_matrix
+
+
+def estimate_transition(
+    candidates: Sequence[Candidate],
+    run: Run,
+    start: NDArray,
+    *,
+    prior: Prior = "symmetric",
+    strength: float | str = "auto",
+    weight: float | str = "auto",
+) -> Estimate:
+    """T of the candidate under which all labels have the highest evidence, T integrated out.
+
+    The evidence supposes that one T is true for all rows. Where it is not, it moves the classes' boundary instead, and
+    the clean rows, which are few, hardly weigh. Therefore clean rows are held out of the calibration to decide whether
+    each counts once, as in the likelihood, or all together as much as the noisy rows; and T is revised if pairs of
+    true and noisy labels are known and contradict it.
+    """
+    params = {"prior": prior, "strength": strength}
+    first = weight if isinstance(weight, (int, float)) else 1.0
+    results = [_most_likely_transition(candidate, run, start, first, params) for candidate in candidates]
+    log_evidence = np.array([result.log_evidence for result in results])
+    best = int(log_evidence.argmax())
+    evidence = {"epochs": np.array([c.epochs for c in candidates]), "log_evidence": log_evidence}
+    chosen, other, gain = results[best], None, 0.0
+    if isinstance(weight, str):
+        equal = len(candidates[best].rows[0]) / len(candidates[best].rows[1])
+        gain = _gain(candidates[best], run, start, equal)
+        other = _most_likely_transition(candidates[best], run, start, equal, params)
+        if gain > 0:
+            chosen, other, first = other, chosen, equal
+    pairs = known_pairs(run)
+    revised = None if pairs is None else revised_by_pairs(chosen.transition_matrix, pairs)
+    return Estimate(chosen, candidates[best], first, other, evidence, gain, revised)
+
+
+def _most_likely_transition(
+    candidate: Candidate, run: Run, start: NDArray, weight: float, params: dict[str, Any]
+) -> EMResult:
+    (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
+    result: Any = em_transition_matrix(
+        proba,
+        run.noisy.label[noisy],
+        init=start,
+        counts=known_pairs(run),
+        proba_meta=proba_meta,
+        y_meta=run.clean.label[clean],
+        meta_weight=weight,
+        full_output=True,
+        **params,
+    )
+    return result
+
+
+def _gain(candidate: Candidate, run: Run, start: NDArray, weight: float) -> float:
+    """Lower log-loss of held-out clean rows if each counts `weight` times, not once; in standard errors."""
+    (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
+    y_meta, pairs = run.clean.label[clean], known_pairs(run)
+    folds = fold_of_rows(y_meta, min(N_FOLDS, len(y_meta)), np.random.default_rng(run.seed))
+    once, often = (
+        held_out_log_loss(
+            np.asarray(proba, dtype=np.float64),
+            run.noisy.label[noisy],
+            np.asarray(proba_meta, dtype=np.float64),
+            y_meta,
+            folds,
+            init=start,
+            pairs=np.zeros_like(start) if pairs is None else pairs,
+            meta_weight=w,
+        )
+        for w in (1.0, weight)
+    )
+    less = once - often
+    return float(less.mean() / max(less.std() / len(less) ** 0.5, 1e-12))
+
+
+def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
+    """Error bars of T; None where their information would be too large a matrix.
+
+    They reach over those of the T at the other weight of the clean rows: how far the two are apart shows what the
+    assumption of one T is worth.
+    """
+    if estimate.revised is not None or len(run.classes) > MOST_CLASSES:
+        return estimate.revised if len(run.classes) <= MOST_CLASSES else None
+    own = _error_bars(estimate.result, estimate.candidate, run)
+    if own is None or estimate.other is None:
+        return own
+    return own.joined(_error_bars(estimate.other, estimate.candidate, run))
+
+
+def _error_bars(result: EMResult, candidate: Candidate, run: Run) -> Any:
+    if result.calibration is None:
+        return None
+    return transition_uncertainty(
+        result.calibration(candidate.posteriors[0]),
+        run.noisy.label[candidate.rows[0]],
+        result.transition_matrix,
+        proba_meta=result.calibration(candidate.posteriors[1]),
+        counts=known_pairs(run),
+    )
+
+
+def known_pairs(run: Run) -> NDArray | None:
+    """Counts of the clean rows whose noisy labels are known."""
+    noisy = run.clean.columns.get("noisy_label")
+    return None if noisy is None else pair_counts(run.clean.label, noisy, len(run.classes))
