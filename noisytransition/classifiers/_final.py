@@ -47,7 +47,7 @@ def continued_posteriors(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, 
 
 
 def cross_validated_posteriors(run: Run, net: NoisyLabelNet) -> tuple[list[NDArray], NDArray[np.intp]]:
-    """Posteriors of clean rows by all candidates, for a network that was not trained on them; and which rows these are."""
+    """Posteriors of clean rows by all candidates, for a network that was not trained on them; and which rows."""
     fold = fold_of_rows(run.clean.label, N_FOLDS, np.random.default_rng(run.seed))
     parts = [np.flatnonzero(fold == k) for k in range(N_FOLDS)]
     rows, continued = np.concatenate(parts), []
