@@ -38,6 +38,7 @@ import numpy as np
 from problems import breast_cancer, digits, gaussians, gaussians_posterior, table, table_posterior, wine
 from scipy import stats
 from shared import (
+    NEW_NET,
     PAPER,
     RESULTS,
     add_row,
@@ -131,7 +132,7 @@ def run_others(data, params, seed):
     fitted = {
         "cross-entropy": CrossEntropyClassifier(**params),
         "fine-tuning": FineTuningClassifier(**params),
-        "GLC": GLCClassifier(**params),
+        "GLC": GLCClassifier(**NEW_NET, **params),
         "true T": GLCClassifier(transition_init=T, **params),
         "meta-gradient": MetaTransitionClassifier(**PAPER, **params),
     }

@@ -26,10 +26,12 @@ def check_number(estimator: object, name: str, *, low: float = 0.0, high: float 
         raise ValueError(f"{name} == {value}, must be finite.")
 
 
-def check_flag(estimator: object, name: str) -> None:
-    """Raise if a parameter is neither True nor False."""
-    if not isinstance(value := getattr(estimator, name), bool | np.bool_):
-        raise TypeError(f"{name}={value!r}; give True or False.")
+def check_flag(estimator: object, name: str, *, auto: bool = False) -> None:
+    """Raise if a parameter is neither True nor False, nor "auto" where that is allowed."""
+    value = getattr(estimator, name)
+    if not isinstance(value, bool | np.bool_) and not (auto and isinstance(value, str) and value == "auto"):
+        valid = "True or False, or 'auto'" if auto else "True or False"
+        raise TypeError(f"{name}={value!r}; give {valid}.")
 
 
 def check_batch_size(estimator: object, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Forward correction: T from anchor points, then a new net that is trained through T."""
+"""Forward correction: T from anchor points of a net trained by cross-entropy, which is then trained through T."""
 
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ..losses import ForwardLoss
 from ..selection import BestEpoch
 from ..transition import anchor_transition_matrix, check_count
-from ._checks import check_flag, check_fraction
+from ._checks import check_fraction
 from ._parameters import Module
 from ._run import Run
 from ._starts import Anchor, Start, starts
@@ -16,7 +16,7 @@ from ._transition import TransitionClassifier
 
 
 class ForwardClassifier(TransitionClassifier):
-    """Estimate T at the anchor points of a cross-entropy net, then train a new net by ``- log sum_i f_i(x) T[i, y]``.
+    """Estimate T at the anchor points of a cross-entropy net, then train it on by ``- log sum_i f_i(x) T[i, y]``.
 
     Clean data is accepted in every form, but used only if `transition_init` needs it.
 
@@ -35,9 +35,11 @@ class ForwardClassifier(TransitionClassifier):
         Fraction of the noisy rows held out of the warm-up, whose epoch with the lowest loss on them is kept: a net
         that has memorised the noisy labels would give a T near the identity. 0: the last epoch is kept. A
         `train_split` replaces it.
-    from_warm_up : bool, default=False
-        Train on from the weights of the warm-up, and not from the initial ones as published. The gradient through T of
-        strong noise is small, so a new net may be far from trained after the same epochs.
+    from_warm_up : bool or "auto", default="auto"
+        Train on from the weights of the warm-up. False, as published: from the initial ones; since the gradient through
+        T of strong noise is small, such a net may be far from trained after the same epochs. "auto": if
+        `transition_init` needs a warm-up; an array, "count", "diagonal" and "identity" do not. True: always, which for
+        these adds the cost of a warm-up.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
@@ -81,7 +83,7 @@ class ForwardClassifier(TransitionClassifier):
         anchor_percentile: float | Literal["auto"] | None = None,
         n_anchors: int = 1,
         validation_fraction: float = 0.1,
-        from_warm_up: bool = False,
+        from_warm_up: bool | str = "auto",
         **net_params: Any,
     ) -> None:
         super().__init__(module, transition_init=transition_init, **net_params)
@@ -93,7 +95,6 @@ class ForwardClassifier(TransitionClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_fraction(self, "validation_fraction")
-        check_flag(self, "from_warm_up")
         check_count(self.n_anchors, 1, "n_anchors")
         anchor_transition_matrix(np.ones((1, 1)), percentile=self.anchor_percentile)  # raises for a bad percentile
 
@@ -101,8 +102,8 @@ class ForwardClassifier(TransitionClassifier):
         return starts(Anchor(self.anchor_percentile, self.n_anchors))
 
     def _fit(self, run: Run) -> None:
-        selection = {"select": BestEpoch("valid_noisy_loss"), "held_out": self.validation_fraction}
-        warm_up = self._warm_up(run, **selection) if self.from_warm_up else None
+        selection: dict[str, Any] = {"select": BestEpoch("valid_noisy_loss"), "held_out": self.validation_fraction}
+        warm_up = self._warm_up_to_go_on_from(run, **selection)
         T = self._start(run, warm_up=warm_up, **selection)
         self.net_ = run.train("forward", module=warm_up and warm_up.plain_module_, loss=ForwardLoss(T))
         self._keep_transition(run, T)

@@ -6,7 +6,6 @@ from numpy.typing import ArrayLike
 
 from ..losses import GoldCorrectionLoss
 from ..nets import concatenate
-from ._checks import check_flag
 from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
@@ -15,8 +14,7 @@ from ._transition import TransitionClassifier
 class GLCClassifier(TransitionClassifier):
     """Estimate T at the clean rows, then train on clean rows by cross-entropy and on noisy rows through T.
 
-    The second net starts from the same initial weights as the first, unless `from_warm_up`; noisy and clean rows are
-    shuffled together.
+    The second net starts from the weights of the first (`from_warm_up`); noisy and clean rows are shuffled together.
 
     Parameters
     ----------
@@ -24,9 +22,11 @@ class GLCClassifier(TransitionClassifier):
         As in `NoisyLabelClassifier`.
     transition_init, transition_floor, warm_up_epochs
         As in `TransitionClassifier`; "gold", the default, is the method.
-    from_warm_up : bool, default=False
-        Train on from the weights of the warm-up, and not from the initial ones as published. The gradient through T of
-        strong noise is small, so a new net may be far from trained after the same epochs.
+    from_warm_up : bool or "auto", default="auto"
+        Train on from the weights of the warm-up. False, as published: from the initial ones; since the gradient through
+        T of strong noise is small, such a net may be far from trained after the same epochs. "auto": if
+        `transition_init` needs a warm-up; an array, "count", "diagonal" and "identity" do not. True: always, which for
+        these adds the cost of a warm-up.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
         As in `NoisyLabelClassifier`.
     random_state, verbose
@@ -67,18 +67,14 @@ class GLCClassifier(TransitionClassifier):
         module: Module = None,
         *,
         transition_init: str | ArrayLike = "gold",
-        from_warm_up: bool = False,
+        from_warm_up: bool | str = "auto",
         **net_params: Any,
     ) -> None:
         super().__init__(module, transition_init=transition_init, **net_params)
         self.from_warm_up = from_warm_up
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_flag(self, "from_warm_up")
-
     def _fit(self, run: Run) -> None:
-        warm_up = self._warm_up(run) if self.from_warm_up else None
+        warm_up = self._warm_up_to_go_on_from(run)
         T = self._start(run, warm_up=warm_up)
         both = concatenate(run.noisy.with_columns(trusted=False), run.clean.with_columns(trusted=True))
         self.net_ = run.train(

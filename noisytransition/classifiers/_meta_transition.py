@@ -30,11 +30,12 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     Where the network fits the clean rows easily, the meta-gradient carries little information and T moves away from a
     good start. Therefore a part of the noisy rows is held out (`validation_fraction`), and T is selected by the
     likelihood of their labels (`noisytransition.selection.HeldOutLikelihood`): the start is kept unless a T between it
-    and the T of training is clearly more likely. The network is that of the last epoch.
+    and the T of training is clearly more likely. The network is that of the last epoch, and starts from the weights of
+    one trained by cross-entropy.
 
     At last the clean rows, which have taught T alone, are used for the classifier (`select_classifier`): this network,
     fine-tuned on them or not, or one of the clean rows alone, whichever predicts held-out clean rows best.
-    ``validation_fraction=0, select_classifier=False`` is the paper's algorithm.
+    ``validation_fraction=0, from_warm_up=False, select_classifier=False`` is the paper's algorithm.
 
     Parameters
     ----------
@@ -67,6 +68,10 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     meta_gradient_method : str, default="auto"
         How the gradient is computed: a name in `noisytransition.meta_gradient.METHODS`. All are exact except
         "difference"; "auto" takes the cheapest that works for the module.
+    from_warm_up : bool or "auto", default="auto"
+        Start from the weights of a net trained by cross-entropy, as in `GLCClassifier`; False, as published: from the
+        initial ones. If noisy rows are held out by `validation_fraction`, that net is a second warm-up, trained without
+        them: labels that it has memorised could not select T.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
         As in `NoisyLabelClassifier`.
     random_state, verbose
@@ -124,6 +129,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         select_classifier: bool = True,
         inner_lr: float | None = None,
         meta_gradient_method: str = "auto",
+        from_warm_up: bool | str = "auto",
         **net_params: Any,
     ) -> None:
         super().__init__(module, **net_params)
@@ -136,6 +142,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         self.select_classifier = select_classifier
         self.inner_lr = inner_lr
         self.meta_gradient_method = meta_gradient_method
+        self.from_warm_up = from_warm_up
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -151,7 +158,11 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         check_meta_data(self, run)
 
     def _fit(self, run: Run) -> None:
-        start = self._start(run)
+        holds_out = bool(self.validation_fraction) and run.params.get("train_split") is None
+        warm_up = None if holds_out else self._warm_up_to_go_on_from(run)
+        start = self._start(run, warm_up=warm_up)
+        if holds_out:  # labels that the weights have memorised could not select T, but all rows may estimate its start
+            warm_up = self._warm_up_to_go_on_from(run, "net_warm_up", held_out=self.validation_fraction)
         update = meta_gradient(
             self,
             run.clean,
@@ -161,6 +172,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         )
         self.net_ = run.train(
             "meta_transition",
+            module=warm_up and warm_up.plain_module_,
             loss=ForwardLoss(start),
             update=update,
             select=HeldOutLikelihood(),

@@ -30,6 +30,9 @@ WarmUp = Callable[[], NoisyLabelNet]
 class Start:
     """A start of T: `refusal` says why it cannot be made, before any training; `matrix` makes it."""
 
+    #: whether `matrix` trains a net by cross-entropy
+    needs_warm_up = True
+
     def refusal(self, run: Run) -> str | None:
         """Say what data is missing, or None."""
         return None
@@ -128,6 +131,8 @@ class Confusion(Start):
 class Count(Start):
     """Counts of clean rows whose noisy labels are known."""
 
+    needs_warm_up = False
+
     def refusal(self, run: Run) -> str | None:
         """Pairs of labels are needed."""
         known = run.has_clean and "noisy_label" in run.clean.columns
@@ -146,6 +151,8 @@ class Count(Start):
 class Diagonal(Start):
     """Symmetric noise of a fifth: 0.8 on the diagonal."""
 
+    needs_warm_up = False
+
     def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
         """Return it."""
         return symmetric_noise(len(run.classes), _DIAGONAL_RATE)
@@ -153,6 +160,8 @@ class Diagonal(Start):
 
 class Identity(Start):
     """No noise at all, but for the floor."""
+
+    needs_warm_up = False
 
     def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
         """Return it, with a warning."""

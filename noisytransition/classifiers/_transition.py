@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..nets import NoisyLabelNet
 from ..transition import check_count, check_transition_matrix, denoise_proba, floor_transition_matrix
 from ._base import NoisyLabelClassifier
-from ._checks import check_checkpoints, check_number
+from ._checks import check_checkpoints, check_flag, check_number
 from ._class_conditional import ClassConditionalMixin
 from ._data import Samples
 from ._label_issues import LabelIssuesMixin
@@ -55,6 +55,8 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
 
     #: fraction of the noisy rows held out, in methods that select by them
     validation_fraction: float = 0.0
+    #: whether the net that is trained through T starts from the warm-up's weights, in methods with this choice
+    from_warm_up: bool | str = False
     #: what "auto" means without clean data
     _start_without_clean_data = "anchor"
 
@@ -122,10 +124,18 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
         name = str(self.transition_init)
         return name if name != "auto" else "gold" if run.has_clean else self._start_without_clean_data
 
-    def _warm_up(self, run: Run, **params: Any) -> NoisyLabelNet:
+    def _warm_up(self, run: Run, stage: str = "warm_up", **params: Any) -> NoisyLabelNet:
         """Train by cross-entropy on the noisy rows: a model of the noisy labels, from which T is estimated."""
         epochs = self.max_epochs if self.warm_up_epochs is None else self.warm_up_epochs
-        return run.train("warm_up", max_epochs=epochs, **params)
+        return run.train(stage, max_epochs=epochs, **params)
+
+    def _warm_up_to_go_on_from(self, run: Run, stage: str = "warm_up", **params: Any) -> NoisyLabelNet | None:
+        """Train the warm-up whose weights the next net starts from; None, for a new net, by `from_warm_up`."""
+        wanted = self.from_warm_up
+        if isinstance(wanted, str):  # "auto"
+            is_named = isinstance(self.transition_init, str)
+            wanted = is_named and self._starts()[self._start_name(run)].needs_warm_up
+        return self._warm_up(run, stage, **params) if wanted else None
 
     def _floored(self, T: ArrayLike) -> NDArray[np.float64]:
         floor = 1e-3 / len(np.asarray(T)) if self.transition_floor is None else self.transition_floor
@@ -135,6 +145,7 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_checkpoints(self.callbacks, self._net_params)
+        check_flag(self, "from_warm_up", auto=True)
         if self.warm_up_epochs is not None:
             check_count(self.warm_up_epochs, 1, "warm_up_epochs")
         if self.transition_floor is not None:

@@ -9,7 +9,7 @@ from skorch.callbacks import Callback
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from noisytransition import CrossEntropyClassifier, FitState, ForwardClassifier, GLCClassifier
+from noisytransition import CrossEntropyClassifier, GLCClassifier
 from noisytransition.transition import anchor_transition_matrix, gold_transition_matrix
 
 fit = partial(training.fit, GLCClassifier)
@@ -25,56 +25,12 @@ def test_T_is_the_mean_posterior_of_the_clean_rows_under_cross_entropy(blobs):
     assert clf.transition_history_.shape == (1, 3, 3)
 
 
-def test_the_second_stage_starts_from_the_first_s_initial_weights(blobs):
+def test_as_published_the_second_stage_starts_from_the_first_s_initial_weights(blobs):
     X, y = blobs[:2]
     untrained = small(CrossEntropyClassifier, max_epochs=0).fit(X, y)
-    clf = fit(blobs, max_epochs=0)
+    clf = fit(blobs, max_epochs=0, from_warm_up=False)
     assert len(clf.histories_["warm_up"]) == 2
     np.testing.assert_array_equal(clf.predict_proba(X), untrained.predict_proba(X))
-
-
-class Weights(Callback):
-    """Keeps the module's parameters at the beginning and at the end of each stage."""
-
-    def __init__(self):
-        self.found = []
-
-    def on_train_begin(self, net, **kwargs):
-        self.found.append([p.detach().clone() for p in net.module_.parameters()])
-
-    def on_train_end(self, net, **kwargs):
-        self.on_train_begin(net)
-
-
-@pytest.mark.parametrize("cls", [GLCClassifier, ForwardClassifier])
-@pytest.mark.parametrize("init", ["anchor", np.eye(3)], ids=["anchor", "array"])
-def test_from_warm_up_goes_on_from_the_weights_of_the_warm_up(blobs, cls, init):
-    weights, own = Weights(), {"validation_fraction": 0} if cls is ForwardClassifier else {}
-    clf = training.fit(cls, blobs, from_warm_up=True, transition_init=init, callbacks=[weights], **own)
-    start, warm, second, end = weights.found
-    assert next(iter(clf.histories_)) == "warm_up"
-    assert all(torch.equal(a, b) for a, b in zip(warm, second, strict=True))
-    assert not any(torch.equal(a, b) for a, b in zip(start, second, strict=True))
-    assert not any(torch.equal(a, b) for a, b in zip(second, end, strict=True))
-
-
-@pytest.mark.parametrize("cls", [GLCClassifier, ForwardClassifier])
-@pytest.mark.parametrize("n_epochs", [1, 3])
-def test_an_interrupted_fit_from_the_warm_up_goes_on(blobs, cls, n_epochs, tmp_path):
-    X, y, X_meta, y_meta, *_ = blobs
-    path = tmp_path / "fit.pt"
-    with pytest.raises(KeyboardInterrupt):
-        small(cls, from_warm_up=True, callbacks=[training.StopAfter(n_epochs)]).fit(
-            X, y, meta=(X_meta, y_meta), state=path
-        )
-    resumed = small(cls, from_warm_up=True).fit(X, y, meta=(X_meta, y_meta), state=FitState(path))
-    training.assert_same(resumed, training.fit(cls, blobs, from_warm_up=True), X)
-
-
-@pytest.mark.parametrize("cls", [GLCClassifier, ForwardClassifier])
-def test_from_warm_up_is_a_flag(blobs, cls):
-    with training.refused("from_warm_up='yes'; give True or False", TypeError):
-        training.fit(cls, blobs, from_warm_up="yes")
 
 
 def test_noisy_and_clean_rows_are_shuffled_together(blobs):

@@ -92,14 +92,20 @@ METHODS = {
     "gce_published": ("GCEClassifier", {"balanced": False}),
     "gce_truncated": ("GCEClassifier", {"truncation": 0.2, "truncation_start": 1, "truncation_every": 1}),
     "forward": ("ForwardClassifier", {"warm_up_epochs": 2}),
+    "forward_published": ("ForwardClassifier", {"warm_up_epochs": 2, "from_warm_up": False}),
     "forward_confusion": ("ForwardClassifier", {"warm_up_epochs": 2, "transition_init": "confusion-soft"}),
     "glc": ("GLCClassifier", {"warm_up_epochs": 2}),
+    "glc_published": ("GLCClassifier", {"warm_up_epochs": 2, "from_warm_up": False}),
     "s_model": ("SModelClassifier", {"transition_lr": 0.05}),
     "t_revision": ("TRevisionClassifier", {"revision_lr": 1e-3, "revision_epochs": 3}),
     "mw_net": ("MWNetClassifier", {}),
     "mw_net_normalized": ("MWNetClassifier", {"normalize_weights": True, "weight_every": 2}),
     "meta_transition": ("MetaTransitionClassifier", {}),
-    "meta_transition_paper": ("MetaTransitionClassifier", {"validation_fraction": 0, "transition_lr": 1.0}),
+    "meta_transition_new_net": ("MetaTransitionClassifier", {"from_warm_up": False}),
+    "meta_transition_paper": (
+        "MetaTransitionClassifier",
+        {"validation_fraction": 0, "transition_lr": 1.0, "from_warm_up": False},
+    ),
     "meta_transition_weight": (
         "MetaTransitionClassifier",
         {"meta_weight": 0.5, "transition_init": "diagonal", "transition_optimizer": torch.optim.Adam}
