@@ -58,7 +58,7 @@ def main():
     for clf in (
         CrossEntropyClassifier(**shared),
         FineTuningClassifier(**shared),
-        MetaTransitionClassifier(**shared),  # the paper's algorithm
+        MetaTransitionClassifier(**shared),  # T by the gradient of the clean loss
         EMTransitionClassifier(**shared),  # maximum likelihood: five small trainings
     ):
         clf.fit(X, y_noisy, meta=(X_meta, y_meta))

@@ -16,7 +16,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from shared import PAPER, RESULTS, add_row, markdown, out_of_fold, publish, read_rows, run_on_images, versions
+from shared import PAPER, PLAIN_EM, RESULTS, add_row, markdown, out_of_fold, publish, read_rows, run_on_images, versions
 from sklearn.model_selection import train_test_split
 from torch import nn
 
@@ -117,7 +117,7 @@ def run(folder, noise, seed):
         "GLC": GLCClassifier(transition_init=gold, **params),
         "true T": GLCClassifier(transition_init=T, **params),
         "meta-gradient": MetaTransitionClassifier(transition_init=gold, **PAPER, **params),
-        "EM": EMTransitionClassifier(transition_init=gold, **params),
+        "EM": EMTransitionClassifier(transition_init=gold, **PLAIN_EM, **params),
     }.items():
         if name not in done:
             started = time.perf_counter()

@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from cifar10 import CNN, NET, arrays
-from shared import RESULTS, add_row, markdown, publish, read_rows, run_on_images, spread, versions
+from shared import PLAIN_EM, RESULTS, add_row, markdown, publish, read_rows, run_on_images, spread, versions
 from sklearn.model_selection import train_test_split
 from skorch.callbacks import LRScheduler
 
@@ -28,8 +28,8 @@ ROWS = RESULTS / "cv_none.jsonl"
 SEEDS, SIZES, N_CLEAN, T = range(5), (10_000, 20_000), 500, cifar10_noise(0.4)
 METHODS = {
     "fine-tuning": FineTuningClassifier,
-    "EM, folds": EMTransitionClassifier,
-    "EM, cv=None": lambda **params: EMTransitionClassifier(cv=None, **params),
+    "EM, folds": lambda **params: EMTransitionClassifier(**PLAIN_EM, **params),
+    "EM, cv=None": lambda **params: EMTransitionClassifier(cv=None, **PLAIN_EM, **params),
 }
 
 

@@ -40,6 +40,7 @@ from scipy import stats
 from shared import (
     NEW_NET,
     PAPER,
+    PLAIN_EM,
     RESULTS,
     add_row,
     fit_cleanlab,
@@ -117,7 +118,7 @@ def run(cell, seed, old=None):
     params = NET | (LARGE if kind in ("Gaussians", "table") else SMALL) | {"random_state": seed}
     row = old or run_others(data, params, seed)
     row.setdefault("11 trainings", {what: row[what].get("EM") for what in ("error", "accuracy")})
-    em = EMTransitionClassifier(**params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    em = EMTransitionClassifier(**PLAIN_EM, **params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
     oracle = em_transition_matrix(oracle_posterior(kind, data, params, per_class), data.y)
     for name, T in (("oracle EM", oracle), ("EM", em.transition_matrix_)):
         row["error"][name] = transition_error(data.transition_matrix, T)

@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 from problems import digits, table
-from shared import FIRST_EM, RESULTS, add_row, markdown, publish, read_rows, versions
+from shared import FIRST_EM, PLAIN_EM, RESULTS, add_row, markdown, publish, read_rows, versions
 from torch import nn
 
 from noisytransition import ComparisonData, EMTransitionClassifier
@@ -80,7 +80,8 @@ def run(cell, seed):
     """Bounds and standard errors of one repeat."""
     load, net = CELLS[cell]
     data = load(seed)
-    clf = EMTransitionClassifier(**(FAST | net), random_state=seed).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    params = FAST | net | PLAIN_EM | {"random_state": seed}
+    clf = EMTransitionClassifier(**params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
     found = {"T": clf.transition_matrix_, "low": 0, "high": 0, "std": clf.transition_std_}
     found["low"], found["high"] = clf.transition_interval(0.9)
     return {"cell": cell, "seed": seed, **{name: np.round(a, 4).tolist() for name, a in found.items()}}

@@ -41,7 +41,19 @@ import numpy as np
 from em_transition import NET, SMALL
 from image_features import image_features
 from problems import digits
-from shared import FIRST_EM, NEW_NET, RESULTS, add_row, markdown, out_of_fold, publish, read_rows, spread, versions
+from shared import (
+    FIRST_EM,
+    NEW_NET,
+    PLAIN_EM,
+    RESULTS,
+    add_row,
+    markdown,
+    out_of_fold,
+    publish,
+    read_rows,
+    spread,
+    versions,
+)
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import cross_val_predict
 
@@ -96,7 +108,7 @@ def probabilities(cell, seed, folder):
         data, params = digits(cell, seed), NET | SMALL
     params, meta = params | {"random_state": seed}, (data.X_meta, data.y_meta)
     weight = 0.25 if cell in IMAGES else "auto"
-    em = EMTransitionClassifier(meta_weight=weight, **params).fit(data.X, data.y, meta=meta)
+    em = EMTransitionClassifier(meta_weight=weight, **PLAIN_EM, **params).fit(data.X, data.y, meta=meta)
     found = {
         "y": data.y,
         "y_true": data.y_true,

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from em_transition import NET, SMALL
 from problems import digits, gaussians, gaussians_posterior
-from shared import FIRST_EM, NEW_NET, RESULTS, add_row, markdown, publish, read_rows, spread, versions
+from shared import FIRST_EM, NEW_NET, PLAIN_EM, RESULTS, add_row, markdown, publish, read_rows, spread, versions
 
 from noisytransition import EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier, transition_error
 from noisytransition.classifiers import TransitionClassifier
@@ -117,7 +117,9 @@ def run(cell, seed):
     data, params = CELLS[cell](seed), NET | SMALL | {"random_state": seed}
     meta, T = (data.X_meta, data.y_meta), data.transition_matrix
     gold = GLCClassifier(**NEW_NET, **params).fit(data.X, data.y, meta=meta)
-    em = EMTransitionClassifier(transition_init=gold.transition_matrix_, **params).fit(data.X, data.y, meta=meta)
+    em = EMTransitionClassifier(transition_init=gold.transition_matrix_, **PLAIN_EM, **params).fit(
+        data.X, data.y, meta=meta
+    )
     fitted = {"gold": gold, "EM": em}
     for step in STEPS:
         for name, start in (("gold", gold), ("EM", em)):

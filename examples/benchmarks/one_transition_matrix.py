@@ -45,7 +45,7 @@ import numpy as np
 from cifar10 import CNN, NET
 from problems import gaussians, gaussians_posterior
 from scipy import stats
-from shared import FIRST_EM, RESULTS, add_row, markdown, publish, read_rows, versions
+from shared import FIRST_EM, PLAIN_EM, RESULTS, add_row, markdown, publish, read_rows, versions
 
 from noisytransition import (
     EMTransitionClassifier,
@@ -112,12 +112,14 @@ def simulate(noise, seed, n_clean):
 
 
 def glc(noisy, clean, seed):
-    clf = GLCClassifier(transition_init="count", random_state=seed, **SMALL)
+    clf = GLCClassifier(transition_init="count", random_state=seed, **PLAIN_EM, **SMALL)
     return clf.fit(*noisy, meta=clean[:2], y_meta_noisy=clean[2])
 
 
 def em(noisy, clean, seed):
-    clf = EMTransitionClassifier(transition_init="count", cv=None, meta_weight=0.2, random_state=seed, **SMALL)
+    clf = EMTransitionClassifier(
+        transition_init="count", cv=None, meta_weight=0.2, random_state=seed, **PLAIN_EM, **SMALL
+    )
     return clf.fit(*noisy, meta=clean[:2], y_meta_noisy=clean[2])
 
 
