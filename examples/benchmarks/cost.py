@@ -7,13 +7,14 @@ What is compared takes turns; medians over turns of the CPU time of the process,
 
 import os
 import time
+from functools import partial
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
 from problems import digits, gaussians
-from shared import markdown, publish, versions
+from shared import NEW_NET, PLAIN, markdown, publish, versions
 from torch import nn
 
 from noisytransition import MetaTransitionClassifier, MWNetClassifier
@@ -151,10 +152,11 @@ def step_table():
 
 
 # ---------------------------------------------------------------------------- whole fits
+Meta = partial(MetaTransitionClassifier, **NEW_NET, **PLAIN)
 FITS = {
-    "MetaTransitionClassifier, digits": (MetaTransitionClassifier, lambda seed: digits("pair-0.4", seed)),
+    "MetaTransitionClassifier, digits": (Meta, lambda seed: digits("pair-0.4", seed)),
     "MetaTransitionClassifier, 2000 Gaussians of 10 features": (
-        MetaTransitionClassifier,
+        Meta,
         lambda seed: gaussians("pair-0.4", seed, n=2000, n_clean=100),
     ),
     "MWNetClassifier, digits": (MWNetClassifier, lambda seed: digits("pair-0.4", seed)),
