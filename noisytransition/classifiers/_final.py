@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..nets import HeldOutPosteriors, NoisyLabelNet, Rows
 from ..transition import tempered_log_loss
+from ._checks import without_bound_callbacks
 from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run
 
@@ -47,7 +48,7 @@ def continued_posteriors(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, 
 
 
 def cross_validated_posteriors(run: Run, net: NoisyLabelNet) -> tuple[list[NDArray], NDArray[np.intp]]:
-    """Posteriors of clean rows by all candidates, for a network that was not trained on them; and which rows these are."""
+    """Posteriors of clean rows by all candidates, for a network that was not trained on them; and which rows."""
     fold = fold_of_rows(run.clean.label, N_FOLDS, np.random.default_rng(run.seed))
     parts = [np.flatnonzero(fold == k) for k in range(N_FOLDS)]
     rows, continued = np.concatenate(parts), []
@@ -92,7 +93,13 @@ def _stage(name: str) -> str:
 def _on_clean_rows(
     run: Run, stage: str, clean: Rows, module: Any, max_epochs: int, watched: HeldOutPosteriors | None = None
 ) -> NoisyLabelNet:
-    quiet: dict[str, Any] = {}
+    """Train on clean rows, without what the user gives for trainings on the noisy ones, which are more."""
+    params = without_bound_callbacks(run.params)
+    params["train_split"] = None
+    if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
+        params["iterator_train__drop_last"] = False  # no batch would be left
+    callbacks = [] if watched is None else [("held_out_posteriors", watched)]
     if watched is not None:
-        quiet = {"callbacks": [("held_out_posteriors", watched)], "verbose": 0}
-    return run.train(stage, clean, labels="clean", module=module, max_epochs=max_epochs, **quiet)
+        params["verbose"] = 0
+    with run.changed(params):
+        return run.train(stage, clean, labels="clean", module=module, max_epochs=max_epochs, callbacks=callbacks)

@@ -62,6 +62,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         temperature: the network of the algorithm; this network after 1 to 50 more epochs on the clean rows alone; or a
         new network after so many. False, a `meta_weight` above 0 (the clean rows have trained the network then), or
         fewer than 6 clean rows: the network of the algorithm.
+        `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint, LRScheduler), take no
+        part in the trainings on the clean rows.
     inner_lr : float, optional
         Step size of the look-ahead; default: the optimiser's current one, per parameter group.
     meta_gradient_method : str, default="auto"
