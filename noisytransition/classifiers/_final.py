@@ -29,7 +29,7 @@ class Final(NamedTuple):
     epochs: int = 0
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.epochs} epochs" if self.epochs else self.name
+        return f"{self.name}, {self.epochs} epoch{'s' * (self.epochs > 1)}" if self.epochs else self.name
 
 
 OWN, FINE_TUNED, CLEAN_ROWS = "own", "fine-tuned", "clean rows"
