@@ -201,7 +201,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_weight_ = in_folds
         self.net_ = joint._replace(weight=at_last).train(run, "em", T.transition_matrix, T.candidate.epochs)
         if choose:
-            self._choose_final(run, "em", [T.candidate.posteriors[1], *continued], T.candidate.rows[1])
+            self._choose_final(run, [T.candidate.posteriors[1], *continued], T.candidate.rows[1])
 
     def _start_name(self, run: Run) -> str:
         return "diagonal" if self.transition_init == "auto" and self.cv is None else super()._start_name(run)

@@ -173,4 +173,4 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_gradient_method_ = update.method_
         self._keep_transition(run)
         if self.select_classifier and not self.meta_weight and len(run.clean) >= LEAST_CLEAN_ROWS:
-            self._choose_final(run, "meta_transition", *cross_validated_posteriors(run, self.net_))
+            self._choose_final(run, *cross_validated_posteriors(run, self.net_))

@@ -52,6 +52,7 @@ def test_the_candidate_with_the_lowest_loss_is_taken(cls, worthless):
         clf.final_, clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")
     )
     assert clf.history_ == clf.net_.history
+    assert not any(stage.startswith("clean_fold") or "fold_0_" in stage for stage in clf.histories_)
 
 
 @both
@@ -61,11 +62,11 @@ def test_the_net_is_that_of_the_choice(cls, name, monkeypatch):
     X, _, meta, _ = rows = problem(120, 30)
     whole = cls._choose_final
 
-    def choose(self, run, stage, posteriors, of):
+    def choose(self, run, posteriors, of):
         best = [str(candidate) for candidate in CANDIDATES].index(name)
         right = np.eye(3)[run.clean.label[of]]
         worse = np.full_like(right, 1 / 3)
-        whole(self, run, stage, [right if i == best else worse for i in range(len(posteriors))], of)
+        whole(self, run, [right if i == best else worse for i in range(len(posteriors))], of)
 
     monkeypatch.setattr(cls, "_choose_final", choose)
     clf, plain = fit(cls, *rows), fit(cls, *rows, select_classifier=False)
@@ -89,7 +90,7 @@ def test_the_net_is_that_of_the_choice(cls, name, monkeypatch):
 def test_held_out_clean_rows_are_not_trained_on(cls, monkeypatch):
     """Each clean row is its own feature and all weights start at 0: of a row held out, a net knows nothing."""
     seen = []
-    monkeypatch.setattr(cls, "_choose_final", lambda self, run, stage, posteriors, of: seen.append((posteriors, of)))
+    monkeypatch.setattr(cls, "_choose_final", lambda self, run, posteriors, of: seen.append((posteriors, of)))
     module = nn.Linear(60, 3, bias=False)
     nn.init.zeros_(module.weight)
     X, y = np.eye(60), np.arange(60) % 3
