@@ -79,13 +79,21 @@ def test_histories_are_of_epochs_unless_batches_are_asked_for(cls, blobs):
         def on_epoch_end(self, net, **kwargs):
             seen.append(len(net.history[-1, "batches"]))
 
-    clf, whole = fit(cls, blobs, callbacks=[Note()]), fit(cls, blobs, batch_history=True)
+    params = {"select_classifier": False} if "select_classifier" in cls._get_param_names() else {}
+    clf, whole = fit(cls, blobs, callbacks=[Note()], **params), fit(cls, blobs, batch_history=True, **params)
     assert all(seen)
     assert [len(batches) for h in whole.histories_.values() for batches in h[:, "batches"]] == seen
     assert [batches for h in clf.histories_.values() for batches in h[:, "batches"]] == [[]] * len(seen)
     for stage, history in clf.histories_.items():
         assert history[:, "train_loss"] == whole.histories_[stage][:, "train_loss"]
     assert_same(clf, whole, blobs[0])
+
+
+@pytest.mark.parametrize("cls", [cls for cls in CLASSIFIERS if "select_classifier" in cls._get_param_names()])
+def test_trainings_that_only_judge_leave_no_history(cls, blobs):
+    clf, plain = fit(cls, blobs), fit(cls, blobs, select_classifier=False)
+    last = [] if clf.final_ == "own" else [clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")]
+    assert list(clf.histories_) == [*plain.histories_, *last]
 
 
 def test_a_pickle_does_not_grow_with_the_batches(blobs):

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils import check_scalar
-from skorch.callbacks import Callback, Checkpoint
+from skorch.callbacks import Callback, Checkpoint, EarlyStopping, LoadInitState, LRScheduler, TrainEndCheckpoint
 from torch import nn
 
 from ..nets import NoisyLabelNet
 from ..transition import check_count, is_number
 from ._parameters import Callbacks, merged_signature
+
+# callbacks that follow the scores or the epochs of a training, or write and read its files
+_BOUND = (Checkpoint, EarlyStopping, LoadInitState, LRScheduler, TrainEndCheckpoint)
 
 
 def check_number(estimator: object, name: str, *, low: float = 0.0, high: float | None = None) -> None:
@@ -130,6 +133,22 @@ def callback_setting(name: str | None, callback: object, attribute: str, params:
     """Value of a callback's attribute, or of ``callbacks__name__attribute`` among the parameters."""
     name = name or (callback if isinstance(callback, type) else type(callback)).__name__
     return params.get(f"callbacks__{name}__{attribute}", getattr(callback, attribute, None))
+
+
+def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a net without callbacks that are made for another training, and without their settings."""
+    kinds = (
+        (named, named[1] if isinstance(named[1], type) else type(named[1]))
+        for named in named_callbacks(params["callbacks"])
+    )
+    kept = [
+        callback if name is None else (name, callback)
+        for (name, callback), kind in kinds
+        if not issubclass(kind, _BOUND)
+    ]
+    known = NoisyLabelNet(nn.Identity, callbacks=kept)._callbacks_grouped_by_name()[0]
+    others = {k: v for k, v in params.items() if not k.startswith("callbacks__") or k.split("__")[1] in known}
+    return others | {"callbacks": kept}
 
 
 def check_checkpoints(callbacks: Sequence | None, net_params: Mapping[str, Any]) -> None:

@@ -74,6 +74,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
         temperature: the network trained through T; this network after 1 to 50 more epochs on the clean rows alone; or a
         new network after so many. False, or fewer than 6 clean rows: the network trained through T.
+        `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint, LRScheduler), take no
+        part in the trainings on the clean rows.
     n_jobs : int, optional
         Folds that are trained at the same time, as in `joblib.Parallel`; ``joblib.parallel_config`` chooses other
         backends. The result is the same to the bit for any `n_jobs`: each fold has its share of PyTorch's threads.
@@ -199,7 +201,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_weight_ = in_folds
         self.net_ = joint._replace(weight=at_last).train(run, "em", T.transition_matrix, T.candidate.epochs)
         if choose:
-            self._choose_final(run, "em", [T.candidate.posteriors[1], *continued], T.candidate.rows[1])
+            self._choose_final(run, [T.candidate.posteriors[1], *continued], T.candidate.rows[1])
 
     def _start_name(self, run: Run) -> str:
         return "diagonal" if self.transition_init == "auto" and self.cv is None else super()._start_name(run)

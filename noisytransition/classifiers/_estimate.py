@@ -77,7 +77,7 @@ def estimate_transition(
     true and noisy labels are known and contradict it.
     """
     params = {"prior": prior, "strength": strength}
-    first = weight if isinstance(weight, (int, float)) else 1.0
+    first = 1.0 if isinstance(weight, str) else float(weight)
     results = [_most_likely_transition(candidate, run, start, first, params) for candidate in candidates]
     log_evidence = np.array([result.log_evidence for result in results])
     best = int(log_evidence.argmax())

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..nets import HeldOutPosteriors, NoisyLabelNet, Rows
 from ..transition import tempered_log_loss
+from ._checks import without_bound_callbacks
 from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run
 
@@ -28,7 +29,7 @@ class Final(NamedTuple):
     epochs: int = 0
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.epochs} epochs" if self.epochs else self.name
+        return f"{self.name}, {self.epochs} epoch{'s' * (self.epochs > 1)}" if self.epochs else self.name
 
 
 OWN, FINE_TUNED, CLEAN_ROWS = "own", "fine-tuned", "clean rows"
@@ -41,7 +42,9 @@ def continued_posteriors(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, 
     posteriors = []
     for name, module in ((FINE_TUNED, net.plain_module_), (CLEAN_ROWS, None)):
         watched = HeldOutPosteriors([held_out], _EPOCHS)
-        _on_clean_rows(run, f"{stage}_{_stage(name)}", clean, module, max(_EPOCHS), watched)
+        part = f"{stage}_{_stage(name)}"
+        _on_clean_rows(run, part, clean, module, max(_EPOCHS), watched)
+        del run.histories[part]  # of a training that only judges
         posteriors += [watched.after(n)[0] for n in _EPOCHS]
     return posteriors
 
@@ -61,14 +64,12 @@ def cross_validated_posteriors(run: Run, net: NoisyLabelNet) -> tuple[list[NDArr
 class FinalMixin:
     """Method that chooses the last classifier."""
 
-    def _choose_final(self: Any, run: Run, stage: str, posteriors: Sequence[NDArray], rows: NDArray) -> None:
+    def _choose_final(self: Any, run: Run, posteriors: Sequence[NDArray], rows: NDArray) -> None:
         """Set `net_` to the candidate whose calibrated posteriors have the lowest log-loss on held-out clean rows.
 
         Parameters
         ----------
         run : Run
-        stage : str
-            That of the method's own network, which `net_` is.
         posteriors : sequence of ndarray of shape (n_meta, n_classes)
             Of held-out clean rows, one for each candidate.
         rows : ndarray of shape (n_meta,)
@@ -76,9 +77,7 @@ class FinalMixin:
         """
         losses = np.array([tempered_log_loss(proba, run.clean.label[rows]).mean() for proba in posteriors])
         best = CANDIDATES[int(losses.argmin())]
-        if best.name == OWN:
-            run.histories[stage] = run.histories.pop(stage)  # the last history is that of `net_`
-        else:
+        if best.name != OWN:
             module = self.net_.plain_module_ if best.name == FINE_TUNED else None
             self.net_ = _on_clean_rows(run, _stage(best.name), run.clean, module, best.epochs)
         self.final_ = str(best)
@@ -92,7 +91,13 @@ def _stage(name: str) -> str:
 def _on_clean_rows(
     run: Run, stage: str, clean: Rows, module: Any, max_epochs: int, watched: HeldOutPosteriors | None = None
 ) -> NoisyLabelNet:
-    quiet: dict[str, Any] = {}
+    """Train on clean rows, without what the user gives for trainings on the noisy ones, which are more."""
+    params = without_bound_callbacks(run.params)
+    params["train_split"] = None
+    if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
+        params["iterator_train__drop_last"] = False  # no batch would be left
+    callbacks = [] if watched is None else [("held_out_posteriors", watched)]
     if watched is not None:
-        quiet = {"callbacks": [("held_out_posteriors", watched)], "verbose": 0}
-    return run.train(stage, clean, labels="clean", module=module, max_epochs=max_epochs, **quiet)
+        params["verbose"] = 0
+    with run.changed(params):
+        return run.train(stage, clean, labels="clean", module=module, max_epochs=max_epochs, callbacks=callbacks)

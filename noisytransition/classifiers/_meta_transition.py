@@ -63,6 +63,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         temperature: the network of the algorithm; this network after 1 to 50 more epochs on the clean rows alone; or a
         new network after so many. False, a `meta_weight` above 0 (the clean rows have trained the network then), or
         fewer than 6 clean rows: the network of the algorithm.
+        `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint, LRScheduler), take no
+        part in the trainings on the clean rows.
     inner_lr : float, optional
         Step size of the look-ahead; default: the optimiser's current one, per parameter group.
     meta_gradient_method : str, default="auto"
@@ -183,4 +185,4 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_gradient_method_ = update.method_
         self._keep_transition(run)
         if self.select_classifier and not self.meta_weight and len(run.clean) >= LEAST_CLEAN_ROWS:
-            self._choose_final(run, "meta_transition", *cross_validated_posteriors(run, self.net_))
+            self._choose_final(run, *cross_validated_posteriors(run, self.net_))

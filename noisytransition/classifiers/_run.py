@@ -115,6 +115,15 @@ class Run:
         finally:
             saved.close()
 
+    @contextmanager
+    def changed(self, params: dict[str, Any]) -> Iterator[None]:
+        """Train nets with other parameters inside of a with-block."""
+        before, self.params = self.params, params
+        try:
+            yield
+        finally:
+            self.params = before
+
     def train(
         self,
         stage: str,

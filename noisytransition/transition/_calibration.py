@@ -165,8 +165,8 @@ class CalibratedLikelihood:
         residual = np.concatenate([posterior, self.clean]) - np.exp(log_p)
         residual[self.n :] *= self.meta_weight
         counts = known + self._sum_by_label(posterior)
-        likelihood = np.log(of_row).sum() + (known * log_T).sum()
-        likelihood += self.meta_weight * (self.clean * log_p[self.n :]).sum()
+        of_clean = self.meta_weight * (self.clean * log_p[self.n :]).sum()
+        likelihood = np.log(of_row).sum() + of_clean + (known * log_T).sum()
         prior = -(log_scale**2 + (bias**2).sum() + self.precision * (matrix**2).sum()) / 2
         gradient = self.pack(
             scale * (residual * self.u).sum() - log_scale,

@@ -25,7 +25,7 @@ COUNTS = [case for name in COUNT_NAMES.split() for case in _cases(name, INTEGER,
 FRACTIONS = _cases("validation_fraction", "give a number|must be < 1|== -|finite", [1.0, -0.1, "0.1", NAN, 1j, True])
 FLAGS = [
     case
-    for name in ("select_epochs", "normalize_weights", "balanced", "from_warm_up")
+    for name in ("select_epochs", "select_classifier", "normalize_weights", "balanced", "from_warm_up")
     for case in _cases(name, "give True or False", ["no", 1, 0.0, [True]])
 ]
 OPTIMIZERS = [
@@ -53,6 +53,7 @@ OFMETHODS = [
     *_cases("cv", "give an integer|give at least", [1, 0, "3", 2.5]),
     *_cases("n_jobs", "number of processes", [0, "2", 1.5, True]),
     *_cases("meta_weight", "give a number|>= 0|finite", ["balanced", NAN, -1.0, INF, 1j]),
+    *_cases("calibration_weight", "above 0", ["balanced", 0, NAN, -1.0, INF, 1j, True, [1.0], None]),
     *_cases("prior_strength", "strength", ["strong", -1.0, NAN, INF, 1j]),
     *_cases("transition_prior", "prior", ["uniform", [0, 1], [[1, 0], [0, 1]], [0, 1, NAN], [0, 1, 1j]]),
     *_cases("meta_gradient_method", "valid are", ["exact", None, 3]),

@@ -18,12 +18,14 @@ from noisytransition import (
     label_posterior,
     transition_error,
 )
-from noisytransition.classifiers import _cross_fitting, _em_transition
-from noisytransition.classifiers._cross_fitting import fold_of_rows
+from noisytransition.classifiers import _em_transition, _estimate
+from noisytransition.classifiers._folds import fold_of_rows
 from noisytransition.classifiers._run import Run
 from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_uncertainty
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
+# one likelihood, and the network trained through its T
+PLAIN = FAST | {"select_classifier": False, "calibration_weight": 1}
 
 
 def overlapping(T, n=1500, seed=0):
@@ -50,16 +52,16 @@ def test_finds_T_where_classes_overlap(T, params):
 def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(cv, n_rows, monkeypatch):
     """Each row is its own feature and all weights start at 0: of a row not trained on, the net knows nothing."""
     seen = []
-    whole = _cross_fitting.em_transition_matrix
+    whole = _estimate.em_transition_matrix
     monkeypatch.setattr(
-        _cross_fitting,
+        _estimate,
         "em_transition_matrix",
         lambda proba, y, **kw: seen.append((proba, kw["proba_meta"])) or whole(proba, y, **kw),
     )
     module = nn.Linear(60, 3, bias=False)
     nn.init.zeros_(module.weight)
     rows, y = np.eye(60), np.arange(60) % 3
-    clf = EMTransitionClassifier(module, transition_init="diagonal", cv=cv, **FAST)
+    clf = EMTransitionClassifier(module, transition_init="diagonal", cv=cv, **PLAIN)
     clf.fit(rows[:40], y[:40], meta=(rows[40:], y[40:]))
     assert len(seen) == 8
     for posteriors in seen:
@@ -85,7 +87,7 @@ def test_weights_of_the_clean_rows(given, in_folds, at_last, monkeypatch):
     weights = []
     train = Run.train
     monkeypatch.setattr(Run, "train", lambda *a, **kw: weights.append(kw.get("clean_weight")) or train(*a, **kw))
-    clf = EMTransitionClassifier(**FAST, meta_weight=given).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**PLAIN, meta_weight=given).fit(X, y, meta=meta)
     assert weights == [None, in_folds, in_folds, in_folds, at_last]
     assert clf.meta_weight_ == in_folds
 
@@ -98,18 +100,21 @@ def test_folds_in_parallel_give_the_same_bits(tmp_path):
     ]
     with joblib.parallel_config("threading", n_jobs=3):
         fits.append(EMTransitionClassifier(**FAST).fit(X, y, meta=meta))
+    last = [] if fits[0].final_ == "own" else [fits[0].final_.split(",")[0].replace(" ", "_").replace("-", "_")]
     for other in fits[1:]:
         np.testing.assert_array_equal(other.transition_matrix_, fits[0].transition_matrix_)
         np.testing.assert_array_equal(other.oof_proba_, fits[0].oof_proba_)
         np.testing.assert_array_equal(other.predict_proba(X), fits[0].predict_proba(X))
-        assert list(other.histories_) == ["warm_up", "fold_0", "fold_1", "fold_2", "em"]
+        assert list(other.histories_) == ["warm_up", "fold_0", "fold_1", "fold_2", "em", *last]
+        assert other.final_ == fits[0].final_
+        np.testing.assert_array_equal(other.final_scores_["log_loss"], fits[0].final_scores_["log_loss"])
         assert len(other.histories_["fold_2"]) == 8
     assert [path.name for path in tmp_path.iterdir()] == ["fit"]
 
 
 def test_epochs_are_those_given_if_so_wished():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**FAST, select_epochs=False).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**PLAIN, select_epochs=False).fit(X, y, meta=meta)
     assert clf.n_epochs_ == len(clf.history_) == 8
     np.testing.assert_array_equal(clf.cv_results_["epochs"], [8])
 
@@ -176,15 +181,15 @@ def test_error_bars_come_from_what_T_came_from(monkeypatch):
         asked.update(kwargs, proba=proba, T=T)
         return transition_uncertainty(proba, y, T, **kwargs)
 
-    monkeypatch.setattr(_cross_fitting, "transition_uncertainty", watch)
-    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy)
+    monkeypatch.setattr(_estimate, "transition_uncertainty", watch)
+    clf = EMTransitionClassifier(**PLAIN).fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy)
     np.testing.assert_allclose(np.sort(asked["proba"], axis=0), np.sort(clf.oof_proba_, axis=0), atol=1e-6)
     assert (clf.oof_proba_.argmax(axis=1) == clf.predict(X)).mean() > 0.8  # in the order of the rows
     assert asked["proba"].shape == (1500, 3)
     assert asked["proba_meta"].shape == (90, 3)
     np.testing.assert_array_equal(asked["T"], clf.transition_matrix_)
     assert asked["counts"].sum() == 90
-    without = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
+    without = EMTransitionClassifier(**PLAIN).fit(X, y, meta=meta)
     assert (clf.transition_std_ < without.transition_std_).all()
 
 
@@ -193,7 +198,7 @@ def test_error_bars_are_for_some_classes_alone(cv, monkeypatch):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
     clf = EMTransitionClassifier(**FAST, cv=cv).fit(X, y, meta=meta)
     assert clf.transition_interval()[0].shape == (3, 3)
-    for module in (_cross_fitting, _em_transition):
+    for module in (_estimate, _em_transition):
         monkeypatch.setattr(module, "MOST_CLASSES", 2)
     clf.fit(X, y, meta=meta)
     assert not hasattr(clf, "transition_std_")
@@ -210,7 +215,7 @@ def test_label_posterior_follows_T():
     np.testing.assert_allclose(clf.label_posterior(X, y), expected)
 
 
-@pytest.mark.parametrize("n_epochs", [4, 12, 20, 27])
+@pytest.mark.parametrize("n_epochs", [4, 12, 40, 90, 120, 150, 226])
 def test_an_interrupted_fit_goes_on_to_the_same_result(tmp_path, n_epochs):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
     params = FAST | {"cv": 2}
@@ -316,7 +321,7 @@ def test_other_methods_can_start_from_this_T():
 def test_stages_have_names_of_their_own(tmp_path):
     """A saved stage is found by its name: two of one name would take each other's place."""
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=90)
-    params = FAST | {"max_epochs": 2, "cv": 2, "transition_init": "em"}
+    params = PLAIN | {"max_epochs": 2, "cv": 2, "transition_init": "em"}
     plain = EMTransitionClassifier(**params).fit(X, y, meta=meta)
     assert len(plain.histories_) == 1 + 3 + 2 + 1
     saved = EMTransitionClassifier(**params).fit(X, y, meta=meta, state=tmp_path / "fit")

@@ -64,7 +64,7 @@ def test_starts_without_a_warm_up(blobs):
     y_meta_noisy = (y_meta + (np.arange(60) % 3 == 0)) % 3
     counted = count_transition_matrix(y_meta, y_meta_noisy, 3, smoothing=1 / 3)
     for init, expected in (("diagonal", symmetric_noise(3, 0.2)), (given, given), ("count", counted)):
-        clf = fit(blobs, transition_init=init, transition_lr=0.0, y_meta_noisy=y_meta_noisy)
+        clf = fit(blobs, transition_init=init, transition_lr=0.0, y_meta_noisy=y_meta_noisy, select_classifier=False)
         close(clf.transition_init_, expected)
         assert list(clf.histories_) == ["meta_transition"]
 
@@ -109,6 +109,7 @@ def test_a_class_without_clean_rows_starts_from_its_anchor_and_is_named(blobs):
         ({"warm_up_epochs": 0}, "warm_up_epochs"),
         ({"meta_batch_size": 0}, "meta_batch_size"),
         ({"meta_gradient_method": "fast"}, "'fast'; valid are"),
+        ({"select_classifier": 1}, "select_classifier=1; give True or False"),
     ],
 )
 def test_bad_parameters_are_refused_before_training(blobs, params, message):
@@ -213,7 +214,7 @@ def likeliest(proba, y, T):
 def test_there_is_one_T_at_a_time(blobs):
     """While training it is the T of the training, in history and callbacks alike; afterwards the one that is kept."""
     watch = Watch()
-    clf = fit(blobs, transition_lr=30.0, max_epochs=6, callbacks=[watch])
+    clf = fit(blobs, transition_lr=30.0, max_epochs=6, callbacks=[watch], select_classifier=False)
     np.testing.assert_array_equal(clf.transition_history_[1:], [trained for trained, *_ in watch.seen])
     for row, (trained, proba, y) in zip(clf.history_, watch.seen, strict=True):
         noisy = proba.astype(np.float64) @ trained
@@ -226,7 +227,7 @@ def test_there_is_one_T_at_a_time(blobs):
 def test_the_selection_leaves_the_training_alone(blobs):
     """The network never sees the T that is kept: it is that of the same training with the last T kept."""
     X, y = blobs[:2]
-    shared = {"transition_lr": 30.0, "max_epochs": 6}
+    shared = {"transition_lr": 30.0, "max_epochs": 6, "select_classifier": False}
     split = ValidSplit(0.1, random_state=7)
     selected = fit(blobs, train_split=split, **shared)
     last = Paper(**small(MetaTransitionClassifier, train_split=split, **shared).get_params()).fit(X, y, meta=blobs[2:4])
@@ -365,6 +366,6 @@ def test_images_and_sequences(X, params):
 def test_frozen_layers_stay(blobs):
     module = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
     module[0].requires_grad_(False)
-    clf = fit(blobs, module=module)
+    clf = fit(blobs, module=module, select_classifier=False)
     assert (clf.net_.module_[0].weight == module[0].weight).all()
     assert not (clf.net_.module_[2].weight == module[2].weight).all()

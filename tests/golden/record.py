@@ -85,6 +85,7 @@ def digits():
 
 # ---------------------------------------------------------------------------- methods
 EM = {"cv": 2, "meta_weight": 0.2}
+PLAIN = {"select_classifier": False, "calibration_weight": 1}
 METHODS = {
     "cross_entropy": ("CrossEntropyClassifier", {}),
     "fine_tuning": ("FineTuningClassifier", {"fine_tuning_epochs": 2, "fine_tuning_lr": 0.02}),
@@ -111,8 +112,11 @@ METHODS = {
         {"meta_weight": 0.5, "transition_init": "diagonal", "transition_optimizer": torch.optim.Adam}
         | {"transition_lr": 0.01, "transition_every": 2},
     ),
+    "meta_transition_plain": ("MetaTransitionClassifier", {"select_classifier": False}),
     "em": ("EMTransitionClassifier", EM),
     "em_once": ("EMTransitionClassifier", EM | {"cv": None, "transition_init": "diagonal"}),
+    "em_plain": ("EMTransitionClassifier", EM | PLAIN),
+    "em_once_plain": ("EMTransitionClassifier", EM | PLAIN | {"cv": None, "transition_init": "diagonal"}),
 }
 PROBLEMS = {"blobs": blobs, "wine": wine, "digits": digits}
 

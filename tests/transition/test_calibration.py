@@ -16,6 +16,7 @@ from noisytransition.transition._calibration import (
     map_precision,
     map_prior,
     map_scores,
+    tempered_log_loss,
 )
 
 
@@ -178,3 +179,35 @@ def test_probabilities_of_other_rows_and_errors():
     np.testing.assert_allclose(result.calibration(clean).sum(axis=1), 1)
     with pytest.raises(ValueError, match="3 classes"):
         result.calibration([[0.5, 0.5]])
+
+
+# ---------------------------------------------------------------------------- a temperature alone
+@given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 30), floats(0.05, 5))
+@settings(max_examples=30)
+def test_the_temperature_is_the_best_of_a_fine_grid(seed, c, n, concentration):
+    rng = np.random.default_rng(seed)
+    proba, y = rng.dirichlet(np.full(c, concentration), size=n), rng.integers(c, size=n)
+    u = np.log(np.maximum(proba, 1e-7))
+
+    def loss(log_scale):
+        return -special.log_softmax(np.exp(log_scale) * u, axis=1)[np.arange(n), y].sum()
+
+    found = tempered_log_loss(proba, y)
+    assert found.shape == (n,)
+    assert found.sum() <= min(map(loss, np.linspace(-3, 2, 501))) + 1e-4 * n
+    assert found.sum() <= loss(0.0) + 1e-6 * n  # the plain log-loss
+
+
+def test_a_temperature_mends_probabilities_that_are_too_sure():
+    true, rng = np.array([0.6, 0.3, 0.1]), np.random.default_rng(0)
+    y = rng.choice(3, size=3000, p=true)
+    sure = np.tile(true**4 / (true**4).sum(), (3000, 1))
+    expected = -np.log(true)[y].mean()
+    assert -np.log(sure)[np.arange(3000), y].mean() > expected + 0.2
+    assert tempered_log_loss(sure, y).mean() == pytest.approx(expected, abs=0.01)
+
+
+def test_a_probability_of_0_costs_a_finite_loss():
+    loss = tempered_log_loss(np.eye(2)[[0, 1, 1]], np.array([0, 1, 0]))
+    assert np.isfinite(loss).all()
+    assert loss[2] > loss[0]

@@ -13,6 +13,7 @@ from noisytransition.transition import (
     em_transition_matrix,
     flip_labels,
     pair_noise,
+    revised_by_pairs,
     symmetric_noise,
     transition_uncertainty,
 )
@@ -79,7 +80,8 @@ def test_chunks_of_rows_add_up(monkeypatch):
     proba, y, proba_meta, _ = rows()
     whole = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
     monkeypatch.setattr(module, "_CHUNK", 7)
-    for one, other in zip(whole, transition_uncertainty(proba, y, T3, proba_meta=proba_meta), strict=True):
+    in_chunks = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
+    for one, other in zip(whole[:4], in_chunks[:4], strict=True):  # the fifth is another estimate: none
         np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
@@ -210,3 +212,53 @@ def test_a_level_is_a_share(level):
     proba, y, *_ = rows()
     with pytest.raises(ValueError, match="give a number between 0 and 1"):
         transition_uncertainty(proba, y, T3).interval(level)
+
+
+# ---------------------------------------------------------------------------- two estimates of one T
+def test_joined_intervals_hold_both():
+    proba, y, clean, _ = rows()
+    one, other = (
+        transition_uncertainty(proba, y, em_transition_matrix(proba, y, strength=a), proba_meta=clean)
+        for a in (0.0, 1e4)
+    )
+    joined = one.joined(other)
+    for level in (0.5, 0.9, 0.99):
+        low, high = joined.interval(level)
+        bounds = [bars.interval(level) for bars in (one, other)]
+        np.testing.assert_array_equal(low, np.minimum(*(b[0] for b in bounds)))
+        np.testing.assert_array_equal(high, np.maximum(*(b[1] for b in bounds)))
+    np.testing.assert_array_equal(joined.transition_matrix, one.transition_matrix)
+    apart = one.transition_matrix - other.transition_matrix
+    np.testing.assert_allclose(joined.std**2, (one.std**2 + other.std**2 + apart**2) / 2)
+    alike = one.joined(one)
+    np.testing.assert_allclose(alike.std, one.std)
+    np.testing.assert_array_equal(alike.interval(0.9), one.interval(0.9))
+
+
+@pytest.mark.parametrize("n", [1, 10, 1000, 100_000])
+def test_pairs_that_agree_with_T_leave_it(n):
+    assert revised_by_pairs(T3, n * T3) is None
+    assert revised_by_pairs(T3, np.zeros((3, 3))) is None
+
+
+def test_many_pairs_that_contradict_T_give_it():
+    counts = 1000.0 * np.array([[0.3, 0.7, 0.0], [0.4, 0.5, 0.1], [0.0, 0.2, 0.8]])
+    revised = revised_by_pairs(T3, counts)
+    np.testing.assert_allclose(revised.transition_matrix, counts / 1000, atol=0.01)
+    np.testing.assert_allclose(revised.transition_matrix.sum(axis=1), 1)
+    np.testing.assert_allclose(revised.std[0, 0], np.sqrt(0.3 * 0.7 / 1000), rtol=0.1)
+    low, high = revised.interval(0.9)
+    assert ((low <= revised.transition_matrix) & (revised.transition_matrix <= high)).all()
+    few = revised_by_pairs(T3, np.round(counts / 50)).transition_matrix  # T counts beside 20 pairs of a class
+    assert 0.3 < np.abs(few - T3).sum() < np.abs(counts / 1000 - T3).sum()
+
+
+@given(st.integers(0, 1000), st.permutations(range(3)))
+def test_classes_that_change_places_change_the_revision_s(seed, order):
+    counts = np.random.default_rng(seed).integers(0, 40, size=(3, 3)).astype(float)
+    at = np.ix_(order, order)
+    plain, moved = revised_by_pairs(T3, counts), revised_by_pairs(T3[at], counts[at])
+    assert (plain is None) == (moved is None)
+    if plain is not None:
+        np.testing.assert_allclose(moved.transition_matrix, plain.transition_matrix[at])
+        np.testing.assert_allclose(moved.std, plain.std[at])

@@ -1,0 +1,146 @@
+"""Reasons not to trust T: where there are some, and where there are none; the weight of clean rows behind them."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+from training import refused
+
+from noisytransition import EMTransitionClassifier, count_transition_matrix, load
+from noisytransition.transition import flip_labels, pair_noise, transition_error
+
+FAST = {"max_epochs": 8, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0, "select_classifier": False}
+# of the rows whose last column is 1; the others keep their labels
+OF_HALF = [[0.1, 0.9, 0.0], [0.0, 1.0, 0.0], [0.0, 0.9, 0.1]]
+
+
+@cache
+def table(n=1500, n_clean=90, *, by_column=False, seed=1):
+    """Three classes that overlap, and a column of 0 and 1: rows, true labels and noisy ones, the clean rows first."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n + n_clean)
+    X = np.column_stack([rng.normal(size=(len(y), 2)), rng.integers(2, size=len(y))])
+    X[:, :2] += 2.2 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    flipped = flip_labels(y, OF_HALF if by_column else pair_noise(3, 0.3), random_state=seed)
+    return X, y, np.where((X[:, 2] == 1) | (not by_column), flipped, y), n_clean
+
+
+def fit(rows, *, pairs=False, clean=slice(None), **params):
+    X, y, noisy, n = rows
+    X_meta, y_meta, known = (a[:n][clean] for a in (X, y, noisy))
+    clf = EMTransitionClassifier(**FAST | params)
+    return clf.fit(X[n:], noisy[n:], meta=(X_meta, y_meta), y_meta_noisy=known if pairs else None)
+
+
+# ---------------------------------------------------------------------------- reasons
+def test_noise_that_differs_between_rows_is_found():
+    with pytest.warns(UserWarning, match="T may be wrong: .*contradict each other under one T"):
+        clf = fit(table(by_column=True))
+    assert set(clf.diagnostics_) == {"not_one_T"}
+    assert clf.calibration_weight_ > 1
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_one_T_gives_no_warning(seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf = fit(table(seed=seed))
+    assert clf.diagnostics_ == {}
+    assert transition_error(pair_noise(3, 0.3), clf.transition_matrix_) < 0.15
+
+
+def test_pairs_that_contradict_T_are_gone_by():
+    _, y, noisy, n = rows = table(n_clean=200, by_column=True, seed=2)
+    counted = count_transition_matrix(y[:n], noisy[:n], 3)
+    with pytest.warns(UserWarning, match="verified pairs contradict the T"):
+        clf = fit(rows, pairs=True)
+    plain = fit(rows)
+    assert "not_one_T" in clf.diagnostics_
+    assert transition_error(counted, clf.transition_matrix_) < 0.2 * transition_error(counted, plain.transition_matrix_)
+    low, high = clf.transition_interval(0.95)
+    assert ((low <= counted + 1e-9) & (counted <= high + 1e-9)).mean() > 0.8
+    np.testing.assert_array_equal(clf.transition_history_[-1], clf.transition_matrix_)
+
+
+def test_pairs_that_agree_leave_no_reason():
+    clf = fit(table(), pairs=True)
+    assert clf.diagnostics_ == {}
+
+
+def test_a_missing_class_is_named():
+    rows = table()
+    names = np.array(["ant", "bee", "cat"])
+    X, y, noisy, n = rows
+    with pytest.warns(UserWarning, match=r"no clean row of class \['cat'\]"):
+        clf = fit((X, names[y], names[noisy], n), clean=y[:n] != 2)
+    assert "verify some rows of it" in clf.diagnostics_["missing_class"]
+
+
+def test_a_network_that_is_trained_too_little_is_found():
+    with pytest.warns(UserWarning, match="trained too little.*give more epochs, or a larger lr"):
+        clf = fit(table(), lr=1e-4)
+    assert "under_trained" in clf.diagnostics_
+
+
+def test_labels_that_leave_T_open_are_found():
+    with pytest.warns(UserWarning, match="error bars are wide; verify more rows"):
+        clf = fit(table(60, 12, seed=2))
+    low, high = clf.transition_interval(0.9)
+    wide = np.flatnonzero(np.diag(high - low) > 0.5)
+    assert str(wide.tolist()) in clf.diagnostics_["not_separated"]
+
+
+# ---------------------------------------------------------------------------- the weight of the clean rows
+def test_weights_that_are_given_are_taken():
+    rows = table(300, 30, by_column=True)
+    by_weight = {w: fit(rows, calibration_weight=w) for w in (1, np.float32(10))}
+    assert [clf.calibration_weight_ for clf in by_weight.values()] == [1.0, 10.0]
+    np.testing.assert_array_equal(
+        fit(rows, calibration_weight=np.int64(10)).transition_matrix_, by_weight[10].transition_matrix_
+    )
+    assert not np.allclose(by_weight[1].transition_matrix_, by_weight[10].transition_matrix_, atol=1e-3)
+    assert all(clf.transition_uncertainty_.other is None for clf in by_weight.values())
+
+
+@pytest.mark.parametrize("weight", [0, -1, np.nan, np.inf, "all", None, True, [1]])
+def test_bad_weights_are_refused_before_training(weight):
+    with refused("calibration_weight=.*give a number above 0, or 'auto'"):
+        fit(table(60, 12), calibration_weight=weight)
+
+
+@pytest.mark.parametrize("by_column", [True, False])
+def test_error_bars_reach_over_those_of_the_other_weight(by_column, tmp_path):
+    rows = table(by_column=by_column)
+    clf = fit(rows)
+    equal = (len(rows[0]) - rows[3]) / rows[3]
+    assert clf.calibration_weight_ in (1.0, pytest.approx(equal))
+    other = fit(rows, calibration_weight=1.0 if clf.calibration_weight_ > 1 else equal)
+    np.testing.assert_array_equal(clf.transition_uncertainty_.other.transition_matrix, other.transition_matrix_)
+    for mine, bound, of_other in zip(
+        clf.transition_interval(), (np.less_equal, np.greater_equal), other.transition_interval(), strict=True
+    ):
+        assert bound(mine, of_other + (1e-9 if bound is np.less_equal else -1e-9)).all()
+    clf.save(tmp_path / "clf")
+    again = load(tmp_path / "clf")
+    np.testing.assert_array_equal(again.transition_interval(), clf.transition_interval())
+    assert again.diagnostics_ == clf.diagnostics_
+    assert again.calibration_weight_ == clf.calibration_weight_
+
+
+def test_more_jobs_give_the_same_choices():
+    rows = table(300, 30, by_column=True)
+    one, two = (fit(rows, n_jobs=n, select_classifier=True) for n in (1, 2))
+    assert (one.final_, one.diagnostics_, one.calibration_weight_) == (
+        two.final_,
+        two.diagnostics_,
+        two.calibration_weight_,
+    )
+    np.testing.assert_array_equal(one.final_scores_["log_loss"], two.final_scores_["log_loss"])
+    np.testing.assert_array_equal(one.predict_proba(rows[0]), two.predict_proba(rows[0]))
+
+
+def test_a_choice_without_folds():
+    clf = fit(table(by_column=True), cv=None)
+    assert "not_one_T" in clf.diagnostics_
+    assert clf.calibration_weight_ == pytest.approx(500 / 45)

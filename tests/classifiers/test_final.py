@@ -1,0 +1,227 @@
+"""The last classifier: which candidates there are, which one is taken, and what the choice leaves alone."""
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import Checkpoint, EarlyStopping, LRScheduler
+from skorch.dataset import ValidSplit
+from torch import nn
+from training import StopAfter, refused
+
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
+from noisytransition.classifiers._final import CANDIDATES, LEAST_CLEAN_ROWS
+from noisytransition.nets import NoisyLabelNet
+from noisytransition.transition import flip_labels, pair_noise
+
+FAST = {"max_epochs": 4, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
+both = pytest.mark.parametrize("cls", [EMTransitionClassifier, MetaTransitionClassifier])
+
+
+def problem(n=300, n_clean=45, *, worthless=False, seed=0):
+    """Three classes that overlap; pair noise, or labels in any order. Noisy rows, clean ones, true labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n + n_clean)
+    X = rng.normal(size=(len(y), 2)) + 2.2 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    noisy = rng.permutation(y) if worthless else flip_labels(y, pair_noise(3, 0.3), random_state=seed)
+    return X[n_clean:], noisy[n_clean:], (X[:n_clean], y[:n_clean]), y[n_clean:]
+
+
+def fit(cls, X, y, meta, _, **params):
+    return cls(**(FAST | {"cv": 2} if cls is EMTransitionClassifier else FAST) | params).fit(X, y, meta=meta)
+
+
+# ---------------------------------------------------------------------------- the choice
+@both
+def test_worthless_labels_do_no_harm(cls):
+    X, _, meta, true = rows = problem(1000, 60, worthless=True)
+    clean = CrossEntropyClassifier(**FAST | {"max_epochs": 50}).fit(*meta)
+    assert fit(cls, *rows).score(X, true) > clean.score(X, true) - 0.03
+    if cls is MetaTransitionClassifier:  # whose own network knows the noisy labels alone
+        assert fit(cls, *rows, select_classifier=False).score(X, true) < clean.score(X, true) - 0.2
+
+
+@both
+@pytest.mark.parametrize("worthless", [False, True])
+def test_the_candidate_with_the_lowest_loss_is_taken(cls, worthless):
+    clf = fit(cls, *problem(worthless=worthless))
+    names, losses = clf.final_scores_["classifier"], clf.final_scores_["log_loss"]
+    assert clf.final_ == names[np.argmin(losses)]
+    assert len(set(names)) == len(names) == len(losses) == len(CANDIDATES) == 15
+    assert names[0] == "own"
+    assert list(clf.histories_)[-1] == {"own": "em" if "cv" in clf.get_params() else "meta_transition"}.get(
+        clf.final_, clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")
+    )
+    assert clf.history_ == clf.net_.history
+    assert not any(stage.startswith("clean_fold") or "fold_0_" in stage for stage in clf.histories_)
+
+
+@both
+@pytest.mark.parametrize("name", ["own", "fine-tuned, 1 epoch", "fine-tuned, 5 epochs", "clean rows, 2 epochs"])
+def test_the_net_is_that_of_the_choice(cls, name, monkeypatch):
+    """Posteriors that are right make a candidate the best; the net is then trained as its name says."""
+    X, _, meta, _ = rows = problem(120, 30)
+    whole = cls._choose_final
+
+    def choose(self, run, posteriors, of):
+        best = [str(candidate) for candidate in CANDIDATES].index(name)
+        right = np.eye(3)[run.clean.label[of]]
+        worse = np.full_like(right, 1 / 3)
+        whole(self, run, [right if i == best else worse for i in range(len(posteriors))], of)
+
+    monkeypatch.setattr(cls, "_choose_final", choose)
+    clf, plain = fit(cls, *rows), fit(cls, *rows, select_classifier=False)
+    assert clf.final_ == name
+    kind, epochs = name.split(",")[0], int(name.split()[-2]) if "," in name else 0
+    assert not epochs or len(clf.history_) == epochs
+    np.testing.assert_array_equal(clf.transition_matrix_, plain.transition_matrix_)
+    if kind == "own":
+        np.testing.assert_array_equal(clf.predict_proba(X), plain.predict_proba(X))
+        return
+    first = clf.history_[0, "train_loss"]
+    if kind == "fine-tuned":
+        start = plain.predict_proba(meta[0])[np.arange(30), meta[1]]
+    else:
+        start = CrossEntropyClassifier(**FAST | {"lr": 0.0, "max_epochs": 1}).fit(*meta)
+        start = start.predict_proba(meta[0])[np.arange(30), meta[1]]
+    assert first == pytest.approx(-np.log(start).mean(), rel=1e-4)  # one batch: the loss before its step
+
+
+@both
+def test_held_out_clean_rows_are_not_trained_on(cls, monkeypatch):
+    """Each clean row is its own feature and all weights start at 0: of a row held out, a net knows nothing."""
+    seen = []
+    monkeypatch.setattr(cls, "_choose_final", lambda self, run, posteriors, of: seen.append((posteriors, of)))
+    module = nn.Linear(60, 3, bias=False)
+    nn.init.zeros_(module.weight)
+    X, y = np.eye(60), np.arange(60) % 3
+    clf = cls(module, transition_init="diagonal", **FAST).fit(X[:42], y[:42], meta=(X[42:], y[42:]))
+    ((posteriors, rows),) = seen
+    assert sorted(rows) == list(range(18))
+    for proba in posteriors:
+        np.testing.assert_allclose(proba, 1 / 3, rtol=1e-6)
+    assert clf.predict_proba(X).std() > 1e-5
+
+
+@pytest.mark.parametrize("n", [3, LEAST_CLEAN_ROWS - 1, LEAST_CLEAN_ROWS])
+@both
+def test_with_few_clean_rows_there_is_no_choice(cls, n):
+    clf = fit(cls, *problem(60, n))
+    assert hasattr(clf, "final_") == hasattr(clf, "final_scores_") == (n >= LEAST_CLEAN_ROWS)
+
+
+@pytest.mark.parametrize("params", [{"meta_weight": 0.5}, {"select_classifier": False}])
+def test_no_choice_where_clean_rows_have_trained_the_network_or_none_is_wished(params):
+    clf = fit(MetaTransitionClassifier, *problem(60), **params)
+    assert not hasattr(clf, "final_")
+    assert list(clf.histories_) == ["warm_up", "meta_transition"]
+
+
+@both
+def test_the_order_of_clean_rows_changes_little(cls):
+    X, y, (X_meta, y_meta), true = problem()
+    order = np.random.default_rng(1).permutation(len(y_meta))
+    accuracies = [fit(cls, X, y, (X_meta[at], y_meta[at]), true).score(X, true) for at in (slice(None), order)]
+    assert abs(accuracies[0] - accuracies[1]) < 0.1
+
+
+def test_without_folds_half_of_the_clean_rows_decide():
+    clf = fit(EMTransitionClassifier, *problem(), cv=None)
+    assert clf.final_ == clf.final_scores_["classifier"][clf.final_scores_["log_loss"].argmin()]
+    assert list(clf.histories_)[:2] == ["fold_0", "em"]
+
+
+# ---------------------------------------------------------------------------- saved fits
+@both
+@pytest.mark.parametrize("before_the_end", [1, 70, 130])
+def test_an_interrupted_choice_goes_on_to_the_same_bits(cls, before_the_end, tmp_path):
+    X, y, meta, _ = rows = problem(60, 12, worthless=True)
+    count, params = StopAfter(-1), {"max_epochs": 2, "batch_size": 32}
+    whole = fit(cls, *rows, callbacks=[count], **params)
+    assert whole.final_ != "own"
+    stopped = cls(**whole.get_params() | {"callbacks": [StopAfter(len(count.ended) - before_the_end)]})
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(X, y, meta=meta, state=tmp_path / "fit")
+    resumed = cls(**whole.get_params() | {"callbacks": None}).fit(X, y, meta=meta, state=tmp_path / "fit")
+    assert resumed.final_ == whole.final_
+    np.testing.assert_array_equal(resumed.final_scores_["log_loss"], whole.final_scores_["log_loss"])
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+
+
+@both
+def test_a_choice_is_saved(cls, tmp_path):
+    X, *_ = rows = problem(worthless=True)
+    clf = fit(cls, *rows)
+    assert clf.final_ != "own"
+    clf.save(tmp_path / "clf")
+    again = load(tmp_path / "clf")
+    assert again.final_ == clf.final_
+    for name, values in clf.final_scores_.items():
+        np.testing.assert_array_equal(again.final_scores_[name], values)
+        assert again.final_scores_[name].dtype == values.dtype
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    np.testing.assert_array_equal(again.label_quality(X, rows[1]), clf.label_quality(X, rows[1]))
+    assert again.history_ == clf.history_
+
+
+# ---------------------------------------------------------------------------- what the user gives for the noisy rows
+@both
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"callbacks": [EarlyStopping("valid_noisy_loss")], "train_split": ValidSplit(5)},
+        {"callbacks": [("early", EarlyStopping("valid_noisy_loss"))], "train_split": ValidSplit(5)}
+        | {"callbacks__early__patience": 2},
+        {"callbacks": [LRScheduler(torch.optim.lr_scheduler.OneCycleLR, max_lr=0.1, total_steps=4)]},
+        {"callbacks": [EarlyStopping], "train_split": ValidSplit(5), "callbacks__EarlyStopping__monitor": "valid_acc"},
+        {"train_split": ValidSplit(5)},
+        {"iterator_train__drop_last": True, "batch_size": 16},
+        {"module": nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)), "batch_size": 3},
+        {"module": nn.Linear(2, 3).bfloat16()},
+    ],
+    ids=["stopping", "named", "schedule", "class", "split", "drop_last", "normalised", "bfloat16"],
+)
+def test_settings_for_many_rows_do_not_fail_on_few(cls, params):
+    clf = fit(cls, *problem(60, 7), **params)
+    assert np.isfinite(clf.final_scores_["log_loss"]).all()
+
+
+@both
+def test_a_checkpoint_is_of_the_method_s_own_training(cls, tmp_path):
+    saved = Checkpoint(dirname=tmp_path, monitor="train_loss_best", f_history=None, f_optimizer=None, f_criterion=None)
+    clf = fit(cls, *problem(60, worthless=True), callbacks=[saved])
+    assert clf.final_ != "own"
+    plain = fit(cls, *problem(60, worthless=True), callbacks=[saved], select_classifier=False)
+    assert torch.load(tmp_path / "params.pt").keys() == plain.net_.module_.state_dict().keys()
+
+
+@both
+def test_trainings_that_only_judge_print_nothing(cls, capsys):
+    fit(cls, *problem(60), verbose=1, select_classifier=False)
+    plain = capsys.readouterr().out.count("train_loss")
+    clf = fit(cls, *problem(60), verbose=1)
+    assert capsys.readouterr().out.count("train_loss") == plain + (clf.final_ != "own")
+
+
+@both
+def test_a_flag_is_a_flag(cls):
+    with refused("select_classifier='no'; give True or False", TypeError):
+        fit(cls, *problem(60), select_classifier="no")
+
+
+def test_nets_of_the_choice_are_the_user_s(monkeypatch):
+    """Frozen layers stay frozen, and inputs are augmented, also where clean rows alone train."""
+    module, seen = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 3)), []
+    module[0].requires_grad_(False)
+    step = NoisyLabelNet.train_step
+    monkeypatch.setattr(
+        NoisyLabelNet, "train_step", lambda net, *a, **kw: seen.append(net.labels) or step(net, *a, **kw)
+    )
+    clf = fit(
+        MetaTransitionClassifier,
+        *problem(60, worthless=True),
+        module=module,
+        batch_transform=lambda x: seen.append("augmented") or x,
+    )
+    assert "clean" in seen
+    assert seen.count("augmented") >= seen.count("clean")
+    assert (clf.net_.module_[0].weight == module[0].weight).all()

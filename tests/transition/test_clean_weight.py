@@ -1,0 +1,84 @@
+"""How often a clean row counts: as the row repeated, and by the loss of clean rows that are held out."""
+
+import numpy as np
+import pytest
+from posteriors import simulated
+
+from noisytransition.transition import em_transition_matrix, held_out_log_loss, pair_noise
+from noisytransition.transition._calibration import CalibratedLikelihood
+
+EVEN = np.full((3, 3), 1 / 3)
+
+
+def permutations(rng, n):
+    """Probabilities that vary alike in every row, so that repeated rows leave the prior of the map as it is."""
+    return rng.permuted(np.tile([0.75, 0.2, 0.05], (n, 1)), axis=1)
+
+
+def rows(seed=0, n=400, n_clean=60):
+    rng = np.random.default_rng(seed)
+    proba, clean = permutations(rng, n), permutations(rng, n_clean)
+    y = np.array([rng.choice(3, p=p @ pair_noise(3, 0.3)) for p in proba])
+    return proba, y, clean, np.array([rng.choice(3, p=p**2 / (p**2).sum()) for p in clean])
+
+
+def held_out_rows():
+    """Rows with the posteriors that they come from, and 30 clean ones. No flip is so rare that T ends at 0."""
+    T = np.array([[0.6, 0.25, 0.15], [0.2, 0.6, 0.2], [0.15, 0.25, 0.6]])
+    proba, y, noisy = simulated(0, T, n=1530, spread=3.0)
+    return proba[30:], noisy[30:], proba[:30], y[:30]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_weight_is_a_row_repeated(k):
+    proba, y, clean, y_clean = rows()
+    weighted, repeated = (
+        em_transition_matrix(proba, y, proba_meta=p, y_meta=labels, full_output=True, **params)
+        for p, labels, params in (
+            (clean, y_clean, {"meta_weight": k}),
+            (np.repeat(clean, k, axis=0), np.repeat(y_clean, k), {}),
+        )
+    )
+    once = em_transition_matrix(proba, y, proba_meta=clean, y_meta=y_clean)
+    np.testing.assert_allclose(weighted.transition_matrix, repeated.transition_matrix, atol=5e-4)
+    assert np.abs(weighted.transition_matrix - once).max() > 5e-3
+    np.testing.assert_allclose(weighted.calibration.matrix, repeated.calibration.matrix, atol=0.02)
+
+
+@pytest.mark.parametrize("weight", [0, -1.0, np.nan, np.inf, "2", None, 1j])
+def test_a_weight_is_a_number_above_0(weight):
+    proba, y, clean, y_clean = rows(n=20, n_clean=9)
+    with pytest.raises(ValueError, match=r"meta_weight=.*give a finite number above 0"):
+        em_transition_matrix(proba, y, proba_meta=clean, y_meta=y_clean, meta_weight=weight)
+
+
+@pytest.mark.parametrize("weight", [1.0, 7.0])
+@pytest.mark.parametrize("known", [0.0, 2.0])
+def test_held_out_loss_by_fits_from_scratch(weight, known):
+    """Each fold's map from the start, to the end of the maximisation."""
+    proba, y, clean, y_clean = held_out_rows()
+    folds, pairs, expected = np.arange(30) % 3, np.full((3, 3), known), np.empty(30)
+    for k in range(3):
+        inside = folds != k
+        likelihood = CalibratedLikelihood(proba, y, clean[inside], y_clean[inside], pairs, weight)
+        for _ in range(20):  # each goes on from the one before
+            found = likelihood.maximise(EVEN, np.zeros((3, 3)), 500, 0.0)
+        calibrated = found.calibration(clean[~inside])
+        expected[~inside] = -np.log(calibrated[np.arange(10), y_clean[~inside]])
+    loss = held_out_log_loss(proba, y, clean, y_clean, folds, init=EVEN, pairs=pairs, meta_weight=weight)
+    np.testing.assert_allclose(loss, expected, atol=0.02)
+    assert abs(loss.mean() - expected.mean()) < 2e-3
+
+
+def test_the_loss_of_a_row_is_that_of_a_map_that_has_not_seen_it():
+    """Another label of a held-out row changes the row's own loss, and the map of the other folds' rows."""
+    proba, y, clean, y_clean = held_out_rows()
+    folds = np.arange(30) % 3
+    params = {"init": EVEN, "pairs": np.zeros((3, 3)), "meta_weight": 5.0}
+    loss = held_out_log_loss(proba, y, clean, y_clean, folds, **params)
+    other = np.where(np.arange(30) == 0, (y_clean + 1) % 3, y_clean)
+    moved = np.abs(held_out_log_loss(proba, y, clean, other, folds, **params) - loss)
+    beside = (folds == 0) & (np.arange(30) > 0)
+    assert moved[beside].max() < 0.02
+    assert moved[folds != 0].max() > 0.05
+    assert moved[0] > 0.05
