@@ -85,7 +85,8 @@ def digits():
 
 # ---------------------------------------------------------------------------- methods
 EM = {"cv": 2, "meta_weight": 0.2}
-PLAIN = {"select_classifier": False, "calibration_weight": 1}
+PLAIN = {"select_classifier": False}
+PLAIN_EM = EM | PLAIN | {"calibration_weight": 1}
 METHODS = {
     "cross_entropy": ("CrossEntropyClassifier", {}),
     "fine_tuning": ("FineTuningClassifier", {"fine_tuning_epochs": 2, "fine_tuning_lr": 0.02}),
@@ -102,21 +103,20 @@ METHODS = {
     "mw_net": ("MWNetClassifier", {}),
     "mw_net_normalized": ("MWNetClassifier", {"normalize_weights": True, "weight_every": 2}),
     "meta_transition": ("MetaTransitionClassifier", {}),
-    "meta_transition_new_net": ("MetaTransitionClassifier", {"from_warm_up": False}),
+    "meta_transition_new_net": ("MetaTransitionClassifier", PLAIN | {"from_warm_up": False}),
     "meta_transition_paper": (
         "MetaTransitionClassifier",
-        {"validation_fraction": 0, "transition_lr": 1.0, "from_warm_up": False},
+        PLAIN | {"validation_fraction": 0, "transition_lr": 1.0, "from_warm_up": False},
     ),
     "meta_transition_weight": (
         "MetaTransitionClassifier",
         {"meta_weight": 0.5, "transition_init": "diagonal", "transition_optimizer": torch.optim.Adam}
         | {"transition_lr": 0.01, "transition_every": 2},
     ),
-    "meta_transition_plain": ("MetaTransitionClassifier", {"select_classifier": False}),
     "em": ("EMTransitionClassifier", EM),
     "em_once": ("EMTransitionClassifier", EM | {"cv": None, "transition_init": "diagonal"}),
-    "em_plain": ("EMTransitionClassifier", EM | PLAIN),
-    "em_once_plain": ("EMTransitionClassifier", EM | PLAIN | {"cv": None, "transition_init": "diagonal"}),
+    "em_plain": ("EMTransitionClassifier", PLAIN_EM),
+    "em_once_plain": ("EMTransitionClassifier", PLAIN_EM | {"cv": None, "transition_init": "diagonal"}),
 }
 PROBLEMS = {"blobs": blobs, "wine": wine, "digits": digits}
 
