@@ -42,4 +42,6 @@ def small(cls, **params):
     fast |= {name: 2 for name in ("warm_up_epochs", "fine_tuning_epochs") if name in known}
     if "cv" in known:
         fast |= {"cv": 2}
+    if "select_classifier" in known:  # it adds seven short trainings: tests/classifiers/test_final.py has it
+        fast |= {"select_classifier": False}
     return cls(**(fast | params))

@@ -54,12 +54,17 @@ def test_a_mark_is_found_where_it_is(blobs):
     assert found([X, X_meta.astype(np.float32)]) == {"noisy", "clean"}
 
 
+def choice(cls):
+    """The choice of the last classifier, which trains on clean rows, in methods that have it."""
+    return {"select_classifier": True} if "select_classifier" in cls._get_param_names() else {}
+
+
 @every
 @pytest.mark.parametrize("form", FORMS)
 def test_no_row_is_in_a_pickle(cls, form, blobs):
     args, clean = FORMS[form](*marked(blobs))
     scores = EpochScoring("accuracy", on_train=True, name="train_acc", lower_is_better=False)
-    params = {"lr": 1e-4, "callbacks": [scores], "train_split": ValidSplit(4)}
+    params = {"lr": 1e-4, "callbacks": [scores], "train_split": ValidSplit(4)} | choice(cls)
     assert found(small(cls, **params).fit(*args, **clean)) == set()
 
 
@@ -67,7 +72,7 @@ def test_no_row_is_in_a_pickle(cls, form, blobs):
 def test_no_row_is_in_a_pickle_of_a_fit_that_is_resumed_or_read(cls, blobs, tmp_path):
     args, clean = FORMS["meta"](*marked(blobs))
     for _ in range(2):
-        assert found(small(cls, lr=1e-4).fit(*args, **clean, state=tmp_path / "state")) == set()
+        assert found(small(cls, lr=1e-4, **choice(cls)).fit(*args, **clean, state=tmp_path / "state")) == set()
 
 
 # ---------------------------------------------------------------------------- histories
@@ -79,8 +84,7 @@ def test_histories_are_of_epochs_unless_batches_are_asked_for(cls, blobs):
         def on_epoch_end(self, net, **kwargs):
             seen.append(len(net.history[-1, "batches"]))
 
-    params = {"select_classifier": False} if "select_classifier" in cls._get_param_names() else {}
-    clf, whole = fit(cls, blobs, callbacks=[Note()], **params), fit(cls, blobs, batch_history=True, **params)
+    clf, whole = fit(cls, blobs, callbacks=[Note()]), fit(cls, blobs, batch_history=True)
     assert all(seen)
     assert [len(batches) for h in whole.histories_.values() for batches in h[:, "batches"]] == seen
     assert [batches for h in clf.histories_.values() for batches in h[:, "batches"]] == [[]] * len(seen)
@@ -91,7 +95,7 @@ def test_histories_are_of_epochs_unless_batches_are_asked_for(cls, blobs):
 
 @pytest.mark.parametrize("cls", [cls for cls in CLASSIFIERS if "select_classifier" in cls._get_param_names()])
 def test_trainings_that_only_judge_leave_no_history(cls, blobs):
-    clf, plain = fit(cls, blobs), fit(cls, blobs, select_classifier=False)
+    clf, plain = fit(cls, blobs, select_classifier=True), fit(cls, blobs)
     last = [] if clf.final_ == "own" else [clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")]
     assert list(clf.histories_) == [*plain.histories_, *last]
 

@@ -27,6 +27,7 @@ _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(...), np.gener
 _OF_PYTHON = {"__dict__", "__weakref__", "__module__", "__doc__", "__qualname__", "__annotations__", "__annotate__"}
 _OF_PYTHON |= {"__annotations_cache__", "__annotate_func__", "__firstlineno__", "__static_attributes__"}
 _OF_PYTHON |= {"__abstractmethods__", "_abc_impl", "__orig_bases__", "__parameters__"}
+_OF_PYTHON |= {"__slotnames__"}  # set when an instance is pickled for the first time
 # attributes of modules that torch sets; hooks of the user's are among them
 _OF_TORCH = set(vars(nn.Module())) | {"_flat_weights", "_flat_weight_refs"}
 

@@ -113,7 +113,7 @@ def test_with_few_clean_rows_there_is_no_choice(cls, n):
 def test_no_choice_where_clean_rows_have_trained_the_network_or_none_is_wished(params):
     clf = fit(MetaTransitionClassifier, *problem(60), **params)
     assert not hasattr(clf, "final_")
-    assert list(clf.histories_) == ["warm_up", "meta_transition"]
+    assert list(clf.histories_) == ["warm_up", "net_warm_up", "meta_transition"]
 
 
 @both

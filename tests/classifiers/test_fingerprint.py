@@ -2,6 +2,7 @@
 
 import functools
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -315,6 +316,17 @@ def test_modules_that_torch_or_python_add_something_to_are_described(module):
     with torch.no_grad():
         next(module.parameters()).add_(1.0)
     assert describe(module) != text
+
+
+class NeverPickled:
+    pass
+
+
+def test_pickling_an_instance_does_not_change_its_class():
+    before = describe(NeverPickled)
+    pickle.dumps(NeverPickled())
+    assert "__slotnames__" in vars(NeverPickled)
+    assert describe(NeverPickled) == before
 
 
 def test_an_optimizer_of_the_user_s_is_the_same_in_the_next_fit(blobs, tmp_path):
