@@ -33,6 +33,9 @@ def _self_cleaned(cls):
 SELF_CLEANED = [_self_cleaned(cls) for cls in NEED_CLEAN_DATA]
 
 
+PLAIN = {"select_classifier": False, "calibration_weight": 1}
+
+
 def small(cls, **params):
     """A classifier that trains in a moment."""
     fast = {"max_epochs": 3, "batch_size": 64, "random_state": 0}
@@ -42,6 +45,6 @@ def small(cls, **params):
     fast |= {name: 2 for name in ("warm_up_epochs", "fine_tuning_epochs") if name in known}
     if "cv" in known:
         fast |= {"cv": 2}
-    if "select_classifier" in known:  # it adds seven short trainings: tests/classifiers/test_final.py has it
-        fast |= {"select_classifier": False}
+    # choices by clean rows take longer than the fit: tests/classifiers/test_final.py and test_diagnostics.py have them
+    fast |= {name: plain for name, plain in PLAIN.items() if name in known}
     return cls(**(fast | params))
