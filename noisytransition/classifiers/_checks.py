@@ -117,7 +117,7 @@ def check_callbacks(callbacks: Callbacks, net_params: dict[str, Any]) -> None:
     if not (callbacks is None or (isinstance(callbacks, Sequence) and all(map(_is_callback, callbacks)))):
         raise TypeError(f"callbacks={callbacks!r}: give a list of skorch callbacks, or of pairs (name, callback).")
     asked = [name for name in net_params if name.startswith("callbacks__")]
-    known = set(NoisyLabelNet(nn.Identity, callbacks=callbacks)._callbacks_grouped_by_name()[0]) if asked else set()
+    known = _callback_names(callbacks) if asked else set()
     for name in asked:
         if name.split("__")[1] not in known:
             raise ValueError(f"{name!r}: there is no such callback; there are {sorted(known)}.")
@@ -135,18 +135,17 @@ def callback_setting(name: str | None, callback: object, attribute: str, params:
     return params.get(f"callbacks__{name}__{attribute}", getattr(callback, attribute, None))
 
 
+def _callback_names(callbacks: Callbacks) -> set[str]:
+    """Names of a net's callbacks, skorch's own among them."""
+    return set(NoisyLabelNet(nn.Identity, callbacks=callbacks)._callbacks_grouped_by_name()[0])
+
+
 def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a net without callbacks that are made for another training, and without their settings."""
-    kinds = (
-        (named, named[1] if isinstance(named[1], type) else type(named[1]))
-        for named in named_callbacks(params["callbacks"])
-    )
-    kept = [
-        callback if name is None else (name, callback)
-        for (name, callback), kind in kinds
-        if not issubclass(kind, _BOUND)
-    ]
-    known = NoisyLabelNet(nn.Identity, callbacks=kept)._callbacks_grouped_by_name()[0]
+    given = params["callbacks"] or ()
+    kinds = [callback if isinstance(callback, type) else type(callback) for _, callback in named_callbacks(given)]
+    kept = [callback for callback, kind in zip(given, kinds, strict=True) if not issubclass(kind, _BOUND)]
+    known = _callback_names(kept)
     others = {k: v for k, v in params.items() if not k.startswith("callbacks__") or k.split("__")[1] in known}
     return others | {"callbacks": kept}
 

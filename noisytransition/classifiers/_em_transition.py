@@ -20,7 +20,7 @@ from ._cross_fitting import (
 )
 from ._diagnostics import diagnose
 from ._estimate import Estimate, error_bars, estimate_transition, known_pairs
-from ._final import LEAST_CLEAN_ROWS, FinalMixin
+from ._final import FinalMixin
 from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
@@ -187,7 +187,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         in_folds, at_last = self._weights(run)
         epochs = candidate_epochs(self.max_epochs) if self.select_epochs else [self.max_epochs]
         joint = JointTraining(start, in_folds, self.meta_batch_size)
-        choose = self.select_classifier and len(run.clean) >= LEAST_CLEAN_ROWS
+        choose = self._chooses(run)
         candidates, continued = cross_fit(run, joint, cv=self.cv, epochs=epochs, n_jobs=self.n_jobs, continued=choose)
         T = estimate_transition(
             candidates,
@@ -296,14 +296,16 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             check_count(self.cv, 2, "cv")
         check_flag(self, "select_epochs")
         check_flag(self, "select_classifier")
-        weight = self.calibration_weight
-        if not (weight == "auto" if isinstance(weight, str) else _is_weight(weight) and weight):
-            raise ValueError(f"calibration_weight={weight!r}; give a number above 0, or 'auto'.")
+        self._check_weight("calibration_weight", "above 0")
         if self.n_jobs == 0 or not isinstance(self.n_jobs, int | None) or isinstance(self.n_jobs, bool):
             raise ValueError(f"n_jobs={self.n_jobs!r}; give a number of processes, -1 for one per core, or None.")
-        weight = self.meta_weight
-        if not (weight == "auto" if isinstance(weight, str) else _is_weight(weight)):
-            raise ValueError(f"meta_weight={weight!r}; give a number of at least 0, or 'auto'.")
+        self._check_weight("meta_weight", "of at least 0")
+
+    def _check_weight(self, name: str, valid: str) -> None:
+        weight = getattr(self, name)
+        number = is_number(weight) and (0 < weight < np.inf or (weight == 0 and valid != "above 0"))
+        if not (weight == "auto" if isinstance(weight, str) else number):
+            raise ValueError(f"{name}={weight!r}; give a number {valid}, or 'auto'.")
 
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
@@ -314,7 +316,3 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
                     f"cv={self.cv} needs at least {least} {kind} rows and got {len(rows)}. Give more rows"
                     f"{', or fewer folds' if self.cv else ''}."
                 )
-
-
-def _is_weight(value: object) -> bool:
-    return is_number(value) and bool(0 <= value < np.inf)  # type: ignore[operator]

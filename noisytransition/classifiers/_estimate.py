@@ -139,8 +139,10 @@ def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     They reach over those of the T at the other weight of the clean rows: how far the two are apart shows what the
     assumption of one T is worth.
     """
-    if estimate.revised is not None or len(run.classes) > MOST_CLASSES:
-        return estimate.revised if len(run.classes) <= MOST_CLASSES else None
+    if len(run.classes) > MOST_CLASSES:
+        return None
+    if estimate.revised is not None:
+        return estimate.revised
     own = _error_bars(estimate.result, estimate.candidate, run)
     if own is None or estimate.other is None:
         return own

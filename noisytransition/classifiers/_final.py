@@ -64,6 +64,9 @@ def cross_validated_posteriors(run: Run, net: NoisyLabelNet) -> tuple[list[NDArr
 class FinalMixin:
     """Method that chooses the last classifier."""
 
+    def _chooses(self: Any, run: Run) -> bool:
+        return self.select_classifier and len(run.clean) >= LEAST_CLEAN_ROWS
+
     def _choose_final(self: Any, run: Run, posteriors: Sequence[NDArray], rows: NDArray) -> None:
         """Set `net_` to the candidate whose calibrated posteriors have the lowest log-loss on held-out clean rows.
 

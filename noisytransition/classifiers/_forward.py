@@ -36,10 +36,7 @@ class ForwardClassifier(TransitionClassifier):
         that has memorised the noisy labels would give a T near the identity. 0: the last epoch is kept. A
         `train_split` replaces it.
     from_warm_up : bool or "auto", default="auto"
-        Train on from the weights of the warm-up. False, as published: from the initial ones; since the gradient through
-        T of strong noise is small, such a net may be far from trained after the same epochs. "auto": if
-        `transition_init` needs a warm-up; an array, "count", "diagonal" and "identity" do not. True: always, which for
-        these adds the cost of a warm-up.
+        Train on from the weights of the warm-up, as in `GLCClassifier`; False, as published: a new net.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history

@@ -8,7 +8,7 @@ from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
 from ..transition import check_count
 from ._checks import check_flag, check_fraction, check_number
-from ._final import LEAST_CLEAN_ROWS, FinalMixin, cross_validated_posteriors
+from ._final import FinalMixin, cross_validated_posteriors
 from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
 from ._run import Run
@@ -184,5 +184,5 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         )
         self.meta_gradient_method_ = update.method_
         self._keep_transition(run)
-        if self.select_classifier and not self.meta_weight and len(run.clean) >= LEAST_CLEAN_ROWS:
+        if self._chooses(run) and not self.meta_weight:
             self._choose_final(run, *cross_validated_posteriors(run, self.net_))

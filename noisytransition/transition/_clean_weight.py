@@ -1,5 +1,7 @@
 """How much a clean row counts in the calibration behind T, by cross-validation on the clean rows."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,18 +27,12 @@ def held_out_log_loss(
 
     Parameters
     ----------
-    proba, proba_meta : ndarray of shape (n, c) and (n_meta, c)
-        Of the noisy rows and of the clean ones, from a classifier that was not trained on them.
-    y, y_meta : ndarray of int
-        Noisy labels, and true ones.
+    proba, y, proba_meta, y_meta, pairs, meta_weight
+        As in `CalibratedLikelihood`.
     folds : ndarray of shape (n_meta,)
         Fold of each clean row.
     init : ndarray of shape (c, c)
         T to start from.
-    pairs : ndarray of shape (c, c)
-        Counts of rows of which both labels are known.
-    meta_weight : float
-        How often a clean row counts.
 
     Returns
     -------
@@ -44,17 +40,16 @@ def held_out_log_loss(
     """
     none = np.zeros_like(pairs)
 
-    def fitted(rows: NDArray, start: NDArray | None = None) -> CalibratedLikelihood:
+    def fitted(rows: NDArray, start: NDArray | None = None) -> tuple[NDArray | None, Any]:
         likelihood = CalibratedLikelihood(proba, y, proba_meta[rows], y_meta[rows], pairs, meta_weight)
         likelihood.x = start
-        likelihood.maximise(init, none, _MAX_ITER, 0.0)
-        return likelihood
+        found = likelihood.maximise(init, none, _MAX_ITER, 0.0)
+        return likelihood.x, found.calibration
 
-    whole, loss = fitted(np.arange(len(y_meta))).x, np.empty(len(y_meta))
+    loss, (whole, _) = np.empty(len(y_meta)), fitted(np.arange(len(y_meta)))
     for fold in np.unique(folds):
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        part = fitted(inside, whole)  # a short way from there
-        assert part.x is not None
-        calibrated = part.calibration(part.x)(proba_meta[outside])
+        _, calibration = fitted(inside, whole)  # a short way from there
+        calibrated = calibration(proba_meta[outside])
         loss[outside] = -finite_log(calibrated[np.arange(len(outside)), y_meta[outside]])
     return loss

@@ -1,5 +1,6 @@
 """What T is shrunk towards, and how much: empirical Bayes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ from scipy.special import gammaln, polygamma
 from ._checks import as_array, check_transition_matrix, is_number
 from ._estimation import TINY, normalise_rows
 
-#: pseudo-counts per class among which the evidence chooses, a tenth of a decade apart: its maximum is flat
-STRENGTHS = np.geomspace(0.1, 1e6, 71)
+# pseudo-counts per class among which the evidence chooses, a tenth of a decade apart: its maximum is flat
+_STRENGTHS = np.geomspace(0.1, 1e6, 71)
 # beyond, the evidence is that of T = M, up to rounding errors that grow
 _LARGEST_STRENGTH = 1e12
 
@@ -27,12 +28,32 @@ def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[
     given: Any = prior
     groups = [] if np.ndim(given) == 2 else _groups(given, counts)
     M = _rates(groups, counts) if groups else np.asarray(given, dtype=np.float64)
-    strengths = STRENGTHS if isinstance(strength, str) else [max(float(strength), TINY)]
-    evidence, best = max((log_evidence(counts, M, a, groups), a) for a in strengths)
+    strengths = _STRENGTHS if isinstance(strength, str) else [max(float(strength), TINY)]
+    evidence, best = _highest_evidence(counts, M, strengths, groups)
     wrong = M * ~np.eye(len(M), dtype=bool)
     if isinstance(strength, str) and wrong[best * M < 1].sum() > wrong.sum() / 2:
         best = 0.0
     return M, float(best) if best > TINY else 0.0, evidence
+
+
+def contradicted(M: NDArray, counts: NDArray) -> tuple[float, float]:
+    """By how much the evidence of counts is higher under a Dirichlet prior around M than under M itself, at best.
+
+    Returns
+    -------
+    gain : float
+    strength : float
+        Pseudo-counts per class of that prior.
+    """
+    evidence, best = _highest_evidence(counts, M, _STRENGTHS, [])
+    return evidence - log_evidence(counts, M, _STRENGTHS[-1], []), best
+
+
+def _highest_evidence(
+    counts: NDArray, M: NDArray, strengths: Iterable[float], groups: list[NDArray]
+) -> tuple[float, float]:
+    """Highest log-evidence, and its strength."""
+    return max((log_evidence(counts, M, a, groups), float(a)) for a in strengths)
 
 
 def _groups(prior: Prior, counts: NDArray) -> list[NDArray[np.bool_]]:

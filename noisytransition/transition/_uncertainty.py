@@ -11,7 +11,7 @@ from ._calibration import map_prior, map_scores
 from ._checks import check_label_indices, check_probabilities, check_transition_matrix, is_number
 from ._em import check_counts
 from ._estimation import TINY, normalise_rows
-from ._shrinkage import STRENGTHS, log_evidence
+from ._shrinkage import contradicted
 
 #: with more, the information is too large a matrix to invert
 MOST_CLASSES = 50
@@ -73,11 +73,11 @@ class TransitionUncertainty(NamedTuple):
         z = special.ndtri(share)
         low = np.maximum(T - z * self.scale, 0)
         above = self.location + self.scale * _cut_quantile(-self.location / self.scale, share)
-        high = np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T))
+        high = np.minimum(np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T)), 1)
         if self.other is None:
-            return low, np.minimum(high, 1)
+            return low, high
         other_low, other_high = self.other.interval(level)
-        return np.minimum(low, other_low), np.maximum(np.minimum(high, 1), other_high)
+        return np.minimum(low, other_low), np.maximum(high, other_high)
 
     def joined(self, other: "TransitionUncertainty") -> "TransitionUncertainty":
         """Error bars that reach over those of another estimate from the same rows.
@@ -107,11 +107,10 @@ def revised_by_pairs(T: NDArray, counts: NDArray) -> TransitionUncertainty | Non
         Of the Dirichlet posterior.
     """
     M = normalise_rows(T + _SMALLEST_RATE / len(T))
-    evidence = [log_evidence(counts, M, a, []) for a in STRENGTHS]
-    best = int(np.argmax(evidence))
-    if evidence[best] - evidence[-1] <= _STRONG_EVIDENCE:
+    gain, strength = contradicted(M, counts)
+    if gain <= _STRONG_EVIDENCE:
         return None
-    total = counts + STRENGTHS[best] * M
+    total = counts + strength * M
     n = total.sum(axis=1, keepdims=True)
     revised = total / n
     std = np.sqrt(revised * (1 - revised) / (n + 1))
