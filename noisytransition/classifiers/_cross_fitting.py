@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..losses import ForwardLoss
 from ..nets import CleanBatches, HeldOutPosteriors, NoisyLabelNet, Rows
 from ..updates import PosteriorCounts
-from ._final import continued_posteriors
+from ._final import FINE_TUNED, continued, starts_of
 from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run
 
@@ -100,6 +100,32 @@ def candidate_epochs(max_epochs: int) -> list[int]:
     return sorted({-(-max_epochs * k // _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
 
 
+class CrossFit(NamedTuple):
+    """Posteriors of all rows, by networks that were not trained on them.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        One for each number of epochs.
+    continued : list of ndarray of shape (n_meta, n_classes)
+        Of clean rows, by all candidates for the last classifier but the first; empty if not asked for.
+    fine_tuned : Candidate or None
+        By the networks that are fine-tuned on the clean rows for longest.
+    """
+
+    candidates: list[Candidate]
+    continued: list[NDArray]
+    fine_tuned: Candidate | None
+
+
+class _Part(NamedTuple):
+    """What one training gives: for each number of epochs, and fine-tuned, posteriors of its noisy and clean rows."""
+
+    posteriors: list[tuple[NDArray, NDArray]]
+    continued: list[NDArray]
+    fine_tuned: tuple[NDArray, NDArray] | None
+
+
 def cross_fit(
     run: Run,
     joint: JointTraining,
@@ -108,8 +134,8 @@ def cross_fit(
     epochs: Sequence[int],
     n_jobs: int | None = None,
     prefix: str = "",
-    continued: bool = False,
-) -> tuple[list[Candidate], list[NDArray]]:
+    go_on: bool = False,
+) -> CrossFit:
     """Train without each fold in turn; return the posteriors of all rows, by networks that were not trained on them.
 
     Parameters
@@ -125,23 +151,22 @@ def cross_fit(
         Folds that are trained at the same time, by joblib.
     prefix : str, default=""
         Of the stages' names.
-    continued : bool, default=False
-        Whether to train on the clean rows after each fold, for `choose_final`.
+    go_on : bool, default=False
+        Whether to train on the clean rows after each fold.
 
     Returns
     -------
-    candidates : list of Candidate
-        One for each number of epochs.
-    continued : list of ndarray of shape (n_meta, n_classes)
-        `continued_posteriors`, of the clean rows in the order of the candidates; empty if not asked for.
+    CrossFit
     """
     parts = held_out_rows(run, cv)
-    task = partial(_train_without, joint=joint, epochs=epochs, continued=continued)
+    task = partial(_train_without, joint=joint, epochs=epochs, go_on=go_on)
     tasks = {f"{prefix}fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(parts)}
-    posteriors, of_clean = zip(*run.train_parts(tasks, n_jobs), strict=True)
-    rows = _joined(parts)
-    candidates = [Candidate(n, _joined(of_parts), rows) for n, *of_parts in zip(epochs, *posteriors, strict=True)]
-    return candidates, [np.concatenate(of_parts) for of_parts in zip(*of_clean, strict=True)]
+    done, rows = run.train_parts(tasks, n_jobs), _joined(parts)
+    by_epochs = zip(epochs, *(part.posteriors for part in done), strict=True)
+    candidates = [Candidate(n, _joined(posteriors), rows) for n, *posteriors in by_epochs]
+    on_clean = [np.concatenate(of_parts) for of_parts in zip(*(part.continued for part in done), strict=True)]
+    fine_tuned = [part.fine_tuned for part in done if part.fine_tuned is not None]
+    return CrossFit(candidates, on_clean, Candidate(max(epochs), _joined(fine_tuned), rows) if fine_tuned else None)
 
 
 def _train_without(
@@ -151,9 +176,9 @@ def _train_without(
     joint: JointTraining,
     held_out: tuple[NDArray, NDArray],
     epochs: Sequence[int],
-    continued: bool,
-) -> tuple[list[tuple[NDArray, NDArray]], list[NDArray]]:
-    """Train without some noisy and some clean rows; return the posteriors of both, and those of training on."""
+    go_on: bool,
+) -> _Part:
+    """Train without some noisy and some clean rows, and on with the clean ones; give the posteriors of the others."""
     noisy, clean = (
         r.take(np.delete(np.arange(len(r)), out)) for r, out in zip((run.noisy, run.clean), held_out, strict=True)
     )
@@ -161,7 +186,11 @@ def _train_without(
     watched = HeldOutPosteriors(out, epochs)
     net = joint.train_with_transition(run, stage, noisy, clean, watched)
     posteriors = [(proba, proba_meta) for proba, proba_meta in map(watched.after, epochs)]
-    return posteriors, continued_posteriors(run, stage, net, clean, out[1]) if continued else []
+    if not go_on:
+        return _Part(posteriors, [], None)
+    on_clean = continued(run, stage, starts_of(net), clean, out[1])
+    fine_tuned = on_clean.nets[FINE_TUNED]
+    return _Part(posteriors, on_clean.posteriors, (fine_tuned.predict_proba(out[0]), fine_tuned.predict_proba(out[1])))
 
 
 def _joined(parts: Sequence[tuple[NDArray, NDArray]]) -> tuple[NDArray, NDArray]:

@@ -20,7 +20,7 @@ from ._cross_fitting import (
 )
 from ._diagnostics import diagnose
 from ._estimate import Estimate, error_bars, estimate_transition, known_pairs
-from ._final import FinalMixin
+from ._final import FinalMixin, starts_of
 from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
@@ -73,7 +73,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     select_classifier : bool, default=True
         Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
         temperature: the network trained through T; this network after 1 to 50 more epochs on the clean rows alone; or a
-        new network after so many. False, or fewer than 6 clean rows: the network trained through T.
+        new network after so many. False, fewer than 6 clean rows, or a class without any: that trained through T.
         `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint, LRScheduler), take no
         part in the trainings on the clean rows.
     n_jobs : int, optional
@@ -188,20 +188,23 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         epochs = candidate_epochs(self.max_epochs) if self.select_epochs else [self.max_epochs]
         joint = JointTraining(start, in_folds, self.meta_batch_size)
         choose = self._chooses(run)
-        candidates, continued = cross_fit(run, joint, cv=self.cv, epochs=epochs, n_jobs=self.n_jobs, continued=choose)
+        folds = cross_fit(run, joint, cv=self.cv, epochs=epochs, n_jobs=self.n_jobs, go_on=choose)
         T = estimate_transition(
-            candidates,
+            folds.candidates,
             run,
             start,
+            fine_tuned=folds.fine_tuned,
             prior=self.transition_prior,
             strength=self.prior_strength,
             weight=self.calibration_weight,
         )
-        self._keep(run, start, T, candidates)
+        self._keep(run, start, T, folds.candidates)
         self.meta_weight_ = in_folds
         self.net_ = joint._replace(weight=at_last).train(run, "em", T.transition_matrix, T.candidate.epochs)
         if choose:
-            self._choose_final(run, [T.candidate.posteriors[1], *continued], T.candidate.rows[1])
+            self._choose_final(
+                run, starts_of(self.net_), [T.candidate.posteriors[1], *folds.continued], T.candidate.rows[1]
+            )
 
     def _start_name(self, run: Run) -> str:
         return "diagonal" if self.transition_init == "auto" and self.cv is None else super()._start_name(run)

@@ -21,9 +21,16 @@ from ._cross_fitting import Candidate
 from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run
 
-# rise of the log-likelihood of held-out clean rows for which the larger weight is taken: below, a few rows decide
-# (design half of examples/benchmarks/zoo, seeds 11 to 13)
-_LEAST_GAIN = 2.0
+#: rise of the log-likelihood of held-out clean rows for which the larger weight is taken: below, a few rows decide
+#: (design half of examples/benchmarks/zoo, seeds 11 to 13)
+LEAST_GAIN = 1.0
+
+
+class Likely(NamedTuple):
+    """A most likely T, and the posteriors that it comes from."""
+
+    result: EMResult
+    candidate: Candidate
 
 
 class Estimate(NamedTuple):
@@ -36,8 +43,8 @@ class Estimate(NamedTuple):
         Whose posteriors T comes from.
     weight : float
         How often a clean row counted in their calibration.
-    other : EMResult or None
-        T at the weight that was not taken.
+    others : list of Likely
+        T at the weight that was not taken, and T of networks that the clean rows have fine-tuned.
     evidence : dict of ndarray
         ``epochs`` and ``log_evidence`` of all candidates.
     gain : float
@@ -49,7 +56,7 @@ class Estimate(NamedTuple):
     result: EMResult
     candidate: Candidate
     weight: float
-    other: EMResult | None
+    others: list[Likely]
     evidence: dict[str, NDArray]
     gain: float
     revised: TransitionUncertainty | None
@@ -65,6 +72,7 @@ def estimate_transition(
     run: Run,
     start: NDArray,
     *,
+    fine_tuned: Candidate | None = None,
     prior: Prior = "symmetric",
     strength: float | str = "auto",
     weight: float | str = "auto",
@@ -82,16 +90,18 @@ def estimate_transition(
     log_evidence = np.array([result.log_evidence for result in results])
     best = int(log_evidence.argmax())
     evidence = {"epochs": np.array([c.epochs for c in candidates]), "log_evidence": log_evidence}
-    chosen, other, gain = results[best], None, 0.0
+    chosen, others, gain = results[best], [], 0.0
     if isinstance(weight, str):
-        equal = len(candidates[best].rows[0]) / len(candidates[best].rows[1])
-        gain = _gain(candidates[best], run, start, equal)
-        other = _most_likely_transition(candidates[best], run, start, equal, params)
-        if gain > _LEAST_GAIN:
-            chosen, other, first = other, chosen, equal
+        taken = candidates[best]
+        equal = len(taken.rows[0]) / len(taken.rows[1])
+        gain = _gain(taken, run, start, equal)
+        anchored = [Likely(_most_likely_transition(c, run, start, equal, params), c) for c in (taken, fine_tuned) if c]
+        others = [Likely(chosen, taken), *anchored[1:]] if gain > LEAST_GAIN else anchored
+        if gain > LEAST_GAIN:
+            chosen, first = anchored[0].result, equal
     pairs = known_pairs(run)
     revised = None if pairs is None else revised_by_pairs(chosen.transition_matrix, pairs)
-    return Estimate(chosen, candidates[best], first, other, evidence, gain, revised)
+    return Estimate(chosen, candidates[best], first, others, evidence, gain, revised)
 
 
 def _most_likely_transition(
@@ -136,20 +146,21 @@ def _gain(candidate: Candidate, run: Run, start: NDArray, weight: float) -> floa
 def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     """Error bars of T; None where their information would be too large a matrix.
 
-    They reach over those of the T at the other weight of the clean rows: how far the two are apart shows what the
-    assumption of one T is worth.
+    They reach over those of the T at the other weight of the clean rows, and of the T of fine-tuned networks: how far
+    these are apart shows what the assumption of one T is worth.
     """
     if len(run.classes) > MOST_CLASSES:
         return None
     if estimate.revised is not None:
         return estimate.revised
-    own = _error_bars(estimate.result, estimate.candidate, run)
-    if own is None or estimate.other is None:
-        return own
-    return own.joined(_error_bars(estimate.other, estimate.candidate, run))
+    own, *others = (
+        _error_bars(likely, run) for likely in (Likely(estimate.result, estimate.candidate), *estimate.others)
+    )
+    return own if own is None else own.joined(*others)
 
 
-def _error_bars(result: EMResult, candidate: Candidate, run: Run) -> Any:
+def _error_bars(likely: Likely, run: Run) -> Any:
+    result, candidate = likely
     if result.calibration is None:
         return None
     return transition_uncertainty(

@@ -1,4 +1,4 @@
-"""The last step of a method: its network, the network fine-tuned on the clean rows, or one of the clean rows alone.
+"""The last step of a method: its network, one fine-tuned on the clean rows, or one of the clean rows alone.
 
 Where the assumptions of a method do not hold (noise that one T does not explain, a network trained too little), its
 network can be worse than what the clean rows alone give. Clean rows that were held out decide.
@@ -23,7 +23,7 @@ LEAST_CLEAN_ROWS = 6
 
 
 class Final(NamedTuple):
-    """A candidate: the method's own network, or so many epochs on clean rows from it ("fine-tuned") or from none."""
+    """A candidate: a network, or what it becomes after so many epochs on the clean rows alone."""
 
     name: str
     epochs: int = 0
@@ -32,59 +32,94 @@ class Final(NamedTuple):
         return f"{self.name}, {self.epochs} epoch{'s' * (self.epochs > 1)}" if self.epochs else self.name
 
 
-OWN, FINE_TUNED, CLEAN_ROWS = "own", "fine-tuned", "clean rows"
-#: all candidates, the method's own network first
-CANDIDATES = [Final(OWN), *(Final(name, n) for name in (FINE_TUNED, CLEAN_ROWS) for n in _EPOCHS)]
+#: networks as they are: the method's own, and the warm-up that it started from
+OWN, WARM_UP = "own", "warm-up"
+#: trainings on the clean rows alone: from these networks, and from none
+FINE_TUNED, FINE_TUNED_WARM_UP, CLEAN_ROWS = "fine-tuned", "fine-tuned warm-up", "clean rows"
+#: by these names, the networks from which trainings on the clean rows start; None: a new one
+Starts = dict[str, NoisyLabelNet | None]
 
 
-def continued_posteriors(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, held_out: Rows) -> list[NDArray]:
-    """Posteriors of held-out clean rows by all candidates but the first, trained on the other clean rows."""
-    posteriors = []
-    for name, module in ((FINE_TUNED, net.plain_module_), (CLEAN_ROWS, None)):
+def starts_of(net: NoisyLabelNet, warm_up: NoisyLabelNet | None = None) -> Starts:
+    """A method's network, its warm-up if there is one, and a new network."""
+    return {FINE_TUNED: net} | ({} if warm_up is None else {FINE_TUNED_WARM_UP: warm_up}) | {CLEAN_ROWS: None}
+
+
+def candidates_of(starts: Starts) -> list[Final]:
+    """All candidates: first the method's own network, then its warm-up, then those that clean rows have trained."""
+    as_they_are = [Final(OWN), Final(WARM_UP)] if FINE_TUNED_WARM_UP in starts else [Final(OWN)]
+    return [*as_they_are, *(Final(name, n) for name in starts for n in _EPOCHS)]
+
+
+class Continued(NamedTuple):
+    """What trainings on clean rows give.
+
+    Attributes
+    ----------
+    posteriors : list of ndarray of shape (n_held_out, n_classes)
+        Of held-out clean rows, after each of `_EPOCHS` from each start.
+    nets : dict of str to NoisyLabelNet
+        After the last epoch, by start.
+    """
+
+    posteriors: list[NDArray]
+    nets: dict[str, NoisyLabelNet]
+
+
+def continued(run: Run, stage: str, starts: Starts, clean: Rows, held_out: Rows) -> Continued:
+    """Train on some clean rows, from each start; give the posteriors of the others."""
+    posteriors, nets = [], {}
+    for name, net in starts.items():
         watched = HeldOutPosteriors([held_out], _EPOCHS)
         part = f"{stage}_{_stage(name)}"
-        _on_clean_rows(run, part, clean, module, max(_EPOCHS), watched)
+        nets[name] = _on_clean_rows(run, part, clean, net, max(_EPOCHS), watched)
         del run.histories[part]  # of a training that only judges
         posteriors += [watched.after(n)[0] for n in _EPOCHS]
-    return posteriors
+    return Continued(posteriors, nets)
 
 
-def cross_validated_posteriors(run: Run, net: NoisyLabelNet) -> tuple[list[NDArray], NDArray[np.intp]]:
-    """Posteriors of clean rows by all candidates, for a network that was not trained on them; and which rows."""
+def cross_validated_posteriors(run: Run, starts: Starts) -> tuple[list[NDArray], NDArray[np.intp]]:
+    """Posteriors of clean rows by all candidates, for networks that were not trained on them; and which rows."""
     fold = fold_of_rows(run.clean.label, N_FOLDS, np.random.default_rng(run.seed))
     parts = [np.flatnonzero(fold == k) for k in range(N_FOLDS)]
-    rows, continued = np.concatenate(parts), []
+    rows, of_parts = np.concatenate(parts), []
     for k, part in enumerate(parts):
         inside = run.clean.take(np.flatnonzero(fold != k))
-        continued.append(continued_posteriors(run, f"clean_fold_{k}", net, inside, run.clean.take(part)))
-    own = net.predict_proba(run.clean.take(rows))
-    return [own, *(np.concatenate(of_parts) for of_parts in zip(*continued, strict=True))], rows
+        of_parts.append(continued(run, f"clean_fold_{k}", starts, inside, run.clean.take(part)).posteriors)
+    as_they_are = [net.predict_proba(run.clean.take(rows)) for net in starts.values() if net is not None]
+    return [*as_they_are, *map(np.concatenate, zip(*of_parts, strict=True))], rows
 
 
 class FinalMixin:
     """Method that chooses the last classifier."""
 
     def _chooses(self: Any, run: Run) -> bool:
-        return self.select_classifier and len(run.clean) >= LEAST_CLEAN_ROWS
+        """Whether to choose: not with a class that clean rows would unlearn, since none of them shows it."""
+        enough = len(run.clean) >= LEAST_CLEAN_ROWS and len(np.unique(run.clean.label)) == len(run.classes)
+        return self.select_classifier and enough
 
-    def _choose_final(self: Any, run: Run, posteriors: Sequence[NDArray], rows: NDArray) -> None:
+    def _choose_final(self: Any, run: Run, starts: Starts, posteriors: Sequence[NDArray], rows: NDArray) -> None:
         """Set `net_` to the candidate whose calibrated posteriors have the lowest log-loss on held-out clean rows.
 
         Parameters
         ----------
         run : Run
+        starts : dict of str to NoisyLabelNet or None
+            Trained on all rows.
         posteriors : sequence of ndarray of shape (n_meta, n_classes)
-            Of held-out clean rows, one for each candidate.
+            Of held-out clean rows, one for each of `candidates_of` these starts.
         rows : ndarray of shape (n_meta,)
             Which rows these are.
         """
         losses = np.array([tempered_log_loss(proba, run.clean.label[rows]).mean() for proba in posteriors])
-        best = CANDIDATES[int(losses.argmin())]
-        if best.name != OWN:
-            module = self.net_.plain_module_ if best.name == FINE_TUNED else None
-            self.net_ = _on_clean_rows(run, _stage(best.name), run.clean, module, best.epochs)
+        candidates = candidates_of(starts)
+        best = candidates[int(losses.argmin())]
+        if best.epochs:
+            self.net_ = _on_clean_rows(run, _stage(best.name), run.clean, starts[best.name], best.epochs)
+        elif best.name == WARM_UP:
+            self.net_ = starts[FINE_TUNED_WARM_UP]
         self.final_ = str(best)
-        self.final_scores_ = {"classifier": np.array([str(c) for c in CANDIDATES]), "log_loss": losses}
+        self.final_scores_ = {"classifier": np.array([str(c) for c in candidates]), "log_loss": losses}
 
 
 def _stage(name: str) -> str:
@@ -92,9 +127,15 @@ def _stage(name: str) -> str:
 
 
 def _on_clean_rows(
-    run: Run, stage: str, clean: Rows, module: Any, max_epochs: int, watched: HeldOutPosteriors | None = None
+    run: Run,
+    stage: str,
+    clean: Rows,
+    start: NoisyLabelNet | None,
+    max_epochs: int,
+    watched: HeldOutPosteriors | None = None,
 ) -> NoisyLabelNet:
     """Train on clean rows, without what the user gives for trainings on the noisy ones, which are more."""
+    module = start and start.plain_module_
     params = without_bound_callbacks(run.params)
     params["train_split"] = None
     if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:

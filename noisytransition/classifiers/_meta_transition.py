@@ -8,7 +8,7 @@ from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
 from ..transition import check_count
 from ._checks import check_flag, check_fraction, check_number
-from ._final import FinalMixin, cross_validated_posteriors
+from ._final import FinalMixin, cross_validated_posteriors, starts_of
 from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
 from ._run import Run
@@ -34,7 +34,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     one trained by cross-entropy.
 
     At last the clean rows, which have taught T alone, are used for the classifier (`select_classifier`): this network,
-    fine-tuned on them or not, or one of the clean rows alone, whichever predicts held-out clean rows best.
+    the one that it started from, either of them fine-tuned on the clean rows, or one of the clean rows alone,
+    whichever predicts held-out clean rows best.
     ``validation_fraction=0, from_warm_up=False, select_classifier=False`` is the paper's algorithm.
 
     Parameters
@@ -60,9 +61,9 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         Clean rows in a step; default: `batch_size`.
     select_classifier : bool, default=True
         Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
-        temperature: the network of the algorithm; this network after 1 to 50 more epochs on the clean rows alone; or a
-        new network after so many. False, a `meta_weight` above 0 (the clean rows have trained the network then), or
-        fewer than 6 clean rows: the network of the algorithm.
+        temperature: the network of the algorithm, the warm-up that it started from (`from_warm_up`), either of these or
+        a new network after 1 to 50 epochs on the clean rows alone. False, a `meta_weight` above 0 (the clean rows have
+        trained the network then), fewer than 6 clean rows, or a class without any: the network of the algorithm.
         `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint, LRScheduler), take no
         part in the trainings on the clean rows.
     inner_lr : float, optional
@@ -92,7 +93,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     meta_gradient_method_ : str
         The method that was used.
     final_ : str
-        Classifier that was chosen: "own", "fine-tuned, 10 epochs", "clean rows, 50 epochs", ...
+        Classifier that was chosen: "own", "warm-up", "fine-tuned, 10 epochs", "clean rows, 50 epochs", ...
     final_scores_ : dict of ndarray
         ``classifier`` and ``log_loss`` of the candidates.
     classes_, net_, histories_, n_features_in_
@@ -185,4 +186,5 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_gradient_method_ = update.method_
         self._keep_transition(run)
         if self._chooses(run) and not self.meta_weight:
-            self._choose_final(run, *cross_validated_posteriors(run, self.net_))
+            starts = starts_of(self.net_, warm_up)
+            self._choose_final(run, starts, *cross_validated_posteriors(run, starts))

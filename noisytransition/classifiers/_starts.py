@@ -113,8 +113,8 @@ class MaximumLikelihood(Start):
         gold = self.gold.matrix(run, warm_up)
         gold = floor_transition_matrix(gold, 1e-3 / len(gold))
         epochs = candidate_epochs(run.params["max_epochs"])
-        candidates, _ = cross_fit(run, JointTraining(gold, balanced_weight(run)), epochs=epochs, prefix="start_")
-        return estimate_transition(candidates, run, gold).transition_matrix
+        folds = cross_fit(run, JointTraining(gold, balanced_weight(run)), epochs=epochs, prefix="start_")
+        return estimate_transition(folds.candidates, run, gold).transition_matrix
 
 
 class Confusion(Start):

@@ -40,15 +40,15 @@ class TransitionUncertainty(NamedTuple):
     scale : ndarray of shape (c, c)
     std : ndarray of shape (c, c)
         Standard errors.
-    other : TransitionUncertainty or None
-        Another estimate from the same rows; intervals hold those of both.
+    others : tuple of TransitionUncertainty
+        Other estimates from the same rows; intervals hold those of all.
     """
 
     transition_matrix: NDArray[np.float64]
     location: NDArray[np.float64]
     scale: NDArray[np.float64]
     std: NDArray[np.float64]
-    other: "TransitionUncertainty | None" = None
+    others: "tuple[TransitionUncertainty, ...]" = ()
 
     def interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper bounds of every entry.
@@ -74,19 +74,18 @@ class TransitionUncertainty(NamedTuple):
         low = np.maximum(T - z * self.scale, 0)
         above = self.location + self.scale * _cut_quantile(-self.location / self.scale, share)
         high = np.minimum(np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T)), 1)
-        if self.other is None:
-            return low, high
-        other_low, other_high = self.other.interval(level)
-        return np.minimum(low, other_low), np.maximum(high, other_high)
+        lows, highs = zip((low, high), *(bars.interval(level) for bars in self.others), strict=True)
+        return np.min(lows, axis=0), np.max(highs, axis=0)
 
-    def joined(self, other: "TransitionUncertainty") -> "TransitionUncertainty":
-        """Error bars that reach over those of another estimate from the same rows.
+    def joined(self, *others: "TransitionUncertainty") -> "TransitionUncertainty":
+        """Error bars that reach over those of other estimates from the same rows.
 
-        The variance is the mean of both, taken around this estimate (Buckland, Burnham, Augustin, "Model Selection: An
+        The variance is the mean of all, taken around this estimate (Buckland, Burnham, Augustin, "Model Selection: An
         Integral Part of Inference", 1997, with equal weights).
         """
-        apart = self.transition_matrix - other.transition_matrix
-        return self._replace(std=np.sqrt((self.std**2 + other.std**2 + apart**2) / 2), other=other)
+        T = self.transition_matrix
+        variances = [bars.std**2 + (bars.transition_matrix - T) ** 2 for bars in (self, *others)]
+        return self._replace(std=np.sqrt(np.mean(variances, axis=0)), others=others)
 
 
 def revised_by_pairs(T: NDArray, counts: NDArray) -> TransitionUncertainty | None:

@@ -100,7 +100,7 @@ def test_weights_that_are_given_are_taken():
         fit(rows, calibration_weight=np.int64(10)).transition_matrix_, by_weight[10].transition_matrix_
     )
     assert not np.allclose(by_weight[1].transition_matrix_, by_weight[10].transition_matrix_, atol=1e-3)
-    assert all(clf.transition_uncertainty_.other is None for clf in by_weight.values())
+    assert all(clf.transition_uncertainty_.others == () for clf in by_weight.values())
 
 
 @pytest.mark.parametrize("weight", [0, -1, np.nan, np.inf, "all", None, True, [1]])
@@ -116,7 +116,7 @@ def test_error_bars_reach_over_those_of_the_other_weight(by_column, tmp_path):
     equal = (len(rows[0]) - rows[3]) / rows[3]
     assert clf.calibration_weight_ in (1.0, pytest.approx(equal))
     other = fit(rows, calibration_weight=1.0 if clf.calibration_weight_ > 1 else equal)
-    np.testing.assert_array_equal(clf.transition_uncertainty_.other.transition_matrix, other.transition_matrix_)
+    np.testing.assert_array_equal(clf.transition_uncertainty_.others[0].transition_matrix, other.transition_matrix_)
     for mine, bound, of_other in zip(
         clf.transition_interval(), (np.less_equal, np.greater_equal), other.transition_interval(), strict=True
     ):
@@ -126,6 +126,20 @@ def test_error_bars_reach_over_those_of_the_other_weight(by_column, tmp_path):
     np.testing.assert_array_equal(again.transition_interval(), clf.transition_interval())
     assert again.diagnostics_ == clf.diagnostics_
     assert again.calibration_weight_ == clf.calibration_weight_
+
+
+def test_error_bars_reach_over_those_of_fine_tuned_networks():
+    rows = table(by_column=True)
+    plain, clf = (fit(rows, select_classifier=choose) for choose in (False, True))
+    np.testing.assert_array_equal(clf.transition_matrix_, plain.transition_matrix_)
+    assert [len(c.transition_uncertainty_.others) for c in (plain, clf)] == [1, 2]
+    (low, high), (plain_low, plain_high) = clf.transition_interval(), plain.transition_interval()
+    assert (low <= plain_low).all()
+    assert (high >= plain_high).all()
+    fine_tuned_low, fine_tuned_high = clf.transition_uncertainty_.others[1].interval(0.9)
+    np.testing.assert_array_equal(low, np.minimum(plain_low, fine_tuned_low))
+    np.testing.assert_array_equal(high, np.maximum(plain_high, fine_tuned_high))
+    assert (high - low).sum() > (plain_high - plain_low).sum()
 
 
 def test_more_jobs_give_the_same_choices():

@@ -9,7 +9,7 @@ from torch import nn
 from training import StopAfter, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
-from noisytransition.classifiers._final import CANDIDATES, LEAST_CLEAN_ROWS
+from noisytransition.classifiers._final import LEAST_CLEAN_ROWS, candidates_of
 from noisytransition.nets import NoisyLabelNet
 from noisytransition.transition import flip_labels, pair_noise
 
@@ -46,29 +46,55 @@ def test_the_candidate_with_the_lowest_loss_is_taken(cls, worthless):
     clf = fit(cls, *problem(worthless=worthless))
     names, losses = clf.final_scores_["classifier"], clf.final_scores_["log_loss"]
     assert clf.final_ == names[np.argmin(losses)]
-    assert len(set(names)) == len(names) == len(losses) == len(CANDIDATES) == 15
+    assert len(set(names)) == len(names) == len(losses) == (15 if cls is EMTransitionClassifier else 23)
     assert names[0] == "own"
-    assert list(clf.histories_)[-1] == {"own": "em" if "cv" in clf.get_params() else "meta_transition"}.get(
-        clf.final_, clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")
-    )
+    own = "em" if cls is EMTransitionClassifier else "meta_transition"
+    trained = {"own": own, "warm-up": own}.get(clf.final_, clf.final_.split(",")[0])
+    assert list(clf.histories_)[-1] == trained.replace("-", "_").replace(" ", "_")
     assert clf.history_ == clf.net_.history
     assert not any(stage.startswith("clean_fold") or "fold_0_" in stage for stage in clf.histories_)
+
+
+@pytest.mark.parametrize("name", ["warm-up", "fine-tuned warm-up, 1 epoch", "fine-tuned warm-up, 5 epochs"])
+def test_the_warm_up_is_a_candidate_where_training_went_on_from_it(name, monkeypatch):
+    rows = problem(120, 30)
+    choose_always(MetaTransitionClassifier, name, monkeypatch)
+    clf, plain = (fit(MetaTransitionClassifier, *rows, **p) for p in ({}, {"select_classifier": False}))
+    assert clf.final_ == name
+    np.testing.assert_array_equal(clf.transition_matrix_, plain.transition_matrix_)
+    if name == "warm-up":
+        assert clf.history_ == clf.histories_["net_warm_up"]
+        return
+    assert len(clf.history_) == int(name.split()[-2])
+    assert list(clf.histories_)[-1] == "fine_tuned_warm_up"
+
+
+def test_a_net_from_initial_weights_has_no_warm_up_among_its_candidates():
+    names = fit(MetaTransitionClassifier, *problem(60), from_warm_up=False).final_scores_["classifier"]
+    assert len(names) == 15
+    assert not any("warm-up" in name for name in names)
+
+
+def choose_always(cls, name, monkeypatch):
+    """Posteriors that are right make this candidate the best."""
+    whole = cls._choose_final
+
+    def choose(self, run, starts, posteriors, of):
+        best = [str(candidate) for candidate in candidates_of(starts)].index(name)
+        right = np.eye(3)[run.clean.label[of]]
+        worse = np.full_like(right, 1 / 3)
+        whole(self, run, starts, [right if i == best else worse for i in range(len(posteriors))], of)
+
+    monkeypatch.setattr(cls, "_choose_final", choose)
 
 
 @both
 @pytest.mark.parametrize("name", ["own", "fine-tuned, 1 epoch", "fine-tuned, 5 epochs", "clean rows, 2 epochs"])
 def test_the_net_is_that_of_the_choice(cls, name, monkeypatch):
-    """Posteriors that are right make a candidate the best; the net is then trained as its name says."""
+    """The net is then trained as its name says."""
     X, _, meta, _ = rows = problem(120, 30)
-    whole = cls._choose_final
+    choose_always(cls, name, monkeypatch)
 
-    def choose(self, run, posteriors, of):
-        best = [str(candidate) for candidate in CANDIDATES].index(name)
-        right = np.eye(3)[run.clean.label[of]]
-        worse = np.full_like(right, 1 / 3)
-        whole(self, run, [right if i == best else worse for i in range(len(posteriors))], of)
-
-    monkeypatch.setattr(cls, "_choose_final", choose)
     clf, plain = fit(cls, *rows), fit(cls, *rows, select_classifier=False)
     assert clf.final_ == name
     kind, epochs = name.split(",")[0], int(name.split()[-2]) if "," in name else 0
@@ -90,7 +116,7 @@ def test_the_net_is_that_of_the_choice(cls, name, monkeypatch):
 def test_held_out_clean_rows_are_not_trained_on(cls, monkeypatch):
     """Each clean row is its own feature and all weights start at 0: of a row held out, a net knows nothing."""
     seen = []
-    monkeypatch.setattr(cls, "_choose_final", lambda self, run, posteriors, of: seen.append((posteriors, of)))
+    monkeypatch.setattr(cls, "_choose_final", lambda self, run, starts, posteriors, of: seen.append((posteriors, of)))
     module = nn.Linear(60, 3, bias=False)
     nn.init.zeros_(module.weight)
     X, y = np.eye(60), np.arange(60) % 3
@@ -107,6 +133,14 @@ def test_held_out_clean_rows_are_not_trained_on(cls, monkeypatch):
 def test_with_few_clean_rows_there_is_no_choice(cls, n):
     clf = fit(cls, *problem(60, n))
     assert hasattr(clf, "final_") == hasattr(clf, "final_scores_") == (n >= LEAST_CLEAN_ROWS)
+
+
+@both
+def test_no_choice_with_a_class_that_no_clean_row_has(cls):
+    X, y, (X_meta, y_meta), _ = problem()
+    some = y_meta != 2
+    clf = fit(cls, X, y, (X_meta[some], y_meta[some]), None)
+    assert not hasattr(clf, "final_")
 
 
 @pytest.mark.parametrize("params", [{"meta_weight": 0.5}, {"select_classifier": False}])

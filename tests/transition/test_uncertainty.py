@@ -230,6 +230,9 @@ def test_joined_intervals_hold_both():
     np.testing.assert_array_equal(joined.transition_matrix, one.transition_matrix)
     apart = one.transition_matrix - other.transition_matrix
     np.testing.assert_allclose(joined.std**2, (one.std**2 + other.std**2 + apart**2) / 2)
+    for three in (one.joined(other, one), one.joined(one, other)):
+        np.testing.assert_array_equal(three.interval(0.9), joined.interval(0.9))
+        np.testing.assert_allclose(three.std**2, (2 * one.std**2 + other.std**2 + apart**2) / 3)
     alike = one.joined(one)
     np.testing.assert_allclose(alike.std, one.std)
     np.testing.assert_array_equal(alike.interval(0.9), one.interval(0.9))
