@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from noisytransition.transition import count_transition_matrix
 
 from . import bundled, folder, generated
-from .networks import NETWORKS
+from .networks import NETWORKS, TOO_SHORT
 from .noise import answers, asymmetric, flips, hard_rows, in_a_part, neighbours, pair, symmetric
 from .rows import Data
 
@@ -39,6 +39,11 @@ class Problem(NamedTuple):
     def kind(self):
         """Kind of noise: class-conditional, feature-dependent or human."""
         return self.noise.kind
+
+    @property
+    def meets_assumptions(self):
+        """Whether one T is true for all rows, all classes have clean rows, and the network is trained enough."""
+        return self.kind == "class-conditional" and self.missing is None and self.network not in TOO_SHORT
 
     @property
     def needs_folder(self):

@@ -36,7 +36,6 @@ CLASSIFIERS = {
     "T-Revision": TRevisionClassifier,
     "MW-Net": MWNetClassifier,
     "meta-transition": MetaTransitionClassifier,
-    "meta-transition, pairs": MetaTransitionClassifier,
     "EM": EMTransitionClassifier,
     "EM, pairs": EMTransitionClassifier,
 }

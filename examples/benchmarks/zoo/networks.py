@@ -28,3 +28,6 @@ NETWORKS = {
     "two epochs": lambda *_: {"max_epochs": 2},
     "Adam": lambda *_: {"module__hidden": 64, "batch_size": 64, "optimizer": torch.optim.Adam, "lr": 1e-3},
 }
+
+#: trained too little, on purpose
+TOO_SHORT = ("under-trained", "two epochs")
