@@ -129,7 +129,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         ``classifier`` and ``log_loss`` of the candidates.
     diagnostics_ : dict of str to str
         Reasons not to trust T, of which `fit` warns too: "missing_class", "not_one_T" (noise that one T does not
-        explain), "under_trained", "not_separated" (labels that leave T open). Empty if there are none.
+        explain), "under_trained", "not_separated" (labels that leave T open). Empty if none was found.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
