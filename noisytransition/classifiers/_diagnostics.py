@@ -5,14 +5,16 @@ from numpy.typing import NDArray
 
 from ..transition import TransitionUncertainty, tempered_log_loss, transition_error
 from ._cross_fitting import Candidate
-from ._estimate import LEAST_GAIN, Estimate
+from ._estimate import Estimate
 from ._run import Run
 
 # Thresholds were chosen on the design half of examples/benchmarks/zoo, seeds 11 to 13.
 # mean distance of the T of both weights of the clean rows, in half widths of their 90 % intervals
 _APART = 0.25
-# error of one if the other is true (mean over rows of their L1 distance) that counts without a gain on clean rows
-_FAR = 0.1
+# rise of the log-likelihood of held-out clean rows at the larger weight; less than what T is changed for
+_GAIN = 1.0
+# or: error of one T if the other is true, and by how much clean rows may be less likely at the larger weight
+_FAR, _LOSS = 0.1, 3.0
 # half widths of intervals are at least this: of entries at 0 they are nearly nothing
 _LEAST_WIDTH = 0.005
 # a network is trained too little if the loss of held-out clean rows, as a share of that of guessing, is above this ...
@@ -65,8 +67,9 @@ def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:
     weights = bars._replace(others=()), bars.others[0]
     T, other = (b.transition_matrix for b in weights)
     width = np.maximum(np.maximum(*map(_half_width, weights)), _LEAST_WIDTH)
-    close = (np.abs(T - other) / width).mean() <= _APART
-    if close or (estimate.gain <= LEAST_GAIN and transition_error(T, other) <= _FAR):
+    apart = (np.abs(T - other) / width).mean() > _APART
+    open_ = estimate.gain > -_LOSS and transition_error(T, other) > _FAR
+    if not apart or not (estimate.gain > _GAIN or open_):
         return ""
     return (
         "clean rows and noisy rows contradict each other under one T: T probably differs between rows, and the flips "
