@@ -213,7 +213,7 @@ class _Files:
         for i in np.unique(np.linspace(0, len(keys) - 1, min(len(keys), _LOOKED_FOR), dtype=int)):
             if not (self.root / keys[i]).exists():
                 raise CLOTHING1M.missing(self.root, keys[i])
-        return ImageFiles([self.root / key for key in keys], self.transform)
+        return ImageFiles([f"{self.root}/{key}" for key in keys], self.transform)
 
     def keys(self, name: str) -> list[str]:
         """Images of a list."""

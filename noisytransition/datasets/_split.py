@@ -103,7 +103,7 @@ def make_noisy_data(
     """
     rng = as_generator(random_state)
     y, y_test = check_label_indices(y, name="y"), check_label_indices(y_test, name="y_test")
-    n_classes = max(y.max(), y_test.max()) + 1 if classes is None else len(classes)
+    n_classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1 if classes is None else len(classes)
     X, X_test = _as_rows(X, y, n_classes, "X"), _as_rows(X_test, y_test, n_classes, "X_test")
     y_noisy, T = _noisy_labels(y, noise, n_classes, rng)
     clean = draw_rows(y, n_meta, n_classes, balanced, rng)
@@ -143,7 +143,7 @@ def draw_rows(
 ) -> NDArray[np.integer]:
     """Draw rows without replacement, in equal numbers of each class or regardless of class; sorted."""
     rows = np.arange(len(y)) if among is None else among
-    n = check_count(n, n_classes if balanced else 1, "the number of rows to draw (n_meta, n_noisy)")
+    n = check_count(n, max(n_classes, 1) if balanced else 1, "the number of rows to draw (n_meta, n_noisy)")
     if n > len(rows):
         raise ValueError(f"{n} rows were to be drawn of {len(rows)}; give a smaller n_meta or n_noisy.")
     if not balanced:
@@ -180,6 +180,11 @@ def _noisy_labels(
     if np.ndim(noise) == 2:
         T = check_transition_matrix(noise, n_classes, name="noise")
         return flip_labels(y, T, rng), T
+    if np.ndim(noise) != 1:
+        raise ValueError(
+            f"noise={noise!r}; give a transition matrix, such as symmetric_noise({n_classes}, 0.4), or a noisy label "
+            "for each training row."
+        )
     given = check_label_indices(noise, n_classes, len(y), name="noise")
     _check_agreement(y, given, n_classes)
     return given, None

@@ -112,6 +112,8 @@ def test_compare_takes_the_data(tmp_path):
     [
         ({"noise": np.eye(4)}, "noise has 4 rows and columns, but there are 3 classes"),
         ({"noise": Y[:-1]}, "noise has 299 entries for 300 rows"),
+        ({"noise": 0.4}, r"noise=0.4; give a transition matrix, such as symmetric_noise\(3, 0.4\)"),
+        ({"noise": "asymmetric"}, "noise='asymmetric'; give a transition matrix"),
         ({"noise": Y + 1}, "noise holds 1..3"),
         ({"noise": np.sort(Y)}, "in the order of the training rows"),
         ({"noise": (Y + 1) % 3}, "in the order of the training rows"),
@@ -131,5 +133,7 @@ def test_what_is_refused(params, message):
 def test_rows_and_classes_that_do_not_fit():
     with pytest.raises(ValueError, match="X_test has 30 rows for 29 labels"):
         make_noisy_data(X, Y, X_TEST, Y_TEST[1:])
+    with pytest.raises(ValueError, match="1000 rows were to be drawn of 0"):
+        make_noisy_data(X[:0], Y[:0], X_TEST[:0], Y_TEST[:0])
     with pytest.raises(ValueError, match="class 2 has 1 training rows and the balanced meta set needs 10"):
         make_noisy_data(X, np.r_[np.arange(299) % 2, 2], X_TEST, Y_TEST, n_meta=30)
