@@ -31,6 +31,7 @@ ALLOWED = {
     "model_selection": {"sklearn", "transition", "_unwrap"},
     "comparison": {"sklearn", "joblib", "scipy", "pandas", "filelock", "nets", "classifiers"}
     | {"transition", "plotting", "storage"},
+    "datasets": {"torch", "torchvision", "transition", "comparison"},
     "plotting": {"sklearn", "matplotlib", "transition", "_unwrap"},
     "__init__": {"classifiers", "comparison", "nets", "model_selection", "plotting", "transition"},
 }

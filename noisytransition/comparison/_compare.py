@@ -23,6 +23,9 @@ CROSS_ENTROPY = "cross-entropy"
 LONGEST = "cross-entropy, longest budget"
 POOLED = "cross-entropy, noisy + clean"
 
+# parts of the data that say where the rows are from: no fit reads them
+NOT_FITTED = {"classes", "rows", "rows_meta"}
+
 
 class PooledCrossEntropyClassifier(CrossEntropyClassifier):
     """Cross-entropy on noisy and clean rows together, all labels taken as true."""
@@ -174,8 +177,9 @@ def _named(classifiers: Any) -> dict[str, NoisyLabelClassifier]:
 
 def _fingerprint(data: ComparisonData) -> str:
     """Hash of the data; a torch Dataset is described by its class and attributes, or its ``fit_name``."""
-    # without the last part, hashes are those of files that were written before it was there
-    parts = {name: part for name, part in data._asdict().items() if name != "y_meta_noisy" or part is not None}
+    parts = {name: part for name, part in data._asdict().items() if name not in NOT_FITTED}
+    if data.y_meta_noisy is None:  # without it, hashes are those of files that were written before it was there
+        del parts["y_meta_noisy"]
     return joblib.hash([_content(part, name) for name, part in parts.items()])
 
 

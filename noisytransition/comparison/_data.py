@@ -21,6 +21,10 @@ class ComparisonData(NamedTuple):
     y_meta_noisy : array-like, optional
         Noisy labels of the clean rows, where they are known: of verified rows that are marked in `X_all` by `mask`,
         ``ComparisonData(X_all[~mask], y_all[~mask], X_all[mask], y_verified, ..., y_meta_noisy=y_all[mask])``.
+    classes : sequence of str, optional
+        Names of the classes, in sorted order of the labels.
+    rows, rows_meta : array-like of int, optional
+        Which rows of their source `X` and `X_meta` are: for features that were computed for the whole source.
     """
 
     X: Any
@@ -32,3 +36,6 @@ class ComparisonData(NamedTuple):
     transition_matrix: Any = None
     y_true: Any = None
     y_meta_noisy: Any = None
+    classes: Any = None
+    rows: Any = None
+    rows_meta: Any = None

@@ -9,6 +9,7 @@ from ._chance import says_nothing as says_nothing
 from ._checks import as_array as as_array
 from ._checks import as_floats as as_floats
 from ._checks import check_count as check_count
+from ._checks import check_label_indices as check_label_indices
 from ._checks import check_mask as check_mask
 from ._checks import check_probabilities, check_transition_matrix
 from ._checks import check_rate as check_rate
@@ -28,6 +29,7 @@ from ._estimation import (
 from ._estimation import normalise_rows as normalise_rows
 from ._estimation import pair_counts as pair_counts
 from ._flip_labels import RandomState as RandomState
+from ._flip_labels import as_generator as as_generator
 from ._flip_labels import flip_labels
 from ._issues import find_label_issues, label_quality, relabel
 from ._metrics import sampling_limit, transition_error

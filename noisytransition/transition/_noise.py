@@ -122,16 +122,17 @@ def pair_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
     return (1 - rate) * clean + rate * np.roll(clean, 1, axis=1)
 
 
-def cifar10_noise(rate: float) -> NDArray[np.float64]:
+def cifar10_noise(rate: float, *, two_way: bool = False) -> NDArray[np.float64]:
     """CIFAR-10's four one-way flips: truck -> automobile, bird -> airplane, deer -> horse, cat -> dog.
 
-    ``T[9, 1] = T[2, 0] = T[4, 7] = T[3, 5] = r``. The noise rate over balanced classes is 0.4 r. Dogs are not
-    flipped (Patrini et al., 2017, flip dog -> cat, too).
+    ``T[9, 1] = T[2, 0] = T[4, 7] = T[3, 5] = r``. The noise rate over balanced classes is 0.4 r.
 
     Parameters
     ----------
     rate : float in [0, 1]
-        Probability r of a flip in the four classes.
+        Probability r of a flip in the classes that are flipped.
+    two_way : bool, default=False
+        Whether dogs are flipped to cats, too: ``T[5, 3] = r``. The noise rate is then 0.5 r.
 
     Returns
     -------
@@ -146,13 +147,19 @@ def cifar10_noise(rate: float) -> NDArray[np.float64]:
     References
     ----------
     Yao, Wu, Zhang, Tsang, Sun, "Safeguarded Dynamic Label Regression for Noisy Supervision", AAAI 2019.
+    Two-way: Patrini, Rozza, Menon, Nock, Qu, "Making Deep Neural Networks Robust to Label Noise: a Loss Correction
+    Approach", CVPR 2017.
 
     Examples
     --------
     >>> float(cifar10_noise(0.4)[9, 1])
     0.4
+    >>> cifar10_noise(0.25, two_way=True)[[3, 5]][:, [3, 5]]
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
     """
-    return flip_noise({9: 1, 2: 0, 4: 7, 3: 5}, 10, rate)
+    flips = {9: 1, 2: 0, 4: 7, 3: 5}
+    return flip_noise(flips | {5: 3} if two_way else flips, 10, rate)
 
 
 def digits_noise(rate: float) -> NDArray[np.float64]:
@@ -188,7 +195,7 @@ def digits_noise(rate: float) -> NDArray[np.float64]:
     return flip_noise({7: 1, 2: 7, 5: 6, 6: 5, 3: 8}, 10, rate)
 
 
-def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64]:
+def superclass_noise(superclasses: ArrayLike, rate: float, *, circle: bool = False) -> NDArray[np.float64]:
     """Flip to one of the other classes of the same superclass with equal probability (GLC's "hierarchical" noise).
 
     ``T[i, i] = 1 - r`` and ``T[i, j] = r / (m - 1)`` for the other classes j of the superclass of i, of size m.
@@ -197,14 +204,16 @@ def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64
     Parameters
     ----------
     superclasses : array-like of shape (c,)
-        The superclass of each class.
+        The superclass of each class; for CIFAR-100 `noisytransition.datasets.CIFAR100_SUPERCLASSES`.
     rate : float in [0, 1]
         Probability r of a flip.
+    circle : bool, default=False
+        Flip to the next class of the superclass alone, from its last class to its first.
 
     Returns
     -------
     ndarray of shape (c, c), float64
-        Transition matrix. Singular at ``r = (m - 1) / m`` (0.8 for CIFAR-100).
+        Transition matrix. Singular at ``r = (m - 1) / m`` (0.8 for CIFAR-100); with `circle` and even m at 0.5.
 
     Raises
     ------
@@ -215,6 +224,8 @@ def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64
     ----------
     Hendrycks, Mazeika, Wilson, Gimpel, "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe
     Noise", NeurIPS 2018 (CIFAR-100).
+    Circle: Patrini, Rozza, Menon, Nock, Qu, "Making Deep Neural Networks Robust to Label Noise: a Loss Correction
+    Approach", CVPR 2017 (CIFAR-100).
 
     Examples
     --------
@@ -222,15 +233,28 @@ def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64
     array([[0.75, 0.  , 0.25],
            [0.  , 1.  , 0.  ],
            [0.25, 0.  , 0.75]])
+    >>> superclass_noise([0, 0, 0], 0.25, circle=True)
+    array([[0.75, 0.25, 0.  ],
+           [0.  , 0.75, 0.25],
+           [0.25, 0.  , 0.75]])
     """
     superclasses, rate = as_array(superclasses, "superclasses"), check_rate(rate)
     if superclasses.ndim != 1 or not superclasses.size:
         raise ValueError(f"superclasses has shape {superclasses.shape}; give one superclass per class, 1-d.")
-    siblings = superclasses[:, None] == superclasses
+    siblings = _next_in_circle(superclasses) if circle else superclasses[:, None] == superclasses
     np.fill_diagonal(siblings, False)
     T = siblings * (rate / np.maximum(siblings.sum(axis=1, keepdims=True), 1))
     np.fill_diagonal(T, np.where(siblings.any(axis=1), 1 - rate, 1))
     return T
+
+
+def _next_in_circle(superclasses: NDArray) -> NDArray[np.bool_]:
+    """For each class the next one of its superclass."""
+    following = np.zeros((len(superclasses), len(superclasses)), dtype=bool)
+    for name in np.unique(superclasses):
+        members = np.flatnonzero(superclasses == name)
+        following[members, np.roll(members, -1)] = True
+    return following
 
 
 def flip_noise(

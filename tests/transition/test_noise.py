@@ -33,6 +33,7 @@ def test_definitions(c, r):
 def test_named_flips(r):
     for T, flips in (
         (cifar10_noise(r), {9: 1, 2: 0, 4: 7, 3: 5}),
+        (cifar10_noise(r, two_way=True), {9: 1, 2: 0, 4: 7, 3: 5, 5: 3}),
         (digits_noise(r), {7: 1, 2: 7, 5: 6, 6: 5, 3: 8}),
     ):
         expected = np.eye(10)
@@ -55,6 +56,16 @@ def test_flips_within_superclasses():
     np.testing.assert_allclose(T[5], [0, 0, 0, 0, 0.6, 0.4])
     whole = superclass_noise(np.repeat(np.arange(20), 5), 0.8)
     assert np.linalg.matrix_rank(whole) == 20  # the label says no more than the superclass
+
+
+def test_circle_within_superclasses():
+    T = superclass_noise([1, 0, 1, 2, 1, 0], 0.4, circle=True)
+    expected = np.eye(6)
+    for i, j in {0: 2, 2: 4, 4: 0, 1: 5, 5: 1}.items():  # 3 is alone
+        expected[i, i], expected[i, j] = 0.6, 0.4
+    np.testing.assert_allclose(T, expected)
+    blocks = superclass_noise(np.repeat(np.arange(20), 5), 0.3, circle=True)
+    np.testing.assert_allclose(blocks, np.kron(np.eye(20), pair_noise(5, 0.3)))
 
 
 def test_flips_with_probabilities():

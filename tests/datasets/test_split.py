@@ -1,0 +1,139 @@
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch.utils.data import TensorDataset
+
+from noisytransition import CrossEntropyClassifier, GLCClassifier, compare, flip_labels
+from noisytransition.datasets import make_noisy_data
+from noisytransition.transition import pair_noise, symmetric_noise
+
+Y = np.arange(300) % 3
+X = np.arange(300)[:, None]
+Y_TEST = np.arange(30) % 3
+X_TEST = -1 - np.arange(30)[:, None]
+T = pair_noise(3, 0.4)
+
+
+def split(**params):
+    return make_noisy_data(X, Y, X_TEST, Y_TEST, **{"noise": T, "n_meta": 30, "random_state": 0} | params)
+
+
+def test_meta_rows_are_training_rows_and_no_longer_noisy_rows():
+    data = split()
+    assert len(data.rows_meta) == 30
+    np.testing.assert_array_equal(np.sort(np.concatenate([data.rows, data.rows_meta])), np.arange(300))
+    for rows, inputs, true in ((data.rows, data.X, data.y_true), (data.rows_meta, data.X_meta, data.y_meta)):
+        np.testing.assert_array_equal(inputs[:, 0], rows)
+        np.testing.assert_array_equal(true, Y[rows])
+    np.testing.assert_array_equal(data.X_test, X_TEST)
+    np.testing.assert_array_equal(data.y_test, Y_TEST)
+
+
+def test_noise_is_that_of_flip_labels_for_every_size_of_the_meta_set():
+    expected = flip_labels(Y, T, random_state=0)
+    for n_meta in (3, 30, 90):
+        data = split(n_meta=n_meta)
+        np.testing.assert_array_equal(data.y, expected[data.rows])
+        np.testing.assert_array_equal(data.y_meta_noisy, expected[data.rows_meta])
+        np.testing.assert_array_equal(data.transition_matrix, T)
+
+
+def test_the_meta_set_is_balanced_or_random():
+    skewed = np.r_[np.zeros(250, int), np.ones(40, int), np.full(10, 2)]
+    balanced = make_noisy_data(X, skewed, X_TEST, Y_TEST, n_meta=20, random_state=1)
+    assert sorted(np.bincount(balanced.y_meta)) == [6, 7, 7]
+    random = make_noisy_data(X, skewed, X_TEST, Y_TEST, n_meta=100, balanced=False, random_state=1)
+    assert len(random.y_meta) == 100
+    assert np.bincount(random.y_meta)[0] > 70
+
+
+def test_labels_that_are_given_are_used_and_have_no_single_T():
+    given = np.where(np.arange(300) < 200, Y, (Y + 1) % 3)
+    data = split(noise=given)
+    np.testing.assert_array_equal(data.y, given[data.rows])
+    assert data.transition_matrix is None
+    clean = split(noise=None)
+    np.testing.assert_array_equal(clean.y, clean.y_true)
+    assert clean.transition_matrix is None
+
+
+def test_fewer_noisy_rows():
+    data = split(n_noisy=50)
+    assert len(data.rows) == len(data.y) == len(data.X) == 50
+    assert not set(data.rows) & set(data.rows_meta)
+
+
+def test_a_seed_repeats_the_draws():
+    for make in (lambda: 3, lambda: np.random.RandomState(3), lambda: np.random.default_rng(3)):
+        first, second = (split(random_state=make()) for _ in range(2))
+        for one, other in zip(first, second, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(split(random_state=4).rows_meta, split(random_state=5).rows_meta)
+
+
+def test_rows_of_a_dataset_stay_in_it():
+    data = make_noisy_data(TensorDataset(torch.tensor(X)), Y, X_TEST, Y_TEST, n_meta=30, random_state=0)
+    assert [int(sample) for (sample,) in data.X] == data.rows.tolist()
+    assert [int(sample) for (sample,) in data.X_meta] == data.rows_meta.tolist()
+
+
+def test_names_of_classes_and_pickles():
+    data = split(classes=["a", "b", "c"])
+    assert data.classes == ("a", "b", "c")
+    assert pickle.loads(pickle.dumps(data)).classes == data.classes
+    assert split().classes is None
+
+
+def test_compare_takes_the_data(tmp_path):
+    digits, labels = load_digits(return_X_y=True)
+
+    def data(seed):
+        return make_noisy_data(
+            digits[:600] / 16,
+            labels[:600],
+            digits[600:700] / 16,
+            labels[600:700],
+            noise=symmetric_noise(10, 0.3),
+            n_meta=50,
+            random_state=seed,
+            classes=[str(i) for i in range(10)],
+        )
+
+    methods = [CrossEntropyClassifier(), GLCClassifier()]
+    result = compare(data, methods, seeds=[0], max_epochs=2, verbose=0, path=tmp_path / "results.jsonl")
+    assert {"identity", "sampling limit", "GLC"} <= {row["method"] for row in result.rows}
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"noise": np.eye(4)}, "noise has 4 rows and columns, but there are 3 classes"),
+        ({"noise": Y[:-1]}, "noise has 299 entries for 300 rows"),
+        ({"noise": 0.4}, r"noise=0.4; give a transition matrix, such as symmetric_noise\(3, 0.4\)"),
+        ({"noise": "asymmetric"}, "noise='asymmetric'; give a transition matrix"),
+        ({"noise": Y + 1}, "noise holds 1..3"),
+        ({"noise": np.sort(Y)}, "in the order of the training rows"),
+        ({"noise": (Y + 1) % 3}, "in the order of the training rows"),
+        ({"n_meta": 2}, "=2; give at least 3"),
+        ({"n_meta": 301}, "301 rows were to be drawn of 300"),
+        ({"n_meta": 300}, "leaves no noisy row"),
+        ({"n_noisy": 271}, "271 rows were to be drawn of 270"),
+        ({"classes": ["a", "b"]}, "y holds 0..2"),
+        ({"random_state": "0"}, "random_state"),
+    ],
+)
+def test_what_is_refused(params, message):
+    with pytest.raises(ValueError, match=message):
+        split(**params)
+
+
+def test_rows_and_classes_that_do_not_fit():
+    with pytest.raises(ValueError, match="X_test has 30 rows for 29 labels"):
+        make_noisy_data(X, Y, X_TEST, Y_TEST[1:])
+    with pytest.raises(ValueError, match="1000 rows were to be drawn of 0"):
+        make_noisy_data(X[:0], Y[:0], X_TEST[:0], Y_TEST[:0])
+    with pytest.raises(ValueError, match="class 2 has 1 training rows and the balanced meta set needs 10"):
+        make_noisy_data(X, np.r_[np.arange(299) % 2, 2], X_TEST, Y_TEST, n_meta=30)
