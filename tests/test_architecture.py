@@ -23,9 +23,9 @@ ALLOWED = {
     "meta_gradient": {"torch", "_precision"},
     "updates": {"torch", "skorch", "losses", "meta_gradient"},
     "selection": {"torch", "skorch", "scipy", "losses"},
-    "nets": {"torch", "skorch", "filelock", "updates", "_precision", "storage"},
-    "classifiers": {"torch", "skorch", "sklearn", "joblib", "transition", "losses", "meta_gradient"}
-    | {"updates", "selection", "nets", "storage"},
+    "nets": {"torch", "skorch", "scipy", "filelock", "updates", "_precision", "storage"},
+    "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "transition", "losses"}
+    | {"meta_gradient", "updates", "selection", "nets", "storage"},
     "storage": {"torch", "skorch", "filelock", "safetensors"},
     "_unwrap": set(),
     "model_selection": {"sklearn", "transition", "_unwrap"},

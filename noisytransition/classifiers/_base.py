@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
 from torch import nn
 
-from ..nets import FitState, Rows, draw_seed
+from ..nets import FitState, Rows, as_rows, draw_seed
 from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
-from ._data import HOW_TO_PASS, Samples, as_rows, group_names, read_rows, validate_rows, warn_of_chance
+from ._data import HOW_TO_PASS, Samples, group_names, read_rows, validate_rows, warn_of_chance
 from ._describe import describe_fit
 from ._labels import with_true_labels
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState
@@ -106,6 +106,12 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         self.verbose = verbose
         self._set_net_params(net_params)
 
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse matrices are taken too."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     # ---- fit
     def fit(
         self,
@@ -124,8 +130,9 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, ...) or torch Dataset
-            Table, images or sequences. A Dataset gives inputs; labels come from `y`.
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Table, images or sequences. Rows of a sparse matrix are made dense batch by batch. A Dataset gives inputs;
+            labels come from `y`.
         y : array-like of shape (n_samples,)
             Noisy labels of any kind: str, bool, numbers.
         trusted : array-like of shape (n_samples,) of bool, optional
@@ -135,7 +142,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             True labels of the clean rows. With `trusted`, y keeps their noisy labels, which methods that count pairs of
             true and noisy labels use. One label for each trusted row, or one for each row of X: the form for searches
             with metadata routing. Labels of other rows are ignored, and may be missing.
-        X_meta : array-like or torch Dataset, optional
+        X_meta : array-like, sparse matrix or torch Dataset, optional
             Clean rows that are not in X, with labels `y_meta`: the form that ``Pipeline(...,
             transform_input=["X_meta"])`` transforms.
         meta : tuple of (X_meta, y_meta), optional
@@ -267,7 +274,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, ...) or torch Dataset
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
 
         Returns
         -------
@@ -283,7 +290,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, ...) or torch Dataset
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
 
         Returns
         -------
@@ -306,7 +313,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, ...) or torch Dataset
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
         y : array-like of shape (n_samples,)
             Labels to compare predictions with: true ones, except for what `y_meta` replaces.
         sample_weight : array-like of shape (n_samples,), optional

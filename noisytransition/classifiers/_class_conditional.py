@@ -3,9 +3,11 @@
 from typing import Any
 
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 from torch.utils.data import Dataset
 
+from ..nets import as_rows
 from ..transition import ClassConditionalTest, RandomState, class_conditional_test
 from ._data import Samples, validate_rows
 from ._labels import label_codes
@@ -40,7 +42,7 @@ class ClassConditionalMixin:
 
         Parameters
         ----------
-        X_meta : array-like of shape (n_meta, ...) or torch Dataset
+        X_meta : {array-like, sparse matrix} of shape (n_meta, ...) or torch Dataset
         y_meta : array-like of shape (n_meta,)
             True labels.
         y_meta_noisy : array-like of shape (n_meta,)
@@ -76,14 +78,15 @@ class ClassConditionalMixin:
                 "T differs between rows."
             )
         X = validate_rows(self, X_meta, reset=False)
+        n = len(as_rows(X))
         y, y_noisy = (
-            label_codes(labels, self.classes_, len(X), name)
+            label_codes(labels, self.classes_, n, name)
             for labels, name in ((y_meta, "y_meta"), (y_meta_noisy, "y_meta_noisy"))
         )
         proba = None
         if groups is None and features is None:
             proba = self.predict_proba(X_meta)
-            features = None if isinstance(X, Dataset) or X.ndim > 2 or X.shape[1] > _MOST_COLUMNS else X
+            features = _columns(X)
         found = class_conditional_test(
             y,
             y_noisy,
@@ -94,3 +97,10 @@ class ClassConditionalMixin:
             random_state=random_state,
         )
         return found._replace(classes=tuple(self.classes_.tolist()))
+
+
+def _columns(X: Any) -> Any:
+    """Columns of a table that is not too wide, or None."""
+    if isinstance(X, Dataset) or X.ndim > 2 or X.shape[1] > _MOST_COLUMNS:
+        return None
+    return X.toarray() if issparse(X) else X

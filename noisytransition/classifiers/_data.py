@@ -2,17 +2,18 @@
 
 import warnings
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse, sparray, spmatrix
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d, validate_data
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
-from ..nets import DatasetRows, Rows
+from ..nets import DatasetRows, Rows, as_rows, canonical
 from ..transition import check_mask, refuse_masked, says_nothing
 from ._labels import IN_Y, as_column, check_objects, class_codes, validate_labels, verified_labels
 
@@ -20,11 +21,17 @@ from ._labels import IN_Y, as_column, check_objects, class_codes, validate_label
 # deviations in the median column; a choice, not measured
 _FAR = 5.0
 
+# columns of sparse rows that are made dense at once for this: 8 MB for each set. A choice, not measured
+_BLOCK = 1000
+
 # samples of a Dataset that are checked: a Dataset may be slow to read. A choice, not measured
 _LOOKED_AT = 8
 
 # from so many clean rows on it is warned of noisy labels that are all true. A choice, not measured
 _MANY = 20
+
+# what scikit-learn lets through as rows
+_ROWS: dict[str, Any] = {"dtype": "numeric", "allow_nd": True, "accept_sparse": "csr"}
 
 # end of error messages about clean data
 HOW_TO_PASS = (
@@ -33,7 +40,7 @@ HOW_TO_PASS = (
 )
 
 
-Samples = ArrayLike | Dataset
+Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
 
 
 class Labelled(NamedTuple):
@@ -45,22 +52,21 @@ class Labelled(NamedTuple):
     group: NDArray | None = None
 
 
-def as_rows(X: NDArray | Dataset, label: NDArray | None = None, **columns: NDArray | None) -> Rows:
-    """Rows of an array or of a torch Dataset, with those columns that are not None."""
-    kind = DatasetRows if isinstance(X, Dataset) else Rows
-    return kind(X, label, **{name: column for name, column in columns.items() if column is not None})
-
-
 def validate_rows(estimator: BaseEstimator, X: Samples, *, reset: bool, name: str = "X") -> Any:
-    """Validate X: return a numeric ndarray of at least 2 dimensions, or the torch Dataset itself."""
+    """Validate X: return a numeric ndarray of at least 2 dimensions, a CSR matrix, or the torch Dataset itself."""
     if isinstance(X, Dataset):
         _check_dataset(X, name)
         return X
+    return _native(validate_data(estimator, _whole(X, name), reset=reset, **_ROWS), name)
+
+
+def _whole(X: Any, name: str) -> Any:
+    """Raise for masked entries; of a sparse matrix, add up what it has several times for one entry."""
     refuse_masked(X, name)
-    return _native(validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True), name)
+    return canonical(X) if issparse(X) and X.ndim == 2 else X
 
 
-def _native(X: NDArray, name: str) -> NDArray:
+def _native(X: Any, name: str) -> Any:
     """Convert to the byte order of the machine and to double precision at most: torch has no others."""
     if X.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {X.dtype}; give numbers.")
@@ -68,7 +74,7 @@ def _native(X: NDArray, name: str) -> NDArray:
         return X.astype(X.dtype.newbyteorder("="), copy=False)
     with np.errstate(over="ignore"):
         narrow = X.astype(np.float64)
-    if not np.array_equal(narrow, X):
+    if not np.array_equal(*(rows.data if issparse(rows) else rows for rows in (narrow, X))):
         raise ValueError(f"{name} has dtype {X.dtype}, of which float64 cannot hold all values; round them first.")
     return narrow
 
@@ -119,12 +125,13 @@ def read_rows(
     if isinstance(X, Dataset):
         inputs = validate_rows(estimator, X, reset=True)
     else:
-        refuse_masked(X, "X")
+        X = _whole(X, "X")
         if y is not None:
             check_objects(y, "y")
-        inputs, y = validate_data(estimator, X, as_column(y), dtype="numeric", allow_nd=True)
+        inputs, y = validate_data(estimator, X, as_column(y), **_ROWS)
         inputs = _native(inputs, "X")
-    noisy = Labelled(inputs, validate_labels(y, len(inputs), "y"), group=_group_codes(groups, len(inputs)))
+    n = len(as_rows(inputs))
+    noisy = Labelled(inputs, validate_labels(y, n, "y"), group=_group_codes(groups, n))
     if trusted is not None:
         return _encoded(*_by_mask(noisy, trusted, y_meta, y_meta_noisy))
     if meta is not None:
@@ -134,12 +141,13 @@ def read_rows(
     wrapped = isinstance(X_meta, tuple) and len(X_meta) == 1
     X_meta = X_meta[0] if isinstance(X_meta, tuple) and wrapped else X_meta
     clean_inputs = validate_rows(estimator, X_meta, reset=False, name="X_meta")
-    if meta is None and not wrapped and len(clean_inputs) == len(inputs):
-        _warn_of_length(len(inputs))
+    n_clean = len(as_rows(clean_inputs))
+    if meta is None and not wrapped and n_clean == n:
+        _warn_of_length(n)
     _warn_if_unscaled(inputs, clean_inputs)
-    clean = Labelled(clean_inputs, validate_labels(y_meta, len(clean_inputs), "y_meta"))
+    clean = Labelled(clean_inputs, validate_labels(y_meta, n_clean, "y_meta"))
     if y_meta_noisy is not None:
-        given = validate_labels(y_meta_noisy, len(clean_inputs), "y_meta_noisy")
+        given = validate_labels(y_meta_noisy, n_clean, "y_meta_noisy")
         clean = clean._replace(y_noisy={"y_meta_noisy": given})
     return _encoded(noisy, clean)
 
@@ -228,13 +236,11 @@ def group_names(groups: ArrayLike) -> NDArray:
     return np.unique(column_or_1d(as_column(groups)))
 
 
-def _warn_if_unscaled(X: NDArray | Dataset, X_meta: NDArray | Dataset) -> None:
+def _warn_if_unscaled(X: Any, X_meta: Any) -> None:
     """Warn if the clean rows seem unscaled: a Pipeline passes `meta=` to its last step without transforming it."""
     if isinstance(X, Dataset) or isinstance(X_meta, Dataset) or X.shape[1:] != X_meta.shape[1:]:
         return
-    noisy, clean = (rows[:: len(rows) // 1000 + 1].astype(np.float64) for rows in (X, X_meta))  # a sample
-    spread = np.maximum(noisy.std(axis=0), 1e-12)
-    if np.median(np.abs(clean.mean(axis=0) - noisy.mean(axis=0)) / spread) > _FAR:
+    if _median_distance(X, X_meta) > _FAR:
         warnings.warn(
             "the clean rows lie far from X in most features: were they scaled alike? A Pipeline transforms neither "
             "meta= nor X_meta= by itself; use Pipeline(..., transform_input=['X_meta']) with metadata routing, or "
@@ -242,6 +248,23 @@ def _warn_if_unscaled(X: NDArray | Dataset, X_meta: NDArray | Dataset) -> None:
             UserWarning,
             stacklevel=5,
         )
+
+
+def _median_distance(X: Any, X_meta: Any) -> float:
+    """Distance of the means of the median column, in standard deviations, of about a thousand rows of each set."""
+    samples = [rows[:: rows.shape[0] // 1000 + 1] for rows in (X, X_meta)]
+    width = _BLOCK if any(map(issparse, samples)) else X.shape[1]
+    blocks = ((rows[:, i : i + width] for rows in samples) for i in range(0, X.shape[1], width))
+    return float(np.median(np.concatenate([_distances(*map(_dense, pair)).ravel() for pair in blocks])))
+
+
+def _dense(rows: Any) -> NDArray[np.float64]:
+    return (rows.toarray() if issparse(rows) else rows).astype(np.float64)
+
+
+def _distances(X: NDArray[np.float64], X_meta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Distance of the means of each column, in standard deviations of X."""
+    return np.abs(X_meta.mean(axis=0) - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
 
 
 def warn_of_chance(estimator: object, noisy: Rows, clean: Rows) -> None:

@@ -14,12 +14,13 @@ from typing import Any
 import joblib
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from torch import Tensor, nn
 from torch.nn.modules.module import _WrappedHook
 from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
-from ..nets import uncompiled
+from ..nets import canonical, uncompiled
 
 # types whose repr describes a value completely
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(...), np.generic, torch.dtype, torch.device)
@@ -58,6 +59,8 @@ class Fingerprint:
         if id(value) in self._met:
             return self._met[id(value)][0]
         self._met[id(value)] = f"<{len(self._met)}>", value
+        if issparse(value) and value.ndim == 2:  # of some formats it is a dict
+            return _sparse(value)
         if isinstance(value, Mapping):
             return repr({self.of(k, in_code=in_code): self.of(v, in_code=in_code) for k, v in value.items()})
         if isinstance(value, list | tuple | range):
@@ -220,6 +223,13 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield from _nested(inner)
+
+
+def _sparse(value: Any) -> str:
+    """Describe a sparse matrix by its values, in any format."""
+    rows = canonical(value)
+    indices = [array.astype(np.int64) for array in (rows.indices, rows.indptr)]
+    return f"sparse {joblib.hash([*map(int, rows.shape), rows.data, *indices])}"
 
 
 # ---------------------------------------------------------------------------- modules

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..nets import as_rows
 from ..transition import check_rate, find_label_issues, label_posterior, label_quality, normalise_rows, relabel
 from ._data import Samples, validate_rows
 from ._labels import label_codes
@@ -23,7 +24,7 @@ class LabelIssuesMixin:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, ...) or torch Dataset
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
 
@@ -44,7 +45,7 @@ class LabelIssuesMixin:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, ...) or torch Dataset
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
 
@@ -64,7 +65,7 @@ class LabelIssuesMixin:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, ...) or torch Dataset
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
         threshold : float in [0, 1], default=0.5
@@ -88,7 +89,7 @@ class LabelIssuesMixin:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, ...) or torch Dataset
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
         threshold : float in [0, 1], default=0.9
@@ -139,5 +140,5 @@ class LabelIssuesMixin:
         """Posteriors of the classifier, labels as indices, and T; labels are validated first."""
         check_is_fitted(self, "transition_matrix_")
         rows = validate_rows(self, X, reset=False)
-        codes = label_codes(y_noisy, self.classes_, len(rows))
+        codes = label_codes(y_noisy, self.classes_, len(as_rows(rows)))
         return self.predict_proba(X), codes, self.transition_matrix_

@@ -156,7 +156,7 @@ class MWNetClassifier(NoisyLabelClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, ...) or torch Dataset
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
 

@@ -25,7 +25,7 @@ RESERVED = {
     "predict_nonlinearity": "the module returns logits, and softmax makes probabilities of them",
     "classes": "classes_ is the sorted union of the labels of y and of the clean set",
     "warm_start": "every fit starts afresh; fit(..., state=path) goes on with an interrupted one",
-    "dataset": "fit takes arrays or a torch Dataset",
+    "dataset": "fit takes arrays, sparse matrices or a torch Dataset",
     "torch_load_kwargs": "load parameters into clf.net_",
 }
 # parameters of skorch that the user may set

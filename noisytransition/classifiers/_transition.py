@@ -81,7 +81,7 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, ...) or torch Dataset
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
 
         Returns
         -------

@@ -4,8 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..classifiers import NoisyLabelClassifier
+from ..classifiers._describe import describe
+from ..nets import as_rows
 from ..transition import check_count, check_transition_matrix
 from ._data import ComparisonData
 
@@ -71,8 +74,8 @@ def _check_lengths(data: ComparisonData, X: str, y: str) -> None:
     for name, part in ((X, rows), (y, labels)):
         if not hasattr(part, "__len__"):
             raise ValueError(f"{name} of the data is {part!r}; give an array or a Dataset.")
-    if len(rows) != len(labels):
-        raise ValueError(f"{y} has {len(labels)} labels for {len(rows)} rows of {X}.")
+    if (n := len(as_rows(rows))) != len(labels):
+        raise ValueError(f"{y} has {len(labels)} labels for {n} rows of {X}.")
 
 
 def _values(labels: Any) -> list[Any]:
@@ -80,7 +83,7 @@ def _values(labels: Any) -> list[Any]:
 
 
 def _is_array(part: Any) -> bool:
-    return hasattr(part, "__array__") or isinstance(part, list | tuple)
+    return hasattr(part, "__array__") or isinstance(part, list | tuple) or issparse(part)
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -89,6 +92,8 @@ def _equal(one: Any, other: Any) -> bool:
         return one is other
     if not (_is_array(one) and _is_array(other)):
         return len(one) == len(other)
+    if issparse(one) or issparse(other):
+        return issparse(one) and issparse(other) and describe(one) == describe(other)
     one, other = np.asarray(one), np.asarray(other)
     numbers = {one.dtype.kind, other.dtype.kind} <= set("biuf")
     return np.array_equal(one, other, equal_nan=numbers)

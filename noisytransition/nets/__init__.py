@@ -9,7 +9,8 @@ from ._mlp import MLP
 from ._net import NoisyLabelNet
 from ._net_state import restore_unlisted, uncompiled, unlisted
 from ._one_row import check_one_row, has_batch_of_one
-from ._rows import Batch, BatchLoader, CleanBatches, DatasetRows, Rows, concatenate
+from ._rows import Batch, BatchLoader, CleanBatches, DatasetRows, Rows, SparseRows, as_rows, concatenate
+from ._sparse import canonical
 
 __all__ = [
     "MLP",
@@ -24,6 +25,9 @@ __all__ = [
     "NoisyLabelNet",
     "Rows",
     "SaveState",
+    "SparseRows",
+    "as_rows",
+    "canonical",
     "check_one_row",
     "check_outputs",
     "check_start",

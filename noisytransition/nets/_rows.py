@@ -1,4 +1,4 @@
-"""Rows with named columns, and batches of them: from arrays in memory, or from a torch Dataset."""
+"""Rows with named columns, and batches of them: from arrays or sparse matrices in memory, or from a torch Dataset."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse, vstack
 from torch import Tensor
 from torch.utils.data import (
     BatchSampler,
@@ -16,7 +17,6 @@ from torch.utils.data import (
     Sampler,
     SequentialSampler,
     Subset,
-    TensorDataset,
     default_collate,
 )
 
@@ -83,6 +83,28 @@ class Rows(Dataset):
         return self.X[indices]
 
 
+class SparseRows(Rows):
+    """Inputs in a sparse matrix, made dense batch by batch.
+
+    Parameters
+    ----------
+    X : CSR array of shape (n_samples, n_features)
+    label, **columns
+        As in `Rows`.
+    """
+
+    def __init__(self, X: Any, label: ArrayLike | None = None, **columns: ArrayLike) -> None:
+        super().__init__(X, np.zeros(X.shape[0], dtype=np.int64) if label is None else label, **columns)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        """Input, as a dense array, and label of one row."""
+        return self.X[[index]].toarray()[0], self.label[index]
+
+    def inputs(self) -> Any:
+        """All inputs, as one dense batch."""
+        return torch.from_numpy(self.X.toarray())
+
+
 class DatasetRows(Rows):
     """Inputs in a torch Dataset, for data that does not fit in memory.
 
@@ -107,12 +129,20 @@ class DatasetRows(Rows):
         return Subset(self.X, indices.tolist())
 
 
+def as_rows(X: Any, label: ArrayLike | None = None, **columns: ArrayLike | None) -> Rows:
+    """Rows of an array, a CSR matrix or a torch Dataset, with those columns that are not None."""
+    kind = DatasetRows if isinstance(X, Dataset) else SparseRows if issparse(X) else Rows
+    return kind(X, label, **{name: column for name, column in columns.items() if column is not None})
+
+
 def concatenate(first: Rows, second: Rows) -> Rows:
     """Concatenate two sets of rows, with the columns that both have."""
     shared = [name for name in first.columns if name in second.columns]
     columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in shared}
     if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
         return DatasetRows(ConcatDataset([_like_samples_of(second, first), _like_samples_of(first, second)]), **columns)
+    if isinstance(first, SparseRows) or isinstance(second, SparseRows):
+        return SparseRows(vstack([csr_array(first.X), csr_array(second.X)], format="csr"), **columns)
     return Rows(np.concatenate([first.X, second.X]), **columns)
 
 
@@ -121,7 +151,20 @@ def _like_samples_of(model: Rows, rows: Rows) -> Rows:
     sample = model[0][0]
     if isinstance(rows, DatasetRows) or not isinstance(sample, Tensor):
         return rows
-    return DatasetRows(TensorDataset(torch.as_tensor(rows.X, dtype=sample.dtype)), rows.label)
+    return DatasetRows(_Tensors(rows, sample.dtype), rows.label)
+
+
+class _Tensors(Dataset):
+    """Inputs of rows as tensors of one type, converted when they are read."""
+
+    def __init__(self, rows: Rows, dtype: torch.dtype) -> None:
+        self.rows, self.dtype = rows, dtype
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.as_tensor(self.rows[index][0], dtype=self.dtype)
 
 
 # ---------------------------------------------------------------------------- batches

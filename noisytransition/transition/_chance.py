@@ -1,5 +1,7 @@
 """Test of whether noisy labels say anything about the classes, without a training."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,11 +19,12 @@ _POWER = 0.99
 _CLEAN_LEVEL = 1e-3
 
 
-def says_nothing(X: NDArray, y_noisy: NDArray, X_meta: NDArray, y_meta: NDArray) -> float | None:
+def says_nothing(X: Any, y_noisy: NDArray, X_meta: Any, y_meta: NDArray) -> float | None:
     """P-value of independence of noisy labels and classes if it is large and the rows are enough to tell, else None.
 
-    The class of each row is that of the nearest mean of clean rows, which no noisy label has an influence on: with
-    labels of pure chance, the chi-square test of predicted class and noisy label is exact up to its approximation.
+    Rows are an array or a CSR matrix. The class of each row is that of the nearest mean of clean rows, which no noisy
+    label has an influence on: with labels of pure chance, the chi-square test of predicted class and noisy label is
+    exact up to its approximation.
     """
     from scipy.stats import chi2, ncx2  # slow to import
 
@@ -37,11 +40,13 @@ def says_nothing(X: NDArray, y_noisy: NDArray, X_meta: NDArray, y_meta: NDArray)
     return pvalue if pvalue > _LEVEL and power > _POWER else None
 
 
-def _sample(X: NDArray, y: NDArray) -> tuple[NDArray[np.float64], NDArray]:
+def _sample(X: Any, y: NDArray) -> tuple[NDArray[np.float64], NDArray]:
     """Every k-th row, with every m-th of its features, and its label."""
-    step, flat = -(-len(X) // _MOST_ROWS), X.reshape(len(X), -1)
+    is_sparse = hasattr(X, "toarray")
+    step, flat = -(-len(y) // _MOST_ROWS), X if is_sparse else X.reshape(len(X), -1)
     every = max(-(-flat.shape[1] // _MOST_FEATURES), 1)
-    return flat[::step, ::every].astype(np.float64), y[::step]
+    sample = flat[::step, ::every]
+    return (sample.toarray() if is_sparse else sample).astype(np.float64), y[::step]
 
 
 def _predictions(X: NDArray, X_meta: NDArray, y_meta: NDArray) -> tuple[NDArray, NDArray]:

@@ -50,8 +50,12 @@ ROWS = [
     ("text", np.full((60, 4), "a"), "could not convert string|numeric|dtype"),
     ("dates", np.full((60, 4), "2020-01-01", "datetime64[D]"), "dtype|DType|datetime"),
     ("masked entries", masked(X), "masked"),
-    ("sparse rows", scipy.sparse.csr_matrix(X), "[Ss]parse"),
-    ("a sparse array", scipy.sparse.coo_array(X), "[Ss]parse"),
+    ("sparse rows with NaN", scipy.sparse.csr_matrix(changed(X, (3, 1), NAN)), "NaN"),
+    ("sparse rows with infinity", scipy.sparse.coo_array(changed(X, (3, 1), INF)), "infinity"),
+    ("sparse rows of complex numbers", scipy.sparse.csr_array(X + 0j), "[Cc]omplex"),
+    ("a sparse array of one axis", scipy.sparse.coo_array(X[:, 0]), "Expected 2D"),
+    ("a sparse array of three axes", scipy.sparse.coo_array(X[:, :, None]), "1D or 2D"),
+    ("sparse rows without columns", scipy.sparse.csr_array(X[:, :0]), "0 feature"),
     ("one axis", X[:, 0], "1D array|Expected 2D"),
     ("a number", 3.0, "scalar array|Expected 2D|0D"),
     ("None", None, "None|NoneType|dtype|scalar"),
@@ -79,6 +83,7 @@ CLEAN_ROWS = [
     if not isinstance(value, Dataset | type(None)) and name not in ("a number", "a dict")
 ] + [
     ("a column less", X[:, :3], "features"),
+    ("a sparse column less", scipy.sparse.csr_array(X[:, :3]), "features"),
     ("a Dataset of text", Samples(["a word"] * 60), "is a str"),
     ("rows of another length", X[:7], "60 labels for 7 rows"),
     ("an empty Dataset", Samples([]), "0 samples"),

@@ -1,0 +1,357 @@
+"""Sparse rows give the bits of the dense array of the same values, and are made dense batch by batch."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+import torch
+from estimators import CLASSIFIERS, WITH_TRANSITION, small
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+from skorch.dataset import ValidSplit
+from torch.utils.data import TensorDataset
+from training import StopAfter, assert_same, refused
+
+from noisytransition import (
+    ComparisonData,
+    CrossEntropyClassifier,
+    EMTransitionClassifier,
+    GLCClassifier,
+    MetaTransitionClassifier,
+    TrustedKFold,
+    compare,
+    load,
+)
+from noisytransition.classifiers._describe import describe
+from noisytransition.nets import BatchLoader, DatasetRows, Rows, SparseRows, canonical, concatenate
+from noisytransition.transition import flip_labels, pair_noise
+
+every = pytest.mark.parametrize("cls", CLASSIFIERS)
+
+
+@pytest.fixture(scope="module")
+def problem(blobs):
+    """The rows of `blobs`, of which about half of the entries are 0."""
+    X, y, X_meta, y_meta, X_test, y_test, T = blobs
+    X, X_meta, X_test = (np.where(rows > 1, rows, 0.0) for rows in (X, X_meta, X_test))
+    return X, y, X_meta, y_meta, X_test, y_test, T
+
+
+# ---------------------------------------------------------------------------- the same bits
+@every
+def test_sparse_rows_give_the_bits_of_dense_ones(cls, problem):
+    X, y, X_meta, y_meta, X_test, *_ = problem
+    params = {"train_split": ValidSplit(0.2, random_state=0)}
+    dense = small(cls, **params).fit(X, y, meta=(X_meta, y_meta))
+    sparse = small(cls, **params).fit(sp.csr_array(X), y, meta=(sp.csr_array(X_meta), y_meta))
+    assert_same(dense, sparse, X_test)
+    assert sparse.n_features_in_ == 4
+    np.testing.assert_array_equal(sparse.predict_proba(sp.csr_array(X_test)), dense.predict_proba(X_test))
+    np.testing.assert_array_equal(sparse.predict(sp.csc_matrix(X_test)), dense.predict(X_test))
+    for stage, history in dense.histories_.items():
+        losses = (h[:, "valid_noisy_loss"] for h in (history, sparse.histories_[stage]) if "valid_noisy_loss" in h[-1])
+        assert len({tuple(values) for values in losses}) <= 1
+
+
+@every
+def test_trusted_rows_and_X_meta(cls, problem):
+    X, y, X_meta, y_meta, X_test, *_ = problem
+    both, labels = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
+    trusted = np.arange(len(both)) >= len(X)
+    dense = small(cls).fit(X, y, meta=(X_meta, y_meta))
+    assert_same(dense, small(cls).fit(sp.csr_array(both), labels, trusted=trusted), X_test)
+    assert_same(dense, small(cls).fit(sp.csr_array(X), y, X_meta=sp.csr_array(X_meta), y_meta=y_meta), X_test)
+    assert_same(dense, small(cls).fit(X, y, X_meta=sp.csr_array(X_meta), y_meta=y_meta), X_test)
+
+
+def with_duplicates(X):
+    """CSR in which each entry has two parts, and some stored zeros."""
+    n, d = X.shape
+    indices = np.tile(np.repeat(np.arange(d)[::-1], 2), n)
+    parts = np.stack([X[:, ::-1] / 2, X[:, ::-1] / 2], axis=2).ravel()
+    return sp.csr_array((parts, indices, np.arange(0, 2 * n * d + 1, 2 * d)), shape=X.shape)
+
+
+FORMS = {
+    "csr_matrix": sp.csr_matrix,
+    "csc": sp.csc_array,
+    "coo": sp.coo_array,
+    "lil": sp.lil_matrix,
+    "dok": sp.dok_array,
+    "duplicates": with_duplicates,
+    "data frame": lambda X: pd.DataFrame(X).astype(pd.SparseDtype(float, 0.0)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_any_format_has_the_same_bits_and_fingerprint_and_stays_as_it_is(form, problem):
+    X, y, X_meta, y_meta, X_test, *_ = problem
+    given = form(X)
+    before = given.copy()
+    clf = small(GLCClassifier).fit(given, y, meta=(form(X_meta), y_meta))
+    assert_same(small(GLCClassifier).fit(X, y, meta=(X_meta, y_meta)), clf, X_test)
+    if sp.issparse(given):
+        assert given.nnz == before.nnz
+        np.testing.assert_array_equal(given.toarray(), before.toarray())
+        assert describe(given) == describe(sp.csr_array(X))
+        assert describe(given) != describe(sp.csr_array(X + (np.arange(4) == 2)))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float32", "longdouble"])
+def test_types_are_those_of_the_dense_array(dtype, problem):
+    X, y, X_meta, y_meta, *_ = problem
+    X, X_meta = X.astype(dtype), X_meta.astype(dtype)
+    params = {"module": torch.nn.EmbeddingBag(12, 3), "max_epochs": 1} if dtype == "int64" else {}
+    clf = small(CrossEntropyClassifier, **params)
+    dense = clf.fit(X, y, meta=(X_meta, y_meta)).predict_proba(X)
+    clf = clf.fit(sp.csr_array(X), y, meta=(sp.csr_array(X_meta), y_meta))
+    np.testing.assert_array_equal(clf.predict_proba(sp.csr_array(X)), dense)
+
+
+def test_the_largest_entries_are_checked_after_they_are_added_up():
+    X = sp.csr_array(([1e308, 1e308, 1.0], [0, 0, 0], [0, 2, 3]), shape=(2, 1))
+    with refused("infinity"):
+        CrossEntropyClassifier().fit(X, [0, 1])
+    X = sp.csr_array(np.array([[np.longdouble("1e4000")], [1.0]]))
+    with refused("float64 cannot hold"):
+        CrossEntropyClassifier().fit(X, [0, 1])
+
+
+# ---------------------------------------------------------------------------- methods of a fitted classifier
+@pytest.mark.parametrize("cls", WITH_TRANSITION)
+def test_label_issues_and_the_test_of_one_T(cls, problem):
+    X, y, X_meta, y_meta, *_ = problem
+    clf, rows = small(cls).fit(X, y, meta=(X_meta, y_meta)), sp.csr_array(X)
+    np.testing.assert_array_equal(clf.find_label_issues(rows, y), clf.find_label_issues(X, y))
+    np.testing.assert_array_equal(clf.predict_noisy_proba(rows), clf.predict_noisy_proba(X))
+    noisy = flip_labels(y_meta, pair_noise(3, 0.4), random_state=0)
+    sparse, dense = (
+        clf.class_conditional_test(rows, y_meta, noisy, n_permutations=19, random_state=0)
+        for rows in (sp.csr_array(X_meta), X_meta)
+    )
+    assert (sparse.pvalue, str(sparse)) == (dense.pvalue, str(dense))
+    with pytest.raises(ValueError, match="299 labels for 300 rows"):
+        clf.label_quality(rows, y[1:])
+
+
+def test_other_columns_are_refused(problem):
+    X, y, X_meta, y_meta, *_ = problem
+    with refused("3 features, but GLCClassifier is expecting 4"):
+        small(GLCClassifier).fit(sp.csr_array(X), y, meta=(sp.csr_array(X_meta[:, :3]), y_meta))
+    clf = small(GLCClassifier).fit(sp.csr_array(X), y, meta=(X_meta, y_meta))
+    with pytest.raises(ValueError, match="3 features, but GLCClassifier is expecting 4"):
+        clf.predict(sp.csr_array(X[:, :3]))
+
+
+def test_a_saved_classifier_predicts_sparse_rows(problem, tmp_path):
+    X, y, X_meta, y_meta, *_ = problem
+    clf = small(GLCClassifier).fit(sp.csr_array(X), y, meta=(sp.csr_array(X_meta), y_meta))
+    clf.save(tmp_path / "clf")
+    np.testing.assert_array_equal(load(tmp_path / "clf").predict_proba(sp.csr_array(X)), clf.predict_proba(X))
+
+
+def test_tags_say_that_sparse_rows_are_taken():
+    assert get_tags(CrossEntropyClassifier()).input_tags.sparse
+
+
+# ---------------------------------------------------------------------------- interrupted fits
+@pytest.mark.parametrize("cls", [EMTransitionClassifier, MetaTransitionClassifier])
+def test_an_interrupted_fit_resumes_from_another_format(cls, problem, tmp_path):
+    X, y, X_meta, y_meta, X_test, *_ = problem
+    whole = small(cls).fit(X, y, meta=(X_meta, y_meta))
+    with pytest.raises(KeyboardInterrupt):
+        small(cls, callbacks=[StopAfter(4)]).fit(
+            sp.csr_array(X), y, meta=(sp.csr_array(X_meta), y_meta), state=tmp_path / "fit"
+        )
+    with refused(r"differs from this one in \['X, y'\]"):
+        small(cls).fit(sp.csr_array(X * 2), y, meta=(sp.csr_array(X_meta), y_meta), state=tmp_path / "fit")
+    resumed = small(cls).fit(with_duplicates(X), y, meta=(sp.csc_array(X_meta), y_meta), state=tmp_path / "fit")
+    assert_same(whole, resumed, X_test)
+
+
+# ---------------------------------------------------------------------------- text, searches, comparisons
+WORDS = (["apple", "pear", "plum", "fruit"], ["car", "bus", "train", "road"])
+
+
+@pytest.fixture(scope="module")
+def text():
+    """Sentences of two topics with noisy labels: texts, noisy labels, true labels, mask of verified rows."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=160)
+    texts = [" ".join(rng.choice(WORDS[k] + ["a", "the", "this"], 6)) for k in y]
+    return texts, flip_labels(y, pair_noise(2, 0.3), random_state=0), y, np.arange(160) < 40
+
+
+@every
+def test_a_pipeline_from_text(cls, text):
+    texts, noisy, y, trusted = text
+    pipe = make_pipeline(TfidfVectorizer(), small(cls, batch_size=16))
+    name = pipe.steps[-1][0]
+    pipe.fit(texts, noisy, **{f"{name}__trusted": trusted, f"{name}__y_meta": y[trusted]})
+    rows = TfidfVectorizer().fit_transform(texts).toarray()
+    by_hand = small(cls, batch_size=16).fit(rows, noisy, trusted=trusted, y_meta=y[trusted])
+    np.testing.assert_array_equal(pipe.predict_proba(texts), by_hand.predict_proba(rows))
+
+
+def test_a_pipeline_transforms_X_meta_to_sparse_rows(text):
+    texts, noisy, y, _ = text
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(TfidfVectorizer(), small(GLCClassifier), transform_input=["X_meta"])
+        pipe.fit(texts[40:], noisy[40:], X_meta=texts[:40], y_meta=y[:40])
+    vectorizer = TfidfVectorizer().fit(texts[40:])
+    rows, clean = (vectorizer.transform(part).toarray() for part in (texts[40:], texts[:40]))
+    by_hand = small(GLCClassifier).fit(rows, noisy[40:], meta=(clean, y[:40]))
+    np.testing.assert_array_equal(pipe.predict_proba(texts[40:]), by_hand.predict_proba(rows))
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.coo_matrix])
+def test_searches(form, problem):
+    X, y, X_meta, y_meta, *_ = problem
+    both, mixed = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
+    trusted = np.arange(len(both)) >= len(X)
+
+    def search(rows):
+        search = GridSearchCV(small(GLCClassifier), {"lr": [0.01, 0.1]}, cv=TrustedKFold(2), error_score="raise")
+        return search.fit(rows, mixed, groups=trusted, trusted=trusted)
+
+    sparse, dense = search(form(both)), search(both)
+    np.testing.assert_array_equal(sparse.cv_results_["mean_test_score"], dense.cv_results_["mean_test_score"])
+    assert_same(sparse.best_estimator_, dense.best_estimator_, X)
+
+
+def test_comparisons(problem, tmp_path):
+    X, y, X_meta, y_meta, X_test, y_test, T = problem
+
+    def compared(form, path=None):
+        data = ComparisonData(form(X), y, form(X_meta), y_meta, form(X_test), y_test, T)
+        result = compare(lambda seed: data, [small(GLCClassifier)], seeds=[0], path=path, verbose=0)
+        return [{k: v for k, v in row.items() if k not in ("seconds", "described")} for row in result.rows]
+
+    dense, sparse = compared(np.asarray), compared(sp.csr_array, tmp_path / "rows.jsonl")
+    assert len(dense) == len(sparse) == 5
+    for one, other in zip(dense, sparse, strict=True):
+        assert one.get("accuracy") == other.get("accuracy")
+        assert one.get("transition_error") == other.get("transition_error")
+    size = (tmp_path / "rows.jsonl").stat().st_size
+    compared(sp.csc_matrix, tmp_path / "rows.jsonl")
+    assert (tmp_path / "rows.jsonl").stat().st_size == size, "results of the same values are read"
+
+
+def test_comparisons_check_sparse_rows(problem):
+    X, y, X_meta, y_meta, X_test, y_test, _ = problem
+    data = ComparisonData(sp.csr_array(X), y, sp.csr_array(X_meta), y_meta, sp.csr_array(X_test), y_test)
+    with pytest.raises(ValueError, match="y has 299 labels for 300 rows of X"):
+        compare(data._replace(y=y[1:]), [GLCClassifier()], verbose=0)
+    with pytest.raises(ValueError, match="X_test holds the rows of X_meta"):
+        compare(data._replace(X_test=sp.csc_array(X_meta), y_test=y_meta), [GLCClassifier()], verbose=0)
+    calls = iter([1, 2])
+    with pytest.raises(ValueError, match=r"data\(0\) gave other X when"):
+        compare(lambda seed: data._replace(X=data.X * next(calls)), [GLCClassifier()], seeds=[0], verbose=0)
+
+
+# ---------------------------------------------------------------------------- memory
+N_ROWS, N_COLUMNS = 1500, 4000
+
+
+@pytest.fixture
+def dense_shapes(monkeypatch):
+    """Shapes of all that is made dense."""
+    shapes = []
+    for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.coo_matrix):
+        for name in ("toarray", "todense"):
+            made = getattr(kind, name)
+
+            def recorded(self, *args, _made=made, **kwargs):
+                shapes.append(self.shape)
+                return _made(self, *args, **kwargs)
+
+            monkeypatch.setattr(kind, name, recorded)
+    return shapes
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"cls": CrossEntropyClassifier, "train_split": ValidSplit(0.2)},
+        {"cls": GLCClassifier},
+        {"cls": MetaTransitionClassifier, "transition_init": "anchor"},
+        {"cls": EMTransitionClassifier, "cv": None},
+    ],
+    ids=lambda params: params["cls"].__name__,
+)
+def test_rows_are_made_dense_batch_by_batch(params, dense_shapes, tmp_path):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((N_ROWS, N_COLUMNS), density=0.002, rng=rng, format="csr", dtype=np.float32)
+    y = rng.integers(2, size=N_ROWS)
+    given = params | {"max_epochs": 1, "batch_size": 50, "select_classifier": False}
+    cls = given.pop("cls")
+    given = {name: value for name, value in given.items() if name in cls._get_param_names()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = small(cls, **given).fit(X, y, trusted=np.arange(N_ROWS) < 200, state=tmp_path / "fit")
+    clf.predict_proba(X)
+    clf.score(X, y)
+    assert dense_shapes
+    # whole rows are at most those of a batch or, of clean ones and for checks, of a forward pass without a gradient
+    assert max(n for n, d in dense_shapes if d == N_COLUMNS) <= 256
+    assert max(n * d for n, d in dense_shapes) <= N_ROWS * N_COLUMNS / 4
+
+
+@pytest.mark.parametrize("shift", [0, 100])
+def test_the_warning_of_unscaled_rows_is_that_of_dense_ones(shift):
+    rng = np.random.default_rng(0)
+    X, X_meta = rng.normal(size=(1200, 1100)), rng.normal(size=(30, 1100)) + shift
+    y, y_meta = rng.integers(2, size=1200), rng.integers(2, size=30)
+    for form in (np.asarray, sp.csr_array):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            small(CrossEntropyClassifier, max_epochs=0).fit(form(X), y, meta=(form(X_meta), y_meta))
+        assert ["scaled alike" in str(w.message) for w in caught] == [True] * bool(shift)
+
+
+def test_the_warning_of_labels_of_chance_is_that_of_dense_ones(problem):
+    X, _, X_meta, y_meta, *_ = problem
+    y = np.random.default_rng(0).integers(3, size=2400)
+    X = np.tile(X, (8, 1))
+    found = []
+    for form in (np.asarray, sp.csr_array):
+        with pytest.warns(UserWarning, match="say nothing about the classes") as caught:
+            small(GLCClassifier, max_epochs=0).fit(form(X), y, meta=(form(X_meta), y_meta))
+        found.append(str(caught[0].message))
+    assert found[0] == found[1]
+
+
+# ---------------------------------------------------------------------------- rows
+def test_one_form_of_all_matrices_of_the_same_values():
+    X = np.array([[0.0, 2.0], [3.0, 0.0]])
+    for given in (with_duplicates(X), sp.csc_array(X), sp.coo_matrix(X), sp.csr_array(X)):
+        rows = canonical(given)
+        assert (rows.data.tolist(), rows.indices.tolist(), rows.indptr.tolist()) == ([2.0, 3.0], [1, 0], [0, 1, 2])
+    rows = sp.csr_array(X)
+    assert np.shares_memory(canonical(rows).data, rows.data), "not copied"
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize("collate_fn", [None, torch.utils.data.default_collate])
+def test_batches_are_dense(num_workers, collate_fn):
+    X = np.diag(np.arange(1.0, 8.0))
+    rows = SparseRows(sp.csr_array(X), np.arange(7), group=np.arange(7) % 2).take([6, 0, 3, 4])
+    first, last = BatchLoader(rows, batch_size=2, num_workers=num_workers, collate_fn=collate_fn)
+    np.testing.assert_array_equal(torch.cat([first.x, last.x]), X[[6, 0, 3, 4]])
+    assert first.label.tolist() == [6, 0]
+    assert last.columns["group"].tolist() == [1, 0]
+    assert rows[0][0].tolist() == X[6].tolist()
+
+
+def test_sparse_rows_beside_others():
+    X = np.eye(3)
+    sparse = SparseRows(sp.csr_array(X), [0, 1, 2])
+    for other in (sparse, Rows(X, [0, 1, 2]), DatasetRows(TensorDataset(torch.eye(3).double()), [0, 1, 2])):
+        for both in (concatenate(sparse, other), concatenate(other, sparse)):
+            np.testing.assert_array_equal(both.inputs(), np.concatenate([X, X]))
+            assert both.label.tolist() == [0, 1, 2, 0, 1, 2]
