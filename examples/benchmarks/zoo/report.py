@@ -1,5 +1,6 @@
 """The page of a half's results: accuracy, T and error bars of every problem, and what falls short."""
 
+import csv
 from collections import defaultdict
 
 import numpy as np
@@ -159,6 +160,43 @@ def of_warnings(zoo, method):
     return f"* Diagnoses of {method} in most seeds: {', '.join(said)}."
 
 
+# ---------------------------------------------------------------------------- by kind of noise
+def by_kind(zoo):
+    """Means over the problems of each kind of noise: heads, and lines of a kind and its cells."""
+    heads = ["problems", "accuracy: EM", "accuracy: meta-transition"]
+    heads += ["T: EM", "T: EM, pairs", "T: best of others", "covered", "warned"]
+    lines = []
+    for kind in ("class-conditional", "feature-dependent", "human"):
+        if results := [r for r in zoo.values() if r.problem.kind == kind]:
+            lines.append((kind, _means(results)))
+    return heads, lines
+
+
+def _means(results):
+    """Cells of one line of `by_kind`."""
+    gains = np.array([[_gain(r, method) for method in ("EM", "meta-transition")] for r in results])
+    errors = np.array([[_error(r, method) for method in ("EM", "EM, pairs")] for r in results])
+    others = [r.values("transition_error", r.best("transition_error", OTHER_MATRICES, largest=False)) for r in results]
+    shares = [[r.coverage("EM"), r.warned("EM")] for r in results]
+    return [
+        str(len(results)),
+        *(f"{100 * gain:+.1f}" for gain in np.mean(gains, axis=0)),
+        *(f"{error:.3f}" for error in np.mean(errors, axis=0)),
+        f"{np.mean([error.mean() for error in others]):.3f}",
+        *(f"{share:.2f}" for share in np.mean(shares, axis=0)),
+    ]
+
+
+def _gain(results, method):
+    """Accuracy less that of the best of what the user has anyway."""
+    values = results.values("accuracy", method, results.best("accuracy", PLAIN))
+    return (values[0] - values[1]).mean()
+
+
+def _error(results, method):
+    return results.values("transition_error", method).mean()
+
+
 # ---------------------------------------------------------------------------- the page
 def accuracies(zoo):
     """Lines of the summary, and tables of differences of accuracy."""
@@ -197,6 +235,12 @@ def matrices(zoo):
     ]
 
 
+def write_csv(path, heads, lines):
+    """Write a table for the documentation."""
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["noise", *heads], *([name, *cells] for name, cells in lines)])
+
+
 def counted(marks):
     return ", ".join(f"{name} {n}" for name, n in marks.items()) + "."
 
@@ -221,12 +265,17 @@ def report(half, path):
         return
     seeds = [len(rows) for results in zoo.values() for rows in results.rows.values()]
     (of_accuracy, differences), (of_matrices, errors) = accuracies(zoo), matrices(zoo)
+    kinds = by_kind(zoo)
+    write_csv(path.resolve().with_suffix(".csv"), *kinds)
     absent = [p.name for p in of_half(half) if p.name not in zoo]
     head = [
         f"# The zoo: {half} half",
         f"{len(zoo)} problems, {min(seeds)} to {max(seeds)} seeds, mean ± standard deviation. {versions()}. See "
         "`zoo/run.py`." + (f" Not run: {'; '.join(absent)}." if absent else ""),
         f"Number of problems, of {len(zoo)}, with a mark:\n\n" + "\n".join([*of_accuracy, *of_matrices]),
+        "## By kind of noise\n\nMeans over problems. Accuracy: in points, less that of the best of "
+        f"{', '.join(PLAIN)}. T: error; the others are {', '.join(OTHER_MATRICES)}. Which one is the best, by its mean "
+        "over seeds, is known only afterwards. Covered and warned: of EM.\n\n" + markdown(*kinds),
         "## Test accuracy\n\n" + table(zoo, "accuracy", list(CLASSIFIERS)),
         "## Balanced accuracy\n\n" + table(zoo, "balanced_accuracy", list(CLASSIFIERS)),
     ]
