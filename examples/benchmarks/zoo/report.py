@@ -270,7 +270,7 @@ def report(half, path):
     absent = [p.name for p in of_half(half) if p.name not in zoo]
     head = [
         f"# The zoo: {half} half",
-        f"{len(zoo)} problems, {min(seeds)} to {max(seeds)} seeds, mean ± standard deviation. {versions()}. See "
+        f"{len(zoo)} problems, {' to '.join(map(str, sorted({min(seeds), max(seeds)})))} seeds, mean ± standard deviation. {versions()}. See "
         "`zoo/run.py`." + (f" Not run: {'; '.join(absent)}." if absent else ""),
         f"Number of problems, of {len(zoo)}, with a mark:\n\n" + "\n".join([*of_accuracy, *of_matrices]),
         "## By kind of noise\n\nMeans over problems. Accuracy: in points, less that of the best of "
