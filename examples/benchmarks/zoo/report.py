@@ -264,14 +264,15 @@ def report(half, path):
         print(f"{path} has no results of the {half} half.")
         return
     seeds = [len(rows) for results in zoo.values() for rows in results.rows.values()]
+    n_seeds = " to ".join(map(str, sorted({min(seeds), max(seeds)})))
     (of_accuracy, differences), (of_matrices, errors) = accuracies(zoo), matrices(zoo)
     kinds = by_kind(zoo)
     write_csv(path.resolve().with_suffix(".csv"), *kinds)
     absent = [p.name for p in of_half(half) if p.name not in zoo]
     head = [
         f"# The zoo: {half} half",
-        f"{len(zoo)} problems, {' to '.join(map(str, sorted({min(seeds), max(seeds)})))} seeds, mean ± standard deviation. {versions()}. See "
-        "`zoo/run.py`." + (f" Not run: {'; '.join(absent)}." if absent else ""),
+        f"{len(zoo)} problems, {n_seeds} seeds, mean ± standard deviation. {versions()}. See `zoo/run.py`."
+        + (f" Not run: {'; '.join(absent)}." if absent else ""),
         f"Number of problems, of {len(zoo)}, with a mark:\n\n" + "\n".join([*of_accuracy, *of_matrices]),
         "## By kind of noise\n\nMeans over problems. Accuracy: in points, less that of the best of "
         f"{', '.join(PLAIN)}. T: error; the others are {', '.join(OTHER_MATRICES)}. Which one is the best, by its mean "
