@@ -98,7 +98,9 @@ class FinalMixin:
         enough = len(run.clean) >= LEAST_CLEAN_ROWS and len(np.unique(run.clean.label)) == len(run.classes)
         return self.select_classifier and enough
 
-    def _choose_final(self: Any, run: Run, starts: Starts, posteriors: Sequence[NDArray], rows: NDArray) -> None:
+    def _choose_final(
+        self: Any, run: Run, starts: Starts, posteriors: Sequence[NDArray], rows: NDArray, least_gain: float = 0.0
+    ) -> None:
         """Set `net_` to the candidate whose calibrated posteriors have the lowest log-loss on held-out clean rows.
 
         Parameters
@@ -110,10 +112,13 @@ class FinalMixin:
             Of held-out clean rows, one for each of `candidates_of` these starts.
         rows : ndarray of shape (n_meta,)
             Which rows these are.
+        least_gain : float, default=0.0
+            Rise of the log-likelihood of all these rows for which the method's own network is given up.
         """
         losses = np.array([tempered_log_loss(proba, run.clean.label[rows]).mean() for proba in posteriors])
         candidates = candidates_of(starts)
-        best = candidates[int(losses.argmin())]
+        is_better = len(rows) * (losses[0] - losses.min()) > least_gain
+        best = candidates[int(losses.argmin())] if is_better else candidates[0]
         if best.epochs:
             self.net_ = _on_clean_rows(run, _stage(best.name), run.clean, starts[best.name], best.epochs)
         elif best.name == WARM_UP:

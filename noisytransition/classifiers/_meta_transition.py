@@ -62,7 +62,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     select_classifier : bool, default=True
         Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
         temperature: the network of the algorithm, the warm-up that it started from (`from_warm_up`), either of these or
-        a new network after 1 to 50 epochs on the clean rows alone. False, a `meta_weight` above 0 (the clean rows have
+        a new network after 1 to 50 epochs on the clean rows alone. Clean rows that are held out of these epochs have
+        taught T, which favours the network of the algorithm. False, a `meta_weight` above 0 (the clean rows have
         trained the network then), fewer than 6 clean rows, or a class without any: the network of the algorithm.
         `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint, LRScheduler), take no
         part in the trainings on the clean rows.
@@ -93,7 +94,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     meta_gradient_method_ : str
         The method that was used.
     final_ : str
-        Classifier that was chosen: "own", "warm-up", "fine-tuned, 10 epochs", "clean rows, 50 epochs", ...
+        If there was a choice, the classifier: "own", "warm-up", "fine-tuned, 10 epochs", "clean rows, 50 epochs", ...
     final_scores_ : dict of ndarray
         ``classifier`` and ``log_loss`` of the candidates.
     classes_, net_, histories_, n_features_in_

@@ -105,14 +105,14 @@ class BalancedGeneralizedCrossEntropyLoss(GeneralizedCrossEntropyLoss):
         if self.truncation is not None and weight is not None:
             logits, y = logits[weight > 0], y[weight > 0]
         cost = F.cross_entropy(logits, y, reduction="none")
-        power = torch.exp((-self.q * cost.detach()).clamp_min(_LOWEST))
+        power = torch.exp((-self.q * cost.detach().to(self.sums.dtype)).clamp_min(_LOWEST))
         self._count(power, y)
-        mean = (self.sums / self.counts).to(power.dtype)[y]
-        return (power / mean * cost).sum() / n
+        relative = power / (self.sums / self.counts)[y]
+        return (relative.to(cost.dtype) * cost).sum() / n
 
     def _count(self, power: Tensor, y: Tensor) -> None:
         """Add the ``p_y^q`` of a batch to the running sums of its labels."""
         found = torch.bincount(y, minlength=len(self.counts)).to(self.counts.dtype)
         decay = torch.where(found > 0, 1 - _RATE, 1.0)
-        self.sums.mul_(decay).index_add_(0, y, power.to(self.sums.dtype))
+        self.sums.mul_(decay).index_add_(0, y, power)
         self.counts.mul_(decay).add_(found)

@@ -127,6 +127,17 @@ def test_a_label_that_is_improbable_in_all_rows_keeps_its_share_of_the_gradient(
     torch.testing.assert_close(gradient[:2], (F.softmax(z, 1) - F.one_hot(y, 2))[:2] / 3)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_keeps_labels_that_are_improbable_in_all_rows(dtype):
+    z, y = torch.tensor([[0.0, -40.0], [0.0, -40.0], [9.0, 0.0]]), torch.tensor([1, 1, 0])
+    loss = BalancedGeneralizedCrossEntropyLoss(2)
+    value, gradient = value_and_gradient(loss, z.to(dtype), y)
+    expected, of_single = value_and_gradient(BalancedGeneralizedCrossEntropyLoss(2), z, y)
+    assert gradient.dtype == dtype
+    torch.testing.assert_close(gradient.float(), of_single, rtol=0.01, atol=1e-3)
+    torch.testing.assert_close(torch.as_tensor(value).float(), torch.as_tensor(expected).float(), rtol=0.01, atol=1e-3)
+
+
 @given(batches(), floats(0.05, 0.95))
 def test_balanced_does_not_count_rows_that_are_left_out(batch, k):
     z, y = batch

@@ -226,7 +226,7 @@ def matrices(zoo):
     covered, with_intervals = coverage_table(zoo)
     summary = [f"* T worse than the best of {names}: {counted(above)}"]
     for method in with_intervals:
-        failing = sum((r.coverage(method) or 1) < LEAST_COVERAGE for r in zoo.values())
+        failing = sum(r.coverage(method) is not None and r.coverage(method) < LEAST_COVERAGE for r in zoo.values())
         summary.append(f"* 90 % intervals of {method} that cover less than {LEAST_COVERAGE}: {failing}.")
     return summary + [of_warnings(zoo, method) for method in with_intervals], [
         "## Error of T\n\n" + table(zoo, "transition_error", WITH_MATRIX),
