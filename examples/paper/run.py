@@ -140,7 +140,7 @@ def measures(clf, data, seconds):
     T, n = data.transition_matrix, data.y_true
     if hasattr(clf, "transition_matrix_"):
         learned = clf.transition_matrix_
-        row["T"] = (learned if len(learned) <= MOST_CLASSES else learned.diagonal()).round(4).tolist()
+        row["T"] = (learned if len(learned) <= MOST_CLASSES else learned.diagonal()).round(8).tolist()
     if T is None:
         return row
     if "T" in row:
@@ -153,8 +153,8 @@ def measures(clf, data, seconds):
 
 def versions():
     """Versions that a result depends on."""
-    names = ("noisytransition", "numpy", "skorch", "torch")
-    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+    libraries = {name: version(name) for name in ("noisytransition", "numpy", "skorch")}
+    return {"python": platform.python_version(), **libraries, "torch": str(torch.__version__)}
 
 
 # ---------------------------------------------------------------------------- all of them

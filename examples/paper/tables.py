@@ -205,5 +205,6 @@ def cells(table, scale, seeds=None, networks=None, n_meta=None, methods=METHODS)
         for seed in (range(SCALES[scale].seeds) if seeds is None else seeds)
         for noise in noises
         for network in networks
-        for method in methods
+        for method in METHODS
+        if method in methods
     ]
