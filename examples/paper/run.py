@@ -49,7 +49,7 @@ def run(cell, places, jobs=1):
     if jobs != 1:
         torch.set_num_threads(1)
     try:
-        data = load(*_data_of(cell), places)
+        data = load(*data_of(cell), places)
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -61,7 +61,8 @@ def run(cell, places, jobs=1):
         return cell, {"error": f"{type(error).__name__}: {error}"}
 
 
-def _data_of(cell):
+def data_of(cell):
+    """What the rows of a cell depend on, besides `Places`."""
     return cell.data, cell.noise, cell.rate, cell.seed, cell.scale, cell.n_meta, cell.held_out
 
 

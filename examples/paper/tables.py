@@ -114,7 +114,9 @@ class Scale(NamedTuple):
 SGD = {"lr": 0.1, "batch_size": 128, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3}
 SCALES = {
     # random images of the tests
-    "smoke": Scale(SGD | {"lr": 0.05, "batch_size": 64, "max_epochs": 1}, ("small CNN",), 100, 30, published=True),
+    "smoke": Scale(
+        SGD | {"lr": 0.05, "max_epochs": 2, "decay_at": [1], "augment": True}, ("small CNN",), 100, 30, published=True
+    ),
     # frozen features; the step before any search is a choice
     "features": Scale(SGD | {"lr": 0.01, "max_epochs": 30}, ("linear", "MLP")),
     # a few thousand images

@@ -56,8 +56,9 @@ def test_all_methods(data_root, out, name, noise):
 @pytest.mark.parametrize(
     ("name", "noise", "options"), [("tiny-imagenet", "asymmetric 0.4", ()), ("clothing1m", "shops", ("--n-meta", "14"))]
 )
-def test_images_in_files(data_root, out, name, noise, options):
-    """Some methods: reading takes long, and EM with 200 classes."""
+def test_images_in_files(data_root, out, name, noise, options, monkeypatch):
+    """Few rows, since reading takes long; without EM, since 200 classes do."""
+    monkeypatch.setitem(tables.SCALES, "smoke", tables.SCALES["smoke"]._replace(n_noisy=40))
     methods = ["clean rows only", "GLC", "meta-transition"]
     rows = table(name, data_root, out, "--methods", *methods, *options, noise=noise)
     assert list(rows) == methods
@@ -194,6 +195,24 @@ def test_the_start_is_made_without_the_row_of_cross_entropy(data_root, tmp_path)
     alone = table("cifar10n", data_root, tmp_path / "alone.jsonl", "--methods", "GLC", noise="worse")
     beside = table("cifar10n", data_root, tmp_path / "beside.jsonl", "--methods", "cross-entropy", "GLC", noise="worse")
     assert alone["GLC"]["T"] == beside["GLC"]["T"]
+
+
+# ---------------------------------------------------------------------------- the schedule
+def test_the_step_falls_in_each_training(data_root, tmp_path):
+    (cell,) = tables.cells("cifar10n", "smoke", [0], methods=["T-Revision"])[1:]
+    places = data.Places(data_root, states=tmp_path)
+    clf = run.fit(cell, data.load(*run.data_of(cell), places), places)
+    for stage in ("warm_up", "reweighting"):
+        np.testing.assert_allclose(clf.histories_[stage][:, "event_lr"], [0.05, 0.005])
+
+
+def test_the_papers_setting():
+    (cell,) = tables.cells("cifar100", "full", [0], methods=["meta-transition"])[:1]
+    assert (cell.network, cell.n_meta) == ("ResNet-34", 1000)
+    wanted = {"max_epochs": 120, "decay_at": [80, 100], "batch_size": 128, "optimizer__weight_decay": 1e-3}
+    assert wanted.items() <= cell.settings.items()
+    assert cell.settings["from_warm_up"] is False
+    assert {c.seed for c in tables.cells("cifar100", "full")} == set(range(5))
 
 
 # ---------------------------------------------------------------------------- hyper-parameters
