@@ -57,15 +57,19 @@ def load(data, noise, rate, seed, scale, n_meta, held_out, places):
     return _held_out(found, n_meta, seed) if held_out else found
 
 
-def _images(data, noise, rate, seed, n_noisy, n_meta, root):
-    inner = root / data
-    root, params = inner if inner.is_dir() else root, {"n_noisy": n_noisy, "n_meta": n_meta, "random_state": seed}
+def folder_of(root, name):
+    """Folder of a data set: the root, or the one with its name."""
+    return root / name if (root / name).is_dir() else root
+
+
+def _images(data, noise, rate, seed, n_noisy, n_meta, data_root):
+    root, params = folder_of(data_root, data), {"n_noisy": n_noisy, "n_meta": n_meta, "random_state": seed}
     if data == "clothing1m":
         found = load_clothing1m(root, meta="validation", **params)
         both = load_clothing1m_part(root, "train", both_labels=True)
         return found._replace(transition_matrix=counted(both.y, both.y_noisy, N_CLASSES[data]))
     from_people = noise in ("aggre", "worse")
-    labels = load_cifar10n(root, noise) if from_people else noise_matrix(data, noise, rate)
+    labels = load_cifar10n(folder_of(data_root, "cifar10n"), noise) if from_people else noise_matrix(data, noise, rate)
     found = LOADERS[data](root, noise=labels, **params)
     if found.transition_matrix is not None:
         return found

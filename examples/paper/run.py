@@ -8,8 +8,9 @@ Run it from the root of the repository. TABLE is cifar10, cifar100, cifar10n, ti
 says what is in a table and in a scale. A fit that was interrupted, also by a kill, continues after its last epoch; what
 is in the file is not run again. `python -m examples.paper.page FILE` makes tables of the file.
 
-DIR has the files that ``docs/datasets.rst`` lists, or a folder for each data set, with its name (``cifar10``). DIR2 has
-``cifar10_train.npy`` and ``cifar10_test.npy``: a row of features for each image, by `features.py`.
+DIR has the files that ``docs/datasets.rst`` lists, or a folder for each data set, with its name (``cifar10``,
+``cifar10n``, ...). DIR2 has ``cifar10_train.npy`` and ``cifar10_test.npy``: a row of features for each image, by
+`features.py`.
 """
 
 import argparse
