@@ -20,11 +20,10 @@ import numpy as np
 import torch
 from cifar10 import NOISES as PARTS
 from cifar10 import arrays
-from shared import PAPER, RESULTS, add_row, markdown, publish, read_rows, versions
+from shared import PAPER, RESULTS, add_row, crop_and_flip, markdown, publish, read_rows, versions
 from sklearn.model_selection import train_test_split
 from skorch.callbacks import Callback, LRScheduler
 from torch import nn
-from torch.nn import functional as F
 from torch.optim.lr_scheduler import CosineAnnealingLR
 from torchvision.models import resnet18
 
@@ -58,15 +57,6 @@ class ResNet(nn.Module):
         """Logits in float32."""
         with torch.autocast(x.device.type, dtype=torch.bfloat16, enabled=x.is_cuda):
             return self.net(x.permute(0, 3, 1, 2) / 64 - 2).float()
-
-
-def augment(x):
-    """Random crops of images with a margin of 4, and flips."""
-    padded = F.pad(x, (0, 0, 4, 4, 4, 4))
-    top, left = torch.randint(9, (2, len(x), 1), device=x.device)
-    rows, columns = ((start + torch.arange(32, device=x.device)) for start in (top, left))
-    columns = torch.where(torch.rand(len(x), 1, device=x.device) < 0.5, columns, columns.flip(1))
-    return padded[torch.arange(len(x), device=x.device)[:, None, None], rows[:, :, None], columns[:, None, :]]
 
 
 class Deadline(Callback):
@@ -114,7 +104,7 @@ def run(noise, seed, args, end):
     noisy, meta, T, test = load(args.data, noise, seed, args.images)
     schedule = LRScheduler(CosineAnnealingLR, T_max=args.epochs)
     params = {"module": ResNet, "lr": 0.1, "optimizer__momentum": 0.9, "optimizer__weight_decay": 5e-4}
-    params |= {"batch_size": 128, "max_epochs": args.epochs, "batch_transform": augment, "random_state": seed}
+    params |= {"batch_size": 128, "max_epochs": args.epochs, "batch_transform": crop_and_flip, "random_state": seed}
     params |= {"device": args.device, "callbacks": [("schedule", schedule), ("deadline", Deadline(end))]}
 
     def fit(method, classifier, **more):

@@ -29,7 +29,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 from problems import breast_cancer, digits, gaussians, wine
-from shared import NEW_NET, PLAIN, fit_cleanlab, markdown, points, publish, put_in_readme, read_rows, spread, versions
+from shared import NEW_NET, PLAIN, fit_cleanlab, overview, paired, points, publish, put_in_readme, read_rows, versions
 from shared import RESULTS as PAGES
 from sklearn.linear_model import LogisticRegression
 
@@ -147,20 +147,6 @@ def run(cell):
     methods = {name: of(name, **own[name]) for name in METHODS}
     ours = compare(CELLS[cell], methods, seeds=SEEDS, n_jobs=2, path=RESULTS / f"{file_name(cell)}.jsonl")
     return Comparison(ours.rows + cleanlab_rows(cell), [*ours.methods, *CLEANLAB])
-
-
-def overview(tables, column):
-    """Markdown: one line for each method, one column for each cell."""
-    names = next(iter(tables.values())).methods
-    values = {name: [list(table.values(name, column).values()) for table in tables.values()] for name in names}
-    return markdown(tables, [(name, (spread(v) if v else "" for v in own)) for name, own in values.items() if any(own)])
-
-
-def paired(tables, to):
-    """Markdown: difference of accuracy to one method, in points, with 95 % intervals."""
-    found = {cell: {d["method"]: d for d in table.differences(to)} for cell, table in tables.items()}
-    names = next(iter(found.values()))
-    return markdown(tables, [(name, [points(found[cell][name]) for cell in tables]) for name in names])
 
 
 def goals(tables):

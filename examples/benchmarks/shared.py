@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import platform
 import warnings
 from pathlib import Path
@@ -27,16 +28,24 @@ PAPER = NEW_NET | PLAIN | {"transition_lr": 3.0, "validation_fraction": 0}
 
 # ---------------------------------------------------------------------------- result files
 def read_rows(path):
-    """Rows of a file of JSON lines, also of one that `compare` wrote; none if the file does not exist."""
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """Rows of a file of JSON lines, also of one that `compare` wrote; none if the file does not exist.
+
+    A last line without its end is left out: a process was killed while it wrote it.
+    """
+    text = path.read_text() if path.exists() else ""
+    rows = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
     return [row for row in rows if "format" not in row]
 
 
 def add_row(path, row):
-    """Append a row to a file of JSON lines."""
+    """Append a row to a file of JSON lines, in place of a last line without its end."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+    with path.open("a+b") as file:
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+        file.write(json.dumps(row).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 # ---------------------------------------------------------------------------- tables and pages
@@ -47,14 +56,29 @@ def markdown(heads, lines):
 
 
 def spread(values):
-    """Mean and standard deviation over seeds, as text."""
-    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"
+    """Mean and standard deviation over seeds, as text; of one seed its value."""
+    return f"{np.mean(values):.3f}" + (f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else "")
 
 
 def points(difference):
     """Return a difference of accuracy in points, with its interval."""
     mean, low, high = (100 * difference[k] for k in ("mean", "low", "high"))
     return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def overview(tables, column):
+    """Markdown: a line for each method that has values, a column for each cell; of a dict of `Comparison`."""
+    names = dict.fromkeys(name for table in tables.values() for name in table.methods)
+    values = {name: [list(table.values(name, column).values()) for table in tables.values()] for name in names}
+    return markdown(tables, [(name, (spread(v) if v else "" for v in own)) for name, own in values.items() if any(own)])
+
+
+def paired(tables, to):
+    """Markdown: difference of accuracy to one method, in points, with 95 % intervals; of a dict of `Comparison`."""
+    found = {cell: {d["method"]: d for d in table.differences(to)} for cell, table in tables.items()}
+    names = dict.fromkeys(name for differences in found.values() for name in differences)
+    cells = {name: [own.get(name) for own in found.values()] for name in names}
+    return markdown(tables, [(name, ["" if d is None else points(d) for d in own]) for name, own in cells.items()])
 
 
 def versions():
@@ -74,6 +98,18 @@ def put_in_readme(mark, text):
     path = Path(__file__).parents[2] / "README.md"
     head, _, rest = path.read_text().partition(f"<!-- {mark} -->\n")
     path.write_text(f"{head}<!-- {mark} -->\n{text}\n<!-- end -->" + rest.partition("<!-- end -->")[2])
+
+
+# ---------------------------------------------------------------------------- images
+def crop_and_flip(x):
+    """Random crops of images (n, height, width, 3) with a margin of an eighth of their height, and flips."""
+    size, device = x.shape[1], x.device
+    margin = size // 8
+    padded = torch.nn.functional.pad(x, (0, 0, margin, margin, margin, margin))
+    top, left = torch.randint(2 * margin + 1, (2, len(x), 1), device=device)
+    rows, columns = ((start + torch.arange(size, device=device)) for start in (top, left))
+    columns = torch.where(torch.rand(len(x), 1, device=device) < 0.5, columns, columns.flip(1))
+    return padded[torch.arange(len(x), device=device)[:, None, None], rows[:, :, None], columns[:, None, :]]
 
 
 # ---------------------------------------------------------------------------- command line

@@ -1,6 +1,6 @@
 """Values as JSON, with their tensors and arrays beside it: decoding runs no code of a file."""
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -89,8 +89,8 @@ class Encoder:
         return [self.encode(item) for item in items]
 
     def _container(self, kind: type, value: Any) -> list | None:
-        if kind is dict:
-            return ["dict", self._pairs(value)]
+        if kind in (dict, Counter):  # MultiStepLR counts its milestones
+            return [kind.__name__, self._pairs(value)]
         if kind is OrderedDict:  # a state_dict, which has the versions of its modules
             return ["OrderedDict", self._pairs(value), self.encode(getattr(value, "_metadata", None))]
         if kind in _CONTAINERS.values():
@@ -177,6 +177,7 @@ class Decoder:
             "rows": lambda names, *columns: [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
             "named": lambda name, items: self._named[name](*items),
             "OrderedDict": _ordered_dict,
+            "Counter": lambda pairs: Counter(dict(pairs)),
             "deque": deque,
             "complex": complex,
             "device": torch.device,

@@ -48,6 +48,23 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(cls, blobs, tmp_path, lim
         assert resumed.histories_[stage][:, "train_loss"] == history[:, "train_loss"]
 
 
+@pytest.mark.parametrize(
+    ("policy", "params"), [("MultiStepLR", {"milestones": [1, 2, 2]}), ("StepLR", {"step_size": 2})]
+)
+def test_schedules_go_on(blobs, tmp_path, policy, params):
+    X, y, *_ = blobs
+    schedule = LRScheduler(policy, **params)
+    whole = small(CrossEntropyClassifier, max_epochs=3, callbacks=[schedule]).fit(X, y)
+    with pytest.raises(KeyboardInterrupt):
+        small(CrossEntropyClassifier, max_epochs=3, callbacks=[schedule, StopAfter(2)]).fit(
+            X, y, state=tmp_path / "fit"
+        )
+    resumed = small(CrossEntropyClassifier, max_epochs=3, callbacks=[schedule]).fit(X, y, state=tmp_path / "fit")
+    assert_same(resumed, whole, X)
+    assert len(set(whole.history_[:, "event_lr"])) > 1
+    assert resumed.history_[:, "event_lr"] == whole.history_[:, "event_lr"]
+
+
 @every
 def test_a_finished_fit_is_read_and_not_trained_again(cls, blobs, tmp_path):
     X, y, X_meta, y_meta, *_ = blobs

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections import OrderedDict, deque, namedtuple
+from collections import Counter, OrderedDict, deque, namedtuple
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,7 @@ VALUES += [float("inf"), float("-inf"), [float("nan")] * 30, [0.1, float("inf"),
 VALUES += [{}, [], (), [{}], [{}, {}], {1: 2, (1, "a"): [3], None: {True: 0.5}}, {"$": 1}, [{"$": 1}], {"$": ["x"]}]
 VALUES += [rows(2), rows(40), rows(3, batches=rows(50)), [{1: 2}, {1: 3}], [{"a": 1}, {"b": 2}], [{"a": 1, "b": 2}] * 2]
 VALUES += [OrderedDict(a=torch.arange(2)), deque([1, (2,)], 5), deque(), History(rows(3, batches=rows(20))), History()]
+VALUES += [Counter({3: 2, 1: 1}), Counter()]
 VALUES += [np.zeros((0, 3)), np.array(["a", "bc"]), np.array(5), np.arange(6).reshape(2, 3)[:, ::2], np.array([True])]
 VALUES += [
     np.array(["a", 1, None, [2]], dtype=object),

@@ -1,0 +1,111 @@
+"""Rows of a cell: images, or their features, with noisy labels, clean rows and test rows."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from torch.utils.data import Dataset, Subset
+
+from examples.paper.tables import N_CLASSES, SCALES, noise_matrix
+from noisytransition.datasets import (
+    load_cifar10,
+    load_cifar10n,
+    load_cifar100,
+    load_clothing1m,
+    load_clothing1m_part,
+    load_tiny_imagenet,
+)
+from noisytransition.transition import count_transition_matrix
+
+LOADERS = {"cifar10": load_cifar10, "cifar100": load_cifar100, "tiny-imagenet": load_tiny_imagenet}
+
+
+class Places(NamedTuple):
+    """Where things are, and the device to train on.
+
+    Attributes
+    ----------
+    data_root : Path
+        Has the files of the data sets, or a folder for each, with its name.
+    features_dir : Path or None
+        Has ``cifar10_train.npy``, ``cifar10_test.npy`` and so on.
+    states : Path or None
+        Folder of the states of unfinished fits.
+    weights : str or None
+        File of the weights of a pretrained ResNet-50.
+    """
+
+    data_root: Path
+    features_dir: Path | None = None
+    states: Path | None = None
+    weights: str | None = None
+    device: str = "cpu"
+
+
+@lru_cache(maxsize=1)
+def load(data, noise, rate, seed, scale, n_meta, held_out, places):
+    """Rows of a cell; ``transition_matrix`` is T, or for labels of people their average T.
+
+    With `held_out`, for the choice of hyper-parameters: test rows are further clean rows, and T is not given.
+    """
+    drawn = 2 * n_meta if held_out else n_meta
+    found = _images(data, noise, rate, seed, SCALES[scale].n_noisy, drawn, places.data_root)
+    if scale == "features":
+        found = with_features(found, data, places.features_dir)
+    return _held_out(found, n_meta, seed) if held_out else found
+
+
+def folder_of(root, name):
+    """Folder of a data set: the root, or the one with its name."""
+    return root / name if (root / name).is_dir() else root
+
+
+def _images(data, noise, rate, seed, n_noisy, n_meta, data_root):
+    root, params = folder_of(data_root, data), {"n_noisy": n_noisy, "n_meta": n_meta, "random_state": seed}
+    if data == "clothing1m":
+        found = load_clothing1m(root, meta="validation", **params)
+        both = load_clothing1m_part(root, "train", both_labels=True)
+        return found._replace(transition_matrix=counted(both.y, both.y_noisy, N_CLASSES[data]))
+    from_people = noise in ("aggre", "worse")
+    labels = load_cifar10n(folder_of(data_root, "cifar10n"), noise) if from_people else noise_matrix(data, noise, rate)
+    found = LOADERS[data](root, noise=labels, **params)
+    if found.transition_matrix is not None:
+        return found
+    true, given = (np.concatenate(pair) for pair in ((found.y_true, found.y_meta), (found.y, found.y_meta_noisy)))
+    return found._replace(transition_matrix=counted(true, given, N_CLASSES[data]))
+
+
+def counted(y, y_noisy, n_classes):
+    """T of pairs of labels; the row of a class without any is uniform."""
+    known = np.bincount(y, minlength=n_classes) > 0
+    return count_transition_matrix(y, y_noisy, n_classes, smoothing=0 if known.all() else 1e-9)
+
+
+def with_features(found, data, folder):
+    """Features in the place of images, standardised by the noisy rows."""
+    if data == "clothing1m":
+        raise ValueError("features of Clothing1M are not supported: its clean and noisy rows are in different lists.")
+    if folder is None:
+        raise ValueError("--scale features needs --features-dir.")
+    train, test = (np.load(Path(folder) / f"{data}_{part}.npy", mmap_mode="r") for part in ("train", "test"))
+    n_train, n_test = max(found.rows.max(), found.rows_meta.max()) + 1, len(found.y_test)
+    if len(train) < n_train or len(test) != n_test:
+        raise ValueError(f"{folder} has features of {len(train)} and {len(test)} rows for {n_train} and {n_test}.")
+    X, X_meta, X_test = (rows.astype(np.float32) for rows in (train[found.rows], train[found.rows_meta], test))
+    mean, std = X.mean(axis=0), X.std(axis=0)
+    std[std == 0] = 1
+    return found._replace(X=(X - mean) / std, X_meta=(X_meta - mean) / std, X_test=(X_test - mean) / std)
+
+
+def _held_out(found, n_meta, seed):
+    """One half of the clean rows to train with, and the other to judge by."""
+    halves = train_test_split(np.arange(len(found.y_meta)), train_size=n_meta, stratify=found.y_meta, random_state=seed)
+    (X, y), (X_test, y_test) = ((_take(found.X_meta, rows), found.y_meta[rows]) for rows in halves)
+    unknown = {"transition_matrix": None, "y_true": None, "y_meta_noisy": None, "rows_meta": None}
+    return found._replace(X_meta=X, y_meta=y, X_test=X_test, y_test=y_test, **unknown)
+
+
+def _take(X, rows):
+    return Subset(X, rows.tolist()) if isinstance(X, Dataset) else X[rows]

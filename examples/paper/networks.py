@@ -1,0 +1,181 @@
+"""Networks of the paper's tables, and heads for frozen features.
+
+Images are of shape (n, height, width, 3), 0 to 255, as the data sets of this library have them: each network brings
+them to ImageNet's mean and standard deviation itself. `parameters` gives what a classifier is called with.
+"""
+
+from itertools import pairwise
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torchvision.models import resnet34, resnet50
+from torchvision.models.resnet import BasicBlock
+
+from noisytransition.nets import MLP
+
+# of ImageNet, which pretrained networks expect; for networks that are trained anew, any scale near 1 does
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+# width of the MLP head; a choice, not measured
+HIDDEN = 128
+
+
+class Normalise(nn.Module):
+    """Channels first, with about the mean 0 and the variance 1."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", 255 * torch.tensor(MEAN))
+        self.register_buffer("std", 255 * torch.tensor(STD))
+
+    def forward(self, x):
+        """Scale the pixels, in floating point."""
+        return ((x - self.mean) / self.std).permute(0, 3, 1, 2)
+
+
+def averaged(n_features, n_classes):
+    """Mean of each feature map, and a linear layer."""
+    return nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(n_features, n_classes)
+
+
+def conv(n_in, n_out, stride=1):
+    """Convolution of 3 x 3 without bias, batch normalisation, ReLU."""
+    return nn.Sequential(nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False), nn.BatchNorm2d(n_out), nn.ReLU(inplace=True))
+
+
+# ---------------------------------------------------------------------------- torchvision's
+class ResNet34(nn.Sequential):
+    """ResNet-34 for images of 32 x 32: the stem is a convolution of 3 x 3 without stride and pooling."""
+
+    def __init__(self, n_classes):
+        net = resnet34(num_classes=n_classes)
+        net.conv1, net.maxpool = nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.Identity()
+        super().__init__(Normalise(), net)
+
+
+class ResNet50(nn.Sequential):
+    """torchvision's ResNet-50.
+
+    Parameters
+    ----------
+    n_classes : int
+    weights : str, optional
+        File with the weights of torchvision's `resnet50`, such as ``resnet50-0676ba61.pth``; the last layer is left
+        out. Default: the network is not pretrained.
+    """
+
+    def __init__(self, n_classes, weights=None):
+        net = resnet50()
+        if weights is not None:
+            net.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
+        net.fc = nn.Linear(net.fc.in_features, n_classes)
+        super().__init__(Normalise(), net)
+
+
+# ---------------------------------------------------------------------------- ResNet-110
+class Padded(nn.Module):
+    """Shortcut without parameters: every second pixel, and zeros for the new maps (option A of He et al.)."""
+
+    def __init__(self, n_new):
+        super().__init__()
+        self.n_new = n_new
+
+    def forward(self, x):
+        """Pad what is left of the maps."""
+        return F.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, self.n_new // 2, self.n_new - self.n_new // 2))
+
+
+class ResNet110(nn.Sequential):
+    """ResNet-110 for images of 32 x 32 (He et al., 2016, section 4.2): 54 blocks of two convolutions."""
+
+    def __init__(self, n_classes, n_blocks=18):
+        blocks, n_in = [], 16
+        for width in (16, 32, 64):
+            first = BasicBlock(n_in, width, 2, Padded(width - n_in)) if width > n_in else BasicBlock(n_in, width)
+            blocks += [first, *(BasicBlock(width, width) for _ in range(n_blocks - 1))]
+            n_in = width
+        super().__init__(Normalise(), conv(3, 16), *blocks, *averaged(64, n_classes))
+
+
+# ---------------------------------------------------------------------------- PreAct ResNet-18
+class PreActBlock(nn.Module):
+    """Batch normalisation and ReLU come before each convolution (He et al., Identity Mappings, 2016)."""
+
+    def __init__(self, n_in, n_out, stride):
+        super().__init__()
+        self.norms = nn.ModuleList([nn.BatchNorm2d(n_in), nn.BatchNorm2d(n_out)])
+        self.first = nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False)
+        self.second = nn.Conv2d(n_out, n_out, 3, 1, 1, bias=False)
+        self.shortcut = nn.Conv2d(n_in, n_out, 1, stride, bias=False) if n_in != n_out else None
+
+    def forward(self, x):
+        """Add the shortcut."""
+        active = F.relu(self.norms[0](x))
+        short = x if self.shortcut is None else self.shortcut(active)
+        return short + self.second(F.relu(self.norms[1](self.first(active))))
+
+
+class PreActResNet18(nn.Sequential):
+    """PreAct ResNet-18 for images of 64 x 64: the stem has no stride, and maps of any size are averaged at last."""
+
+    def __init__(self, n_classes):
+        blocks, n_in = [], 64
+        for width in (64, 128, 256, 512):
+            blocks += [PreActBlock(n_in, width, 2 if width > n_in else 1), PreActBlock(width, width, 1)]
+            n_in = width
+        stem, last = nn.Conv2d(3, 64, 3, padding=1, bias=False), (nn.BatchNorm2d(512), nn.ReLU(inplace=True))
+        super().__init__(Normalise(), stem, *blocks, *last, *averaged(512, n_classes))
+
+
+# ---------------------------------------------------------------------------- smaller networks
+class Residual(nn.Sequential):
+    """Adds its input to its output."""
+
+    def forward(self, x):
+        """Add the input."""
+        return x + super().forward(x)
+
+
+class ResNet9(nn.Sequential):
+    """ResNet-9 for images of 32 x 32: six convolutions in line, two residual pairs."""
+
+    def __init__(self, n_classes):
+        pool = nn.MaxPool2d(2)
+        super().__init__(
+            Normalise(),
+            *(conv(3, 64), conv(64, 128), pool, Residual(conv(128, 128), conv(128, 128))),
+            *(conv(128, 256), pool, conv(256, 512), pool, Residual(conv(512, 512), conv(512, 512))),
+            *(nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(512, n_classes)),
+        )
+
+
+class SmallCNN(nn.Sequential):
+    """Three convolutions with stride, for images of any size."""
+
+    def __init__(self, n_classes, width=16):
+        widths = (3, width, 2 * width, 4 * width)
+        layers = [conv(n_in, n_out, 2) for n_in, n_out in pairwise(widths)]
+        super().__init__(Normalise(), *layers, nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(16 * width, n_classes))
+
+
+# ---------------------------------------------------------------------------- by name
+IMAGES = {
+    "ResNet-34": ResNet34,
+    "ResNet-50": ResNet50,
+    "ResNet-110": ResNet110,
+    "PreAct ResNet-18": PreActResNet18,
+    "ResNet-9": ResNet9,
+    "small CNN": SmallCNN,
+}
+HEADS = ("linear", "MLP")
+NETWORKS = (*IMAGES, *HEADS)
+
+
+def parameters(name, n_columns, n_classes, weights=None):
+    """Parameters of a classifier: the module and its sizes; `n_columns` is that of features."""
+    if name == "linear":
+        return {"module": nn.Linear, "module__in_features": n_columns, "module__out_features": n_classes}
+    if name == "MLP":
+        return {"module": MLP, "module__n_in": n_columns, "module__n_out": n_classes, "module__hidden": HIDDEN}
+    own = {"module__weights": weights} if name == "ResNet-50" else {}
+    return {"module": IMAGES[name], "module__n_classes": n_classes} | own

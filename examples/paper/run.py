@@ -1,0 +1,242 @@
+"""The paper's tables: fit what is missing of one, and write a line of JSON for each fit.
+
+    python -m examples.paper.run cifar10 --data-root DIR                              # the paper's setting
+    python -m examples.paper.run cifar10 --scale features --features-dir DIR2 --data-root DIR --jobs 2
+    python -m examples.paper.run cifar10n --scale small --cell worse --cell EM --seeds 0 1
+
+Run it from the root of the repository. TABLE is cifar10, cifar100, cifar10n, tiny-imagenet or clothing1m; `tables.py`
+says what is in a table and in a scale. A fit that was interrupted, also by a kill, continues after its last epoch; what
+is in the file is not run again. `python -m examples.paper.page FILE` makes tables of the file.
+
+DIR has the files that ``docs/datasets.rst`` lists, or a folder for each data set, with its name (``cifar10``,
+``cifar10n``, ...). DIR2 has ``cifar10_train.npy`` and ``cifar10_test.npy``: a row of features for each image, by
+`features.py`.
+"""
+
+import argparse
+import hashlib
+import os
+import platform
+import re
+import shutil
+import time
+import warnings
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import joblib
+import numpy as np
+import torch
+from filelock import FileLock, Timeout
+from skorch.callbacks import LRScheduler
+
+from examples.benchmarks.shared import add_row, crop_and_flip, read_rows
+from examples.paper.data import Places, load
+from examples.paper.networks import NETWORKS, parameters
+from examples.paper.tables import FROM_GLC, METHODS, N_CLASSES, SCALES, TABLES, TRUE_T, cells, key, settings
+from noisytransition import gold_transition_matrix, sampling_limit, transition_error
+
+RESULTS = Path(__file__).parent / "results"
+# with more classes, a line has the diagonal of T alone: files of results stay small
+MOST_CLASSES = 20
+
+
+# ---------------------------------------------------------------------------- one cell
+def run(cell, places, jobs=1):
+    """Fit one cell; return it, and its line or an error."""
+    if jobs != 1:
+        torch.set_num_threads(1)
+    try:
+        data = load(*data_of(cell), places)
+        started = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            clf = fitted(cell, data, places)
+        measured = measures(clf, data, time.perf_counter() - started)
+        texts = sorted({str(w.message)[:80] for w in caught if issubclass(w.category, UserWarning)})
+        return cell, cell._asdict() | measured | {"warnings": texts, "versions": versions()}
+    except Exception as error:  # the other cells go on; this one is tried again by the next call
+        return cell, {"error": f"{type(error).__name__}: {error}"}
+
+
+def data_of(cell):
+    """What the rows of a cell depend on, besides `Places`."""
+    return cell.data, cell.noise, cell.rate, cell.seed, cell.scale, cell.n_meta, cell.held_out
+
+
+def fitted(cell, data, places):
+    """Fit the classifier of a cell."""
+    if is_warm_up(cell):
+        with locked_matrix(cell, places) as path:
+            return fit_warm_up(cell, data, places, path)
+    own = {}
+    if SCALES[cell.scale].published and cell.method in FROM_GLC:
+        own["transition_init"] = glc_matrix(cell, data, places)
+    if cell.method == TRUE_T:
+        own["transition_init"] = data.transition_matrix
+    return fit(cell, data, places, **own)
+
+
+def fit(cell, data, places, **own):
+    """Fit a classifier with the parameters of a cell, and those that are no JSON."""
+    clf, state = classifier(cell, data, places, own), places.states / file_name(cell)
+    if cell.method == "clean rows only":
+        return clf.fit(data.X_meta, data.y_meta, state=state)
+    return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), state=state)
+
+
+def classifier(cell, data, places, own):
+    """Unfitted classifier of a cell."""
+    params = dict(cell.settings)
+    decay_at, augment = params.pop("decay_at", None), params.pop("augment", False)
+    if decay_at:
+        params["callbacks"] = [("decay", LRScheduler("MultiStepLR", milestones=decay_at, gamma=0.1))]
+    if augment:
+        params["batch_transform"] = crop_and_flip
+    net = parameters(cell.network, int(np.prod(np.shape(data.X[0]))), N_CLASSES[cell.data], places.weights)
+    return METHODS[cell.method](**(net | params | own), random_state=cell.seed, device=places.device)
+
+
+# ---------------------------------------------------------------------------- T that methods start from
+def is_warm_up(cell):
+    """Whether the network of a cell gives GLC's T."""
+    return SCALES[cell.scale].published and cell.method == "cross-entropy"
+
+
+@contextmanager
+def locked_matrix(warm_up, places):
+    """File of GLC's T, which no other process makes meanwhile."""
+    path = places.states / f"{file_name(warm_up)}.npy"
+    with FileLock(path.with_suffix(".lock")):
+        yield path
+
+
+def glc_matrix(cell, data, places):
+    """GLC's T, made once for all methods that start from it."""
+    own = settings(cell.table, cell.scale, cell.network, "cross-entropy")
+    warm_up = cell._replace(method="cross-entropy", settings=own)
+    with locked_matrix(warm_up, places) as path:
+        if not path.exists():
+            fit_warm_up(warm_up, data, places, path)
+        return np.load(path)
+
+
+def fit_warm_up(warm_up, data, places, path):
+    """Train by cross-entropy, and keep GLC's T; its state stays until the line of this cell is written."""
+    clf = fit(warm_up, data, places)
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.save(file, gold_transition_matrix(clf.predict_proba(data.X_meta), data.y_meta))
+    part.replace(path)
+    return clf
+
+
+# ---------------------------------------------------------------------------- what is measured
+def measures(clf, data, seconds):
+    """Accuracy, and T where there is one; an interrupted fit took at least the time of its epochs."""
+    of_epochs = sum(epoch["dur"] for history in clf.histories_.values() for epoch in history)
+    row = {"accuracy": float(clf.score(data.X_test, data.y_test)), "seconds": round(max(seconds, of_epochs), 1)}
+    T, n = data.transition_matrix, data.y_true
+    if hasattr(clf, "transition_matrix_"):
+        learned = clf.transition_matrix_
+        row["T"] = (learned if len(learned) <= MOST_CLASSES else learned.diagonal()).round(8).tolist()
+    if T is None:
+        return row
+    if "T" in row:
+        row["transition_error"] = transition_error(T, learned)
+    row["identity"] = transition_error(T, np.eye(len(T)))
+    if n is not None and (counts := np.bincount(n, minlength=len(T))).all():
+        row["limit"] = sampling_limit(T, counts)
+    return row
+
+
+def versions():
+    """Versions that a result depends on."""
+    libraries = {name: version(name) for name in ("noisytransition", "numpy", "skorch")}
+    return {"python": platform.python_version(), **libraries, "torch": str(torch.__version__)}
+
+
+# ---------------------------------------------------------------------------- all of them
+def file_name(cell):
+    return hashlib.sha256(cell.key.encode()).hexdigest()[:16]
+
+
+def fill(todo, places, out, jobs=1):
+    """Run the cells that are not in the file, and write each line when it comes; return how many failed."""
+    places.states.mkdir(parents=True, exist_ok=True)
+    done, missing = {key(row) for row in read_rows(out)}, []
+    for cell in todo:
+        if cell.key in done:  # killed between its line and this
+            shutil.rmtree(places.states / file_name(cell), ignore_errors=True)
+        else:
+            missing.append(cell)
+    failed, started = 0, time.perf_counter()
+    tasks = (joblib.delayed(run)(cell, places, jobs) for cell in missing)
+    for i, (cell, row) in enumerate(joblib.Parallel(jobs, return_as="generator_unordered")(tasks), 1):
+        failed += "error" in row
+        if "error" not in row:
+            add_row(out, row)
+            shutil.rmtree(places.states / file_name(cell), ignore_errors=True)
+        minutes = (time.perf_counter() - started) / 60
+        print(f"[{i}/{len(missing)}, {minutes:.1f} min] {cell}: {one_line(row)}", flush=True)
+    return failed
+
+
+def one_line(row):
+    if "error" in row:
+        return f"FAILED: {row['error']}"
+    T = f", error of T {row['transition_error']:.3f}" if "transition_error" in row else ""
+    return f"accuracy {row['accuracy']:.3f}{T}, {row['seconds']:.0f} s"
+
+
+def matching(todo, texts):
+    """Cells whose names contain these texts as whole words: "symmetric" is not in "asymmetric"."""
+    patterns = [re.compile(rf"(?<!\w){re.escape(text)}(?!\w)") for text in texts]
+    return [cell for cell in todo if all(pattern.search(str(cell)) for pattern in patterns)]
+
+
+def add_options(parser):
+    """Options that `tune` has, too."""
+    parser.add_argument("table", choices=TABLES, metavar="TABLE", help=", ".join(TABLES))
+    parser.add_argument("--cell", action="append", default=[], help="cells with this text; again: and with this one")
+    parser.add_argument("--scale", choices=SCALES, default="full")
+    parser.add_argument("--seeds", type=int, nargs="+")
+    parser.add_argument("--network", choices=NETWORKS, nargs="+", help="default: that of the scale")
+    parser.add_argument("--methods", choices=METHODS, nargs="+", default=list(METHODS), metavar="METHOD")
+    parser.add_argument("--n-meta", type=int, help="number of clean rows; default: 1,000 for CIFAR")
+    parser.add_argument("--data-root", type=Path, default=Path("data"))
+    parser.add_argument("--features-dir", type=Path)
+    parser.add_argument("--weights", help="file of the weights of torchvision's resnet50, for Clothing1M")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--out", type=Path, help="file of results")
+
+
+def run_cells(todo, args, out):
+    """Run cells by the options of the command line; exit with 1 if one failed."""
+    states = out.with_name(out.name + ".states")
+    places = Places(args.data_root, args.features_dir, states, args.weights, args.device)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(f"{out}.lock", blocking=False):
+            failed = fill(matching(todo, args.cell), places, out, args.jobs)
+    except Timeout:
+        raise SystemExit(f"another process is writing to {out}; use another --out.") from None
+    if failed:
+        raise SystemExit(f"{failed} cells failed; the same command runs them again.")
+
+
+def main(arguments=None):
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_options(parser)
+    args = parser.parse_args(arguments)
+    todo = cells(args.table, args.scale, args.seeds, args.network, args.n_meta, args.methods)
+    run_cells(todo, args, args.out or RESULTS / f"{args.table}_{args.scale}.jsonl")
+
+
+if __name__ == "__main__":
+    main()
