@@ -21,9 +21,9 @@ from ._cross_fitting import Candidate
 from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run
 
-#: rise of the log-likelihood of held-out clean rows for which the larger weight, or another classifier, is taken:
-#: below, a few rows decide (design half of examples/benchmarks/zoo, seeds 11 to 13)
-LEAST_GAIN = 2.0
+# rise of the log-likelihood of held-out clean rows for which the larger weight is taken: below, a few rows decide
+# (design half of examples/benchmarks/zoo, seeds 11 to 13)
+_LEAST_GAIN = 2.0
 
 
 class Likely(NamedTuple):
@@ -96,8 +96,8 @@ def estimate_transition(
         equal = len(taken.rows[0]) / len(taken.rows[1])
         gain = _gain(taken, run, start, equal)
         anchored = [Likely(_most_likely_transition(c, run, start, equal, params), c) for c in (taken, fine_tuned) if c]
-        others = [Likely(chosen, taken), *anchored[1:]] if gain > LEAST_GAIN else anchored
-        if gain > LEAST_GAIN:
+        others = [Likely(chosen, taken), *anchored[1:]] if gain > _LEAST_GAIN else anchored
+        if gain > _LEAST_GAIN:
             chosen, first = anchored[0].result, equal
     pairs = known_pairs(run)
     revised = None if pairs is None else revised_by_pairs(chosen.transition_matrix, pairs)

@@ -99,7 +99,7 @@ class FinalMixin:
         return self.select_classifier and enough
 
     def _choose_final(
-        self: Any, run: Run, starts: Starts, posteriors: Sequence[NDArray], rows: NDArray, least_gain: float = 0.0
+        self: Any, run: Run, starts: Starts, posteriors: Sequence[NDArray], rows: NDArray, margin: float = 0.0
     ) -> None:
         """Set `net_` to the candidate whose calibrated posteriors have the lowest log-loss on held-out clean rows.
 
@@ -112,19 +112,20 @@ class FinalMixin:
             Of held-out clean rows, one for each of `candidates_of` these starts.
         rows : ndarray of shape (n_meta,)
             Which rows these are.
-        least_gain : float, default=0.0
-            Rise of the log-likelihood of all these rows for which the method's own network is given up.
+        margin : float, default=0.0
+            Paired standard errors by which another candidate must be better than the method's own network.
         """
-        losses = np.array([tempered_log_loss(proba, run.clean.label[rows]).mean() for proba in posteriors])
-        candidates = candidates_of(starts)
-        is_better = len(rows) * (losses[0] - losses.min()) > least_gain
-        best = candidates[int(losses.argmin())] if is_better else candidates[0]
+        losses = np.array([tempered_log_loss(proba, run.clean.label[rows]) for proba in posteriors])
+        candidates, lowest = candidates_of(starts), int(losses.mean(axis=1).argmin())
+        gain = losses[0] - losses[lowest]
+        is_better = gain.mean() > margin * gain.std(ddof=1) / len(rows) ** 0.5
+        best = candidates[lowest] if is_better else candidates[0]
         if best.epochs:
             self.net_ = _on_clean_rows(run, _stage(best.name), run.clean, starts[best.name], best.epochs)
         elif best.name == WARM_UP:
             self.net_ = starts[FINE_TUNED_WARM_UP]
         self.final_ = str(best)
-        self.final_scores_ = {"classifier": np.array([str(c) for c in candidates]), "log_loss": losses}
+        self.final_scores_ = {"classifier": np.array([str(c) for c in candidates]), "log_loss": losses.mean(axis=1)}
 
 
 def _stage(name: str) -> str:
