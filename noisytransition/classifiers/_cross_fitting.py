@@ -106,7 +106,7 @@ class CrossFit(NamedTuple):
     Attributes
     ----------
     candidates : list of Candidate
-        One for each number of epochs.
+        One for each number of epochs, by rising number.
     continued : list of ndarray of shape (n_meta, n_classes)
         Of clean rows, by all candidates for the last classifier but the first; empty if not asked for.
     fine_tuned : Candidate or None
@@ -132,6 +132,7 @@ def cross_fit(
     *,
     cv: int | None = N_FOLDS,
     epochs: Sequence[int],
+    aside: Sequence[int] = (),
     n_jobs: int | None = None,
     prefix: str = "",
     go_on: bool = False,
@@ -147,6 +148,8 @@ def cross_fit(
         of the clean ones; posteriors are of these alone.
     epochs : sequence of int
         After how many epochs.
+    aside : sequence of int, default=()
+        After how many too, with no effect on the trainings.
     n_jobs : int, optional
         Folds that are trained at the same time, by joblib.
     prefix : str, default=""
@@ -159,10 +162,10 @@ def cross_fit(
     CrossFit
     """
     parts = held_out_rows(run, cv)
-    task = partial(_train_without, joint=joint, epochs=epochs, go_on=go_on)
+    task = partial(_train_without, joint=joint, epochs=epochs, aside=aside, go_on=go_on)
     tasks = {f"{prefix}fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(parts)}
     done, rows = run.train_parts(tasks, n_jobs), _joined(parts)
-    by_epochs = zip(epochs, *(part.posteriors for part in done), strict=True)
+    by_epochs = zip(sorted({*epochs, *aside}), *(part.posteriors for part in done), strict=True)
     candidates = [Candidate(n, _joined(posteriors), rows) for n, *posteriors in by_epochs]
     on_clean = [np.concatenate(of_parts) for of_parts in zip(*(part.continued for part in done), strict=True)]
     fine_tuned = [part.fine_tuned for part in done if part.fine_tuned is not None]
@@ -176,6 +179,7 @@ def _train_without(
     joint: JointTraining,
     held_out: tuple[NDArray, NDArray],
     epochs: Sequence[int],
+    aside: Sequence[int],
     go_on: bool,
 ) -> _Part:
     """Train without some noisy and some clean rows, and on with the clean ones; give the posteriors of the others."""
@@ -183,9 +187,9 @@ def _train_without(
         r.take(np.delete(np.arange(len(r)), out)) for r, out in zip((run.noisy, run.clean), held_out, strict=True)
     )
     out = [run.noisy.take(held_out[0]), run.clean.take(held_out[1])]
-    watched = HeldOutPosteriors(out, epochs)
+    watched = HeldOutPosteriors(out, epochs, aside)
     net = joint.train_with_transition(run, stage, noisy, clean, watched)
-    posteriors = [(proba, proba_meta) for proba, proba_meta in map(watched.after, epochs)]
+    posteriors = [(proba, proba_meta) for proba, proba_meta in map(watched.after, sorted({*epochs, *aside}))]
     if not go_on:
         return _Part(posteriors, [], None)
     on_clean = continued(run, stage, starts_of(net), clean, out[1])

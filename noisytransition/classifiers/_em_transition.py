@@ -136,7 +136,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         ``classifier`` and ``log_loss`` of the candidates.
     diagnostics_ : dict of str to str
         Reasons not to trust T, of which `fit` warns too: "missing_class", "not_one_T" (noise that one T does not
-        explain), "under_trained", "not_separated" (labels that leave T open). Empty if none was found.
+        explain), "under_trained" (never with ``max_epochs=1``: there is no earlier epoch to compare with),
+        "not_separated" (labels that leave T open). Empty if none was found.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -192,12 +193,13 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     def _fit(self, run: Run) -> None:
         start = self._start(run)
         in_folds, at_last = self._weights(run)
-        epochs = candidate_epochs(self.max_epochs) if self.select_epochs else [self.max_epochs]
+        every = candidate_epochs(self.max_epochs)
+        compared = every if self.select_epochs else every[-1:]  # the diagnostics look at the others too
         joint = JointTraining(start, in_folds, self.meta_batch_size)
         choose = self._chooses(run)
-        folds = cross_fit(run, joint, cv=self.cv, epochs=epochs, n_jobs=self.n_jobs, go_on=choose)
+        folds = cross_fit(run, joint, cv=self.cv, epochs=compared, aside=every, n_jobs=self.n_jobs, go_on=choose)
         T = estimate_transition(
-            folds.candidates,
+            folds.candidates[-len(compared) :],
             run,
             start,
             fine_tuned=folds.fine_tuned,

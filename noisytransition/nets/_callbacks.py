@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from skorch.callbacks import Callback
 from torch import Tensor
@@ -52,6 +53,8 @@ class HeldOutPosteriors(Callback):
     sets : sequence of Rows
     epochs : sequence of int
         Numbers of epochs after which to predict.
+    aside : sequence of int, default=()
+        More of them, after which no random numbers are drawn: the training goes on as without them.
 
     Attributes
     ----------
@@ -59,9 +62,10 @@ class HeldOutPosteriors(Callback):
         By number of epochs, one array for each set.
     """
 
-    def __init__(self, sets: Sequence[Rows], epochs: Sequence[int]) -> None:
+    def __init__(self, sets: Sequence[Rows], epochs: Sequence[int], aside: Sequence[int] = ()) -> None:
         self.sets = sets
         self.epochs = epochs
+        self.aside = aside
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Forget earlier trainings."""
@@ -71,6 +75,9 @@ class HeldOutPosteriors(Callback):
         """Predict after one of the given epochs."""
         if len(net.history) in self.epochs:
             self._predict(net)
+        elif len(net.history) in self.aside:
+            with torch.random.fork_rng(devices=[]):  # a loader of a net that is being trained draws its seed
+                self._predict(net)
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Predict at the end too: an EarlyStopping may have ended the training or restored an earlier epoch."""

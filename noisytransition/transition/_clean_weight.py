@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._calibration import CalibratedLikelihood
+from ._em import MAX_ITER, off_zero
 from ._estimation import finite_log
-
-# of the maximisation, which ends before by its tolerance
-_MAX_ITER = 1000
 
 
 def held_out_log_loss(
@@ -25,6 +23,9 @@ def held_out_log_loss(
 ) -> NDArray[np.float64]:
     """Loss of each clean row at the map that all noisy rows and the clean rows of the other folds make most likely.
 
+    Each map is sought as in `em_transition_matrix`, from `init` and in as many steps: with many classes these end
+    before the maximum, and a start from the fit of all clean rows would show in the result.
+
     Parameters
     ----------
     proba, y, proba_meta, y_meta, pairs, meta_weight
@@ -38,18 +39,11 @@ def held_out_log_loss(
     -------
     ndarray of shape (n_meta,)
     """
-    none = np.zeros_like(pairs)
-
-    def fitted(rows: NDArray, start: NDArray | None = None) -> tuple[NDArray | None, Any]:
-        likelihood = CalibratedLikelihood(proba, y, proba_meta[rows], y_meta[rows], pairs, meta_weight)
-        likelihood.x = start
-        found = likelihood.maximise(init, none, _MAX_ITER, 0.0)
-        return likelihood.x, found.calibration
-
-    loss, (whole, _) = np.empty(len(y_meta)), fitted(np.arange(len(y_meta)))
+    loss, start, none = np.empty(len(y_meta)), off_zero(init), np.zeros_like(pairs)
     for fold in np.unique(folds):
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        _, calibration = fitted(inside, whole)  # a short way from there
+        likelihood = CalibratedLikelihood(proba, y, proba_meta[inside], y_meta[inside], pairs, meta_weight)
+        calibration: Any = likelihood.maximise(start, none, MAX_ITER, 0.0).calibration
         calibrated = calibration(proba_meta[outside])
         loss[outside] = -finite_log(calibrated[np.arange(len(outside)), y_meta[outside]])
     return loss

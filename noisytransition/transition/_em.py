@@ -18,6 +18,8 @@ from ._checks import (
 from ._estimation import TINY, finite_log, normalise_rows
 from ._shrinkage import Prior, check_prior, fitted_prior
 
+#: of one maximisation, which ends before by its tolerance
+MAX_ITER = 1000
 # bound of the extrapolation, in steps of expectation-maximisation: beyond, it is seldom accepted
 _MAX_EXTRAPOLATION = 1e3
 # what an extrapolation leaves of an entry at least: an entry that is 0 stays 0
@@ -79,7 +81,7 @@ def em_transition_matrix(
     y_meta: ArrayLike | None = None,
     meta_weight: float = 1.0,
     counts: ArrayLike | None = None,
-    max_iter: int = 1000,
+    max_iter: int = MAX_ITER,
     tol: float = 1e-5,
     full_output: bool = False,
 ) -> NDArray[np.float64] | EMResult:
@@ -182,16 +184,20 @@ def em_transition_matrix(
     max_iter = check_count(max_iter, 1, "max_iter")
     if not is_number(tol) or not 0 <= tol < np.inf:
         raise ValueError(f"tol={tol!r}; give a finite number of at least 0.")
-    start = (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / c
     likelihood: Any = Likelihood(proba, y, known)
     if proba_meta is not None:
         likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, known, meta_weight)
-    found = _empirical_bayes(likelihood, start, prior, strength, max_iter, tol)
+    found = _empirical_bayes(likelihood, off_zero(T), prior, strength, max_iter, tol)
     if not found.converged:
         warnings.warn(f"T still moved after {found.n_iter} steps (max_iter).", UserWarning, stacklevel=2)
     empty = (found.counts.sum(axis=1) == 0) & (found.strength == 0)
     found = found._replace(transition_matrix=np.where(empty[:, None], T, found.transition_matrix))
     return found if full_output else found.transition_matrix
+
+
+def off_zero(T: NDArray) -> NDArray[np.float64]:
+    """Where the maximisation starts instead of T."""
+    return (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / len(T)
 
 
 def _empirical_bayes(

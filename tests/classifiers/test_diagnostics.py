@@ -8,6 +8,7 @@ import pytest
 from training import refused
 
 from noisytransition import EMTransitionClassifier, count_transition_matrix, load
+from noisytransition.classifiers import _em_transition
 from noisytransition.transition import flip_labels, pair_noise, transition_error
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0, "select_classifier": False}
@@ -77,10 +78,28 @@ def test_a_missing_class_is_named():
     assert "verify some rows of it" in clf.diagnostics_["missing_class"]
 
 
-def test_a_network_that_is_trained_too_little_is_found():
+@pytest.mark.parametrize("select_epochs", [True, False])
+def test_a_network_that_is_trained_too_little_is_found(select_epochs):
     with pytest.warns(UserWarning, match="trained too little.*give more epochs, or a larger lr"):
-        clf = fit(table(), lr=1e-4)
+        clf = fit(table(), lr=1e-4, select_epochs=select_epochs)
     assert "under_trained" in clf.diagnostics_
+    assert list(clf.cv_results_["epochs"]) == (list(range(1, 9)) if select_epochs else [8])
+
+
+@pytest.mark.parametrize("cv", [3, None])
+def test_posteriors_for_the_diagnostics_alone_change_nothing(cv, monkeypatch):
+    rows, params = table(300, 30), {"select_epochs": False, "select_classifier": True, "cv": cv}
+    clf = fit(rows, **params)
+    monkeypatch.setattr(_em_transition, "candidate_epochs", lambda max_epochs: [max_epochs])
+    plain = fit(rows, **params)
+    for of_fit in (lambda c: c.transition_matrix_, lambda c: c.predict_proba(rows[0])):
+        np.testing.assert_array_equal(of_fit(clf), of_fit(plain))
+    np.testing.assert_array_equal(clf.transition_interval(), plain.transition_interval())
+
+
+def test_one_epoch_has_no_earlier_one_to_compare_with():
+    clf = fit(table(300, 30), lr=1e-4, max_epochs=1, select_epochs=False)
+    assert "under_trained" not in clf.diagnostics_
 
 
 def test_labels_that_leave_T_open_are_found():

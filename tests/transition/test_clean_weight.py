@@ -82,3 +82,44 @@ def test_the_loss_of_a_row_is_that_of_a_map_that_has_not_seen_it():
     assert moved[beside].max() < 0.02
     assert moved[folds != 0].max() > 0.05
     assert moved[0] > 0.05
+
+
+def many_classes(c=24):
+    """More classes than a map with a matrix has: its maximisation ends before the maximum."""
+    proba, y, noisy = simulated(0, pair_noise(c, 0.3), n=8 * c + 400, spread=2.0)
+    return proba[8 * c :], noisy[8 * c :], proba[: 8 * c], y[: 8 * c]
+
+
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+def test_maps_do_not_depend_on_the_rows_that_are_held_out(weight, monkeypatch):
+    proba, y, clean, y_clean = many_classes()
+    folds, maps = np.arange(len(y_clean)) % 3, []
+    maximise = CalibratedLikelihood.maximise
+
+    def recorded(likelihood, *args):
+        found = maximise(likelihood, *args)
+        maps.append(found.calibration)
+        return found
+
+    monkeypatch.setattr(CalibratedLikelihood, "maximise", recorded)
+    garbage = np.where(folds == 1, np.random.default_rng(0).integers(24, size=len(folds)), y_clean)
+    for labels in (y_clean, garbage):
+        held_out_log_loss(
+            proba, y, clean, labels, folds, init=pair_noise(24, 0.1), pairs=np.zeros((24, 24)), meta_weight=weight
+        )
+    assert len(maps) == 6
+    for kept, (one, other) in zip((False, True, False), zip(maps[:3], maps[3:], strict=True), strict=True):
+        assert np.array_equal(one.bias, other.bias) == kept
+        assert np.array_equal(one.matrix, other.matrix) == kept
+
+
+def test_maps_are_sought_from_where_that_of_T_is_and_in_as_many_steps():
+    proba, y, clean, y_clean = many_classes()
+    folds, init = np.arange(len(y_clean)) % 2, np.eye(24)
+    loss = held_out_log_loss(proba, y, clean, y_clean, folds, init=init, pairs=np.zeros((24, 24)), meta_weight=2.0)
+    for k in range(2):
+        params = {"proba_meta": clean[folds != k], "y_meta": y_clean[folds != k], "meta_weight": 2.0}
+        found = em_transition_matrix(proba, y, init=init, prior=None, full_output=True, **params)
+        calibrated = found.calibration(clean[folds == k])
+        expected = -np.log(calibrated[np.arange(len(calibrated)), y_clean[folds == k]])
+        np.testing.assert_allclose(loss[folds == k], expected, rtol=1e-12)

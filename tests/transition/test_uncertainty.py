@@ -18,6 +18,7 @@ from noisytransition.transition import (
     transition_uncertainty,
 )
 from noisytransition.transition import _uncertainty as module
+from noisytransition.transition._shrinkage import contradicted
 
 T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
 
@@ -265,3 +266,11 @@ def test_classes_that_change_places_change_the_revision_s(seed, order):
     if plain is not None:
         np.testing.assert_allclose(moved.transition_matrix, plain.transition_matrix[at])
         np.testing.assert_allclose(moved.std, plain.std[at])
+
+
+@pytest.mark.parametrize(("n", "least", "most"), [(8.5, 2.5, 3.0), (9.5, 3.0, 3.5)])
+def test_T_is_revised_where_the_evidence_against_it_is_strong(n, least, most):
+    counts = n * np.array([[0.3, 0.7, 0.0], [0.4, 0.5, 0.1], [0.0, 0.2, 0.8]])
+    gain, _ = contradicted((T3 + 1e-4 / 3) / (1 + 1e-4), counts)
+    assert least < gain < most
+    assert (revised_by_pairs(T3, counts) is None) == (most == 3)
