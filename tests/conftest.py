@@ -1,5 +1,9 @@
 """Problems that many tests share."""
 
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # numpy too: pytest-xdist has a process for each core
+
 import numpy as np
 import pytest
 import torch
