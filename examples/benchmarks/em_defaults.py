@@ -17,8 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 from em_transition import CELLS, CLASSES, LARGE, LOADERS, NET, SMALL, current, name_of
-from scipy import stats
-from shared import RESULTS, add_row, markdown, points, publish, read_rows, spread, versions
+from shared import RESULTS, add_row, markdown, paired_difference, points, publish, read_rows, spread, versions
 
 from noisytransition import EMTransitionClassifier, transition_error
 
@@ -62,15 +61,14 @@ def cell_line(rows, plain):
     """Cells of a line, and whether error and accuracy are worse than those of the plain method."""
     error = [np.array([row["error"] for row in rows]), np.array([row["error"]["EM"] for row in plain])]
     accuracy = [np.array([row["accuracy"] for row in rows]), np.array([row["accuracy"]["EM"] for row in plain])]
-    d, sem = (error[0] - error[1]).mean(), stats.sem(error[0] - error[1])
-    gained = stats.ttest_rel(*accuracy)
-    low, high = gained.confidence_interval(0.95) if np.ptp(accuracy[0] - accuracy[1]) else (0.0, 0.0)
+    d, _, _, sem = paired_difference(*error)
+    mean, low, high, _ = paired_difference(*accuracy)
     worse = bool(d > 2 * sem and d > 0), bool(high < -0.01)
     texts = [
         spread(error[1]),
         spread(error[0]),
         f"{d:+.4f} ± {sem:.4f}" + " *" * worse[0],
-        points({"mean": (accuracy[0] - accuracy[1]).mean(), "low": low, "high": high}) + " *" * worse[1],
+        points({"mean": mean, "low": low, "high": high}) + " *" * worse[1],
         f"{np.mean([row['covered'] for row in rows]):.2f}",
         f"{np.mean([bool(row['diagnostics']) for row in rows]):.2f}",
     ]

@@ -36,7 +36,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 from problems import breast_cancer, digits, gaussians, gaussians_posterior, table, table_posterior, wine
-from scipy import stats
 from shared import (
     NEW_NET,
     PAPER,
@@ -46,6 +45,7 @@ from shared import (
     fit_cleanlab,
     markdown,
     out_of_fold,
+    paired_difference,
     points,
     publish,
     put_in_readme,
@@ -224,7 +224,7 @@ def beside_the_first_form(cells):
     lines, ratios = [], []
     for cell, rows in cells.items():
         now, before = values(rows, "error", "EM"), np.array([row["11 trainings"]["error"] for row in rows])
-        difference, error = (now - before).mean(), stats.sem(now - before)
+        difference, _, _, error = paired_difference(now, before)
         ratios.append(now.mean() / before.mean())
         worse = " *" if difference > 2 * error else ""
         lines.append((cell, [spread(before), spread(now), f"{difference:+.4f} ± {error:.4f}{worse}"]))
@@ -242,8 +242,8 @@ def accuracy_goals(cells):
 def gained(rows, other):
     """EM's accuracy less that of another, with its paired interval."""
     ours, theirs = values(rows, "accuracy", "EM"), values(rows, "accuracy", other)
-    low, high = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
-    shown = points({"mean": (ours - theirs).mean(), "low": low, "high": high})
+    mean, low, high, _ = paired_difference(ours, theirs)
+    shown = points({"mean": mean, "low": low, "high": high})
     return shown + (" *" if high < -0.01 else "")
 
 

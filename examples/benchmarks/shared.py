@@ -10,6 +10,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import torch
+from scipy import stats
 from sklearn.model_selection import cross_val_predict
 
 from noisytransition import CrossEntropyClassifier
@@ -64,6 +65,16 @@ def points(difference):
     """Return a difference of accuracy in points, with its interval."""
     mean, low, high = (100 * difference[k] for k in ("mean", "low", "high"))
     return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def paired_difference(ours, theirs):
+    """Mean of ours less theirs, seed by seed, bounds of its 95 % interval (nan for one seed), and standard error."""
+    d = np.asarray(ours) - np.asarray(theirs)
+    if len(d) < 2:
+        return d.mean() if len(d) else np.nan, np.nan, np.nan, np.nan
+    error = stats.sem(d)
+    half = stats.t.ppf(0.975, len(d) - 1) * error
+    return d.mean(), d.mean() - half, d.mean() + half, error
 
 
 def overview(tables, column):

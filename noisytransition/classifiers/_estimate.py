@@ -96,8 +96,9 @@ def estimate_transition(
         equal = len(taken.rows[0]) / len(taken.rows[1])
         gain = _gain(taken, run, start, equal)
         anchored = [Likely(_most_likely_transition(c, run, start, equal, params), c) for c in (taken, fine_tuned) if c]
-        others = [Likely(chosen, taken), *anchored[1:]] if gain > _LEAST_GAIN else anchored
+        others = anchored
         if gain > _LEAST_GAIN:
+            others = [Likely(chosen, taken), *anchored[1:]]
             chosen, first = anchored[0].result, equal
     pairs = known_pairs(run)
     revised = None if pairs is None else revised_by_pairs(chosen.transition_matrix, pairs)

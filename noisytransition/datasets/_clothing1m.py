@@ -181,6 +181,7 @@ class _Files:
     def __init__(self, root: str | PathLike, transform: Callable[[Any], Any] | None) -> None:
         self.root = CLOTHING1M.folder(root)
         self.transform = _resized() if transform is None else transform
+        self._keys: dict[str, list[str]] = {}
         self._labels: dict[str, dict[str, int]] = {}
 
     @cached_property
@@ -217,11 +218,12 @@ class _Files:
 
     def keys(self, name: str) -> list[str]:
         """Images of a list."""
-        path = self._text(name)
-        keys = [line.strip() for line in path.read_text().splitlines() if line.strip()]
-        if not keys:
-            raise CLOTHING1M.damaged(path, "it has no lines")
-        return keys
+        if name not in self._keys:
+            path = self._text(name)
+            self._keys[name] = [line.strip() for line in path.read_text().splitlines() if line.strip()]
+            if not self._keys[name]:
+                raise CLOTHING1M.damaged(path, "it has no lines")
+        return self._keys[name]
 
     def labels_of(self, keys: list[str], name: str, listed: str) -> NDArray[np.int64]:
         """Labels of all images of a list."""

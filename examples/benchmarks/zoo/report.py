@@ -4,8 +4,7 @@ import csv
 from collections import defaultdict
 
 import numpy as np
-from scipy import stats
-from shared import markdown, publish, read_rows, versions
+from shared import markdown, paired_difference, publish, read_rows, spread, versions
 
 from zoo.catalogue import of_half
 from zoo.methods import CLASSIFIERS, LIMIT, MATRICES
@@ -59,23 +58,13 @@ def read(half, path):
 
 
 # ---------------------------------------------------------------------------- differences
-def difference(values):
-    """First row less the second, paired: mean, bounds of the 95 % interval (nan for one seed), standard error."""
-    d = values[0] - values[1]
-    if len(d) < 2:
-        return d.mean() if len(d) else np.nan, np.nan, np.nan, np.nan
-    error = stats.sem(d)
-    half = stats.t.ppf(0.975, len(d) - 1) * error
-    return d.mean(), d.mean() - half, d.mean() + half, error
-
-
 def against_best(results, ours, others):
     """Accuracy less that of the best of the others as text, and whether its interval lies below -1 point."""
     best = results.best("accuracy", others)
     values = results.values("accuracy", ours, best) if best else np.empty((2, 0))
     if not values.size:
         return "", False
-    mean, low, high, _ = difference(values)
+    mean, low, high, _ = paired_difference(*values)
     worse = bool(high < -0.01)
     return f"{100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}] ({best})" + " *" * worse, worse
 
@@ -95,17 +84,15 @@ def error_mark(results, ours):
     values = results.values("transition_error", ours, best) if best else np.empty((2, 0))
     if not values.size:
         return "", False
-    mean, _, _, error = difference(values)
+    mean, _, _, error = paired_difference(*values)
     worse = bool(mean > 2 * error)
     return f"{mean:+.3f} ({best})" + " *" * worse, worse
 
 
 # ---------------------------------------------------------------------------- tables
 def shown(values):
-    """Mean and standard deviation over seeds."""
-    if not values.size:
-        return ""
-    return f"{values.mean():.3f}" + (f" ± {values.std(ddof=1):.3f}" if values.size > 1 else "")
+    """Mean and standard deviation over seeds; nothing without values."""
+    return spread(values.ravel()) if values.size else ""
 
 
 def table(zoo, what, methods):
@@ -129,7 +116,7 @@ def beside_cross_entropy(results, method):
     values = results.values("accuracy", method, "cross-entropy")
     if not values.size:
         return "", False
-    mean = difference(values)[0]
+    mean = paired_difference(*values)[0]
     return f"{100 * mean:+.1f}" + " *" * bool(mean < -0.05), bool(mean < -0.05)
 
 
