@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..losses import ForwardLoss
 from ..nets import CleanBatches, HeldOutPosteriors, NoisyLabelNet, Rows
 from ..updates import PosteriorCounts
-from ._final import FINE_TUNED, continued, starts_of
+from ._final import fine_tuned
 from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run
 
@@ -57,6 +57,10 @@ class JointTraining(NamedTuple):
         return run.train(
             stage, loss=ForwardLoss(T), clean_batches=clean, clean_weight=self.weight, max_epochs=max_epochs
         )
+
+    def train_without_clean_rows(self, run: Run, stage: str, T: NDArray, max_epochs: int) -> NoisyLabelNet:
+        """The same without clean rows: a network that these can judge."""
+        return run.train(stage, loss=ForwardLoss(T), max_epochs=max_epochs)
 
     def train_with_transition(
         self, run: Run, stage: str, noisy: Rows, clean: Rows, held_out: HeldOutPosteriors
@@ -107,14 +111,11 @@ class CrossFit(NamedTuple):
     ----------
     candidates : list of Candidate
         One for each number of epochs, by rising number.
-    continued : list of ndarray of shape (n_meta, n_classes)
-        Of clean rows, by all candidates for the last classifier but the first; empty if not asked for.
     fine_tuned : Candidate or None
-        By the networks that are fine-tuned on the clean rows for longest.
+        After the last epoch, and training on the clean rows alone.
     """
 
     candidates: list[Candidate]
-    continued: list[NDArray]
     fine_tuned: Candidate | None
 
 
@@ -122,7 +123,6 @@ class _Part(NamedTuple):
     """What one training gives: for each number of epochs, and fine-tuned, posteriors of its noisy and clean rows."""
 
     posteriors: list[tuple[NDArray, NDArray]]
-    continued: list[NDArray]
     fine_tuned: tuple[NDArray, NDArray] | None
 
 
@@ -135,7 +135,7 @@ def cross_fit(
     aside: Sequence[int] = (),
     n_jobs: int | None = None,
     prefix: str = "",
-    go_on: bool = False,
+    fine_tune: bool = False,
 ) -> CrossFit:
     """Train without each fold in turn; return the posteriors of all rows, by networks that were not trained on them.
 
@@ -154,22 +154,21 @@ def cross_fit(
         Folds that are trained at the same time, by joblib.
     prefix : str, default=""
         Of the stages' names.
-    go_on : bool, default=False
-        Whether to train on the clean rows after each fold.
+    fine_tune : bool, default=False
+        Whether to go on with the clean rows alone after each training.
 
     Returns
     -------
     CrossFit
     """
     parts = held_out_rows(run, cv)
-    task = partial(_train_without, joint=joint, epochs=epochs, aside=aside, go_on=go_on)
+    task = partial(_train_without, joint=joint, epochs=epochs, aside=aside, fine_tune=fine_tune)
     tasks = {f"{prefix}fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(parts)}
     done, rows = run.train_parts(tasks, n_jobs), _joined(parts)
     by_epochs = zip(sorted({*epochs, *aside}), *(part.posteriors for part in done), strict=True)
     candidates = [Candidate(n, _joined(posteriors), rows) for n, *posteriors in by_epochs]
-    on_clean = [np.concatenate(of_parts) for of_parts in zip(*(part.continued for part in done), strict=True)]
-    fine_tuned = [part.fine_tuned for part in done if part.fine_tuned is not None]
-    return CrossFit(candidates, on_clean, Candidate(max(epochs), _joined(fine_tuned), rows) if fine_tuned else None)
+    after = [part.fine_tuned for part in done if part.fine_tuned is not None]
+    return CrossFit(candidates, Candidate(max(epochs), _joined(after), rows) if after else None)
 
 
 def _train_without(
@@ -180,7 +179,7 @@ def _train_without(
     held_out: tuple[NDArray, NDArray],
     epochs: Sequence[int],
     aside: Sequence[int],
-    go_on: bool,
+    fine_tune: bool,
 ) -> _Part:
     """Train without some noisy and some clean rows, and on with the clean ones; give the posteriors of the others."""
     noisy, clean = (
@@ -190,11 +189,10 @@ def _train_without(
     watched = HeldOutPosteriors(out, epochs, aside)
     net = joint.train_with_transition(run, stage, noisy, clean, watched)
     posteriors = [(proba, proba_meta) for proba, proba_meta in map(watched.after, sorted({*epochs, *aside}))]
-    if not go_on:
-        return _Part(posteriors, [], None)
-    on_clean = continued(run, stage, starts_of(net), clean, out[1])
-    fine_tuned = on_clean.nets[FINE_TUNED]
-    return _Part(posteriors, on_clean.posteriors, (fine_tuned.predict_proba(out[0]), fine_tuned.predict_proba(out[1])))
+    if not fine_tune:
+        return _Part(posteriors, None)
+    net = fine_tuned(run, stage, net, clean)
+    return _Part(posteriors, (net.predict_proba(out[0]), net.predict_proba(out[1])))
 
 
 def _joined(parts: Sequence[tuple[NDArray, NDArray]]) -> tuple[NDArray, NDArray]:

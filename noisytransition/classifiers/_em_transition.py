@@ -20,14 +20,14 @@ from ._cross_fitting import (
 )
 from ._diagnostics import diagnose
 from ._estimate import Estimate, error_bars, estimate_transition, known_pairs
-from ._final import FinalMixin, starts_of
+from ._final import FinalMixin, cross_validated_posteriors, starts_of
 from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
 
 # standard errors by which another classifier must be better than the own one on held-out clean rows: with few of them,
-# the best of fifteen candidates is often better by chance (design half of examples/benchmarks/zoo, seeds 11 to 13)
-_MARGIN = 0.5
+# the best of fifteen candidates is often better by chance (design half of examples/benchmarks/zoo and em_defaults.py)
+_MARGIN = 1.0
 
 
 class EMTransitionClassifier(FinalMixin, TransitionClassifier):
@@ -50,8 +50,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     reasons not to trust T.
 
     The cost is that of five trainings, a warm-up for T's start, the folds and the last one, and for the choice of the
-    classifier six of 50 epochs on two thirds of the clean rows. For a network that is too large for this, ``cv=None``
-    takes two: one without a part of the rows, and the last one.
+    classifier one more, without clean rows, and nine of 50 epochs on two thirds of the clean rows. For a network that
+    is too large for this, ``cv=None`` with ``select_classifier=False`` takes two: one without a part of the rows, and
+    the last one.
 
     Parameters
     ----------
@@ -72,15 +73,16 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     calibration_weight : float or "auto", default="auto"
         How often a clean row counts in the calibration behind T. 1 is the likelihood. "auto": n / n_meta, at which all
         clean rows count as much as all noisy ones, if this raises the log-likelihood of held-out clean rows by more
-        than 2; else 1. With a number, "not_one_T" is not looked for.
+        than 2 and by more than one standard error; else 1. With a number, "not_one_T" is not looked for.
     meta_batch_size : int, optional
         Clean rows in a step; default: a quarter of `batch_size`.
     select_classifier : bool, default=True
         Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
-        temperature: the network trained through T, unless another one is better by half a standard error; this network
-        after 1 to 50 more epochs on the clean rows alone; or a new network after so many. In the folds, trainings on
-        clean rows go on from the last of `max_epochs`. False, fewer than 6 clean rows, or a class without any: the
-        network trained through T. `predict_proba` has no temperature: after many epochs on few rows it is too certain.
+        temperature: the network trained through T, unless another one is better by a standard error; this network
+        after 1 to 50 more epochs on the clean rows alone; or a new network after so many. They are judged from a
+        network that is trained through T on the noisy rows alone, so that no clean row is judged by a network that has
+        seen it. False, fewer than 6 clean rows, or a class without any: the network trained through T. `predict_proba`
+        has no temperature: after many epochs on few rows it is too certain.
         `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint, LRScheduler), take no
         part in the trainings on the clean rows.
     n_jobs : int, optional
@@ -197,7 +199,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         compared = every if self.select_epochs else every[-1:]  # the diagnostics look at the others too
         joint = JointTraining(start, in_folds, self.meta_batch_size)
         choose = self._chooses(run)
-        folds = cross_fit(run, joint, cv=self.cv, epochs=compared, aside=every, n_jobs=self.n_jobs, go_on=choose)
+        folds = cross_fit(run, joint, cv=self.cv, epochs=compared, aside=every, n_jobs=self.n_jobs, fine_tune=choose)
         T = estimate_transition(
             folds.candidates[-len(compared) :],
             run,
@@ -211,8 +213,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_weight_ = in_folds
         self.net_ = joint._replace(weight=at_last).train(run, "em", T.transition_matrix, T.candidate.epochs)
         if choose:
-            held_out = [T.candidate.posteriors[1], *folds.continued]
-            self._choose_final(run, starts_of(self.net_), held_out, T.candidate.rows[1], _MARGIN)
+            judged = joint.train_without_clean_rows(run, "noisy_rows", T.transition_matrix, T.candidate.epochs)
+            posteriors, rows = cross_validated_posteriors(run, starts_of(judged))
+            self._choose_final(run, starts_of(self.net_), posteriors, rows, _MARGIN)
 
     def _start_name(self, run: Run) -> str:
         return "diagonal" if self.transition_init == "auto" and self.cv is None else super()._start_name(run)

@@ -21,8 +21,8 @@ from ._cross_fitting import Candidate
 from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run
 
-# rise of the log-likelihood of held-out clean rows for which the larger weight is taken: below, a few rows decide
-# (design half of examples/benchmarks/zoo, seeds 11 to 13)
+# rise of the log-likelihood of held-out clean rows for which the larger weight is taken, if it is also above its
+# standard error: below, a few rows decide (design half of examples/benchmarks/zoo, seeds 11 to 13, and em_defaults.py)
 _LEAST_GAIN = 2.0
 
 
@@ -94,10 +94,11 @@ def estimate_transition(
     if isinstance(weight, str):
         taken = candidates[best]
         equal = len(taken.rows[0]) / len(taken.rows[1])
-        gain = _gain(taken, run, start, equal)
+        of_rows = _gain(taken, run, start, equal)
+        gain = float(of_rows.sum())
         anchored = [Likely(_most_likely_transition(c, run, start, equal, params), c) for c in (taken, fine_tuned) if c]
         others = anchored
-        if gain > _LEAST_GAIN:
+        if gain > max(_LEAST_GAIN, of_rows.std() * len(of_rows) ** 0.5):
             others = [Likely(chosen, taken), *anchored[1:]]
             chosen, first = anchored[0].result, equal
     pairs = known_pairs(run)
@@ -123,8 +124,8 @@ def _most_likely_transition(
     return result
 
 
-def _gain(candidate: Candidate, run: Run, start: NDArray, weight: float) -> float:
-    """Rise of the log-likelihood of held-out clean rows if each counts `weight` times, not once."""
+def _gain(candidate: Candidate, run: Run, start: NDArray, weight: float) -> NDArray[np.float64]:
+    """Rise of the log-likelihood of each held-out clean row if each counts `weight` times, not once."""
     (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
     y_meta, pairs = run.clean.label[clean], known_pairs(run)
     folds = fold_of_rows(y_meta, min(N_FOLDS, len(y_meta)), np.random.default_rng(run.seed))
@@ -141,7 +142,7 @@ def _gain(candidate: Candidate, run: Run, start: NDArray, weight: float) -> floa
         )
         for w in (1.0, weight)
     )
-    return float((once - often).sum())
+    return once - often
 
 
 def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:

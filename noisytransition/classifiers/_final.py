@@ -51,43 +51,48 @@ def candidates_of(starts: Starts) -> list[Final]:
     return [*as_they_are, *(Final(name, n) for name in starts for n in _EPOCHS)]
 
 
-class Continued(NamedTuple):
-    """What trainings on clean rows give.
-
-    Attributes
-    ----------
-    posteriors : list of ndarray of shape (n_held_out, n_classes)
-        Of held-out clean rows, after each of `_EPOCHS` from each start.
-    nets : dict of str to NoisyLabelNet
-        After the last epoch, by start.
-    """
-
-    posteriors: list[NDArray]
-    nets: dict[str, NoisyLabelNet]
-
-
-def continued(run: Run, stage: str, starts: Starts, clean: Rows, held_out: Rows) -> Continued:
-    """Train on some clean rows, from each start; give the posteriors of the others."""
-    posteriors, nets = [], {}
-    for name, net in starts.items():
-        watched = HeldOutPosteriors([held_out], _EPOCHS)
-        part = f"{stage}_{_stage(name)}"
-        nets[name] = _on_clean_rows(run, part, clean, net, max(_EPOCHS), watched)
-        del run.histories[part]  # of a training that only judges
-        posteriors += [watched.after(n)[0] for n in _EPOCHS]
-    return Continued(posteriors, nets)
+def fine_tuned(run: Run, stage: str, net: NoisyLabelNet, clean: Rows) -> NoisyLabelNet:
+    """Go on with clean rows for the most epochs that are compared."""
+    return _aside(run, f"{stage}_fine_tuned", clean, net)
 
 
 def cross_validated_posteriors(run: Run, starts: Starts) -> tuple[list[NDArray], NDArray[np.intp]]:
-    """Posteriors of clean rows by all candidates, for networks that were not trained on them; and which rows."""
+    """Posteriors of held-out clean rows by all candidates from networks that were trained without clean rows.
+
+    Returns
+    -------
+    posteriors : list of ndarray of shape (n_meta, n_classes)
+        One for each of `candidates_of` these starts.
+    rows : ndarray of shape (n_meta,)
+        Which rows these are.
+    """
     fold = fold_of_rows(run.clean.label, N_FOLDS, np.random.default_rng(run.seed))
     parts = [np.flatnonzero(fold == k) for k in range(N_FOLDS)]
     rows, of_parts = np.concatenate(parts), []
     for k, part in enumerate(parts):
-        inside = run.clean.take(np.flatnonzero(fold != k))
-        of_parts.append(continued(run, f"clean_fold_{k}", starts, inside, run.clean.take(part)).posteriors)
+        inside, held_out = run.clean.take(np.flatnonzero(fold != k)), run.clean.take(part)
+        of_parts.append(_posteriors(run, f"clean_fold_{k}", starts, inside, held_out))
     as_they_are = [net.predict_proba(run.clean.take(rows)) for net in starts.values() if net is not None]
     return [*as_they_are, *map(np.concatenate, zip(*of_parts, strict=True))], rows
+
+
+def _posteriors(run: Run, stage: str, starts: Starts, clean: Rows, held_out: Rows) -> list[NDArray]:
+    """Posteriors of held-out rows after each of `_EPOCHS` on the clean rows, from each start."""
+    posteriors = []
+    for name, net in starts.items():
+        watched = HeldOutPosteriors([held_out], _EPOCHS)
+        _aside(run, f"{stage}_{_stage(name)}", clean, net, watched)
+        posteriors += [watched.after(n)[0] for n in _EPOCHS]
+    return posteriors
+
+
+def _aside(
+    run: Run, stage: str, clean: Rows, start: NoisyLabelNet | None, watched: HeldOutPosteriors | None = None
+) -> NoisyLabelNet:
+    """Train on clean rows for the most epochs, without output or history: the classifier is another network."""
+    net = _on_clean_rows(run, stage, clean, start, max(_EPOCHS), watched, verbose=0)
+    del run.histories[stage]
+    return net
 
 
 class FinalMixin:
@@ -108,10 +113,8 @@ class FinalMixin:
         run : Run
         starts : dict of str to NoisyLabelNet or None
             Trained on all rows.
-        posteriors : sequence of ndarray of shape (n_meta, n_classes)
-            Of held-out clean rows, one for each of `candidates_of` these starts.
-        rows : ndarray of shape (n_meta,)
-            Which rows these are.
+        posteriors, rows
+            As `cross_validated_posteriors` returns them.
         margin : float, default=0.0
             Paired standard errors by which another candidate must be better than the method's own network.
         """
@@ -139,15 +142,13 @@ def _on_clean_rows(
     start: NoisyLabelNet | None,
     max_epochs: int,
     watched: HeldOutPosteriors | None = None,
+    **own: Any,
 ) -> NoisyLabelNet:
     """Train on clean rows, without what the user gives for trainings on the noisy ones, which are more."""
     module = start and start.plain_module_
-    params = without_bound_callbacks(run.params)
-    params["train_split"] = None
+    params = without_bound_callbacks(run.params) | {"train_split": None} | own
     if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
         params["iterator_train__drop_last"] = False  # no batch would be left
     callbacks = [] if watched is None else [("held_out_posteriors", watched)]
-    if watched is not None:
-        params["verbose"] = 0
     with run.changed(params):
         return run.train(stage, clean, labels="clean", module=module, max_epochs=max_epochs, callbacks=callbacks)

@@ -73,7 +73,7 @@ def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(cv, n_rows, m
 
 def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**PLAIN).fit(X, y, meta=meta)
     results = clf.cv_results_
     np.testing.assert_array_equal(results["epochs"], np.arange(1, 9))
     assert clf.n_epochs_ == results["epochs"][results["log_evidence"].argmax()]
@@ -105,7 +105,7 @@ def test_folds_in_parallel_give_the_same_bits(tmp_path):
         np.testing.assert_array_equal(other.transition_matrix_, fits[0].transition_matrix_)
         np.testing.assert_array_equal(other.oof_proba_, fits[0].oof_proba_)
         np.testing.assert_array_equal(other.predict_proba(X), fits[0].predict_proba(X))
-        assert list(other.histories_) == ["warm_up", "fold_0", "fold_1", "fold_2", "em", *last]
+        assert list(other.histories_) == ["warm_up", "fold_0", "fold_1", "fold_2", "em", "noisy_rows", *last]
         assert other.final_ == fits[0].final_
         np.testing.assert_array_equal(other.final_scores_["log_loss"], fits[0].final_scores_["log_loss"])
         assert len(other.histories_["fold_2"]) == 8
@@ -144,12 +144,12 @@ def test_the_fitted_T_has_the_prior_in_it():
 
 def test_without_folds_two_trainings_are_enough():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**FAST, cv=None).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**PLAIN, cv=None).fit(X, y, meta=meta)
     assert list(clf.histories_) == ["fold_0", "em"]
     assert clf.transition_counts_.sum() == pytest.approx(500)
     assert clf.class_counts_.sum() == pytest.approx(1500)
     assert not hasattr(clf, "oof_proba_")
-    with_start = EMTransitionClassifier(**FAST, cv=None, transition_init="gold").fit(X, y, meta=meta)
+    with_start = EMTransitionClassifier(**PLAIN, cv=None, transition_init="gold").fit(X, y, meta=meta)
     assert list(with_start.histories_) == ["warm_up", "fold_0", "em"]
 
 

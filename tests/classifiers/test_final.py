@@ -46,19 +46,20 @@ def test_worthless_labels_do_no_harm(cls):
 def test_the_candidate_with_the_lowest_loss_is_taken(cls, worthless):
     clf = fit(cls, *problem(worthless=worthless))
     names, losses = clf.final_scores_["classifier"], clf.final_scores_["log_loss"]
-    assert clf.final_ == names[np.argmin(losses)]
+    is_kept = cls is EMTransitionClassifier and not worthless  # another one is better by less than a standard error
+    assert clf.final_ == ("own" if is_kept else names[np.argmin(losses)])
     assert len(set(names)) == len(names) == len(losses) == (15 if cls is EMTransitionClassifier else 23)
     assert names[0] == "own"
-    own = "em" if cls is EMTransitionClassifier else "meta_transition"
-    trained = {"own": own, "warm-up": own}.get(clf.final_, clf.final_.split(",")[0])
-    assert list(clf.histories_)[-1] == trained.replace("-", "_").replace(" ", "_")
+    methods = ["em", "noisy_rows"] if cls is EMTransitionClassifier else ["warm_up", "net_warm_up", "meta_transition"]
+    trained = [] if clf.final_ in ("own", "warm-up") else [clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")]
+    assert list(clf.histories_)[-len([*methods, *trained]) :] == [*methods, *trained]
     assert clf.history_ == clf.net_.history
     assert not any(stage.startswith("clean_fold") or "fold_0_" in stage for stage in clf.histories_)
 
 
 @both
-@pytest.mark.parametrize("margin", [0.1, 0.4, 0.6])
-def test_em_leaves_its_network_for_half_a_standard_error(cls, margin, monkeypatch):
+@pytest.mark.parametrize("margin", [0.1, 0.9, 1.1])
+def test_em_leaves_its_network_for_a_standard_error(cls, margin, monkeypatch):
     whole, gain = cls._choose_final, np.tile([1.0, -1.0], 15)
     gain += margin * gain.std(ddof=1) / 30**0.5
 
@@ -68,7 +69,7 @@ def test_em_leaves_its_network_for_half_a_standard_error(cls, margin, monkeypatc
         whole(self, run, starts, range(len(losses)), of, *margin)
 
     monkeypatch.setattr(cls, "_choose_final", choose)
-    left = cls is MetaTransitionClassifier or margin > 0.5
+    left = cls is MetaTransitionClassifier or margin > 1
     assert fit(cls, *problem(120, 30)).final_ == ("clean rows, 50 epochs" if left else "own")
 
 
@@ -248,11 +249,12 @@ def test_a_checkpoint_is_of_the_method_s_own_training(cls, tmp_path):
 
 
 @both
-def test_trainings_that_only_judge_print_nothing(cls, capsys):
+def test_trainings_on_clean_rows_that_only_judge_print_nothing(cls, capsys):
     fit(cls, *problem(60), verbose=1, select_classifier=False)
     plain = capsys.readouterr().out.count("train_loss")
     clf = fit(cls, *problem(60), verbose=1)
-    assert capsys.readouterr().out.count("train_loss") == plain + (clf.final_ != "own")
+    judged = cls is EMTransitionClassifier  # by a training on the noisy rows, which takes its time
+    assert capsys.readouterr().out.count("train_loss") == plain + judged + (clf.final_ != "own")
 
 
 @both

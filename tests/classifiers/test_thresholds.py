@@ -91,8 +91,11 @@ def test_a_fall_within_two_standard_errors_is_no_reason(right, wrong, found):
 
 
 # ---------------------------------------------------------------------------- the weight that is taken
-@pytest.mark.parametrize(("gain", "weight"), [(-5, 1), (1.9, 1), (2.1, 8), (5, 8)])
-def test_the_larger_weight_is_taken_from_a_gain_of_two_on(gain, weight, monkeypatch):
+@pytest.mark.parametrize(
+    ("gain", "spread", "weight"), [(-5, 0, 1), (1.9, 0, 1), (2.1, 0, 8), (5, 0, 8), (5, 0.9, 8), (5, 0.95, 1)]
+)
+def test_the_larger_weight_is_taken_from_a_gain_of_two_and_of_its_standard_error_on(gain, spread, weight, monkeypatch):
+    """The standard error of a sum over 30 rows is 30**0.5 times their standard deviation: 4.9 and 5.2."""
     proba, y, noisy = simulated(0, pair_noise(3, 0.3), n=270)
     run = rows_of(3, y[:30], 240)
     run.noisy.label = noisy[30:]
@@ -100,7 +103,7 @@ def test_the_larger_weight_is_taken_from_a_gain_of_two_on(gain, weight, monkeypa
     monkeypatch.setattr(
         _estimate,
         "held_out_log_loss",
-        lambda *args, meta_weight, **params: np.full(30, 5 - (meta_weight > 1) * gain / 30),
+        lambda *args, meta_weight, **params: 5 - (meta_weight > 1) * (gain / 30 + np.resize([-spread, spread], 30)),
     )
     found = estimate_transition([candidate], run, np.full((3, 3), 1 / 3))
     assert found.gain == pytest.approx(gain)
