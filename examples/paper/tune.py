@@ -31,10 +31,12 @@ def spaces(table, scale):
     lr, epochs = (training(table, scale)[name] for name in ("lr", "max_epochs"))
     rates, lengths = [_rounded(k * lr) for k in (0.3, 1, 3)], [max(1, epochs // 3), epochs]
     of_meta = {"lr": rates, "transition_lr": [1.0, 10.0]}
+    # a head of frozen features that ignores the noise is good if it is regularised strongly
+    decays = {"optimizer__weight_decay": [1e-3, 1e-1] if scale == "features" else [1e-4, 1e-3]}
     return {
-        "cross-entropy": {"lr": rates, "max_epochs": lengths},
-        "clean rows only": {"lr": rates, "max_epochs": [epochs, 4 * epochs]},
-        "fine-tuning": {"fine_tuning_lr": [_rounded(k * lr) for k in (0.1, 0.3, 1)], "fine_tuning_epochs": [10, 50]},
+        "cross-entropy": {"lr": rates} | (decays if scale == "features" else {"max_epochs": lengths}),
+        "clean rows only": {"lr": [_rounded(k * lr) for k in (1, 3, 10)], "max_epochs": [epochs, 4 * epochs]},
+        "fine-tuning": {"fine_tuning_lr": rates, "fine_tuning_epochs": [10, 50]},
         "GCE": {"lr": rates, "q": [0.5, 0.7]},
         "forward": {"lr": rates, "warm_up_epochs": lengths},
         "MW-Net": {"lr": rates, "normalize_weights": [False, True]},
@@ -42,7 +44,7 @@ def spaces(table, scale):
         "S-Model": {"transition_lr": [_rounded(k * lr) for k in (0.1, 1, 10)], "warm_up_epochs": lengths},
         "T-Revision": {"revision_lr": [5e-7, 1e-5, 1e-4], "warm_up_epochs": lengths},
         "meta-transition": of_meta,
-        "EM": {"lr": rates, "optimizer__weight_decay": [1e-4, 1e-3]},
+        "EM": {"lr": rates} | decays,
         "meta-transition from EM": of_meta,
     }
 
