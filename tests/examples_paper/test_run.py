@@ -99,7 +99,9 @@ def features_dir(tmp_path):
 
 
 def test_features_take_the_place_of_images(data_root, out, features_dir, monkeypatch):
-    monkeypatch.setitem(tables.SCALES, "features", tables.SCALES["features"]._replace(n_meta=30))
+    scale = tables.SCALES["features"]  # 270 rows are one batch: few steps, which have to be larger
+    scale = scale._replace(n_meta=30, training=scale.training | {"lr": 0.03})
+    monkeypatch.setitem(tables.SCALES, "features", scale)
     arguments = [
         "cifar10",
         "--scale",
