@@ -58,10 +58,6 @@ class JointTraining(NamedTuple):
             stage, loss=ForwardLoss(T), clean_batches=clean, clean_weight=self.weight, max_epochs=max_epochs
         )
 
-    def train_without_clean_rows(self, run: Run, stage: str, T: NDArray, max_epochs: int) -> NoisyLabelNet:
-        """The same without clean rows: a network that these can judge."""
-        return run.train(stage, loss=ForwardLoss(T), max_epochs=max_epochs)
-
     def train_with_transition(
         self, run: Run, stage: str, noisy: Rows, clean: Rows, held_out: HeldOutPosteriors
     ) -> NoisyLabelNet:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..losses import ForwardLoss
 from ..transition import MOST_CLASSES, Prior, check_count, check_prior, check_rate, is_number
 from ._checks import check_batch_size, check_flag
 from ._cross_fitting import (
@@ -213,7 +214,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_weight_ = in_folds
         self.net_ = joint._replace(weight=at_last).train(run, "em", T.transition_matrix, T.candidate.epochs)
         if choose:
-            judged = joint.train_without_clean_rows(run, "noisy_rows", T.transition_matrix, T.candidate.epochs)
+            judged = run.train("noisy_rows", loss=ForwardLoss(T.transition_matrix), max_epochs=T.candidate.epochs)
             posteriors, rows = cross_validated_posteriors(run, starts_of(judged))
             self._choose_final(run, starts_of(self.net_), posteriors, rows, _MARGIN)
 
