@@ -169,10 +169,10 @@ def key(row):
     return json.dumps({name: row.get(name) for name in Cell._fields}, sort_keys=True)
 
 
-def tuned(table, scale, network, method):
-    """Settings that `tune` has found for a method; the true T has those of GLC."""
+def tuned(data, scale, network, method):
+    """Settings that `tune` has found for a method on a data set; the true T has those of GLC."""
     found = json.loads(TUNED.read_text()) if TUNED.exists() else {}
-    of_methods = found.get(scale, {}).get(table, {}).get(network, {})
+    of_methods = found.get(scale, {}).get(data, {}).get(network, {})
     return of_methods.get("GLC" if method == TRUE_T else method, {})
 
 
@@ -186,7 +186,7 @@ def settings(table, scale, network, method, own=None):
     of_method = (PUBLISHED if SCALES[scale].published else DEFAULTS).get(method, {})
     if scale == "smoke":
         of_method = of_method | SMOKE.get(method, {})
-    own = tuned(table, scale, network, method) if own is None else own
+    own = tuned(TABLES[table][0], scale, network, method) if own is None else own
     return training(table, scale) | of_method | own
 
 

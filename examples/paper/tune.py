@@ -4,8 +4,9 @@
 
 Options are those of `run`. Seeds are 100 and above, which no table has. Twice the clean rows are drawn from the
 training set: one half is trained with, the other is held out. The setting with the highest accuracy on the held-out
-rows, in the mean over the cells and seeds that are run, is written to ``tuned.json``, from which `run` takes it; choose
-some noises by ``--cell``. Neither test rows nor the true T are used; the row "true T" has the settings of GLC.
+rows, in the mean over the cells and seeds that are run, is written to ``tuned.json``; `run` takes it for all tables of
+this data set. Choose some noises by ``--cell``. Neither test rows nor the true T are used; the row "true T" has the
+settings of GLC.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import numpy as np
 
 from examples.benchmarks.shared import read_rows
 from examples.paper.run import RESULTS, add_options, matching, run_cells
-from examples.paper.tables import METHODS, TRUE_T, TUNED, cells, key, settings, training
+from examples.paper.tables import METHODS, TABLES, TRUE_T, TUNED, cells, key, settings, training
 
 FIRST_SEED = 100
 # settings of each method
@@ -101,16 +102,16 @@ def main(arguments=None):
     todo = search_cells(args.table, args.scale, seeds, args.network, args.n_meta, args.methods)
     run_cells(todo, args, out)
     found = best(args.table, args.scale, matching(todo, args.cell), read_rows(out))
-    write(args.tuned, args.table, args.scale, found)
+    write(args.tuned, TABLES[args.table][0], args.scale, found)
     print(json.dumps(found, indent=2))
 
 
-def write(path, table, scale, found):
-    """Put settings into the file, beside those of other tables, scales, networks and methods."""
+def write(path, data, scale, found):
+    """Put settings into the file, beside those of other data sets, scales, networks and methods."""
     content = json.loads(path.read_text()) if path.exists() else {}
-    of_table = content.setdefault(scale, {}).setdefault(table, {})
+    of_data = content.setdefault(scale, {}).setdefault(data, {})
     for network, of_methods in found.items():
-        of_table[network] = of_table.get(network, {}) | of_methods
+        of_data[network] = of_data.get(network, {}) | of_methods
     path.write_text(json.dumps(content, indent=2) + "\n")
 
 

@@ -149,7 +149,7 @@ def test_what_is_there_is_not_run_again(data_root, out, capsys):
 
 def test_other_settings_are_another_cell(data_root, out):
     table("cifar10n", data_root, out, "--methods", "GCE", noise="worse")
-    tables.TUNED.write_text(json.dumps({"smoke": {"cifar10n": {"small CNN": {"GCE": {"q": 0.5}}}}}))
+    tables.TUNED.write_text(json.dumps({"smoke": {"cifar10": {"small CNN": {"GCE": {"q": 0.5}}}}}))
     table("cifar10n", data_root, out, "--methods", "GCE", noise="worse")
     assert [row["settings"].get("q") for row in read_rows(out)] == [None, 0.5]
 
@@ -242,7 +242,7 @@ def test_the_search_writes_what_run_reads(data_root, out, tmp_path):
     rows = read_rows(out)
     assert len(rows) == tune.N_SETTINGS
     assert not any("transition_error" in row or "limit" in row for row in rows)
-    found = tables.tuned("cifar10n", "smoke", "small CNN", "GCE")
+    found = tables.tuned("cifar10", "smoke", "small CNN", "GCE")
     best = max(rows, key=lambda row: row["accuracy"])
     assert found == {name: best["settings"][name] for name in ("lr", "q")}
     assert tables.settings("cifar10n", "smoke", "small CNN", "GCE") == best["settings"]
