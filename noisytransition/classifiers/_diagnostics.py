@@ -61,7 +61,10 @@ def _missing_class(run: Run) -> str:
 def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:
     """Clean rows contradict the likelihood of all labels, which supposes that one T is true for all rows."""
     if estimate.revised is not None:
-        return "the verified pairs contradict the T of all labels: T probably differs between rows; T goes by the pairs"
+        return (
+            "the verified pairs contradict the T of all labels: T probably differs between rows; the flips below are "
+            "means over them, by a posterior that fits the pairs"
+        )
     if bars is None or not bars.others:
         return ""
     weights = bars._replace(others=()), bars.others[0]

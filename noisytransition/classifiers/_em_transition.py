@@ -232,11 +232,11 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.transition_init_, self.transition_matrix_ = start, T.transition_matrix
         self.transition_history_ = np.stack([start, T.transition_matrix])
         result, best = T.result, T.candidate
-        self.transition_counts_, self.prior_strength_ = result.counts, result.strength
+        self.transition_counts_, self.prior_strength_ = T.counts, result.strength
         self.calibration_, self.calibration_weight_, self.cv_results_ = result.calibration, T.weight, T.evidence
         self.n_epochs_, (noisy, _) = best.epochs, best.rows
         # from x too: nearer than what T makes of the noisy labels' shares
-        counts = result.counts - (0.0 if (pairs := known_pairs(run)) is None else pairs)
+        counts = T.counts - (0.0 if (pairs := known_pairs(run)) is None else pairs)
         self.class_counts_ = counts.sum(axis=1) * (len(run.noisy) / len(noisy))
         if self.cv is not None and result.calibration is not None:
             self.oof_proba_ = result.calibration(best.posteriors[0]).astype(np.float32)[np.argsort(noisy)]

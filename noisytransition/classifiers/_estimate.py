@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ..transition import (
     MOST_CLASSES,
     EMResult,
+    PairEstimate,
     Prior,
     TransitionUncertainty,
     em_transition_matrix,
@@ -49,8 +50,8 @@ class Estimate(NamedTuple):
         ``epochs`` and ``log_evidence`` of all candidates.
     gain : float
         By how much the larger weight raises the log-likelihood of held-out clean rows.
-    revised : TransitionUncertainty or None
-        T and its error bars after verified pairs spoke against the most likely T.
+    revised : PairEstimate or None
+        T after verified pairs spoke against one T for all rows.
     """
 
     result: EMResult
@@ -59,12 +60,17 @@ class Estimate(NamedTuple):
     others: list[Likely]
     evidence: dict[str, NDArray]
     gain: float
-    revised: TransitionUncertainty | None
+    revised: PairEstimate | None
 
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
         """T."""
-        return self.result.transition_matrix if self.revised is None else self.revised.transition_matrix
+        return self.result.transition_matrix if self.revised is None else self.revised.uncertainty.transition_matrix
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Expected numbers of rows of each true and noisy label."""
+        return self.result.counts if self.revised is None else self.revised.counts
 
 
 def estimate_transition(
@@ -101,9 +107,25 @@ def estimate_transition(
         if gain > max(_LEAST_GAIN, of_rows.std() * len(of_rows) ** 0.5):
             others = [Likely(chosen, taken), *anchored[1:]]
             chosen, first = anchored[0].result, equal
-    pairs = known_pairs(run)
-    revised = None if pairs is None else revised_by_pairs(chosen.transition_matrix, pairs)
+    revised = _revised(Likely(chosen, candidates[best]), run)
     return Estimate(chosen, candidates[best], first, others, evidence, gain, revised)
+
+
+def _revised(likely: Likely, run: Run) -> PairEstimate | None:
+    """T by verified pairs, if there are any, and they contradict the most likely T."""
+    (result, candidate), counts = likely, known_pairs(run)
+    if counts is None or result.calibration is None:
+        return None
+    (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
+    return revised_by_pairs(
+        result.calibration(proba),
+        run.noisy.label[noisy],
+        result.transition_matrix,
+        proba_pairs=result.calibration(proba_meta),
+        y_pairs=run.clean.label[clean],
+        y_noisy_pairs=run.clean.columns["noisy_label"][clean],
+        counts=counts,
+    )
 
 
 def _most_likely_transition(
@@ -151,10 +173,10 @@ def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     They reach over those of the T at the other weight of the clean rows, and of the T of fine-tuned networks: how far
     these are apart shows what the assumption of one T is worth.
     """
+    if estimate.revised is not None:
+        return estimate.revised.uncertainty
     if len(run.classes) > MOST_CLASSES:
         return None
-    if estimate.revised is not None:
-        return estimate.revised
     own, *others = (
         _error_bars(likely, run) for likely in (Likely(estimate.result, estimate.candidate), *estimate.others)
     )

@@ -42,12 +42,13 @@ from ._noise import (
     symmetric_noise,
     uniform_noise,
 )
+from ._pair_posterior import PairEstimate as PairEstimate
+from ._pair_posterior import revised_by_pairs as revised_by_pairs
 from ._posterior import denoise_proba, label_posterior
 from ._shrinkage import Prior as Prior
 from ._shrinkage import check_prior as check_prior
 from ._uncertainty import MOST_CLASSES as MOST_CLASSES
 from ._uncertainty import TransitionUncertainty, transition_uncertainty
-from ._uncertainty import revised_by_pairs as revised_by_pairs
 
 __all__ = [
     "Calibration",

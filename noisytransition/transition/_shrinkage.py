@@ -36,19 +36,6 @@ def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[
     return M, float(best) if best > TINY else 0.0, evidence
 
 
-def contradicted(M: NDArray, counts: NDArray) -> tuple[float, float]:
-    """By how much the evidence of counts is higher under a Dirichlet prior around M than under M itself, at best.
-
-    Returns
-    -------
-    gain : float
-    strength : float
-        Pseudo-counts per class of that prior.
-    """
-    evidence, best = _highest_evidence(counts, M, _STRENGTHS, [])
-    return evidence - log_evidence(counts, M, _STRENGTHS[-1], []), best
-
-
 def _highest_evidence(
     counts: NDArray, M: NDArray, strengths: Iterable[float], groups: list[NDArray]
 ) -> tuple[float, float]:

@@ -11,7 +11,6 @@ from ._calibration import map_prior, map_scores
 from ._checks import check_label_indices, check_probabilities, check_transition_matrix, is_number
 from ._em import check_counts
 from ._estimation import TINY, normalise_rows
-from ._shrinkage import contradicted
 
 #: with more, the information is too large a matrix to invert
 MOST_CLASSES = 50
@@ -19,10 +18,6 @@ MOST_CLASSES = 50
 _CHUNK = 4096
 # precision of the prior of an entry of T: without any data a standard error of 0.5
 _PRIOR_PRECISION = 4.0
-# least share of a flip in a prior: none is impossible
-_SMALLEST_RATE = 1e-4
-# log-evidence
-_STRONG_EVIDENCE = 3.0
 # lowest location of an entry that is cut off at 0, in scales below 0: the tail probability underflows beyond
 _MAX_DEPTH = 30.0
 
@@ -86,34 +81,6 @@ class TransitionUncertainty(NamedTuple):
         T = self.transition_matrix
         variances = [bars.std**2 + (bars.transition_matrix - T) ** 2 for bars in (self, *others)]
         return self._replace(std=np.sqrt(np.mean(variances, axis=0)), others=others)
-
-
-def revised_by_pairs(T: NDArray, counts: NDArray) -> TransitionUncertainty | None:
-    """T by counts of (true, noisy) labels with another T as their prior, if the counts contradict it.
-
-    Counts of verified rows are right for any noise, and few; the most likely T of all labels is exact, and right only
-    if one T is true for all rows. Under a Dirichlet prior around T with `a` pseudo-counts per class, the evidence of
-    the counts chooses `a`. T stays as it is (None) unless the evidence is above that of T itself by more than 3,
-    "strong" by Kass and Raftery, "Bayes Factors", 1995.
-
-    Parameters
-    ----------
-    T, counts : ndarray of shape (c, c)
-
-    Returns
-    -------
-    TransitionUncertainty or None
-        Of the Dirichlet posterior.
-    """
-    M = normalise_rows(T + _SMALLEST_RATE / len(T))
-    gain, strength = contradicted(M, counts)
-    if gain <= _STRONG_EVIDENCE:
-        return None
-    total = counts + strength * M
-    n = total.sum(axis=1, keepdims=True)
-    revised = total / n
-    std = np.sqrt(revised * (1 - revised) / (n + 1))
-    return TransitionUncertainty(revised, revised, std, std)
 
 
 def transition_uncertainty(

@@ -13,12 +13,10 @@ from noisytransition.transition import (
     em_transition_matrix,
     flip_labels,
     pair_noise,
-    revised_by_pairs,
     symmetric_noise,
     transition_uncertainty,
 )
 from noisytransition.transition import _uncertainty as module
-from noisytransition.transition._shrinkage import contradicted
 
 T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
 
@@ -237,40 +235,3 @@ def test_joined_intervals_hold_both():
     alike = one.joined(one)
     np.testing.assert_allclose(alike.std, one.std)
     np.testing.assert_array_equal(alike.interval(0.9), one.interval(0.9))
-
-
-@pytest.mark.parametrize("n", [1, 10, 1000, 100_000])
-def test_pairs_that_agree_with_T_leave_it(n):
-    assert revised_by_pairs(T3, n * T3) is None
-    assert revised_by_pairs(T3, np.zeros((3, 3))) is None
-
-
-def test_many_pairs_that_contradict_T_give_it():
-    counts = 1000.0 * np.array([[0.3, 0.7, 0.0], [0.4, 0.5, 0.1], [0.0, 0.2, 0.8]])
-    revised = revised_by_pairs(T3, counts)
-    np.testing.assert_allclose(revised.transition_matrix, counts / 1000, atol=0.01)
-    np.testing.assert_allclose(revised.transition_matrix.sum(axis=1), 1)
-    np.testing.assert_allclose(revised.std[0, 0], np.sqrt(0.3 * 0.7 / 1000), rtol=0.1)
-    low, high = revised.interval(0.9)
-    assert ((low <= revised.transition_matrix) & (revised.transition_matrix <= high)).all()
-    few = revised_by_pairs(T3, np.round(counts / 50)).transition_matrix  # T counts beside 20 pairs of a class
-    assert 0.3 < np.abs(few - T3).sum() < np.abs(counts / 1000 - T3).sum()
-
-
-@given(st.integers(0, 1000), st.permutations(range(3)))
-def test_classes_that_change_places_change_the_revision_s(seed, order):
-    counts = np.random.default_rng(seed).integers(0, 40, size=(3, 3)).astype(float)
-    at = np.ix_(order, order)
-    plain, moved = revised_by_pairs(T3, counts), revised_by_pairs(T3[at], counts[at])
-    assert (plain is None) == (moved is None)
-    if plain is not None:
-        np.testing.assert_allclose(moved.transition_matrix, plain.transition_matrix[at])
-        np.testing.assert_allclose(moved.std, plain.std[at])
-
-
-@pytest.mark.parametrize(("n", "least", "most"), [(8.5, 2.5, 3.0), (9.5, 3.0, 3.5)])
-def test_T_is_revised_where_the_evidence_against_it_is_strong(n, least, most):
-    counts = n * np.array([[0.3, 0.7, 0.0], [0.4, 0.5, 0.1], [0.0, 0.2, 0.8]])
-    gain, _ = contradicted((T3 + 1e-4 / 3) / (1 + 1e-4), counts)
-    assert least < gain < most
-    assert (revised_by_pairs(T3, counts) is None) == (most == 3)

@@ -1,0 +1,189 @@
+"""T by the posterior that verified pairs ask for: against a twin over dense matrices, and where one T is not true."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from noisytransition.transition import _pair_posterior as module
+from noisytransition.transition import (
+    count_transition_matrix,
+    em_transition_matrix,
+    flip_labels,
+    pair_counts,
+    revised_by_pairs,
+    symmetric_noise,
+    transition_error,
+)
+
+T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
+
+
+def problem(seed=0, n=400, n_pairs=60, c=3, guessed=0.5, sharpness=1.5, T=None):
+    """Posteriors that are right; a share of the labels is guessed from them, or all are flipped by one T."""
+    rng = np.random.default_rng(seed)
+    proba = softmax(sharpness * rng.normal(size=(n + n_pairs, c)), axis=1)
+    y = np.array([rng.choice(c, p=p) for p in proba])
+    if T is None:
+        guess = np.array([rng.choice(c, p=p) for p in proba])
+        noisy = np.where(rng.random(len(y)) < guessed, guess, y)
+    else:
+        noisy = flip_labels(y, T, random_state=seed)
+    return proba, y, noisy, n
+
+
+def revised(rows, T, times=1):
+    proba, y, noisy, n = rows
+    return revised_by_pairs(
+        np.tile(proba[:n], (times, 1)),
+        np.tile(noisy[:n], times),
+        T,
+        proba_pairs=proba[n:],
+        y_pairs=y[n:],
+        y_noisy_pairs=noisy[n:],
+        counts=pair_counts(y[n:], noisy[n:], len(T)),
+    )
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Take the posterior of the pairs whatever its evidence."""
+    monkeypatch.setattr(module, "_POSITIVE_EVIDENCE", -np.inf)
+
+
+# ---------------------------------------------------------------------------- the twin
+def twin(rows, T):
+    """Posterior, evidence, counts and standard errors by loops over rows, dense matrices and finite differences."""
+    proba, y, noisy, n = rows
+    c = len(T)
+    log_T = np.log(np.maximum(T, 1e-3))
+
+    def logits(x, i):
+        return np.exp(x[0]) * np.log(proba[i]) + np.exp(x[1]) * log_T[:, noisy[i]] + x[2:].reshape(c, c)[:, noisy[i]]
+
+    def loss(x):
+        prior = (x[0] ** 2 + x[1] ** 2 + 10 * (x[2:] ** 2).sum()) / 2
+        return prior - sum(np.log(softmax(logits(x, i))[y[i]]) for i in range(n, len(y)))
+
+    def slopes(x, i):  # of all logits, in all parameters
+        found = np.zeros((c, len(x)))
+        found[:, 0] = np.exp(x[0]) * np.log(proba[i])
+        found[:, 1] = np.exp(x[1]) * log_T[:, noisy[i]]
+        for k in range(c):
+            found[k, 2 + k * c + noisy[i]] = 1
+        return found
+
+    zero = np.zeros(2 + c * c)
+    x = minimize(loss, zero, method="BFGS", options={"gtol": 1e-7}).x
+    prior = np.diag([1.0, 1.0] + [10.0] * (c * c))
+    information = prior.copy()
+    for i in range(n, len(y)):
+        q, s = softmax(logits(x, i)), slopes(x, i)
+        information += s.T @ (np.diag(q) - np.outer(q, q)) @ s
+    evidence = loss(zero) - loss(x) - np.linalg.slogdet(information)[1] / 2 + np.linalg.slogdet(prior)[1] / 2
+
+    def counts(x):
+        total = pair_counts(y[n:], noisy[n:], c).astype(float)
+        for i in range(n):
+            total[:, noisy[i]] += softmax(logits(x, i))
+        return total
+
+    def revised_T(x):
+        total = counts(x) + T
+        return (total / total.sum(axis=1, keepdims=True)).ravel()
+
+    step = 1e-5
+    jacobian = np.stack([(revised_T(x + step * e) - revised_T(x - step * e)) / (2 * step) for e in np.eye(len(x))], -1)
+    found = revised_T(x).reshape(c, c)
+    sampling = found * (1 - found) / (counts(x) + T).sum(axis=1, keepdims=True)
+    variance = np.diag(jacobian @ np.linalg.inv(information) @ jacobian.T).reshape(c, c) + sampling
+    return evidence, counts(x), np.exp(x[:2]), found, np.sqrt(variance)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("c", [2, 3, 4])
+def test_it_is_that_of_the_dense_twin(seed, c, always):
+    rows = problem(seed, n=60, n_pairs=25, c=c)
+    T = symmetric_noise(c, 0.3)
+    evidence, counts, powers, found, std = twin(rows, T)
+    got = revised(rows, T)
+    np.testing.assert_allclose(got.log_evidence, evidence, atol=1e-3)
+    np.testing.assert_allclose(got.powers, powers, rtol=5e-3)
+    np.testing.assert_allclose(got.counts, counts, rtol=5e-3)
+    np.testing.assert_allclose(got.uncertainty.transition_matrix, found, atol=2e-3)
+    np.testing.assert_allclose(got.uncertainty.std, std, rtol=1e-2)
+
+
+# ---------------------------------------------------------------------------- where it is taken
+def test_one_T_is_left_alone():
+    kept = [revised(problem(seed, 1000, 200, T=T3), T3) is None for seed in range(20)]
+    assert sum(kept) >= 19
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_T_of_labels_that_err_where_the_classifier_does_is_mended(seed):
+    proba, y, noisy, n = rows = problem(seed, 4000, 300)
+    truth = count_transition_matrix(y[:n], noisy[:n], 3)
+    plain = em_transition_matrix(proba[:n], noisy[:n], counts=pair_counts(y[n:], noisy[n:], 3))
+    got = revised(rows, plain)
+    assert got.powers[1] < 1
+    assert got.log_evidence > 1
+    T = got.uncertainty.transition_matrix
+    assert transition_error(truth, T) < min(0.1, 0.5 * transition_error(truth, plain))
+    low, high = got.uncertainty.interval(0.95)
+    assert ((low <= truth) & (truth <= high)).mean() > 0.8
+
+
+def test_without_pairs_T_is_left_alone():
+    proba, y, noisy, _ = problem()
+    assert revised((proba, y, noisy, len(y)), T3) is None
+
+
+# ---------------------------------------------------------------------------- laws
+def test_the_posterior_under_one_T_is_that_of_powers_of_one():
+    proba, _, noisy, _ = problem(n=50)
+    posterior = module._Posterior(np.log(T3.clip(1e-3)), np.ones(2), np.zeros((3, 3)))
+    q = proba * T3.clip(1e-3).T[noisy]
+    q /= q.sum(axis=1, keepdims=True)
+    for j in range(3):
+        of_rows, own, _, _ = posterior.moments(proba[noisy == j], j)
+        mine = q[noisy == j]
+        np.testing.assert_allclose(of_rows, mine.sum(axis=0), rtol=1e-6)
+        np.testing.assert_allclose(own, sum(np.diag(p) - np.outer(p, p) for p in mine), atol=1e-8)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1000), st.permutations(range(3)))
+def test_classes_that_change_places_change_the_revision_s(seed, order):
+    rows = proba, y, noisy, n = problem(seed, 100, 60)
+    place = np.argsort(order)
+    moved = revised((proba[:, order], place[y], place[noisy], n), T3[np.ix_(order, order)])
+    plain = revised(rows, T3)
+    if plain is None or moved is None:  # at the threshold itself, rounding decides
+        assert all(found is None or found.log_evidence < 1.01 for found in (plain, moved))
+        return
+    at = np.ix_(order, order)
+    np.testing.assert_allclose(moved.uncertainty.transition_matrix, plain.uncertainty.transition_matrix[at], atol=0.01)
+    np.testing.assert_allclose(moved.uncertainty.std, plain.uncertainty.std[at], rtol=0.05)
+
+
+def test_noisy_rows_that_come_twice_leave_T_and_the_error_of_the_pairs(always):
+    rows = problem(n=400)
+    once, often = revised(rows, T3), revised(rows, T3, times=50)
+    np.testing.assert_allclose(often.powers, once.powers)
+    of_rows = [r.counts - pair_counts(rows[1][400:], rows[2][400:], 3) for r in (once, often)]
+    np.testing.assert_allclose(of_rows[1], 50 * of_rows[0])
+    assert often.uncertainty.std.mean() < once.uncertainty.std.mean()
+    assert (often.uncertainty.std > 0.2 * once.uncertainty.std).all()  # sampling alone would give 0.14
+
+
+def test_a_class_without_rows_keeps_its_T(always):
+    proba, y, noisy, n = problem(c=3)
+    T = np.eye(4)
+    T[:3, :3], T[3] = T3, [0.2, 0.3, 0.4, 0.1]
+    got = revised((np.c_[proba, np.zeros(len(y))], y, noisy, n), T)
+    np.testing.assert_allclose(got.uncertainty.transition_matrix[3], T[3], atol=2e-3)
+    assert (got.uncertainty.std[3] > 0.2).all()
+    assert np.isfinite(got.uncertainty.std).all()
