@@ -36,7 +36,7 @@ from skorch.callbacks import LRScheduler
 from examples.benchmarks.shared import add_row, crop_and_flip, read_rows
 from examples.paper.data import Places, load
 from examples.paper.networks import NETWORKS, parameters
-from examples.paper.tables import FROM_GLC, METHODS, N_CLASSES, SCALES, TABLES, TRUE_T, cells, key, settings
+from examples.paper.tables import FROM_GLC, METHODS, N_CLASSES, PAIRS, SCALES, TABLES, TRUE_T, cells, key, settings
 from noisytransition import gold_transition_matrix, sampling_limit, transition_error
 
 RESULTS = Path(__file__).parent / "results"
@@ -85,7 +85,8 @@ def fit(cell, data, places, **own):
     clf, state = classifier(cell, data, places, own), places.states / file_name(cell)
     if cell.method == "clean rows only":
         return clf.fit(data.X_meta, data.y_meta, state=state)
-    return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), state=state)
+    pairs = {"y_meta_noisy": data.y_meta_noisy} if cell.method in PAIRS else {}
+    return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), state=state, **pairs)
 
 
 def classifier(cell, data, places, own):

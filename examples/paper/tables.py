@@ -28,6 +28,8 @@ TABLES = {
     "tiny-imagenet": ("tiny-imagenet", SIX),
     "clothing1m": ("clothing1m", [("shops", None)]),
 }
+# the noisy labels of its clean rows are not known
+WITHOUT_PAIRS = {"clothing1m"}
 N_CLASSES = {"cifar10": 10, "cifar100": 100, "tiny-imagenet": 200, "clothing1m": 14}
 ASYMMETRIC = {
     "cifar10": cifar10_noise,
@@ -53,11 +55,19 @@ METHODS = {
     "EM": ALL_METHODS["EM"],
     "meta-transition from EM": MetaTransitionClassifier,
     "true T": GLCClassifier,
+    "GLC, pairs": GLCClassifier,
+    "EM, pairs": ALL_METHODS["EM"],
+    "meta-transition from EM, pairs": MetaTransitionClassifier,
 }
 TRUE_T = "true T"
+# these know the noisy labels of the clean rows too, which rows that were drawn from the training set have
+PAIRS = ("GLC, pairs", "EM, pairs", "meta-transition from EM, pairs")
+# they, and the true T, have the settings of another method
+SETTINGS_OF = {TRUE_T: "GLC"} | {method: method.removesuffix(", pairs") for method in PAIRS}
 # with the true T, a warm-up as in GLC; few clean rows need more epochs, as many as in fine-tuning
 DEFAULTS: dict[str, dict[str, Any]] = {
     "true T": {"from_warm_up": True},
+    "GLC, pairs": {"transition_init": "count"},
     "meta-transition from EM": {"transition_init": "em"},
     "clean rows only": {"max_epochs": 50},
 }
@@ -69,6 +79,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "forward": NEW_NET,
     "GLC": NEW_NET,
     "true T": NEW_NET,
+    "GLC, pairs": {"transition_init": "count"},
     "meta-transition": PAPER,
     "meta-transition from EM": PAPER | {"transition_init": "em"},
     "EM": {"cv": None},
@@ -81,7 +92,7 @@ SMOKE: dict[str, dict[str, Any]] = {
 # As the paper says of S-Model, T-Revision and its own method. GLC's T is the mean posterior of the clean rows under the
 # network of the row "cross-entropy", which need not be trained again for each of these. A fit with this T as an array
 # draws other batches than one with "gold", so it is shared at the published settings only.
-FROM_GLC = {"GLC", "S-Model", "T-Revision", "meta-transition", "EM"}
+FROM_GLC = {"GLC", "S-Model", "T-Revision", "meta-transition", "EM", "EM, pairs"}
 
 
 # ---------------------------------------------------------------------------- scales
@@ -170,10 +181,10 @@ def key(row):
 
 
 def tuned(data, scale, network, method):
-    """Settings that `tune` has found for a method on a data set; the true T has those of GLC."""
+    """Settings that `tune` has found for a method on a data set."""
     found = json.loads(TUNED.read_text()) if TUNED.exists() else {}
     of_methods = found.get(scale, {}).get(data, {}).get(network, {})
-    return of_methods.get("GLC" if method == TRUE_T else method, {})
+    return of_methods.get(SETTINGS_OF.get(method, method), {})
 
 
 def training(table, scale):
@@ -183,9 +194,10 @@ def training(table, scale):
 
 def settings(table, scale, network, method, own=None):
     """Parameters of a method's classifier: of the scale, of the method, and those that were found by `tune`."""
-    of_method = (PUBLISHED if SCALES[scale].published else DEFAULTS).get(method, {})
+    of, base = (PUBLISHED if SCALES[scale].published else DEFAULTS), SETTINGS_OF.get(method, method)
+    of_method = of.get(base, {}) | of.get(method, {})
     if scale == "smoke":
-        of_method = of_method | SMOKE.get(method, {})
+        of_method = of_method | SMOKE.get(base, {})
     own = tuned(TABLES[table][0], scale, network, method) if own is None else own
     return training(table, scale) | of_method | own
 
@@ -209,5 +221,5 @@ def cells(table, scale, seeds=None, networks=None, n_meta=None, methods=METHODS)
         for noise in noises
         for network in networks
         for method in METHODS
-        if method in methods
+        if method in methods and not (method in PAIRS and data in WITHOUT_PAIRS)
     ]

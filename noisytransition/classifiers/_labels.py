@@ -165,13 +165,15 @@ def _union(labels: dict[str, NDArray]) -> NDArray:
 
 
 def _check_classes(labels: dict[str, NDArray]) -> None:
-    """Warn of clean classes, and raise for pairs with classes, that no noisy label has."""
+    """Warn of clean classes that no noisy label has, and raise for noisy labels of clean rows that no other has."""
     noisy = np.unique(np.concatenate([labels["y"], labels.get(IN_Y, labels["y"])])).tolist()
-    if absent := sorted(set(labels.get("y_meta_noisy", labels["y"]).tolist()) - set(noisy)):
+    clean = set(labels.get("y_meta", labels["y"]).tolist())
+    if absent := sorted(set(labels.get("y_meta_noisy", labels["y"]).tolist()) - set(noisy) - clean):
         raise ValueError(
-            f"y_meta_noisy has labels {absent} that no noisy label in y has: {noisy}{_hints(absent, noisy)}."
+            f"y_meta_noisy has labels {absent} that are neither in y nor in y_meta; y has {noisy}"
+            f"{_hints(absent, noisy)}."
         )
-    if absent := sorted(set(labels.get("y_meta", labels["y"]).tolist()) - set(noisy)):
+    if absent := sorted(clean - set(noisy)):
         warnings.warn(
             f"y_meta has the classes {absent}, which no noisy label has{_hints(absent, noisy)}. They are classes of "
             "their own; correct their names if they are spelt differently in y.",
