@@ -47,8 +47,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
 
     Calibration, choice and shrinkage are those of `em_transition_matrix`. The likelihood supposes that one T is true
     for all rows. Two choices by held-out clean rows make up for it where it is not: how much the clean rows count in
-    the calibration (`calibration_weight`), and which classifier is the last (`select_classifier`). `diagnostics_` names
-    reasons not to trust T.
+    the calibration (`calibration_weight`), and which classifier is the last (`select_classifier`). If the noisy labels
+    of the clean rows are known (`trusted`, or `y_meta_noisy`) and contradict one T, T is the mean of a posterior that
+    is fitted to them (`docs/trust.rst`). `diagnostics_` names reasons not to trust T.
 
     The cost is that of five trainings, a warm-up for T's start, the folds and the last one, and for the choice of the
     classifier one more, without clean rows, and nine of 50 epochs on two thirds of the clean rows. For a network that
@@ -110,8 +111,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     transition_history_ : ndarray of shape (2, n_classes, n_classes)
         The start and the result.
     transition_counts_ : ndarray of shape (n_classes, n_classes)
-        Expected number of held-out rows of each true and noisy label, behind the most likely T; clean rows with a known
-        noisy label count too.
+        Expected number of held-out rows of each true and noisy label, behind T; clean rows with a known noisy label
+        count too.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class.
     prior_strength_ : float

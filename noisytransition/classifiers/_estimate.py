@@ -65,7 +65,7 @@ class Estimate(NamedTuple):
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
         """T."""
-        return self.result.transition_matrix if self.revised is None else self.revised.uncertainty.transition_matrix
+        return self.result.transition_matrix if self.revised is None else self.revised.transition_matrix
 
     @property
     def counts(self) -> NDArray[np.float64]:
@@ -173,14 +173,11 @@ def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     They reach over those of the T at the other weight of the clean rows, and of the T of fine-tuned networks: how far
     these are apart shows what the assumption of one T is worth.
     """
+    likely, few = Likely(estimate.result, estimate.candidate), len(run.classes) <= MOST_CLASSES
+    own = _error_bars(likely, run) if few else None
     if estimate.revised is not None:
-        return estimate.revised.uncertainty
-    if len(run.classes) > MOST_CLASSES:
-        return None
-    own, *others = (
-        _error_bars(likely, run) for likely in (Likely(estimate.result, estimate.candidate), *estimate.others)
-    )
-    return own if own is None else own.joined(*others)
+        return estimate.revised.error_bars(0.0 if own is None else own.std)
+    return own if own is None else own.joined(*(_error_bars(other, run) for other in estimate.others))
 
 
 def _error_bars(likely: Likely, run: Run) -> Any:

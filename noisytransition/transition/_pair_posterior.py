@@ -25,8 +25,9 @@ class PairEstimate(NamedTuple):
 
     Attributes
     ----------
-    uncertainty : TransitionUncertainty
-        T and its error bars.
+    transition_matrix : ndarray of shape (c, c)
+    std : ndarray of shape (c, c)
+        Standard errors, if the one T is known exactly.
     counts : ndarray of shape (c, c)
         Expected numbers of rows of each true (i) and noisy (j) label.
     powers : ndarray of shape (2,)
@@ -35,10 +36,16 @@ class PairEstimate(NamedTuple):
         Log of the Bayes factor against the posterior under one T.
     """
 
-    uncertainty: TransitionUncertainty
+    transition_matrix: NDArray[np.float64]
+    std: NDArray[np.float64]
     counts: NDArray[np.float64]
     powers: NDArray[np.float64]
     log_evidence: float
+
+    def error_bars(self, std: NDArray | float = 0.0) -> TransitionUncertainty:
+        """Error bars, with the standard errors of the one T, which count with its power."""
+        T, both = self.transition_matrix, np.sqrt(self.std**2 + (self.powers[1] * std) ** 2)
+        return TransitionUncertainty(T, T, both, both)
 
 
 class _Posterior(NamedTuple):
@@ -89,7 +96,7 @@ def revised_by_pairs(
     *all* noisy rows, as in a step of expectation-maximisation, with the pairs as counts. Under one T, a = b = 1 and
     M = 0. T stays as it is (None) unless the log of the Bayes factor against that, by Laplace's method, is above 1.
 
-    The error bars are those of a, b and M by the delta method, and of the sampling of the rows.
+    The standard errors are those of a, b and M by the delta method, and of the sampling of the rows.
 
     Parameters
     ----------
@@ -129,8 +136,8 @@ def revised_by_pairs(
         variance[:, j] = np.einsum("ik,kl,il->i", own, inverse, own)
         slopes[:, j] = own_cross - own @ inverse @ cross
     total = counts + T  # one more row by T itself: a class without any keeps its T
-    revised, std = normalise_rows(total), _standard_errors(total, variance, slopes, np.linalg.inv(information))
-    return PairEstimate(TransitionUncertainty(revised, revised, std, std), counts, posterior.powers, float(evidence))
+    std = _standard_errors(total, variance, slopes, np.linalg.inv(information))
+    return PairEstimate(normalise_rows(total), std, counts, posterior.powers, float(evidence))
 
 
 def _fitted(proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray) -> tuple[_Posterior, float]:

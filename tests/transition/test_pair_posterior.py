@@ -112,8 +112,8 @@ def test_it_is_that_of_the_dense_twin(seed, c, always):
     np.testing.assert_allclose(got.log_evidence, evidence, atol=1e-3)
     np.testing.assert_allclose(got.powers, powers, rtol=5e-3)
     np.testing.assert_allclose(got.counts, counts, rtol=5e-3)
-    np.testing.assert_allclose(got.uncertainty.transition_matrix, found, atol=2e-3)
-    np.testing.assert_allclose(got.uncertainty.std, std, rtol=1e-2)
+    np.testing.assert_allclose(got.transition_matrix, found, atol=2e-3)
+    np.testing.assert_allclose(got.std, std, rtol=1e-2)
 
 
 # ---------------------------------------------------------------------------- where it is taken
@@ -130,9 +130,9 @@ def test_T_of_labels_that_err_where_the_classifier_does_is_mended(seed):
     got = revised(rows, plain)
     assert got.powers[1] < 1
     assert got.log_evidence > 1
-    T = got.uncertainty.transition_matrix
+    T = got.transition_matrix
     assert transition_error(truth, T) < min(0.1, 0.5 * transition_error(truth, plain))
-    low, high = got.uncertainty.interval(0.95)
+    low, high = got.error_bars().interval(0.95)
     assert ((low <= truth) & (truth <= high)).mean() > 0.8
 
 
@@ -165,8 +165,8 @@ def test_classes_that_change_places_change_the_revision_s(seed, order):
         assert all(found is None or found.log_evidence < 1.01 for found in (plain, moved))
         return
     at = np.ix_(order, order)
-    np.testing.assert_allclose(moved.uncertainty.transition_matrix, plain.uncertainty.transition_matrix[at], atol=0.01)
-    np.testing.assert_allclose(moved.uncertainty.std, plain.uncertainty.std[at], rtol=0.05)
+    np.testing.assert_allclose(moved.transition_matrix, plain.transition_matrix[at], atol=0.01)
+    np.testing.assert_allclose(moved.std, plain.std[at], rtol=0.05)
 
 
 def test_noisy_rows_that_come_twice_leave_T_and_the_error_of_the_pairs(always):
@@ -175,8 +175,8 @@ def test_noisy_rows_that_come_twice_leave_T_and_the_error_of_the_pairs(always):
     np.testing.assert_allclose(often.powers, once.powers)
     of_rows = [r.counts - pair_counts(rows[1][400:], rows[2][400:], 3) for r in (once, often)]
     np.testing.assert_allclose(of_rows[1], 50 * of_rows[0])
-    assert often.uncertainty.std.mean() < once.uncertainty.std.mean()
-    assert (often.uncertainty.std > 0.2 * once.uncertainty.std).all()  # sampling alone would give 0.14
+    assert often.std.mean() < once.std.mean()
+    assert (often.std > 0.2 * once.std).all()  # sampling alone would give 0.14
 
 
 def test_a_class_without_rows_keeps_its_T(always):
@@ -184,6 +184,15 @@ def test_a_class_without_rows_keeps_its_T(always):
     T = np.eye(4)
     T[:3, :3], T[3] = T3, [0.2, 0.3, 0.4, 0.1]
     got = revised((np.c_[proba, np.zeros(len(y))], y, noisy, n), T)
-    np.testing.assert_allclose(got.uncertainty.transition_matrix[3], T[3], atol=2e-3)
-    assert (got.uncertainty.std[3] > 0.2).all()
-    assert np.isfinite(got.uncertainty.std).all()
+    np.testing.assert_allclose(got.transition_matrix[3], T[3], atol=2e-3)
+    assert (got.std[3] > 0.2).all()
+    assert np.isfinite(got.std).all()
+
+
+def test_errors_of_the_one_T_count_with_its_power():
+    got = revised(problem(n=1000, n_pairs=200), T3)
+    np.testing.assert_array_equal(got.error_bars().std, got.std)
+    np.testing.assert_allclose(got.error_bars(0.1).std ** 2, got.std**2 + (0.1 * got.powers[1]) ** 2)
+    narrow, wide = got.error_bars().interval(), got.error_bars(0.1).interval()
+    assert (wide[0] <= narrow[0]).all()
+    assert (wide[1] >= narrow[1]).all()

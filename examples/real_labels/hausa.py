@@ -1,0 +1,46 @@
+"""Titles of news in Hausa with labels of rules.
+
+    python -m examples.real_labels.hausa --data DIR
+
+DIR has ``hausa_*.tsv``: the corpus of Hedderich et al., "Transfer Learning and Distant Supervision for Multilingual
+Transformer Models", EMNLP 2020 (github.com/uds-lsv/transfer-distant-transformer-african), with the names of its files
+in lower case after ``hausa_``. A rule gives a title the topic in whose list of names it finds a word; half of the
+labels are wrong. Features: components of TF-IDF of parts of words.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from examples.real_labels.common import main, reduced, split
+
+
+@lru_cache
+def read(folder):
+    """Features, true and noisy labels of the training titles; features and labels of the test titles."""
+    clean, noisy, test = (
+        pd.read_csv(folder / f"hausa_{name}.tsv", sep="\t")
+        for name in ("train_clean", "train_clean_noisy_labels", "test")
+    )
+    if not (clean["news_title"] == noisy["news_title"]).all():
+        raise ValueError("the titles with noisy labels are not in the order of those with true labels.")
+    topics = np.unique(clean["label"])
+    y, y_noisy, y_test = (np.searchsorted(topics, frame["label"]) for frame in (clean, noisy, test))
+    words = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), min_df=3, sublinear_tf=True)
+    X, X_test = words.fit_transform(clean["news_title"]), words.transform(test["news_title"])
+    return *reduced(X, X_test, 200, TruncatedSVD), y, y_noisy, y_test
+
+
+def load(seed, folder):
+    """Rows of a split."""
+    X, X_test, y, y_noisy, y_test = read(folder)
+    return split(X, y, y_noisy, X_test, y_test, seed)
+
+
+if __name__ == "__main__":
+    from examples.real_labels.hausa import load
+
+    main("hausa", __doc__, load)
