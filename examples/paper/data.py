@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.model_selection import train_test_split
+from torch import nn
 from torch.utils.data import Dataset, Subset
 
 from examples.paper.tables import N_CLASSES, SCALES, noise_matrix
+from noisytransition import CrossEntropyClassifier
 from noisytransition.datasets import (
     load_cifar10,
     load_cifar10n,
@@ -19,6 +21,11 @@ from noisytransition.datasets import (
 )
 from noisytransition.transition import count_transition_matrix
 
+# labels of people, and labels that are drawn anew by their T
+FROM_PEOPLE = {"aggre": "aggre", "worse": "worse", "redrawn": "worse", "redrawn by features": "worse"}
+# of the features' posterior in labels that are drawn anew
+POWERS = {"redrawn": 0.0, "redrawn by features": 0.25}
+HEAD = {"lr": 0.003, "batch_size": 512, "max_epochs": 10, "optimizer__momentum": 0.9}
 LOADERS = {"cifar10": load_cifar10, "cifar100": load_cifar100, "tiny-imagenet": load_tiny_imagenet}
 
 
@@ -52,8 +59,12 @@ def load(data, noise, rate, seed, scale, n_meta, held_out, places):
     """
     drawn = 2 * n_meta if held_out else n_meta
     found = _images(data, noise, rate, seed, SCALES[scale].n_noisy, drawn, places.data_root)
+    if noise in POWERS and scale != "features":
+        raise ValueError(f"{noise}: labels are drawn anew at --scale features only, not at {scale!r}.")
     if scale == "features":
         found = with_features(found, data, places.features_dir)
+        if noise in POWERS:
+            found = redrawn(found, POWERS[noise], seed)
     return _held_out(found, n_meta, seed) if held_out else found
 
 
@@ -68,8 +79,8 @@ def _images(data, noise, rate, seed, n_noisy, n_meta, data_root):
         found = load_clothing1m(root, meta="validation", **params)
         both = load_clothing1m_part(root, "train", both_labels=True)
         return found._replace(transition_matrix=counted(both.y, both.y_noisy, N_CLASSES[data]))
-    from_people = noise in ("aggre", "worse")
-    labels = load_cifar10n(folder_of(data_root, "cifar10n"), noise) if from_people else noise_matrix(data, noise, rate)
+    people = FROM_PEOPLE.get(noise)
+    labels = load_cifar10n(folder_of(data_root, "cifar10n"), people) if people else noise_matrix(data, noise, rate)
     found = LOADERS[data](root, noise=labels, **params)
     if found.transition_matrix is not None:
         return found
@@ -97,6 +108,26 @@ def with_features(found, data, folder):
     mean, std = X.mean(axis=0), X.std(axis=0)
     std[std == 0] = 1
     return found._replace(X=(X - mean) / std, X_meta=(X_meta - mean) / std, X_test=(X_test - mean) / std)
+
+
+def redrawn(found, power, seed):
+    """Noisy labels drawn anew: ``P(j | i, x) ~ T[i, j] p_j(x)^power``, with p a classifier of the true labels.
+
+    At the power 0 one T is true for all rows. Otherwise labels are wrong where the classifier is unsure, and towards
+    the classes that it holds possible.
+    """
+    T, n_classes = found.transition_matrix, len(found.transition_matrix)
+    clf = CrossEntropyClassifier(
+        nn.Linear, module__in_features=found.X.shape[1], module__out_features=n_classes, random_state=seed, **HEAD
+    ).fit(found.X, found.y_true)
+    rng, drawn = np.random.default_rng(seed), []
+    for X, y in ((found.X, found.y_true), (found.X_meta, found.y_meta)):
+        share = T[y] * clf.predict_proba(X) ** power
+        below = share.cumsum(axis=1) < rng.random((len(y), 1)) * share.sum(axis=1, keepdims=True)
+        drawn.append(below.sum(axis=1))
+    true = np.concatenate([found.y_true, found.y_meta])
+    T = counted(true, np.concatenate(drawn), n_classes)
+    return found._replace(y=drawn[0], y_meta_noisy=drawn[1], transition_matrix=T)
 
 
 def _held_out(found, n_meta, seed):

@@ -123,6 +123,25 @@ def test_features_take_the_place_of_images(data_root, out, features_dir, monkeyp
     assert min(row["accuracy"] for row in rows) > 0.5
 
 
+@pytest.mark.parametrize(("noise", "together"), [("redrawn", False), ("redrawn by features", True)])
+def test_labels_that_are_drawn_anew(data_root, features_dir, noise, together, monkeypatch):
+    """By T alone, or so that they and the features fail together."""
+    monkeypatch.setitem(data.POWERS, "redrawn by features", 3.0)
+    monkeypatch.setitem(data.HEAD, "lr", 0.3)  # 270 rows are one batch
+    places = data.Places(data_root, features_dir)
+    found = data.load("cifar10", noise, None, 0, "features", 30, False, places)
+    people = data.load("cifar10", "worse", None, 0, "features", 30, False, places)
+    np.testing.assert_array_equal(found.y_true, people.y_true)
+    np.testing.assert_array_equal(found.X, people.X)
+    assert (found.y != people.y).any()
+    true, given = (np.concatenate(pair) for pair in ((found.y_true, found.y_meta), (found.y, found.y_meta_noisy)))
+    np.testing.assert_allclose(found.transition_matrix, data.counted(true, given, 10))
+    wrong = (found.y != found.y_true).mean()
+    assert (wrong < 0.2) if together else (0.25 < wrong < 0.45)  # these features tell the classes
+    with pytest.raises(ValueError, match="--scale features only"):
+        data.load("cifar10", noise, None, 0, "smoke", 30, False, places)
+
+
 def test_features_are_of_the_same_rows(data_root, features_dir):
     places = data.Places(data_root, features_dir)
     images = data._images("cifar10", "symmetric", 0.2, 0, None, 30, data_root / "cifar10")

@@ -1,0 +1,99 @@
+"""Scripts of real labels, on small files of the same formats."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from examples.real_labels import common, global_warming, hausa, labelme
+
+N, N_TEST = 260, 40
+WORDS = ["kasuwa noma", "lafiya asibiti", "siyasa zabe"]
+
+
+def noisy(y, n_classes, rng):
+    return np.where(rng.random(len(y)) < 0.3, rng.integers(n_classes, size=len(y)), y)
+
+
+def write_hausa(folder, rng):
+    y, topics = rng.integers(3, size=N + N_TEST), np.array(["Business", "Health", "Politics"])
+    titles = [f"{WORDS[k]} {rng.integers(10**6)}" for k in y]
+    for name, rows, labels in (
+        ("train_clean", slice(N), y),
+        ("train_clean_noisy_labels", slice(N), noisy(y, 3, rng)),
+        ("test", slice(N, None), y),
+    ):
+        frame = pd.DataFrame({"news_title": titles[rows], "label": topics[labels[rows]]})
+        frame.to_csv(folder / f"hausa_{name}.tsv", sep="\t")
+
+
+def write_global_warming(folder, rng):
+    y = rng.integers(2, size=N)
+    texts = [f"Sentence {i}, with a comma." for i in range(N)]
+    frame = pd.DataFrame({"data_entry": texts, "gpt_label": noisy(y, 2, rng), "gold_label": y})
+    frame.to_csv(folder / "global_warming.csv", index=False)
+    np.save(folder / "global_warming_features.npy", rng.normal(size=(N, 120)) + 3 * y[:, None])
+
+
+def write_labelme(folder, rng):
+    for part, n in (("train", N), ("test", N_TEST)):
+        y = rng.integers(8, size=n)
+        np.save(
+            folder / f"labelme_LabelMe_VGG_avg_{part}.npy", rng.normal(size=(n, 1, 1, 130)) + y[:, None, None, None]
+        )
+        np.savetxt(folder / f"labelme_LabelMe_Z_{part}.txt", y, fmt="%d")
+        if part == "train":
+            answers = np.stack([noisy(y, 8, rng) for _ in range(5)], axis=1)
+            answers[rng.random(answers.shape) < 0.4] = -1
+            np.savetxt(folder / "labelme_answers.txt", answers, fmt="%d")
+
+
+SCRIPTS = {
+    "hausa": (hausa, write_hausa),
+    "global_warming": (global_warming, write_global_warming),
+    "labelme": (labelme, write_labelme),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_writes_its_table(name, tmp_path, monkeypatch):
+    script, write = SCRIPTS[name]
+    folder, results = tmp_path / "data", tmp_path / "results"
+    folder.mkdir(), results.mkdir()
+    write(folder, np.random.default_rng(0))
+    kept = ["ignoring the noise", "ignoring the noise, logistic regression", "both together", "fine-tuning", "GLC"]
+    monkeypatch.setattr(common, "METHODS", {method: common.METHODS[method] for method in kept})
+    monkeypatch.setattr(common, "RESULTS", results)
+    monkeypatch.setattr(common, "SPLITS", 2)
+    monkeypatch.setattr(global_warming, "N_TEST", N_TEST)
+    monkeypatch.setattr("sys.argv", [name, "--data", str(folder), "--jobs", "1"])
+    for _ in range(2):  # the second call finds all rows
+        common.main(name, script.__doc__, script.load)
+    rows = [json.loads(line) for line in (results / f"{name}.jsonl").read_text().splitlines()]
+    assert sorted((row["method"], row["seed"]) for row in rows) == sorted((m, s) for m in kept for s in range(2))
+    table = pd.read_csv(results / f"{name}.csv", index_col=0)
+    assert list(table.index) == ["identity", "verified pairs counted", "sampling limit", *kept]
+    assert table.loc["fine-tuning", "accuracy"][:4] in (results / f"{name}.md").read_text()
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_test_rows_are_not_trained_on(name, tmp_path, monkeypatch):
+    script, write = SCRIPTS[name]
+    write(tmp_path, np.random.default_rng(0))
+    monkeypatch.setattr(global_warming, "N_TEST", N_TEST)
+    data = script.load(0, tmp_path)
+    n = N - (N_TEST if name == "global_warming" else 0)
+    assert (len(data.X), len(data.X_meta), len(data.X_test)) == (n - common.N_VERIFIED, common.N_VERIFIED, N_TEST)
+    seen = {row.tobytes() for row in np.concatenate([data.X, data.X_meta])}
+    assert not any(row.tobytes() in seen for row in data.X_test)
+    assert (data.y_meta != data.y_meta_noisy).any()
+    np.testing.assert_allclose(data.transition_matrix.sum(axis=1), 1)
+
+
+def test_the_majority_wins_and_ties_are_by_chance():
+    answers = np.array([[3, 3, 5], [2, -1, -1], [1, 6, -1]] * 50)
+    labels = labelme.majority(answers, 0).reshape(50, 3)
+    assert (labels[:, 0] == 3).all()
+    assert (labels[:, 1] == 2).all()
+    assert set(labels[:, 2]) == {1, 6}
