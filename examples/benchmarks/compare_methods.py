@@ -29,7 +29,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 from problems import breast_cancer, digits, gaussians, wine
-from shared import NEW_NET, PLAIN, fit_cleanlab, overview, paired, points, publish, put_in_readme, read_rows, versions
+from shared import (
+    NEW_NET,
+    PLAIN,
+    fit_cleanlab,
+    markdown,
+    overview,
+    paired,
+    points,
+    publish,
+    put_in_readme,
+    read_rows,
+    versions,
+)
 from shared import RESULTS as PAGES
 from sklearn.linear_model import LogisticRegression
 
@@ -170,10 +182,10 @@ def report(tables):
         f"Mean ± standard deviation over {len(SEEDS)} seeds, last epoch. {versions()}, 2 processes. See "
         "`compare_methods.py`.",
         f"## Hyper-parameters found\n\nShared: {', '.join(f'{k}={v:g}' for k, v in SHARED.items())}.\n\n{own}",
-        "## Test accuracy\n\n" + overview(tables, "accuracy"),
-        "## Error of T\n\n" + overview(tables, "transition_error"),
-        "## Difference of accuracy to cross-entropy, in points\n\n" + paired(tables, "cross-entropy"),
-        "## Difference of accuracy to fine-tuning, in points\n\n" + paired(tables, "fine-tuning"),
+        "## Test accuracy\n\n" + markdown(tables, overview(tables, "accuracy")),
+        "## Error of T\n\n" + markdown(tables, overview(tables, "transition_error")),
+        "## Difference of accuracy to cross-entropy, in points\n\n" + markdown(tables, paired(tables, "cross-entropy")),
+        "## Difference of accuracy to fine-tuning, in points\n\n" + markdown(tables, paired(tables, "fine-tuning")),
         "## Goals\n\n" + goals(tables),
         "## Cost\n\n"
         + "\n\n".join(f"{cell}\n\n{table.markdown()}" for cell, table in tables.items() if "asymmetric" in cell),
@@ -200,8 +212,8 @@ def report_defaults():
         f"Mean ± standard deviation over 5 seeds. {versions()}, 2 processes. `compare_methods.py --defaults`.",
         "GCE is the published loss, `balanced=False`, and Forward, GLC and meta-transition train a new net through T, "
         "`from_warm_up=False`: their defaults when this was measured.",
-        "## Test accuracy\n\n" + overview(tables, "accuracy"),
-        "## Error of T\n\n" + overview(tables, "transition_error"),
+        "## Test accuracy\n\n" + markdown(tables, overview(tables, "accuracy")),
+        "## Error of T\n\n" + markdown(tables, overview(tables, "transition_error")),
     ]
     publish("compare_methods_defaults.md", parts)
 
@@ -209,7 +221,7 @@ def report_defaults():
 def write_readme(tables):
     """Put the tables between their marks in the README."""
     for column in ("accuracy", "transition_error"):
-        put_in_readme(column, overview(tables, column))
+        put_in_readme(column, markdown(tables, overview(tables, column)))
 
 
 def main():

@@ -1,6 +1,7 @@
 """Shared by the benchmark scripts: files, tables and pages of results, a command line, cleanlab, posteriors."""
 
 import argparse
+import csv
 import json
 import os
 import platform
@@ -77,19 +78,25 @@ def paired_difference(ours, theirs):
     return d.mean(), d.mean() - half, d.mean() + half, error
 
 
+def write_csv(path, heads, lines):
+    """Write the same as a file that the docs show."""
+    with path.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([["", *heads], *([name, *cells] for name, cells in lines)])
+
+
 def overview(tables, column):
-    """Markdown: a line for each method that has values, a column for each cell; of a dict of `Comparison`."""
+    """Lines of a table: one for each method that has values, a column for each cell; of a dict of `Comparison`."""
     names = dict.fromkeys(name for table in tables.values() for name in table.methods)
     values = {name: [list(table.values(name, column).values()) for table in tables.values()] for name in names}
-    return markdown(tables, [(name, (spread(v) if v else "" for v in own)) for name, own in values.items() if any(own)])
+    return [(name, [spread(v) if v else "" for v in own]) for name, own in values.items() if any(own)]
 
 
 def paired(tables, to):
-    """Markdown: difference of accuracy to one method, in points, with 95 % intervals; of a dict of `Comparison`."""
+    """Lines of a table: difference of accuracy to one method, in points, with 95 % intervals."""
     found = {cell: {d["method"]: d for d in table.differences(to)} for cell, table in tables.items()}
     names = dict.fromkeys(name for differences in found.values() for name in differences)
     cells = {name: [own.get(name) for own in found.values()] for name in names}
-    return markdown(tables, [(name, ["" if d is None else points(d) for d in own]) for name, own in cells.items()])
+    return [(name, ["" if d is None else points(d) for d in own]) for name, own in cells.items()]
 
 
 def versions():

@@ -1,12 +1,14 @@
 """Tables of a file of results of `run`, as Markdown: accuracy, error of T, differences to fine-tuning.
 
 python -m examples.paper.page FILE            # written beside the file, with the ending .md, and printed
+
+The tables of accuracy and of the error of T are also written as files .csv, which the docs show.
 """
 
 import argparse
 from pathlib import Path
 
-from examples.benchmarks.shared import markdown, overview, paired, read_rows
+from examples.benchmarks.shared import markdown, overview, paired, read_rows, write_csv
 from examples.paper.tables import METHODS
 from noisytransition import Comparison
 
@@ -46,25 +48,34 @@ def comparison(rows):
     return Comparison(references + rows, [*REFERENCES, *METHODS])
 
 
+def comparisons(rows):
+    """One for each noise, by its name."""
+    return {
+        f"{noise} {rate:g}" if rate else noise: comparison(own) for (noise, rate), own in grouped(rows, COLUMN).items()
+    }
+
+
 def section(names, rows):
     """Title and tables of one data set, scale, network and number of clean rows."""
     data, scale, network, n_meta = names
-    tables = {
-        f"{noise} {rate:g}" if rate else noise: comparison(own) for (noise, rate), own in grouped(rows, COLUMN).items()
-    }
+    tables = comparisons(rows)
     with_base = {name: table for name, table in tables.items() if table.values(BASE, "accuracy")}
     seeds = sorted({row["seed"] for row in rows})
     clean = "all" if n_meta is None else f"{n_meta:,}"
     parts = [
         f"## {data}, {scale}: {network}, {clean} clean rows",
         f"Mean ± standard deviation over seeds ({', '.join(map(str, seeds))}).",
-        "### Test accuracy\n\n" + overview(tables, "accuracy"),
-        "### Error of T\n\n" + overview(tables, "transition_error"),
+        "### Test accuracy\n\n" + markdown(tables, overview(tables, "accuracy")),
+        "### Error of T\n\n" + markdown(tables, overview(tables, "transition_error")),
     ]
     if with_base and len(seeds) > 1:
         text = f"### Accuracy less that of {BASE}\n\nIn points, paired, with 95 % intervals.\n\n"
-        parts.append(text + paired(with_base, BASE))
-    return [*parts, "### Seconds\n\n" + overview(tables, "seconds"), "### Settings\n\n" + settings_table(rows)]
+        parts.append(text + markdown(with_base, paired(with_base, BASE)))
+    return [
+        *parts,
+        "### Seconds\n\n" + markdown(tables, overview(tables, "seconds")),
+        "### Settings\n\n" + settings_table(rows),
+    ]
 
 
 def settings_table(rows):
@@ -89,6 +100,15 @@ def page(rows):
     return "\n\n".join(["# Results", f"By `examples/paper/run.py`, with {found}.", *parts]) + "\n"
 
 
+def write_tables(path, rows):
+    """Write files of the tables of each section."""
+    for (_, _, network, n_meta), own in grouped(newest(rows), SECTION).items():
+        tables = comparisons(own)
+        for column in ("accuracy", "transition_error"):
+            name = f"{path.stem}_{network}_{n_meta}_{column}.csv".replace(" ", "_")
+            write_csv(path.with_name(name), tables, overview(tables, column))
+
+
 def main(arguments=None):
     """Write the page of a file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -98,6 +118,7 @@ def main(arguments=None):
         raise SystemExit(f"{path} has no results.")
     text = page(rows)
     path.with_suffix(".md").write_text(text)
+    write_tables(path, rows)
     print(text)
 
 

@@ -4,9 +4,10 @@
     python -m examples.paper.run cifar10 --scale features --features-dir DIR2 --data-root DIR --jobs 2
     python -m examples.paper.run cifar10n --scale small --cell worse --cell EM --seeds 0 1
 
-Run it from the root of the repository. TABLE is cifar10, cifar100, cifar10n, tiny-imagenet or clothing1m; `tables.py`
-says what is in a table and in a scale. A fit that was interrupted, also by a kill, continues after its last epoch; what
-is in the file is not run again. `python -m examples.paper.page FILE` makes tables of the file.
+Run it from the root of the repository. TABLE is cifar10, cifar100, cifar10n, tiny-imagenet or clothing1m, or
+cifar10n-redrawn, which is not in the paper; `tables.py` says what is in a table and in a scale. A fit that was
+interrupted, also by a kill, continues after its last epoch; what is in the file is not run again.
+`python -m examples.paper.page FILE` makes tables of the file.
 
 DIR has the files that ``docs/datasets.rst`` lists, or a folder for each data set, with its name (``cifar10``,
 ``cifar10n``, ...). DIR2 has ``cifar10_train.npy`` and ``cifar10_test.npy``: a row of features for each image, by

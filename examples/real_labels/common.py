@@ -4,7 +4,6 @@ All methods train a linear head on the same features with the library's defaults
 """
 
 import argparse
-import csv
 import os
 import time
 import warnings
@@ -20,7 +19,16 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
-from examples.benchmarks.shared import add_row, fit_cleanlab, markdown, paired_difference, points, read_rows, spread
+from examples.benchmarks.shared import (
+    add_row,
+    fit_cleanlab,
+    markdown,
+    paired_difference,
+    points,
+    read_rows,
+    spread,
+    write_csv,
+)
 from noisytransition import (
     Comparison,
     ComparisonData,
@@ -174,8 +182,7 @@ def write(name, doc, rows):
     about = f"{SPLITS} splits, {N_VERIFIED} verified rows: mean ± standard deviation, differences with 95 % intervals."
     text = f"# {doc.splitlines()[0]}\n\n{about} Nothing is tuned.\n\n{markdown(heads, lines)}\n"
     (RESULTS / f"{name}.md").write_text(text)
-    with (RESULTS / f"{name}.csv").open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([["", *heads], *([m, *own] for m, own in lines)])
+    write_csv(RESULTS / f"{name}.csv", heads, lines)
     print(text)
 
 
