@@ -38,9 +38,9 @@ from shared import (
     paired,
     points,
     publish,
-    put_in_readme,
     read_rows,
     versions,
+    write_csv,
 )
 from shared import RESULTS as PAGES
 from sklearn.linear_model import LogisticRegression
@@ -218,10 +218,10 @@ def report_defaults():
     publish("compare_methods_defaults.md", parts)
 
 
-def write_readme(tables):
-    """Put the tables between their marks in the README."""
+def write_tables(tables):
+    """Write the tables as files that the docs show."""
     for column in ("accuracy", "transition_error"):
-        put_in_readme(column, markdown(tables, overview(tables, column)))
+        write_csv(PAGES / f"compare_methods_{column}.csv", tables, overview(tables, column))
 
 
 def main():
@@ -239,7 +239,7 @@ def main():
     else:
         tables = {cell: run(cell) for cell in CELLS}
         report(tables)
-        write_readme(tables)
+        write_tables(tables)
 
 
 if __name__ == "__main__":

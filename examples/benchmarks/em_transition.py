@@ -48,10 +48,10 @@ from shared import (
     paired_difference,
     points,
     publish,
-    put_in_readme,
     read_rows,
     spread,
     versions,
+    write_csv,
 )
 from sklearn.linear_model import LogisticRegression
 
@@ -267,8 +267,8 @@ def report():
     publish("em_transition.md", parts)
 
 
-def write_readme():
-    """Put the cells with the fewest clean rows between their marks in the README."""
+def write_table():
+    """Write the cells with the fewest clean rows as a file that the docs show."""
     done = current()
     errors, accuracies = (
         ["sampling limit", "GLC", "cleanlab", "meta-gradient", "EM"],
@@ -283,7 +283,7 @@ def write_readme():
             continue
         parts = [values(rows, "error", n) for n in errors] + [values(rows, "accuracy", n) for n in accuracies]
         lines.append((f"{kind}, {noise} ({len(rows)} seeds)", map(spread, parts)))
-    put_in_readme("em", markdown(heads, lines))
+    write_csv(ROWS.with_suffix(".csv"), heads, lines)
 
 
 def main():
@@ -297,7 +297,7 @@ def main():
     if not args.report:
         fill(args.kinds or list(NOISES), SEEDS[: args.seeds])
     report()
-    write_readme()
+    write_table()
 
 
 if __name__ == "__main__":

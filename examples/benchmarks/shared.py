@@ -111,13 +111,6 @@ def publish(name, parts):
     print(text)
 
 
-def put_in_readme(mark, text):
-    """Put a text between ``<!-- mark -->`` and the next ``<!-- end -->`` of the README."""
-    path = Path(__file__).parents[2] / "README.md"
-    head, _, rest = path.read_text().partition(f"<!-- {mark} -->\n")
-    path.write_text(f"{head}<!-- {mark} -->\n{text}\n<!-- end -->" + rest.partition("<!-- end -->")[2])
-
-
 # ---------------------------------------------------------------------------- images
 def crop_and_flip(x):
     """Random crops of images (n, height, width, 3) with a margin of an eighth of their height, and flips."""
