@@ -8,7 +8,7 @@ README = Path(__file__).parent.parent / "README.md"
 
 def test_the_code_blocks_run(capsys):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    assert len(blocks) >= 2
+    assert blocks
     namespace = {}
     for block in blocks:
         exec(compile(block, str(README), "exec"), namespace)
@@ -17,10 +17,12 @@ def test_the_code_blocks_run(capsys):
     accuracy, error = map(float, next(line for line in lines if re.fullmatch(r"[\d.]+ [\d.]+", line)).split())
     assert accuracy > 0.85
     assert error < namespace["transition_error"](namespace["T"], namespace["np"].eye(10))
-    assert any(line.startswith("GLC ") for line in lines)  # the table of the comparison
+    assert len(namespace["issues"]) > 100
+    right = (namespace["relabelled"] == namespace["y"]).mean()
+    assert right > (namespace["y_noisy"] == namespace["y"]).mean() + 0.2
 
 
 def test_the_files_that_are_named_exist():
-    named = set(re.findall(r"`((?:examples|docs)/[^`\s]*|[A-Z]+\.md)`", README.read_text()))
-    assert "CONTRIBUTING.md" in named
+    named = set(re.findall(r"[`(]((?:examples|docs)/[^`)\s]*|[A-Z]+\.md)[`)]", README.read_text()))
+    assert {"CONTRIBUTING.md", "docs/trust.rst"} < named
     assert not {name for name in named if not (README.parent / name).exists()}

@@ -1,0 +1,81 @@
+"""The README's picture and table, from the result files of real labels; nothing is measured here.
+
+python -m examples.benchmarks.front_page
+"""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from examples.benchmarks.shared import markdown, read_rows, spread
+from noisytransition.datasets import CIFAR10_CLASSES
+
+ROOT = Path(__file__).parents[2]
+IGNORING, TUNED, OURS = "ignoring the noise", "fine-tuning", "EM, pairs"
+SHOWN = (IGNORING, "cleanlab", TUNED, "GLC", OURS)
+# rows, verified rows, and file of the results
+DATA = {
+    "CIFAR-10N, people, features": ("49,000", "1,000", "paper/results/cifar10n_features.jsonl"),
+    "LabelMe, a crowd, features": ("900", "100", "real_labels/results/labelme.jsonl"),
+    "Hausa titles, rules, TF-IDF": ("1,945", "100", "real_labels/results/hausa.jsonl"),
+    "climate, GPT, embeddings": ("1,499", "100", "real_labels/results/global_warming.jsonl"),
+}
+
+
+def rows_of(file):
+    """Results of a file; of the paper's tables those of the noisiest labels of people, with one name for a method."""
+    rows = [row for row in read_rows(ROOT / "examples" / file) if row.get("noise") in (None, "worse")]
+    return [row | {"method": IGNORING if row["method"] == "cross-entropy" else row["method"]} for row in rows]
+
+
+def values(rows, method, column):
+    """Values of all seeds."""
+    return [row[column] for row in rows if row["method"] == method and column in row]
+
+
+def table():
+    """Accuracies, and the error of T, of each data set."""
+    heads = ["noisy, verified rows", *SHOWN[:-1], "**EM, pairs**", "T: EM, pairs"]
+    lines = []
+    for name, (n, n_verified, file) in DATA.items():
+        rows = rows_of(file)
+        of = [values(rows, method, "accuracy") for method in SHOWN] + [values(rows, OURS, "transition_error")]
+        lines.append((name, [f"{n}, {n_verified}", *(spread(v) if v else "" for v in of)]))
+    return markdown(heads, lines)
+
+
+def picture():
+    """T of people's labels, and accuracies with and without."""
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(10.5, 3.9), layout="constrained", gridspec_kw={"width_ratios": [1, 1.35]}
+    )
+    T = np.mean(values(rows_of(DATA["CIFAR-10N, people, features"][2]), OURS, "T"), axis=0)
+    left.imshow(T, cmap="Blues", vmin=0, vmax=1)
+    for i, j in np.argwhere(T > 0.05):
+        left.text(j, i, f"{100 * T[i, j]:.0f}", ha="center", va="center", fontsize=8, color="white" if i == j else "k")
+    left.set_xticks(range(10), CIFAR10_CLASSES, rotation=60, ha="right", fontsize=8)
+    left.set_yticks(range(10), CIFAR10_CLASSES, fontsize=8)
+    left.set(xlabel="label that a person gave", ylabel="true class", title="What the labels hide (T, in %)")
+    for k, (method, color) in enumerate(((IGNORING, "0.7"), (TUNED, "tab:orange"), (OURS, "tab:blue"))):
+        found = [values(rows_of(file), method, "accuracy") for *_, file in DATA.values()]
+        mean, std = [100 * np.mean(v) for v in found], [100 * np.std(v, ddof=1) for v in found]
+        bars = right.bar(np.arange(len(DATA)) + 0.27 * (k - 1), mean, 0.25, yerr=std, color=color, label=method)
+        right.bar_label(bars, fmt="%.0f", fontsize=8, padding=1)
+    right.set_xticks(range(len(DATA)), [name.replace(", ", "\n") for name in DATA], fontsize=8)
+    right.set(ylim=(40, 96), ylabel="test accuracy, %", title="What knowing it gains")
+    right.spines[["top", "right"]].set_visible(False)
+    right.legend(fontsize=8, loc="upper right", frameon=False)
+    figure.savefig(ROOT / "docs" / "front_page.png", dpi=130)
+
+
+def main():
+    """Write both."""
+    readme = ROOT / "README.md"
+    head, _, rest = readme.read_text().partition("<!-- table -->\n")
+    readme.write_text(f"{head}<!-- table -->\n{table()}\n<!-- end -->" + rest.partition("<!-- end -->")[2])
+    picture()
+
+
+if __name__ == "__main__":
+    main()
