@@ -17,7 +17,7 @@ from torch import nn
 from ..nets import FitState, Rows, as_rows, draw_seed
 from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
-from ._data import HOW_TO_PASS, Samples, group_names, read_rows, validate_rows, warn_of_chance
+from ._data import HOW_TO_PASS, Samples, group_names, read_rows, validate_rows, warn_of_chance, warn_of_scale
 from ._describe import describe_fit
 from ._labels import with_true_labels
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState
@@ -182,6 +182,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             self._check_data(run)
             if clean is not None and self._needs_clean_data:
                 warn_of_chance(self, noisy, clean)
+            warn_of_scale(self.module, noisy)
             with run.global_state.borrowed(), run.saved_in(state, description):
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories

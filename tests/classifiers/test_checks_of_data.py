@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 from estimators import NEED_CLEAN_DATA, small
-from sklearn.datasets import load_digits
+from scipy.sparse import csr_array
+from sklearn.datasets import load_digits, load_wine
 from torch import nn
 from torch.nn.functional import cosine_similarity
 from training import fit, no_training, refused
@@ -227,3 +228,14 @@ def test_the_factored_method_needs_rows_of_one_axis(blobs):
         small(MetaTransitionClassifier, module=module, meta_gradient_method="factored").fit(
             X[:, None], y, meta=(X_meta[:, None], y_meta)
         )
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_columns_that_are_not_scaled_are_warned_of(form):
+    X, y = load_wine(return_X_y=True)
+    with pytest.warns(UserWarning, match=r"values of X are large .*Scale X"):
+        CrossEntropyClassifier(max_epochs=0).fit(form(X), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CrossEntropyClassifier(max_epochs=0).fit(form(X / X.max(axis=0)), y)
+        CrossEntropyClassifier(nn.Linear, module__in_features=13, module__out_features=3, max_epochs=0).fit(form(X), y)
