@@ -6,6 +6,7 @@
 """
 
 import argparse
+import sys
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -26,12 +27,15 @@ from noisytransition.transition import digits_noise
 
 
 class Progress(Callback):
-    """Print the number of epochs in one line."""
+    """Show on a terminal that something happens."""
+
+    epochs = 0
 
     def on_epoch_end(self, net, **kwargs):
         """Overwrite the line."""
-        loss = type(net.criterion_).__name__
-        print(f"\r  {loss}: epoch {len(net.history)} of {net.max_epochs}  ", end="", flush=True)
+        Progress.epochs += 1
+        if sys.stdout.isatty():
+            print(f"\r  training, epoch {Progress.epochs} ", end="", flush=True)
 
 
 def load(seed):
@@ -59,12 +63,12 @@ def main():
         CrossEntropyClassifier(**shared),
         FineTuningClassifier(**shared),
         MetaTransitionClassifier(**shared),  # T by the gradient of the clean loss
-        EMTransitionClassifier(**shared),  # maximum likelihood: five small trainings
+        EMTransitionClassifier(**shared),  # maximum likelihood
     ):
         clf.fit(X, y_noisy, meta=(X_meta, y_meta))
         learned = getattr(clf, "transition_matrix_", None)
         error = "" if learned is None else f", error of T {transition_error(T, learned):.3f}"
-        print(f"\r{type(clf).__name__}: test accuracy {clf.score(X_test, y_test):.3f}{error}" + " " * 20)
+        print(f"\r{type(clf).__name__}: test accuracy {clf.score(X_test, y_test):.3f}{error}")
 
     with np.printoptions(precision=2, suppress=True):
         print(f"\nlearned T (row: true digit, column: noisy label)\n{clf.transition_matrix_}")

@@ -275,7 +275,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             )
         return self.transition_uncertainty_.interval(level)
 
-    def transition_summary(self, level: float = 0.9, *, least: float = 0.01) -> str:
+    def transition_summary(self, level: float = 0.9, *, least: float = 0.01, most: int = 15) -> str:
         """List the flips of T with their error bars.
 
         Parameters
@@ -283,6 +283,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         level : float in (0, 1), default=0.9
         least : float, default=0.01
             Flips that are less probable are not listed one by one.
+        most : int, default=15
+            Number of flips that are listed one by one.
 
         Returns
         -------
@@ -292,16 +294,19 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         Raises
         ------
         ValueError
-            As `transition_interval`, or if `least` is no probability.
+            As `transition_interval`, or if `least` is no probability or `most` no number of flips.
         """
         check_rate(least, "least")
+        check_count(most, 0, "most")
         low, high = self.transition_interval(level)
         T, names = self.transition_matrix_, self.classes_
-        flips = [(i, j) for i, j in np.argwhere(~np.eye(len(T), dtype=bool))]
-        listed = sorted((f for f in flips if T[f] >= least), key=lambda f: -T[f])
+        flips = sorted(((i, j) for i, j in np.argwhere(~np.eye(len(T), dtype=bool))), key=lambda f: -T[f])
+        n = min(sum(T[f] >= least for f in flips), most)
+        listed, rest = flips[:n], flips[n:]
         lines = [f"{names[i]} -> {names[j]} {T[i, j]:.2f} [{low[i, j]:.2f}, {high[i, j]:.2f}]" for i, j in listed]
-        if rest := [f for f in flips if T[f] < least]:
-            lines.append(f"{len(rest)} other flips: each below {least:g}, at most {max(high[f] for f in rest):.2f}")
+        if rest:
+            each = f"below {least:g}" if T[rest[0]] < least else f"{T[rest[0]]:.2f} or less"
+            lines.append(f"{len(rest)} other flips: each {each}, at most {max(high[f] for f in rest):.2f}")
         return "\n".join(lines)
 
     # ---- checks
