@@ -2,7 +2,7 @@
 
 import page_methods
 
-from noisytransition.classifiers import METHODS, TransitionClassifier
+from noisytransition.classifiers import METHODS, MetaTransitionClassifier, TransitionClassifier
 
 # the library's own, and those that the docs build as examples
 CLASSIFIERS = [
@@ -47,4 +47,6 @@ def small(cls, **params):
         fast |= {"cv": 2}
     # choices by clean rows take longer than the fit: tests/classifiers/test_final.py and test_diagnostics.py have them
     fast |= {name: plain for name, plain in PLAIN.items() if name in known}
+    if issubclass(cls, MetaTransitionClassifier):
+        fast["transition_init"] = "gold"
     return cls(**(fast | params))

@@ -116,7 +116,7 @@ def run(folder, noise, seed):
         "fine-tuning": FineTuningClassifier(fine_tuning_epochs=6, **params),
         "GLC": GLCClassifier(transition_init=gold, **params),
         "true T": GLCClassifier(transition_init=T, **params),
-        "meta-gradient": MetaTransitionClassifier(transition_init=gold, **PAPER, **params),
+        "meta-gradient": MetaTransitionClassifier(**(PAPER | {"transition_init": gold}), **params),
         "EM": EMTransitionClassifier(transition_init=gold, **PLAIN_EM, **params),
     }.items():
         if name not in done:

@@ -91,7 +91,7 @@ def methods(gold, epochs, params):
         "EM": EMTransitionClassifier(transition_init=gold, meta_weight=0.25, **params),
         "GLC": GLCClassifier(transition_init=gold, **params),
         "fine-tuning": FineTuningClassifier(fine_tuning_epochs=epochs, **params),
-        "meta-gradient": MetaTransitionClassifier(transition_init=gold, **PAPER, **params),
+        "meta-gradient": MetaTransitionClassifier(**(PAPER | {"transition_init": gold}), **params),
     }
 
 

@@ -152,7 +152,7 @@ def step_table():
 
 
 # ---------------------------------------------------------------------------- whole fits
-Meta = partial(MetaTransitionClassifier, **NEW_NET, **PLAIN)
+Meta = partial(MetaTransitionClassifier, transition_init="gold", **NEW_NET, **PLAIN)
 FITS = {
     "MetaTransitionClassifier, digits": (Meta, lambda seed: digits("pair-0.4", seed)),
     "MetaTransitionClassifier, 2000 Gaussians of 10 features": (

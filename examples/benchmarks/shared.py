@@ -25,7 +25,7 @@ NEW_NET = {"from_warm_up": False}
 PLAIN = {"select_classifier": False}
 PLAIN_EM = PLAIN | {"calibration_weight": 1}
 # the published meta-gradient: no rows are held out and the last T is kept; its step was chosen by `meta_transition.py`
-PAPER = NEW_NET | PLAIN | {"transition_lr": 3.0, "validation_fraction": 0}
+PAPER = NEW_NET | PLAIN | {"transition_init": "gold", "transition_lr": 3.0, "validation_fraction": 0}
 
 
 # ---------------------------------------------------------------------------- result files

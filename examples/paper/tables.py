@@ -70,6 +70,7 @@ SETTINGS_OF = {TRUE_T: "GLC"} | {method: method.removesuffix(", pairs") for meth
 DEFAULTS: dict[str, dict[str, Any]] = {
     "true T": {"from_warm_up": True},
     "GLC, pairs": {"transition_init": "count"},
+    "meta-transition": {"transition_init": "gold"},
     "meta-transition from EM": {"transition_init": "em"},
     "clean rows only": {"max_epochs": 50},
 }

@@ -113,7 +113,7 @@ METHODS = {
     "cleanlab": (cleanlab, CrossEntropyClassifier),
     "GLC": (with_clean, GLCClassifier),
     "meta-transition": (with_clean, MetaTransitionClassifier),
-    "meta-transition, pairs": (with_pairs, partial(MetaTransitionClassifier, transition_init="em")),
+    "meta-transition, pairs": (with_pairs, MetaTransitionClassifier),
     "EM": (with_clean, EMTransitionClassifier),
     "EM, pairs": (with_pairs, EMTransitionClassifier),
 }

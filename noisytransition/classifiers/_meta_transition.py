@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from numpy.typing import ArrayLike
 
 from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
@@ -36,7 +37,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     At last the clean rows, which have taught T alone, are used for the classifier (`select_classifier`): this network,
     the one that it started from, either of them fine-tuned on the clean rows, or one of the clean rows alone,
     whichever predicts held-out clean rows best.
-    ``validation_fraction=0, from_warm_up=False, select_classifier=False`` is the paper's algorithm.
+    ``transition_init="gold", validation_fraction=0, from_warm_up=False, select_classifier=False`` is the paper's
+    algorithm.
 
     Parameters
     ----------
@@ -49,8 +51,10 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         Optimiser of T.
     validation_fraction : float in [0, 1), default=0.1
         Fraction of the noisy rows held out to select T by; 0: the last T is kept. A `train_split` replaces it.
-    transition_init : str or array-like, default="gold"
-        Start of T, as in `TransitionClassifier`: "gold" is the paper's choice.
+    transition_init : str or array-like, default="auto"
+        Start of T, as in `TransitionClassifier`. "auto": "em", which costs three more trainings, or with fewer than
+        three noisy or clean rows "gold", the paper's choice. T ends near its start, and maximum likelihood is nearer to
+        the truth (``examples/benchmarks/results/zoo_check.md``).
     transition_every : int, default=1
         T moves in every `transition_every`-th step only.
     transition_floor, warm_up_epochs
@@ -124,6 +128,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         self,
         module: Module = None,
         *,
+        transition_init: str | ArrayLike = "auto",
         transition_lr: float = 10.0,
         transition_optimizer: Optimizer = torch.optim.SGD,
         transition_every: int = 1,
@@ -136,7 +141,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         from_warm_up: bool | str = "auto",
         **net_params: Any,
     ) -> None:
-        super().__init__(module, **net_params)
+        super().__init__(module, transition_init=transition_init, **net_params)
         self.transition_lr = transition_lr
         self.transition_optimizer = transition_optimizer
         self.transition_every = transition_every
@@ -160,6 +165,11 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
         check_meta_data(self, run)
+
+    def _start_name(self, run: Run) -> str:
+        if self.transition_init != "auto":
+            return super()._start_name(run)
+        return "gold" if self._starts()["em"].refusal(run) else "em"
 
     def _fit(self, run: Run) -> None:
         holds_out = bool(self.validation_fraction) and run.params.get("train_split") is None

@@ -36,7 +36,8 @@ class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelCl
         * "confusion", "confusion-soft": counts of the noisy labels by the warm-up's prediction, or by its posterior;
         * "count": counts of pairs of true and noisy labels of the clean rows;
         * "diagonal": 0.8 on the diagonal; "identity";
-        * "auto": "gold" if there is clean data, else a start without clean data that depends on the method;
+        * "auto": "gold" if there is clean data, else a start without clean data that depends on the method; what it is
+          in methods with another default, they say;
         * an array: row i, column j is P(noisy j | true i), in the order of `classes_`.
     transition_floor : float, optional
         Smallest entry of the start of T; default 1e-3 / n_classes.

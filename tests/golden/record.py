@@ -103,7 +103,11 @@ METHODS = {
     "mw_net": ("MWNetClassifier", {}),
     "mw_net_normalized": ("MWNetClassifier", {"normalize_weights": True, "weight_every": 2}),
     "meta_transition": ("MetaTransitionClassifier", {}),
-    "meta_transition_new_net": ("MetaTransitionClassifier", PLAIN | {"from_warm_up": False}),
+    "meta_transition_gold": ("MetaTransitionClassifier", {"transition_init": "gold"}),
+    "meta_transition_new_net": (
+        "MetaTransitionClassifier",
+        PLAIN | {"transition_init": "gold", "from_warm_up": False},
+    ),
     "meta_transition_paper": (
         "MetaTransitionClassifier",
         PLAIN | {"validation_fraction": 0, "transition_lr": 1.0, "from_warm_up": False},
