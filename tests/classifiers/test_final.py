@@ -50,7 +50,7 @@ def test_the_candidate_with_the_lowest_loss_is_taken(cls, worthless):
     assert clf.final_ == ("own" if is_kept else names[np.argmin(losses)])
     assert len(set(names)) == len(names) == len(losses) == (15 if cls is EMTransitionClassifier else 23)
     assert names[0] == "own"
-    methods = ["em", "noisy_rows"] if cls is EMTransitionClassifier else ["warm_up", "net_warm_up", "meta_transition"]
+    methods = ["em", "noisy_rows"] if cls is EMTransitionClassifier else ["net_warm_up", "meta_transition"]
     trained = [] if clf.final_ in ("own", "warm-up") else [clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")]
     assert list(clf.histories_)[-len([*methods, *trained]) :] == [*methods, *trained]
     assert clf.history_ == clf.net_.history
@@ -167,7 +167,8 @@ def test_no_choice_with_a_class_that_no_clean_row_has(cls):
 def test_no_choice_where_clean_rows_have_trained_the_network_or_none_is_wished(params):
     clf = fit(MetaTransitionClassifier, *problem(60), **params)
     assert not hasattr(clf, "final_")
-    assert list(clf.histories_) == ["warm_up", "net_warm_up", "meta_transition"]
+    folds = [f"start_fold_{k}" for k in range(3)]
+    assert list(clf.histories_) == ["warm_up", *folds, "net_warm_up", "meta_transition"]
 
 
 @both

@@ -110,7 +110,7 @@ METHODS = {
     ),
     "meta_transition_paper": (
         "MetaTransitionClassifier",
-        PLAIN | {"validation_fraction": 0, "transition_lr": 1.0, "from_warm_up": False},
+        PLAIN | {"transition_init": "gold", "validation_fraction": 0, "transition_lr": 1.0, "from_warm_up": False},
     ),
     "meta_transition_weight": (
         "MetaTransitionClassifier",
