@@ -76,7 +76,7 @@ def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:
         return ""
     return (
         "clean rows and noisy rows contradict each other under one T: T probably differs between rows, and the flips "
-        "below are means at best; verify rows with their noisy label (trusted= with y_meta=), which T then goes by"
+        "below are means at best; verify rows with their noisy label (trusted= with y_meta=), which T is then fitted to"
     )
 
 
