@@ -9,15 +9,16 @@ limit, the error of counting with true labels, falls with the root of the number
 import argparse
 import time
 import warnings
+from pathlib import Path
 
 import joblib
 import numpy as np
 import torch
 
 from examples.benchmarks.shared import add_row, markdown, read_rows, spread
-from examples.paper.data import with_features
+from examples.paper.data import folder_of, with_features
 from examples.paper.networks import parameters
-from examples.paper.run import RESULTS, Path
+from examples.paper.run import RESULTS
 from examples.paper.tables import METHODS, settings
 from noisytransition import sampling_limit, transition_error
 from noisytransition.datasets import load_cifar10
@@ -33,7 +34,7 @@ def run(n_noisy, n_meta, seed, name, data_root, features_dir):
     """Fit a method; return its row, with the sampling limit."""
     torch.set_num_threads(1)
     started, T = time.perf_counter(), cifar10_noise(0.4)
-    data = load_cifar10(data_root / "cifar10", noise=T, n_noisy=n_noisy, n_meta=n_meta, random_state=seed)
+    data = load_cifar10(folder_of(data_root, "cifar10"), noise=T, n_noisy=n_noisy, n_meta=n_meta, random_state=seed)
     data = with_features(data, "cifar10", features_dir)
     params = parameters("linear", data.X.shape[1], 10, None) | settings("cifar10", "features", "linear", name)
     with warnings.catch_warnings():

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from examples.paper.data import Places, load
+from examples.paper.data import Places, folder_of, load
 from examples.paper.networks import parameters
 from examples.paper.run import RESULTS
 from examples.paper.tables import settings
@@ -72,7 +72,7 @@ def main():
     places = Places(args.data_root, args.features_dir)
     data = load("cifar10", "worse", None, 0, "features", 1000, False, places)
     clf = fitted(data)
-    images = np.load(args.data_root / "cifar10" / "X_train.npy", mmap_mode="r")
+    images = np.load(folder_of(args.data_root, "cifar10") / "X_train.npy", mmap_mode="r")
     posterior = clf.label_posterior(data.X, data.y)
     proposed, sure = posterior.argmax(axis=1), posterior.max(axis=1)
     changed = np.flatnonzero((proposed != data.y) & (sure > 0.9))

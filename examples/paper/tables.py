@@ -75,7 +75,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "clean rows only": {"max_epochs": 50},
 }
 # As published: new networks through T, the last epoch, GCE's own loss. GCE's truncation is not mentioned in the paper:
-# none. Fine-tuning's rate is that of the last epochs before it. EM trains twice instead of five times.
+# none. Fine-tuning's rate is that of the last epochs before it. EM has no folds.
 PUBLISHED: dict[str, dict[str, Any]] = {
     "fine-tuning": {"fine_tuning_lr": 1e-3},
     "GCE": {"balanced": False},

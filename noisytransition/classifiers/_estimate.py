@@ -173,11 +173,14 @@ def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     They reach over those of the T at the other weight of the clean rows, and of the T of fine-tuned networks: how far
     these are apart shows what the assumption of one T is worth.
     """
-    likely, few = Likely(estimate.result, estimate.candidate), len(run.classes) <= MOST_CLASSES
-    own = _error_bars(likely, run) if few else None
+    if len(run.classes) > MOST_CLASSES:
+        return None
+    own, *others = (
+        _error_bars(likely, run) for likely in (Likely(estimate.result, estimate.candidate), *estimate.others)
+    )
     if estimate.revised is not None:
         return estimate.revised.error_bars(0.0 if own is None else own.std)
-    return own if own is None else own.joined(*(_error_bars(other, run) for other in estimate.others))
+    return own if own is None else own.joined(*others)
 
 
 def _error_bars(likely: Likely, run: Run) -> Any:

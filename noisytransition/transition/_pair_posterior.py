@@ -6,17 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from ._estimation import finite_log, normalise_rows
-from ._uncertainty import TransitionUncertainty
+from ._estimation import TINY, finite_log, normalise_rows
+from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 # precision of the prior of an entry of M, which then adds about 0.3 to a logit; 4 and 30 are as good (design half of
 # examples/benchmarks/zoo)
 _PRECISION = 10.0
 # bounds of the logarithms of both powers
 _MOST_LOG_POWER = 3.0
-# a flip of which T has less is not told apart from one that never happens
+# a flip of which T has less is not told apart from one that never happens; of c classes at most 0.1 / c
 _SMALLEST_RATE = 1e-3
-# log of the Bayes factor above which evidence is "positive" (Kass and Raftery, 1995)
+# log of the Bayes factor above which evidence is "positive" (Kass and Raftery, 1995). The pairs have also helped to
+# calibrate the probabilities, so it is not wholly out of sample; the zoo's design half has no false alarm at 1
 _POSITIVE_EVIDENCE = 1.0
 
 
@@ -26,8 +27,8 @@ class PairEstimate(NamedTuple):
     Attributes
     ----------
     transition_matrix : ndarray of shape (c, c)
-    std : ndarray of shape (c, c)
-        Standard errors, if the one T is known exactly.
+    std : ndarray of shape (c, c) or None
+        Standard errors, if the one T is known exactly; None for more than 50 classes.
     counts : ndarray of shape (c, c)
         Expected numbers of rows of each true (i) and noisy (j) label.
     powers : ndarray of shape (2,)
@@ -37,15 +38,30 @@ class PairEstimate(NamedTuple):
     """
 
     transition_matrix: NDArray[np.float64]
-    std: NDArray[np.float64]
+    std: NDArray[np.float64] | None
     counts: NDArray[np.float64]
     powers: NDArray[np.float64]
     log_evidence: float
 
-    def error_bars(self, std: NDArray | float = 0.0) -> TransitionUncertainty:
-        """Error bars, with the standard errors of the one T, which count with its power."""
-        T, both = self.transition_matrix, np.sqrt(self.std**2 + (self.powers[1] * std) ** 2)
+    def error_bars(self, std: NDArray | float = 0.0) -> TransitionUncertainty | None:
+        """Error bars; the standard errors of the one T are added, multiplied by its power, which is approximate."""
+        if self.std is None:
+            return None
+        T, both = self.transition_matrix, np.sqrt(self.std**2 + (self.powers[1] * std) ** 2 + TINY)
         return TransitionUncertainty(T, T, both, both)
+
+
+class _Moments(NamedTuple):
+    """Sums over rows with one noisy label, of the mean of the one-hot true label and of covariances.
+
+    These are of the label with itself, of it with the slopes of the log-posterior in the logarithms of both powers, and
+    of these slopes.
+    """
+
+    label: NDArray
+    own: NDArray
+    cross: NDArray
+    both: NDArray
 
 
 class _Posterior(NamedTuple):
@@ -60,18 +76,19 @@ class _Posterior(NamedTuple):
         """Logarithms that the powers multiply, shape (n, c, 2)."""
         return np.stack([finite_log(proba), self.log_T.T[noisy]], axis=-1)
 
-    def moments(self, proba: NDArray, j: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """Of the true labels of rows with noisy label j: sums of their means, and of their covariances.
-
-        Covariances are those of the one-hot label, of it with the log-posterior's slopes in the logarithms of both
-        powers, and of these slopes.
-        """
+    def of_rows(self, proba: NDArray, j: int) -> tuple[NDArray, NDArray]:
+        """Posterior of rows with noisy label j, and its slopes."""
         slopes = self.factors(proba, np.full(len(proba), j)) * self.powers
-        q = special.softmax(slopes.sum(axis=-1) + self.offsets[j], axis=1)
+        return special.softmax(slopes.sum(axis=-1) + self.offsets[j], axis=1), slopes
+
+    def moments(self, proba: NDArray, j: int) -> _Moments:
+        """Sums over rows with noisy label j."""
+        q, slopes = self.of_rows(proba, j)
         mean = np.einsum("nc,ncp->np", q, slopes)
         own = np.diag(q.sum(axis=0)) - q.T @ q
         cross = np.einsum("nc,ncp->cp", q, slopes) - q.T @ mean
-        return q.sum(axis=0), own, cross, np.einsum("nc,ncp,ncr->pr", q, slopes, slopes) - mean.T @ mean
+        both = np.einsum("nc,ncp,ncr->pr", q, slopes, slopes) - mean.T @ mean
+        return _Moments(q.sum(axis=0), own, cross, both)
 
 
 def revised_by_pairs(
@@ -119,31 +136,21 @@ def revised_by_pairs(
     pools). Kass, Raftery, "Bayes Factors", 1995.
     """
     posterior, gain = _fitted(proba_pairs, y_pairs, y_noisy_pairs, T)
-    of_label = [proba_pairs[y_noisy_pairs == j] for j in range(len(T))]
-    information, log_det = np.eye(2), 0.0
-    for j, pairs in enumerate(of_label):
-        inverse, cross, both = _information(posterior, pairs, j)
-        information += both - cross.T @ inverse @ cross
-        log_det -= np.linalg.slogdet(inverse * _PRECISION)[1]
-    evidence = gain - (log_det + np.linalg.slogdet(information)[1]) / 2
+    pairs, rows = ([p[y == j] for j in range(len(T))] for p, y in ((proba_pairs, y_noisy_pairs), (proba, y_noisy)))
+    log_det, information = _information(posterior, pairs)
+    evidence = gain - log_det / 2
     if evidence <= _POSITIVE_EVIDENCE:
         return None
-    counts, variance, slopes = counts.astype(np.float64), np.zeros_like(T), np.zeros((*T.shape, 2))
-    for j, pairs in enumerate(of_label):
-        inverse, cross, _ = _information(posterior, pairs, j)
-        of_rows, own, own_cross, _ = posterior.moments(proba[y_noisy == j], j)
-        counts[:, j] += of_rows
-        variance[:, j] = np.einsum("ik,kl,il->i", own, inverse, own)
-        slopes[:, j] = own_cross - own @ inverse @ cross
+    counts = counts + np.stack([posterior.of_rows(p, j)[0].sum(axis=0) for j, p in enumerate(rows)], axis=1)
     total = counts + T  # one more row by T itself: a class without any keeps its T
-    std = _standard_errors(total, variance, slopes, np.linalg.inv(information))
+    std = _standard_errors(total, posterior, pairs, rows, information) if len(T) <= MOST_CLASSES else None
     return PairEstimate(normalise_rows(total), std, counts, posterior.powers, float(evidence))
 
 
 def _fitted(proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray) -> tuple[_Posterior, float]:
     """Posterior that fits the pairs best, and by how much their log-posterior is above that under one T."""
     c, rows = len(T), np.arange(len(y))
-    start = _Posterior(np.log(np.maximum(T, _SMALLEST_RATE)), np.ones(2), np.zeros((c, c)))
+    start = _Posterior(np.log(np.maximum(T, min(_SMALLEST_RATE, 0.1 / c))), np.ones(2), np.zeros((c, c)))
     factors = start.factors(proba, noisy)
 
     def loss(x: NDArray) -> tuple[float, NDArray]:
@@ -156,37 +163,51 @@ def _fitted(proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray) -> tuple[_Po
         of_powers = powers * np.einsum("nc,ncp->p", residual, factors) + x[:2]
         return value, np.concatenate([of_powers, of_offsets.ravel()])
 
-    at_one = np.zeros(2 + c * c)
-    bounds = [(-_MOST_LOG_POWER, _MOST_LOG_POWER)] * 2 + [(None, None)] * (c * c)
+    at_one, most = np.zeros(2 + c * c), np.full(2 + c * c, np.inf)
+    most[:2] = _MOST_LOG_POWER
+    bounds = optimize.Bounds(-most, most)
     best: Any = optimize.minimize(loss, at_one, jac=True, method="L-BFGS-B", bounds=bounds)
     fitted = start._replace(powers=np.exp(best.x[:2]), offsets=best.x[2:].reshape(c, c))
     return fitted, float(loss(at_one)[0] - best.fun)
 
 
-def _information(posterior: _Posterior, pairs: NDArray, j: int) -> tuple[NDArray, NDArray, NDArray]:
-    """Of the pairs with noisy label j: inverse of that about M[:, j]; that about it and the powers; about the powers.
+# Columns of M share no pairs, so the information about M and the powers is an arrow: a block for each column, and two
+# lines for the powers. It is the expected information, with the priors.
+def _information(posterior: _Posterior, pairs: list[NDArray]) -> tuple[float, NDArray]:
+    """Log-determinant of the information, less that of the prior; and information about the powers, M following.
 
-    Expected information; with its prior for M. Columns of M share no pairs, so the whole is an arrow.
+    The block of a column is a diagonal less a product of low rank, of which both follow (Woodbury).
     """
-    _, own, cross, both = posterior.moments(pairs, j)
-    return np.linalg.inv(own + _PRECISION * np.eye(len(own))), cross, both
+    log_det, of_powers = 0.0, np.eye(2)
+    for j, proba in enumerate(pairs):
+        if not len(proba):
+            continue
+        q, slopes = posterior.of_rows(proba, j)
+        mean = np.einsum("nc,ncp->np", q, slopes)
+        cross = np.einsum("nc,ncp->cp", q, slopes) - q.T @ mean
+        diagonal, root = q.sum(axis=0) + _PRECISION, np.linalg.qr(q, mode="r")  # root.T @ root is q.T @ q
+        inner = np.eye(len(root)) - (root / diagonal) @ root.T
+        log_det += np.log(diagonal / _PRECISION).sum() + np.linalg.slogdet(inner)[1]
+        scaled = cross / diagonal[:, None]
+        along = root @ scaled
+        of_powers += np.einsum("nc,ncp,ncr->pr", q, slopes, slopes) - mean.T @ mean
+        of_powers -= cross.T @ scaled + along.T @ np.linalg.solve(inner, along)
+    return float(log_det + np.linalg.slogdet(of_powers)[1]), of_powers
 
 
-def _standard_errors(counts: NDArray, variance: NDArray, slopes: NDArray, of_powers: NDArray) -> NDArray[np.float64]:
-    """Standard errors of the normalised counts.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (c, c)
-    variance : ndarray of shape (c, c)
-        Of the counts at fixed powers, by M, whose columns are independent there.
-    slopes : ndarray of shape (c, c, 2)
-        Of the counts in the logarithms of the powers, M following.
-    of_powers : ndarray of shape (2, 2)
-        Covariance of these.
-    """
+def _standard_errors(
+    counts: NDArray, posterior: _Posterior, pairs: list[NDArray], rows: list[NDArray], information: NDArray
+) -> NDArray[np.float64]:
+    """Standard errors of the normalised counts, by M at fixed powers, by the powers with M following, and by chance."""
+    c, variance, slopes = len(counts), np.zeros_like(counts), np.zeros((*counts.shape, 2))
+    for j in range(c):
+        known, mine = posterior.moments(pairs[j], j), posterior.moments(rows[j], j)
+        inverse = np.linalg.inv(known.own + _PRECISION * np.eye(c))
+        variance[:, j] = np.einsum("ik,kl,il->i", mine.own, inverse, mine.own)
+        slopes[:, j] = mine.cross - mine.own @ inverse @ known.cross
     n = counts.sum(axis=1, keepdims=True)
     T = counts / n
     of_offsets = ((1 - 2 * T) * variance + T**2 * variance.sum(axis=1, keepdims=True)) / n**2
     slopes = (slopes - T[:, :, None] * slopes.sum(axis=1, keepdims=True)) / n[:, :, None]
-    return np.sqrt(of_offsets + np.einsum("ijp,pr,ijr->ij", slopes, of_powers, slopes) + T * (1 - T) / n)
+    of_powers = np.einsum("ijp,pr,ijr->ij", slopes, np.linalg.inv(information), slopes)
+    return np.sqrt(of_offsets + of_powers + T * (1 - T) / n)

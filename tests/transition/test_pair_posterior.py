@@ -191,8 +191,35 @@ def test_a_class_without_rows_keeps_its_T(always):
 
 def test_errors_of_the_one_T_count_with_its_power():
     got = revised(problem(n=1000, n_pairs=200), T3)
-    np.testing.assert_array_equal(got.error_bars().std, got.std)
+    np.testing.assert_allclose(got.error_bars().std, got.std, atol=1e-6)
     np.testing.assert_allclose(got.error_bars(0.1).std ** 2, got.std**2 + (0.1 * got.powers[1]) ** 2)
     narrow, wide = got.error_bars().interval(), got.error_bars(0.1).interval()
     assert (wide[0] <= narrow[0]).all()
     assert (wide[1] >= narrow[1]).all()
+
+
+def test_a_label_that_no_row_has_gets_bounds(always):
+    """It has no rows, no pairs and no probability in T."""
+    proba, y, noisy, n = problem(c=3)
+    T = np.array([[0.8, 0.2, 0.0], [0.3, 0.7, 0.0], [0.5, 0.5, 0.0]])
+    noisy = np.minimum(noisy, 1)
+    low, high = revised((proba, y, noisy, n), T).error_bars().interval()
+    assert ((low >= 0) & (low <= high) & (high <= 1)).all()
+    assert high[:, 2].max() < 0.05
+
+
+def test_many_classes_have_no_error_bars_and_the_same_evidence(always, monkeypatch):
+    rows, T = problem(c=4, n_pairs=200), symmetric_noise(4, 0.3)
+    few = revised(rows, T)
+    monkeypatch.setattr(module, "MOST_CLASSES", 3)
+    many = revised(rows, T)
+    assert many.error_bars() is None
+    assert many.log_evidence == few.log_evidence
+    np.testing.assert_array_equal(many.transition_matrix, few.transition_matrix)
+
+
+def test_a_thousand_classes_take_moments():
+    rng, c = np.random.default_rng(0), 1000
+    y = rng.integers(c, size=1200)
+    proba = 0.5 * np.eye(c)[y] + 0.5 / c
+    assert revised((proba, y, y, 1000), symmetric_noise(c, 0.1)) is None
