@@ -61,8 +61,8 @@ def picture():
         found = [values(rows_of(file), method, "accuracy") for *_, file in DATA.values()]
         mean, std = [100 * np.mean(v) for v in found], [100 * np.std(v, ddof=1) for v in found]
         right.errorbar(np.arange(len(DATA)) + 0.2 * (k - 1), mean, std, fmt="o", capsize=3, color=color, label=method)
-        for x, value in enumerate(mean):
-            right.text(x + 0.2 * (k - 1) + 0.04, value, f" {value:.0f}", fontsize=8, va="center")
+        for x, (value, above) in enumerate(zip(mean, std, strict=True)):
+            right.text(x + 0.2 * (k - 1), value + above + 1, f"{value:.0f}", fontsize=8, ha="center")
     right.set_xticks(range(len(DATA)), [name.replace(", ", "\n") for name in DATA], fontsize=8)
     right.set(xlim=(-0.5, len(DATA) - 0.4), ylabel="test accuracy, %", title="Test accuracy with and without it")
     right.spines[["top", "right"]].set_visible(False)
