@@ -292,8 +292,9 @@ def warn_of_scale(module: object, noisy: Rows) -> None:
     """Warn of inputs that the default network would hardly learn from; of a Dataset this is not known without it."""
     if module is not None or isinstance(noisy, DatasetRows):
         return
-    values = noisy.X[:_SIZED_ROWS].toarray() if issparse(noisy.X) else noisy.X[:_SIZED_ROWS]
-    size = float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
+    rows = noisy.X[:_SIZED_ROWS]
+    values = np.asarray(rows.data if issparse(rows) else rows, dtype=np.float64)
+    size = float(np.sqrt(np.square(values).sum() / np.prod(rows.shape)))
     if size > _LARGEST_SIZE:
         warnings.warn(
             f"values of X are large (root mean square {size:.3g}): the default network may learn one class alone. "
