@@ -185,7 +185,8 @@ def _information(posterior: _Posterior, pairs: list[NDArray]) -> tuple[float, ND
         q, slopes = posterior.of_rows(proba, j)
         mean = np.einsum("nc,ncp->np", q, slopes)
         cross = np.einsum("nc,ncp->cp", q, slopes) - q.T @ mean
-        diagonal, root = q.sum(axis=0) + _PRECISION, np.linalg.qr(q, mode="r")  # root.T @ root is q.T @ q
+        diagonal = q.sum(axis=0) + _PRECISION
+        root: Any = np.linalg.qr(q, mode="r")  # root.T @ root is q.T @ q
         inner = np.eye(len(root)) - (root / diagonal) @ root.T
         log_det += np.log(diagonal / _PRECISION).sum() + np.linalg.slogdet(inner)[1]
         scaled = cross / diagonal[:, None]
