@@ -21,7 +21,7 @@ from noisytransition import EMTransitionClassifier
 from noisytransition.datasets import CIFAR10_CLASSES
 
 # flips that are drawn
-LEAST = 0.03
+LEAST = 0.05
 N_IMAGES = 24
 
 
