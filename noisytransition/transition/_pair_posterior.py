@@ -51,19 +51,6 @@ class PairEstimate(NamedTuple):
         return TransitionUncertainty(T, T, both, both)
 
 
-class _Moments(NamedTuple):
-    """Sums over rows with one noisy label, of the mean of the one-hot true label and of covariances.
-
-    These are of the label with itself, of it with the slopes of the log-posterior in the logarithms of both powers, and
-    of these slopes.
-    """
-
-    label: NDArray
-    own: NDArray
-    cross: NDArray
-    both: NDArray
-
-
 class _Posterior(NamedTuple):
     """Posterior of the true label, ``P(i | x, j) ~ proba[i]^a T[i, j]^b exp(M[i, j])``."""
 
@@ -77,18 +64,19 @@ class _Posterior(NamedTuple):
         return np.stack([finite_log(proba), self.log_T.T[noisy]], axis=-1)
 
     def of_rows(self, proba: NDArray, j: int) -> tuple[NDArray, NDArray]:
-        """Posterior of rows with noisy label j, and its slopes."""
+        """Posterior of rows with noisy label j, and the slopes of its logarithm in those of the powers."""
         slopes = self.factors(proba, np.full(len(proba), j)) * self.powers
         return special.softmax(slopes.sum(axis=-1) + self.offsets[j], axis=1), slopes
 
-    def moments(self, proba: NDArray, j: int) -> _Moments:
-        """Sums over rows with noisy label j."""
+    def covariances(self, proba: NDArray, j: int) -> tuple[NDArray, NDArray]:
+        """Of the one-hot true label with itself, and with the slopes; sums over rows with noisy label j."""
         q, slopes = self.of_rows(proba, j)
-        mean = np.einsum("nc,ncp->np", q, slopes)
-        own = np.diag(q.sum(axis=0)) - q.T @ q
-        cross = np.einsum("nc,ncp->cp", q, slopes) - q.T @ mean
-        both = np.einsum("nc,ncp,ncr->pr", q, slopes, slopes) - mean.T @ mean
-        return _Moments(q.sum(axis=0), own, cross, both)
+        return np.diag(q.sum(axis=0)) - q.T @ q, _with_slopes(q, slopes)
+
+
+def _with_slopes(q: NDArray, slopes: NDArray) -> NDArray[np.float64]:
+    """Covariance of the one-hot true label, of posterior q, with the slopes; a sum over rows, of shape (c, 2)."""
+    return np.einsum("nc,ncp->cp", q, slopes) - q.T @ np.einsum("nc,ncp->np", q, slopes)
 
 
 def revised_by_pairs(
@@ -183,8 +171,7 @@ def _information(posterior: _Posterior, pairs: list[NDArray]) -> tuple[float, ND
         if not len(proba):
             continue
         q, slopes = posterior.of_rows(proba, j)
-        mean = np.einsum("nc,ncp->np", q, slopes)
-        cross = np.einsum("nc,ncp->cp", q, slopes) - q.T @ mean
+        mean, cross = np.einsum("nc,ncp->np", q, slopes), _with_slopes(q, slopes)
         diagonal = q.sum(axis=0) + _PRECISION
         root: Any = np.linalg.qr(q, mode="r")  # root.T @ root is q.T @ q
         inner = np.eye(len(root)) - (root / diagonal) @ root.T
@@ -202,10 +189,10 @@ def _standard_errors(
     """Standard errors of the normalised counts, by M at fixed powers, by the powers with M following, and by chance."""
     c, variance, slopes = len(counts), np.zeros_like(counts), np.zeros((*counts.shape, 2))
     for j in range(c):
-        known, mine = posterior.moments(pairs[j], j), posterior.moments(rows[j], j)
-        inverse = np.linalg.inv(known.own + _PRECISION * np.eye(c))
-        variance[:, j] = np.einsum("ik,kl,il->i", mine.own, inverse, mine.own)
-        slopes[:, j] = mine.cross - mine.own @ inverse @ known.cross
+        (of_pairs, pairs_cross), (own, cross) = (posterior.covariances(p[j], j) for p in (pairs, rows))
+        inverse = np.linalg.inv(of_pairs + _PRECISION * np.eye(c))
+        variance[:, j] = np.einsum("ik,kl,il->i", own, inverse, own)
+        slopes[:, j] = cross - own @ inverse @ pairs_cross
     n = counts.sum(axis=1, keepdims=True)
     T = counts / n
     of_offsets = ((1 - 2 * T) * variance + T**2 * variance.sum(axis=1, keepdims=True)) / n**2
