@@ -175,12 +175,10 @@ def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     """
     if len(run.classes) > MOST_CLASSES:
         return None
-    own, *others = (
-        _error_bars(likely, run) for likely in (Likely(estimate.result, estimate.candidate), *estimate.others)
-    )
-    if estimate.revised is not None:
-        return estimate.revised.error_bars(0.0 if own is None else own.std)
-    return own if own is None else own.joined(*others)
+    own = _error_bars(Likely(estimate.result, estimate.candidate), run)
+    if estimate.revised is not None:  # not without a calibration, so there are error bars of the one T
+        return estimate.revised.error_bars(own.std)
+    return own if own is None else own.joined(*(_error_bars(other, run) for other in estimate.others))
 
 
 def _error_bars(likely: Likely, run: Run) -> Any:
