@@ -78,10 +78,10 @@ def paired_difference(ours, theirs):
     return d.mean(), d.mean() - half, d.mean() + half, error
 
 
-def write_csv(path, heads, lines):
+def write_csv(path, heads, lines, corner=""):
     """Write the same as a file that the docs show."""
     with path.open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([["", *heads], *([name, *cells] for name, cells in lines)])
+        csv.writer(file, lineterminator="\n").writerows([[corner, *heads], *([name, *cells] for name, cells in lines)])
 
 
 def overview(tables, column):

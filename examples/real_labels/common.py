@@ -15,7 +15,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 import torch
-from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
@@ -46,8 +45,6 @@ RESULTS = Path(__file__).parent / "results"
 N_VERIFIED = 100
 SPLITS = 10
 BASE = "fine-tuning"
-# mean square of a row's norm: the default step suits tables of some tens of standardised columns
-NORM = 30
 
 
 # ---------------------------------------------------------------------------- data
@@ -55,29 +52,26 @@ def split(X, y_true, y_noisy, X_test, y_test, seed, n_verified=N_VERIFIED):
     """Draw the verified rows, which keep their noisy labels; the others have noisy labels alone."""
     order, n_classes = np.random.default_rng(seed).permutation(len(y_true)), y_true.max() + 1
     clean, noisy = order[:n_verified], order[n_verified:]
-    T = count_transition_matrix(y_true, y_noisy, n_classes)
+    X, X_test, T = np.float32(X), np.float32(X_test), count_transition_matrix(y_true, y_noisy, n_classes)
     return ComparisonData(
         X[noisy], y_noisy[noisy], X[clean], y_true[clean], X_test, y_test, T, y_true[noisy], y_noisy[clean]
     )
 
 
-def reduced(X, X_test, n_columns, reduction=PCA):
-    """Components of the features, fitted on the training rows without labels."""
-    fitted = reduction(n_columns, random_state=0).fit(X)
-    first, second = fitted.transform(X), fitted.transform(X_test)
-    scale = np.sqrt(NORM / (first**2).sum(axis=1).mean())
-    return np.float32(first * scale), np.float32(second * scale)
-
-
 # ---------------------------------------------------------------------------- methods
+def pooled(data, y_verified):
+    """All rows, the verified ones with these labels."""
+    return np.concatenate([data.X, data.X_meta]), np.concatenate([data.y, y_verified])
+
+
 def ignoring(make, data):
     """All labels are taken as true."""
-    return make().fit(np.concatenate([data.X, data.X_meta]), np.concatenate([data.y, data.y_meta_noisy]))
+    return make().fit(*pooled(data, data.y_meta_noisy))
 
 
 def together(make, data):
     """The verified labels are put in the place of their noisy ones."""
-    return make().fit(np.concatenate([data.X, data.X_meta]), np.concatenate([data.y, data.y_meta]))
+    return make().fit(*pooled(data, data.y_meta))
 
 
 def clean_only(make, data):
@@ -97,7 +91,7 @@ def with_pairs(make, data):
 
 def cleanlab(make, data):
     """cleanlab's classifier around ours, on all noisy labels."""
-    X, y = np.concatenate([data.X, data.X_meta]), np.concatenate([data.y, data.y_meta_noisy])
+    X, y = pooled(data, data.y_meta_noisy)
     clf, T = fit_cleanlab(make(), data._replace(X=X, y=y), seed=0)
     clf.transition_matrix_ = T
     return clf
@@ -129,10 +123,7 @@ def measured(load, name, seed, folder):
     """Fit a method on a split; return its row."""
     torch.set_num_threads(1)
     data, (fit, kind), started = load(seed, folder), METHODS[name], time.perf_counter()
-    net = {"module": nn.Linear, "module__in_features": data.X.shape[1], "module__out_features": len(np.unique(data.y))}
-    make = (
-        partial(kind, **net, batch_size=64, random_state=seed) if kind else partial(LogisticRegression, max_iter=1000)
-    )
+    make = partial(kind, **linear(data), random_state=seed) if kind else partial(LogisticRegression, max_iter=1000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of T that may be wrong: the error of T is in the table
         clf = fit(make, data)

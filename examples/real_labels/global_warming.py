@@ -15,8 +15,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
+from examples.benchmarks.zoo.rows import reduced
 from examples.paper import features
-from examples.real_labels.common import main, reduced, split
+from examples.real_labels.common import main, split
 
 N_TEST = 700
 

@@ -15,7 +15,8 @@ import pandas as pd
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from examples.real_labels.common import main, reduced, split
+from examples.benchmarks.zoo.rows import reduced
+from examples.real_labels.common import main, split
 
 
 @lru_cache

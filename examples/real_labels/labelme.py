@@ -12,7 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from examples.real_labels.common import main, reduced, split
+from examples.benchmarks.zoo.rows import reduced
+from examples.real_labels.common import main, split
 
 N_CLASSES = 8
 

@@ -1,10 +1,9 @@
 """The page of a half's results: accuracy, T and error bars of every problem, and what falls short."""
 
-import csv
 from collections import defaultdict
 
 import numpy as np
-from shared import markdown, paired_difference, publish, read_rows, spread, versions
+from shared import markdown, paired_difference, publish, read_rows, spread, versions, write_csv
 
 from zoo.catalogue import of_half
 from zoo.methods import CLASSIFIERS, LIMIT, MATRICES
@@ -222,12 +221,6 @@ def matrices(zoo):
     ]
 
 
-def write_csv(path, heads, lines):
-    """Write a table for the documentation."""
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([["noise", *heads], *([name, *cells] for name, cells in lines)])
-
-
 def counted(marks):
     return ", ".join(f"{name} {n}" for name, n in marks.items()) + "."
 
@@ -254,7 +247,7 @@ def report(half, path):
     n_seeds = " to ".join(map(str, sorted({min(seeds), max(seeds)})))
     (of_accuracy, differences), (of_matrices, errors) = accuracies(zoo), matrices(zoo)
     kinds = by_kind(zoo)
-    write_csv(path.resolve().with_suffix(".csv"), *kinds)
+    write_csv(path.resolve().with_suffix(".csv"), *kinds, corner="noise")
     absent = [p.name for p in of_half(half) if p.name not in zoo]
     head = [
         f"# The zoo: {half} half",
