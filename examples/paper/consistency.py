@@ -16,10 +16,9 @@ import numpy as np
 import torch
 
 from examples.benchmarks.shared import add_row, markdown, read_rows, spread
-from examples.paper.data import folder_of, with_features
-from examples.paper.networks import parameters
-from examples.paper.run import RESULTS
-from examples.paper.tables import METHODS, settings
+from examples.paper.data import Places, folder_of, with_features
+from examples.paper.run import RESULTS, classifier, matching
+from examples.paper.tables import cells
 from noisytransition import sampling_limit, transition_error
 from noisytransition.datasets import load_cifar10
 from noisytransition.transition import cifar10_noise
@@ -36,10 +35,11 @@ def run(n_noisy, n_meta, seed, name, data_root, features_dir):
     started, T = time.perf_counter(), cifar10_noise(0.4)
     data = load_cifar10(folder_of(data_root, "cifar10"), noise=T, n_noisy=n_noisy, n_meta=n_meta, random_state=seed)
     data = with_features(data, "cifar10", features_dir)
-    params = parameters("linear", data.X.shape[1], 10, None) | settings("cifar10", "features", "linear", name)
+    (cell,) = matching(cells("cifar10", "features", [seed], ["linear"], n_meta, [name]), ["asymmetric 0.4"])
+    clf = classifier(cell, data, Places(data_root, features_dir), {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf = METHODS[name](**params, random_state=seed).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
     return {
         "n_noisy": n_noisy,
         "n_meta": n_meta,

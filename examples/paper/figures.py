@@ -14,10 +14,8 @@ import numpy as np
 import torch
 
 from examples.paper.data import Places, folder_of, load
-from examples.paper.networks import parameters
-from examples.paper.run import RESULTS
-from examples.paper.tables import settings
-from noisytransition import EMTransitionClassifier
+from examples.paper.run import RESULTS, classifier, data_of, matching
+from examples.paper.tables import cells
 from noisytransition.datasets import CIFAR10_CLASSES
 
 # flips that are drawn
@@ -25,12 +23,11 @@ LEAST = 0.05
 N_IMAGES = 24
 
 
-def fitted(data):
+def fitted(cell, data, places):
     """EM with the noisy labels of the clean rows."""
-    params = parameters("linear", data.X.shape[1], 10, None) | settings("cifar10n", "features", "linear", "EM, pairs")
+    clf = classifier(cell, data, places, {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf = EMTransitionClassifier(**params, random_state=0)
         return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), y_meta_noisy=data.y_meta_noisy)
 
 
@@ -70,8 +67,9 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     places = Places(args.data_root, args.features_dir)
-    data = load("cifar10", "worse", None, 0, "features", 1000, False, places)
-    clf = fitted(data)
+    (cell,) = matching(cells("cifar10n", "features", [0], ["linear"], methods=["EM, pairs"]), ["worse"])
+    data = load(*data_of(cell), places)
+    clf = fitted(cell, data, places)
     images = np.load(folder_of(args.data_root, "cifar10") / "X_train.npy", mmap_mode="r")
     posterior = clf.label_posterior(data.X, data.y)
     proposed, sure = posterior.argmax(axis=1), posterior.max(axis=1)
