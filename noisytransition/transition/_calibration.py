@@ -4,6 +4,7 @@ One model of how a classifier's probabilities are wrong serves the estimate of T
 the error bars: an affine map of their logarithms, whose parameters have a prior.
 """
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,10 @@ _MAX_ITER_MANY_CLASSES = 40
 _SMALLEST_PROBA = 1e-7
 # of a temperature: from a twentieth of the logarithms to seven times as much
 _LOG_SCALES = (-3.0, 2.0)
+# sums and products of exponentials of smaller logits neither overflow nor vanish
+_LARGE_LOGIT = 300.0
+# numbers in a block of rows: 512 KiB
+_BLOCK_SIZE = 2**16
 # improvement of the mean log-likelihood of a row that ends the maximisation
 _TOLERANCE = 1e-7
 
@@ -113,9 +118,9 @@ class CalibratedLikelihood:
         meta_weight: float = 1.0,
     ) -> None:
         self.c, self.n, self.pairs, self.meta_weight = len(pairs), len(y), pairs, meta_weight
-        order = np.argsort(y, kind="stable")  # the rows of a noisy label are one block: its counts are their sum
-        self.y, self.u = y[order], centred_logits(np.concatenate([proba[order], proba_meta]))
-        self.labels, self.first = np.unique(self.y, return_index=True)
+        order = np.argsort(y, kind="stable")
+        self.u = centred_logits(np.concatenate([proba[order], proba_meta]))
+        self.blocks = _blocks(y[order], self.c)
         self.clean = np.eye(self.c)[y_meta]
         self.absent = ~(proba.any(axis=0) | proba_meta.any(axis=0) | self.clean.any(axis=0))
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
@@ -161,38 +166,66 @@ class CalibratedLikelihood:
         n = len(self.u)
         log_scale, bias, matrix, logits_T = self.unpack(x)
         log_T, scale = special.log_softmax(logits_T, axis=1), _scale(log_scale)
-        log_p, of_row, posterior = self._rows(scale, bias, matrix, np.exp(log_T))
-        residual = np.concatenate([posterior, self.clean]) - np.exp(log_p)
-        residual[self.n :] *= self.meta_weight
-        counts = known + self._sum_by_label(posterior)
-        of_clean = self.meta_weight * (self.clean * log_p[self.n :]).sum()
-        likelihood = np.log(of_row).sum() + of_clean + (known * log_T).sum()
+        log_p = special.log_softmax(self._logits(slice(self.n, None), scale, bias, matrix), axis=1)
+        of_clean = self.meta_weight * (self.clean - np.exp(log_p))
+        log_likelihood, counts, of_bias, of_matrix = self._sums(scale, bias, matrix, np.exp(log_T))
+        of_bias, of_matrix = of_bias + of_clean.sum(axis=0), of_matrix + self._by_logits(of_clean, self.u[self.n :])
+        log_likelihood += self.meta_weight * (self.clean * log_p).sum() + (known * log_T).sum()
         prior = -(log_scale**2 + (bias**2).sum() + self.precision * (matrix**2).sum()) / 2
         gradient = self.pack(
-            scale * (residual * self.u).sum() - log_scale,
-            residual.sum(axis=0) - bias,
-            residual.T @ self.u - self.precision * matrix if self.with_matrix else matrix,
-            counts - np.exp(log_T) * counts.sum(axis=1, keepdims=True),
+            scale * (np.trace(of_matrix) if self.with_matrix else of_matrix.sum()) - log_scale,
+            of_bias - bias,
+            of_matrix - self.precision * matrix if self.with_matrix else matrix,
+            known + counts - np.exp(log_T) * (known + counts).sum(axis=1, keepdims=True),
         )
-        return -(likelihood + prior) / n, -gradient / n
+        return -(log_likelihood + prior) / n, -gradient / n
 
     def counts(self, x: NDArray) -> NDArray[np.float64]:
         """Expected number of noisy rows of each true and noisy label."""
         log_scale, bias, matrix, logits_T = self.unpack(x)
-        return self._sum_by_label(self._rows(_scale(log_scale), bias, matrix, special.softmax(logits_T, axis=1))[2])
+        return self._sums(_scale(log_scale), bias, matrix, special.softmax(logits_T, axis=1))[1]
 
-    def _rows(self, scale: float, bias: NDArray, matrix: NDArray, T: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Log-probabilities of all rows; likelihood and posterior of the noisy ones."""
-        z = scale * self.u + np.where(self.absent, _IMPOSSIBLE, bias)
-        log_p = special.log_softmax(z + self.u @ matrix.T if self.with_matrix else z, axis=1)
-        joint = np.exp(log_p[: self.n]) * T.T[self.y]
-        of_row = np.maximum(joint.sum(axis=1, keepdims=True), TINY**2)
-        return log_p, of_row, joint / of_row
+    def _sums(
+        self, scale: float, bias: NDArray, matrix: NDArray, T: NDArray
+    ) -> tuple[float, NDArray, NDArray, NDArray]:
+        """Log-likelihood of the noisy rows, their counts, and its gradient with respect to b and to the matrix."""
+        log_likelihood, counts, of_bias = 0.0, np.zeros((self.c, self.c)), np.zeros(self.c)
+        of_matrix: Any = 0.0
+        for label, rows in self.blocks:
+            u, column = self.u[rows], T[:, label]
+            p = _exp(self._logits(rows, scale, bias, matrix))
+            sums = p.sum(axis=1)
+            of_row = np.maximum(p @ column / sums, TINY**2)
+            log_likelihood += float(np.log(of_row).sum())
+            counts[:, label] += column * ((1 / (of_row * sums)) @ p)
+            p *= np.outer(1 / (of_row * sums), column) - 1 / sums[:, None]  # posterior less softmax: gradient by logits
+            of_bias += p.sum(axis=0)
+            of_matrix = of_matrix + self._by_logits(p, u)
+        return log_likelihood, counts, of_bias, of_matrix
 
-    def _sum_by_label(self, posterior: NDArray) -> NDArray[np.float64]:
-        counts = np.zeros((self.c, self.c))
-        counts[:, self.labels] = np.add.reduceat(posterior, self.first).T
-        return counts
+    def _logits(self, rows: slice, scale: float, bias: NDArray, matrix: NDArray) -> NDArray[np.float64]:
+        z = scale * self.u[rows] + np.where(self.absent, _IMPOSSIBLE, bias)
+        return z + self.u[rows] @ matrix.T if self.with_matrix else z
+
+    def _by_logits(self, residual: NDArray, u: NDArray) -> NDArray[np.float64]:
+        """Sum over rows of residual times logit: of all pairs of classes, or with itself alone where there is no B."""
+        return residual.T @ u if self.with_matrix else np.einsum("ni,ni->i", residual, u)
+
+
+def _exp(z: NDArray) -> NDArray[np.float64]:
+    """Exponentials of logits, in their place, each row up to a factor: that of its largest one, if some are large."""
+    if max(z.max(), -z.min()) > _LARGE_LOGIT:
+        z -= z.max(axis=1, keepdims=True)
+    return np.exp(z, out=z)
+
+
+def _blocks(y: NDArray, c: int) -> list[tuple[int, slice]]:
+    """Blocks of sorted labels, each of one label, and small enough for the processor's cache."""
+    most, blocks = max(1, _BLOCK_SIZE // c), []
+    edges = np.concatenate([[0], np.bincount(y, minlength=c).cumsum()])
+    for label, (first, end) in enumerate(pairwise(edges.tolist())):
+        blocks += [(label, slice(i, min(i + most, end))) for i in range(first, end, most)]
+    return blocks
 
 
 def tempered_log_loss(proba: NDArray, y: NDArray) -> NDArray[np.float64]:

@@ -8,7 +8,13 @@ from hypothesis.extra.numpy import arrays
 from scipy import optimize, special
 from strategies import floats, labels, row_stochastic, transition_matrices
 
-from noisytransition.transition import em_transition_matrix, flip_labels, pair_noise, transition_error
+from noisytransition.transition import (
+    _calibration,
+    em_transition_matrix,
+    flip_labels,
+    pair_noise,
+    transition_error,
+)
 from noisytransition.transition._calibration import (
     _PRECISION,
     _SMALLEST_VARIANCE,
@@ -91,6 +97,30 @@ def test_the_gradient_is_that_of_the_objective(c):
     assert len(x) == 1 + c + c * c * (2 if c == 3 else 1)  # no matrix for many classes
     differences = optimize.approx_fprime(x, lambda at: likelihood.objective(at, known)[0], 1e-6)
     np.testing.assert_allclose(likelihood.objective(x, known)[1], differences, atol=1e-5)
+
+
+@pytest.mark.parametrize("log_scale", [0.3, 5.0], ids=["small logits", "large logits"])
+@pytest.mark.parametrize("c", [3, 22])
+def test_blocks_of_rows_give_the_sums_of_all_rows_at_once(c, log_scale, monkeypatch):
+    proba, y, _, _, T = draw(0, c, n=300)
+    bias, added = np.linspace(-1, 1, c), 0.1 * np.eye(c)[::-1] * (c == 3)
+    sums = []
+    for size in (1, 17 * c, 10**9):
+        monkeypatch.setattr(_calibration, "_BLOCK_SIZE", size)
+        likelihood = CalibratedLikelihood(proba, y, proba[:0], y[:0], np.zeros((c, c)))
+        sums.append(likelihood._sums(np.exp(log_scale), bias, added, T))
+    order = np.argsort(y, kind="stable")
+    u = likelihood.u
+    p = special.softmax(np.exp(log_scale) * u + u @ added.T + bias, axis=1)
+    joint = p * T.T[y[order]]
+    residual = joint / joint.sum(axis=1, keepdims=True) - p
+    counts = (residual + p).T @ np.eye(c)[y[order]]
+    of_matrix = residual.T @ u if c == 3 else (residual * u).sum(axis=0)
+    for found_ in sums:
+        for value, expected in zip(
+            found_, (np.log(joint.sum(axis=1)).sum(), counts, residual.sum(axis=0), of_matrix), strict=True
+        ):
+            np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("c", [3, 22])
