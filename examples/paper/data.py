@@ -105,9 +105,14 @@ def with_features(found, data, folder):
     if len(train) < n_train or len(test) != n_test:
         raise ValueError(f"{folder} has features of {len(train)} and {len(test)} rows for {n_train} and {n_test}.")
     X, X_meta, X_test = (rows.astype(np.float32) for rows in (train[found.rows], train[found.rows_meta], test))
-    mean, std = X.mean(axis=0), X.std(axis=0)
-    std[std == 0] = 1
+    mean, std = moments(X)
     return found._replace(X=(X - mean) / std, X_meta=(X_meta - mean) / std, X_test=(X_test - mean) / std)
+
+
+def moments(X):
+    """Mean and standard deviation of each column; 1 in the place of 0."""
+    std = X.std(axis=0)
+    return X.mean(axis=0), np.where(std == 0, 1, std)
 
 
 def redrawn(found, power, seed):

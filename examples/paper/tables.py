@@ -56,6 +56,7 @@ METHODS = {
     "meta-transition": MetaTransitionClassifier,
     "EM": ALL_METHODS["EM"],
     "meta-transition from EM": MetaTransitionClassifier,
+    "meta-transition from Forward": MetaTransitionClassifier,
     "true T": GLCClassifier,
     "GLC, pairs": GLCClassifier,
     "EM, pairs": ALL_METHODS["EM"],
@@ -64,14 +65,18 @@ METHODS = {
 TRUE_T = "true T"
 # these know the noisy labels of the clean rows too, which rows that were drawn from the training set have
 PAIRS = ("GLC, pairs", "EM, pairs", "meta-transition from EM, pairs")
-# they, and the true T, have the settings of another method
-SETTINGS_OF = {TRUE_T: "GLC"} | {method: method.removesuffix(", pairs") for method in PAIRS}
+FROM_FORWARD = "meta-transition from Forward"
+# they, the true T and the start from Forward's T have the settings of another method
+SETTINGS_OF = {TRUE_T: "GLC", FROM_FORWARD: "meta-transition"} | {
+    method: method.removesuffix(", pairs") for method in PAIRS
+}
 # with the true T, a warm-up as in GLC; few clean rows need more epochs, as many as in fine-tuning
 DEFAULTS: dict[str, dict[str, Any]] = {
     "true T": {"from_warm_up": True},
     "GLC, pairs": {"transition_init": "count"},
     "meta-transition": {"transition_init": "gold"},
     "meta-transition from EM": {"transition_init": "em"},
+    FROM_FORWARD: {"transition_init": "anchor"},
     "clean rows only": {"max_epochs": 50},
 }
 # As published: new networks through T, the last epoch, GCE's own loss. GCE's truncation is not mentioned in the paper:
@@ -85,6 +90,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "GLC, pairs": {"transition_init": "count"},
     "meta-transition": PAPER,
     "meta-transition from EM": PAPER | {"transition_init": "em"},
+    FROM_FORWARD: PAPER | {"transition_init": "anchor"},
     "EM": {"cv": None},
 }
 # trainings of 50 epochs are left out
@@ -136,6 +142,10 @@ SCALES = {
     "features": Scale(SGD | {"lr": 0.003, "batch_size": 512, "max_epochs": 20}, ("linear", "MLP")),
     # a few thousand images
     "small": Scale(SGD | {"lr": 0.05, "max_epochs": 8, "augment": True}, ("small CNN",), n_noisy=4000, n_meta=500),
+    # a deep network for one machine without a GPU: about an hour for each training on two cores
+    "deep": Scale(
+        SGD | {"max_epochs": 10, "decay_at": [7, 9], "augment": True}, ("ResNet-9",), seeds=1, published=True
+    ),
     # The paper's "initial learning rate 0.0001" is taken for a typing error: 120 epochs from scratch with it train
     # nothing, and the sources that the paper cites have 0.1. The margin of the crops is an eighth of the image.
     "full": Scale(SGD | {"max_epochs": 120, "decay_at": [80, 100], "augment": True}, seeds=5, published=True),

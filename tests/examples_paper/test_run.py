@@ -69,7 +69,7 @@ def test_images_in_files(data_root, out, name, noise, options, monkeypatch):
 def test_the_nine_noises():
     names = {str(cell).split(", ")[1] for cell in tables.cells("cifar10", "full")}
     assert names == {"none"} | {f"{kind} {r}" for kind in ("symmetric", "asymmetric") for r in (0.2, 0.4, 0.6, 0.8)}
-    assert len(tables.cells("cifar10", "full")) == 9 * 5 * 16
+    assert len(tables.cells("cifar10", "full")) == 9 * 5 * 17
 
 
 def test_a_text_chooses_whole_words():
