@@ -68,6 +68,23 @@ def test_imports_go_one_way(path):
     assert set(imported(path)) - free <= ALLOWED[layer(path)]
 
 
+def arrows():
+    """Imports between packages, without those that follow from others."""
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {"model_selection"}
+    imports = {(layer(path), name) for path in FILES for name in imported(path)}
+    of = {a: {b for c, b in imports if c == a and b in packages - {a}} for a in sorted(packages)}
+
+    def below(a):
+        return of[a].union(*map(below, of[a]))
+
+    return {f"{a} --> {b}" for a in of for b in of[a] if not any(b in below(other) for other in of[a] - {b})}
+
+
+def test_the_picture_of_the_packages_is_that_of_the_imports():
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    assert set(re.findall(r"\w+ --> \w+", text)) == arrows()
+
+
 def test_heavy_packages_are_imported_on_use_alone():
     code = """
 import sys

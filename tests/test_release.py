@@ -1,0 +1,73 @@
+"""What is released: the wheel and the source archive install and work outside of the checkout."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import noisytransition
+
+ROOT = Path(__file__).parents[1]
+SMOKE = """
+import numpy as np, noisytransition
+from noisytransition import GLCClassifier
+rng = np.random.default_rng(0)
+y = rng.integers(2, size=80)
+X = rng.normal(size=(80, 2)) + 3 * np.eye(2)[y]
+clf = GLCClassifier(max_epochs=2, random_state=0).fit(X, y, meta=(X[:20], y[:20]))
+assert clf.transition_matrix_.shape == (2, 2)
+print(noisytransition.__file__, noisytransition.__version__)
+"""
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    """Wheel and source archive."""
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", str(folder)], cwd=ROOT, check=True)
+    return next(folder.glob("*.whl")), next(folder.glob("*.tar.gz"))
+
+
+def installed(archive, target):
+    """Install an archive into a folder, with what is there already."""
+    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", str(target)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(archive)], check=True)
+
+
+@pytest.mark.parametrize("kind", [0, 1], ids=["wheel", "source archive"])
+def test_installs_and_works_outside_of_the_checkout(archives, kind, tmp_path):
+    installed(archives[kind], tmp_path / "site")
+    done = subprocess.run(
+        [sys.executable, "-c", SMOKE],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    where, version = done.stdout.split()
+    assert Path(where).is_relative_to(tmp_path / "site")
+    assert version == noisytransition.__version__
+
+
+def test_what_is_in_the_archives(archives):
+    """The wheel has every file of the package, and nothing else; the source archive has what the tests need."""
+    wheel, source = archives
+    package = {str(p.relative_to(ROOT)) for p in (ROOT / "noisytransition").rglob("*") if p.is_file()}
+    package = {name for name in package if "__pycache__" not in name}
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name for name in names if ".dist-info/" not in name} == package
+    with tarfile.open(source) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    assert package | {"README.md", "LICENSE", "CITATION.cff", "tests/conftest.py", "docs/conf.py"} <= inside
+
+
+def test_one_version():
+    version = noisytransition.__version__
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert re.search(rf"^## \[{re.escape(version)}\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
