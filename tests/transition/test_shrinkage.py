@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from posteriors import draw, simulated
-from scipy.special import betaln
+from scipy.special import betaln, polygamma
 
 from noisytransition.transition import (
+    _shrinkage,
     em_transition_matrix,
     pair_noise,
     sampling_limit,
@@ -135,3 +136,25 @@ def test_few_rows_of_weak_probabilities_do_not_hide_a_prior_that_fits(seed):
     assert fitted_prior("symmetric", "auto", plain.counts)[1] == 0
     assert found.strength > 1000
     assert transition_error(T, found.transition_matrix) < 0.3 * transition_error(T, plain.transition_matrix)
+
+
+@pytest.mark.parametrize("shape", [(7,), (50, 400)])
+def test_trigamma_is_that_of_scipy(shape):
+    x = np.geomspace(1e-12, 1e12, np.prod(shape)).reshape(shape)
+    np.testing.assert_allclose(_shrinkage._trigamma(x), polygamma(1, x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_strength_is_that_of_a_search_among_all(seed):
+    """Of counts whose T varies around one noise rate, little and much, with few rows and many."""
+    rng = np.random.default_rng(seed)
+    c, own = int(rng.integers(2, 12)), 10.0 ** rng.uniform(0, 4)
+    M = np.full((c, c), 0.3 / (c - 1))
+    np.fill_diagonal(M, 0.7)
+    T = np.array([rng.dirichlet(own * row) for row in M])
+    counts = np.array([rng.multinomial(int(10 ** rng.uniform(1, 4)), row) for row in T]).astype(float)
+    groups = _shrinkage._groups("symmetric", counts)
+    found = _shrinkage._rates(groups, counts)
+    strengths = _shrinkage._STRENGTHS.tolist()
+    expected = max((log_evidence(counts, found, a, groups), a) for a in strengths)
+    assert _shrinkage._highest_evidence(counts, found, strengths, groups) == expected
