@@ -20,10 +20,8 @@ from ._interrupts import raise_interrupt
 from ._mlp import MLP
 from ._net_state import uncompiled
 from ._one_row import check_loader
-from ._rows import Batch, BatchLoader, CleanBatches, Loaded
+from ._rows import Batch, BatchLoader, CleanBatches, Loaded, rows_at_once
 
-# rows in one forward pass of `evaluated`; a choice, not measured
-_CHUNK = 1024
 # used by nets without an update
 _FIXED = Fixed()
 
@@ -154,8 +152,9 @@ class NoisyLabelNet(NeuralNetClassifier):
         if not hasattr(dataset, "__getitems__"):  # a data set of the user's is loaded as skorch does it
             yield from ((self.evaluation_step(batch), batch[1]) for batch in self.get_iterator(dataset))
             return
-        for i in range(0, len(dataset), _CHUNK):
-            rows = dataset.__getitems__(range(i, min(i + _CHUNK, len(dataset))))
+        size = self._evaluation_params(dataset)["batch_size"]
+        for i in range(0, len(dataset), size):
+            rows = dataset.__getitems__(range(i, min(i + size, len(dataset))))
             labels = torch.from_numpy(rows.label)
             yield self.evaluation_step((rows.inputs(), labels)), labels
 
@@ -166,12 +165,20 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     def get_iterator(self, dataset: Dataset | None, training: bool = False) -> Iterable:
         """Make a loader; of a net that is not being trained, it draws nothing from the global generator."""
-        loader = super().get_iterator(dataset, training=training)
+        if training:
+            loader = super().get_iterator(dataset, training=True)
+        else:
+            loader = self.iterator_valid(dataset, **self._evaluation_params(dataset))
         if not self._is_trained_now and isinstance(loader, DataLoader) and loader.generator is None:
             loader.generator = torch.Generator()
         if training:
             check_loader(self, loader)
         return loader
+
+    def _evaluation_params(self, dataset: Any) -> dict[str, Any]:
+        """Parameters of a loader without training: its batches are larger where that costs little memory."""
+        params = {"batch_size": rows_at_once(dataset, self.batch_size)} | self.get_params_for("iterator_valid")
+        return params | ({"batch_size": len(dataset)} if params["batch_size"] == -1 else {})
 
     def predict_proba(self, X: Any) -> NDArray:
         """Posteriors; raise if one is not finite."""

@@ -23,6 +23,8 @@ from torch.utils.data import (
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
 
+# in a forward pass without training: inputs of 4 MiB, a choice; four times as many rows of 64 columns gain 7 %
+_NUMBERS_AT_ONCE, _MOST_ROWS_AT_ONCE = 2**20, 4096
 Indices = Sequence[int] | NDArray[np.integer]
 
 
@@ -285,6 +287,18 @@ class JoinedSampler(BatchSampler):
         n = len(self.sampler)  # type: ignore[arg-type]
         joined = not self.drop_last and n > self.batch_size > 1 and n % self.batch_size == 1
         return super().__len__() - joined
+
+
+def rows_at_once(rows: Any, batch_size: int) -> int:
+    """Rows in a forward pass without training: more than in training where they are small numbers in memory.
+
+    Integers may be indices of embeddings, which are larger, and samples of a Dataset are read one by one.
+    """
+    if batch_size < 0 or not isinstance(rows, Rows) or isinstance(rows, DatasetRows):
+        return batch_size
+    is_small = rows.X.dtype.kind == "f" or rows.X.dtype == np.uint8
+    fitting = _NUMBERS_AT_ONCE // max(int(np.prod(rows.X.shape[1:])), 1)
+    return max(batch_size, min(fitting, _MOST_ROWS_AT_ONCE)) if is_small else batch_size
 
 
 class CleanBatches:

@@ -3,10 +3,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, RandomSampler, Subset, TensorDataset, default_collate
 
 from noisytransition.nets import Batch, BatchLoader, CleanBatches, DatasetRows, NoisyLabelNet, Rows, concatenate
+from noisytransition.nets._rows import as_rows, rows_at_once
 
 
 def rows(n):
@@ -126,3 +128,43 @@ def test_clean_batches_repeat_no_row(size, drawn):
     assert len(np.unique(x.numpy(), axis=0)) == len(y) == drawn
     clean.release()
     assert clean.rows is None
+
+
+@pytest.mark.parametrize(
+    ("X", "batch_size", "expected"),
+    [
+        (np.zeros((1, 64), dtype=np.float32), 32, 4096),
+        (np.zeros((1, 32, 32, 3), dtype=np.uint8), 32, 341),
+        (np.zeros((1, 3, 224, 224), dtype=np.float32), 32, 32),
+        (np.zeros((1, 10), dtype=np.int64), 32, 32),  # may be indices of an embedding
+        (np.zeros((1, 64), dtype=np.float32), 5000, 5000),
+        (np.zeros((1, 64), dtype=np.float32), -1, -1),
+        (np.zeros((1, 0), dtype=np.float32), 32, 4096),
+    ],
+)
+def test_more_rows_at_once_without_training_where_they_are_small(X, batch_size, expected):
+    assert rows_at_once(Rows(X), batch_size) == expected
+
+
+def test_sparse_rows_count_as_dense_ones_and_samples_of_a_dataset_come_as_in_training():
+    assert rows_at_once(as_rows(csr_array((1, 8192), dtype=np.float32)), 32) == 128
+    assert rows_at_once(as_rows(TensorDataset(torch.zeros(1, 64))), 32) == 32
+
+
+@pytest.mark.parametrize(("given_", "sizes"), [({}, [600]), ({"iterator_valid__batch_size": 250}, [250, 250, 100])])
+def test_predictions_do_not_depend_on_how_many_rows_come_at_once(given_, sizes):
+    seen = []
+
+    class Seeing(nn.Linear):
+        def forward(self, x):
+            seen.append(len(x))
+            return super().forward(x)
+
+    X = np.random.default_rng(0).normal(size=(600, 64)).astype(np.float32)
+    torch.manual_seed(0)
+    net = NoisyLabelNet(Seeing, module__in_features=64, module__out_features=3, batch_size=16, **given_).initialize()
+    seen.clear()
+    proba = net.predict_proba(Rows(X))
+    assert seen == sizes
+    one = np.concatenate([net.predict_proba(Rows(X[i : i + 1])) for i in range(600)])
+    np.testing.assert_allclose(proba, one, atol=1e-6)
