@@ -24,7 +24,8 @@ ALLOWED = {
     "updates": {"torch", "skorch", "losses", "meta_gradient"},
     "selection": {"torch", "skorch", "scipy", "losses"},
     "nets": {"torch", "skorch", "scipy", "filelock", "updates", "_precision", "storage"},
-    "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "transition", "losses"}
+    "report": {"scipy", "jinja2", "transition"},
+    "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "transition", "losses", "report"}
     | {"meta_gradient", "updates", "selection", "nets", "storage"},
     "storage": {"torch", "skorch", "filelock", "safetensors"},
     "_unwrap": set(),

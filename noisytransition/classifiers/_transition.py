@@ -12,6 +12,7 @@ from ._checks import check_checkpoints, check_flag, check_number
 from ._class_conditional import ClassConditionalMixin
 from ._data import Samples
 from ._label_issues import LabelIssuesMixin
+from ._noise_report import NoiseReportMixin
 from ._parameters import Module
 from ._run import Run
 from ._starts import Anchor, Start, starts
@@ -20,7 +21,7 @@ from ._starts import Anchor, Start, starts
 _MAX_ITER = 1000
 
 
-class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoisyLabelClassifier):
+class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoiseReportMixin, NoisyLabelClassifier):
     """Base class of classifiers with a transition matrix T.
 
     Parameters

@@ -1,0 +1,102 @@
+"""A report as one HTML page that loads nothing."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from . import _text
+
+# classes up to which the cells of the heat map have numbers
+_MOST_NUMBERS = 14
+# opacity above which text on a cell is that for a dark ground
+_DARK = 0.6
+# side of the reliability diagram in its own units
+_SIDE = 200.0
+# longest name of a class in a table, on the page
+_NAME = 40
+# pairs of labels that the rows can be filtered by
+_MOST_PAIRS = 30
+
+
+def to_html(facts: dict[str, Any], words: dict[str, list[str]]) -> str:
+    """Page of the facts and their sentences; all text is escaped."""
+    return _environment().get_template("page.html").render(
+        facts=facts, words=words, heat=_heat(facts), pairs=_pairs(facts), diagram=_diagram(facts["calibration"])
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("noisytransition.report", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": _text.number,
+        "percent": _text.percent,
+        "probability": _text.probability,
+        "name": lambda value: _text.short(value, _NAME),
+    }
+    environment.globals |= {"interval": _text.interval, "percents": _text.percents}
+    return environment
+
+
+def _heat(facts: dict[str, Any]) -> dict[str, Any]:
+    """The heat map: opacity, number and words of each cell. Flips are drawn relative to the largest."""
+    T = facts["transition"]
+    largest = max((p for i, row in enumerate(T["matrix"]) for j, p in enumerate(row) if i != j), default=0.0)
+    largest = max(largest, *T["other_classes"], 0.01)
+    return {
+        "numbers": len(T["classes"]) <= _MOST_NUMBERS,
+        "largest": largest,
+        "rows": [(name, list(_cells(T, i, largest))) for i, name in enumerate(T["classes"])],
+    }
+
+
+def _cells(T: dict[str, Any], i: int, largest: float) -> Iterator[dict[str, Any]]:
+    for j, p in enumerate(T["matrix"][i]):
+        bounds = "" if T["low"] is None else f" {_text.interval(T['low'][i][j], T['high'][i][j])}"
+        words = f"{_text.short(T['classes'][i], _NAME)} → {_text.short(T['classes'][j], _NAME)}: {p:.3f}{bounds}"
+        yield _cell(p, 1.0 if i == j else largest, words) | {"kept": i == j}
+    if T["n_left_out"]:
+        p = T["other_classes"][i]
+        yield _cell(p, largest, f"{_text.short(T['classes'][i], _NAME)} → others: {p:.3f}") | {"kept": False}
+
+
+def _cell(p: float, largest: float, words: str) -> dict[str, Any]:
+    opacity = round(min(p / largest, 1.0), 2)
+    number = f"{p:.2f}".removeprefix("0") if p < 0.995 else "1"
+    return {"opacity": opacity, "number": number if p >= 0.005 else "", "words": words, "dark": opacity > _DARK}
+
+
+def _pairs(facts: dict[str, Any]) -> list[tuple[str, int]]:
+    """Pairs of given and proposed label among the listed rows, the most frequent first."""
+    counts: dict[str, int] = {}
+    for row in facts["label_issues"]["listed"]:
+        pair = f"{_text.short(row['given'], _NAME)} → {_text.short(row['proposed'], _NAME)}"
+        counts[pair] = counts.get(pair, 0) + 1
+    return sorted(counts.items(), key=lambda pair: -pair[1])[:_MOST_PAIRS]
+
+
+def _diagram(calibration: dict[str, Any] | None) -> list[dict[str, float | str]]:
+    """Points of the reliability diagram, in a square of `_SIDE` whose y grows downwards."""
+    if calibration is None:
+        return []
+    most = max(b["n_rows"] for b in calibration["bins"])
+    return [
+        {
+            "x": round(_SIDE * b["confidence"], 1),
+            "y": round(_SIDE * (1 - b["accuracy"]), 1),
+            "top": round(_SIDE * (1 - b["high"]), 1),
+            "bottom": round(_SIDE * (1 - b["low"]), 1),
+            "radius": round(2.5 + 4.5 * (b["n_rows"] / most) ** 0.5, 1),
+            "words": f"probability {b['confidence']:.2f}, right {b['accuracy']:.2f} "
+            f"{_text.interval(b['low'], b['high'])}, {_text.of(b['n_rows'], 'row')}",
+        }
+        for b in calibration["bins"]
+    ]
