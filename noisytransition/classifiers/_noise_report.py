@@ -148,14 +148,16 @@ def _check_forms(X_meta: object, y_meta: object, y_meta_noisy: object) -> None:
     if (X_meta is None) != (y_meta is None):
         raise ValueError("X_meta and y_meta go together, and one was given alone: pass clean rows and their labels.")
     if X_meta is None and y_meta_noisy is not None:
-        raise ValueError("y_meta_noisy has noisy labels of clean rows, but there is no clean row: pass X_meta and y_meta.")
+        raise ValueError(
+            "y_meta_noisy has noisy labels of clean rows, but there is no clean row: pass X_meta and y_meta."
+        )
 
 
 def _checked_proba(proba: ArrayLike, n: int, c: int) -> NDArray[np.float64]:
     found = check_probabilities(proba, c, "proba")
     if len(found) != n:
         raise ValueError(
-            f"proba has {len(found)} rows and X has {n}; give one row of probabilities for each row of X, in its order. "
+            f"proba has {len(found)} rows and X has {n}; give probabilities of each row of X, in its order. "
             "(oof_proba_ has the rows of fit without the clean ones.)"
         )
     return found

@@ -1,4 +1,4 @@
-"""Calibration of a classifier: are its probabilities as often right as they say?"""
+"""Calibration: whether the probabilities of a classifier are right as often as they say."""
 
 from typing import Any
 

@@ -62,7 +62,7 @@ def _noise_risk(noise: float, mean: float) -> list[str]:
 
 
 def _rival_risk(names: list, rival: int | None) -> list[str]:
-    return [] if rival is None else [f"could swap: its rows may be labelled {names[rival]} more often"]
+    return [] if rival is None else [f"could swap with {names[rival]}"]
 
 
 def _row_risks(count: float, n_clean: int | None) -> list[str]:

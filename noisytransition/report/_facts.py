@@ -78,8 +78,7 @@ class Judged(NamedTuple):
 
     def issues(self, most: int) -> NDArray[np.intp]:
         """Rows whose label is more probably wrong than right, the most probably wrong first, `most` at most."""
-        order = np.argsort(self.quality, kind="stable")[: min(most, self.n_issues)]
-        return order
+        return np.argsort(self.quality, kind="stable")[: min(most, self.n_issues)]
 
     @property
     def n_issues(self) -> int:
@@ -176,7 +175,7 @@ def make_facts(
     }
 
 
-def _noise(fitted: Fitted) -> dict[str, float | None]:
+def _noise(fitted: Fitted) -> dict[str, Any]:
     """Share of wrong labels; the errors of the rows of T are taken as independent."""
     weights, kept = fitted.counts / fitted.counts.sum(), fitted.T.diagonal()
     rate = float(weights @ (1 - kept))

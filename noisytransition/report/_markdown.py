@@ -124,8 +124,12 @@ def _limits(facts: dict[str, Any]) -> list[str]:
         (of["class"], "" if of["half_width"] is None else f"± {of['half_width']:.2f}", number(of["n_more"]))
         for of in facts["limits"]["listed"]
     )
-    return _table(["class", "noise rate known within", "more rows to verify"], rows) if facts["limits"]["listed"] else []
+    return (
+        _table(["class", "noise rate known within", "more rows to verify"], rows) if facts["limits"]["listed"] else []
+    )
 
 
 def _settings(facts: dict[str, Any]) -> list[str]:
-    return _table(["setting", "value"], ((k, v) for group in facts["settings"].values() for k, v in group.items()), _TEXT)
+    return _table(
+        ["setting", "value"], ((k, v) for group in facts["settings"].values() for k, v in group.items()), _TEXT
+    )

@@ -10,8 +10,10 @@ from . import _text
 
 # classes up to which the cells of the heat map have numbers
 _MOST_NUMBERS = 14
+# longest names of classes that stand upright above their columns
+_BRIEF = 3
 # opacity above which text on a cell is that for a dark ground
-_DARK = 0.6
+_DARK = 0.75
 # side of the reliability diagram in its own units
 _SIDE = 200.0
 # longest name of a class in a table, on the page
@@ -22,8 +24,12 @@ _MOST_PAIRS = 30
 
 def to_html(facts: dict[str, Any], words: dict[str, list[str]]) -> str:
     """Page of the facts and their sentences; all text is escaped."""
-    return _environment().get_template("page.html").render(
-        facts=facts, words=words, heat=_heat(facts), pairs=_pairs(facts), diagram=_diagram(facts["calibration"])
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            facts=facts, words=words, heat=_heat(facts), pairs=_pairs(facts), diagram=_diagram(facts["calibration"])
+        )
     )
 
 
@@ -40,6 +46,7 @@ def _environment() -> Environment:
         "number": _text.number,
         "percent": _text.percent,
         "probability": _text.probability,
+        "unbroken": lambda sentence: sentence.replace(" %", "\N{NO-BREAK SPACE}%"),
         "name": lambda value: _text.short(value, _NAME),
     }
     environment.globals |= {"interval": _text.interval, "percents": _text.percents}
@@ -53,6 +60,7 @@ def _heat(facts: dict[str, Any]) -> dict[str, Any]:
     largest = max(largest, *T["other_classes"], 0.01)
     return {
         "numbers": len(T["classes"]) <= _MOST_NUMBERS,
+        "brief": not T["n_left_out"] and max(len(str(name)) for name in T["classes"]) <= _BRIEF,
         "largest": largest,
         "rows": [(name, list(_cells(T, i, largest))) for i, name in enumerate(T["classes"])],
     }

@@ -10,6 +10,8 @@ from ._text import LONGEST_TEXT, plain, short
 
 # values of a table's row that are shown, and characters of each; choices, not measured
 _MOST_VALUES, _LONGEST_VALUE = 8, 60
+# texts of values that are missing
+_MISSING = ("nan", "None", "NaT", "<NA>")
 
 
 def sample_facts(source: Any, positions: Sequence[int], columns: Sequence | None = None) -> list[dict[str, str]]:
@@ -57,7 +59,9 @@ def _sample(value: Any, columns: Sequence | None) -> dict[str, str]:
     if array.ndim == 1:
         named = zip(range(len(array)) if columns is None else columns, array.tolist(), strict=False)
         return {"text": _row(dict(named))}
-    return {"text": short(array.tolist() if array.size < LONGEST_TEXT else f"array of shape {array.shape}", LONGEST_TEXT)}
+    return {
+        "text": short(array.tolist() if array.size < LONGEST_TEXT else f"array of shape {array.shape}", LONGEST_TEXT)
+    }
 
 
 def _row(values: Mapping) -> str:
@@ -68,5 +72,7 @@ def _row(values: Mapping) -> str:
 
 
 def _value(value: Any) -> str:
+    if not isinstance(value, str) and str(value) in _MISSING:
+        return "missing"
     value = plain(value, _LONGEST_VALUE)
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -108,9 +108,12 @@ def _classes(facts: Facts) -> list[str]:
         named = [_name(of_class["class"]) for of_class in listed[:_MOST_NAMED] if of_class["risks"]]
         rest = at_risk - len(named)
         more = f" and {number(rest)} more" if rest > 0 else ""
-        found = [f"{of(at_risk, 'class')} at risk: {', '.join(named)}{more}."]
+        verb = "is" if at_risk == 1 else "are"
+        found = [f"{of(at_risk, 'class')} {verb} at risk: {', '.join(named)}{more}."]
     if left_out := facts["classes"]["n_left_out"]:
-        found.append(f"{of(len(listed), 'class')} with the most risks and noise are listed, {number(left_out)} are not.")
+        found.append(
+            f"{of(len(listed), 'class')} with the most risks and noise are listed, {number(left_out)} are not."
+        )
     return found
 
 
@@ -121,7 +124,9 @@ def _calibration(facts: Facts) -> list[str]:
         return [facts["missing"]["calibration"]]
     gap = found["confidence"] - found["accuracy"]
     sure = "too certain" if gap > 0 else "not certain enough"
-    calibrated = f"it is {sure} by {100 * abs(gap):.1f} points" if abs(gap) >= _GAP else "it is well calibrated on average"
+    calibrated = (
+        f"it is {sure} by {100 * abs(gap):.1f} points" if abs(gap) >= _GAP else "it is well calibrated on average"
+    )
     sentences = [
         f"The classifier is right on {percent(found['accuracy'])} of {of(found['n_rows'], 'clean row')} "
         f"({percents(found['low'], found['high'])}) and expects {percent(found['confidence'])}: {calibrated}.",
@@ -154,7 +159,9 @@ def _label_issues(facts: Facts) -> list[str]:
             f"{percent(found['right'])} are right: it has memorised wrong labels, and finds too few. Pass proba=, "
             "probabilities of rows that the classifier was not trained on (EMTransitionClassifier: oof_proba_)."
         )
-    sentences.append("A proposal is an opinion of this classifier and this T. Look at a row before you change its label.")
+    sentences.append(
+        "A proposal is an opinion of this classifier and this T. Look at a row before you change its label."
+    )
     return sentences
 
 
@@ -168,7 +175,7 @@ def _verdict(test: Facts) -> str:
 
 def _one_transition_matrix(facts: Facts) -> list[str]:
     test = facts["one_transition_matrix"]
-    return [facts["missing"]["one_transition_matrix"]] if test is None else [_verdict(test), *test["text"]]
+    return [facts["missing"]["one_transition_matrix"]] if test is None else test["text"]
 
 
 def _limits(facts: Facts) -> list[str]:
@@ -187,13 +194,9 @@ def _rows_to_verify(facts: Facts) -> str:
     goal = f"within ± {probability(limits['precision'])} ({_level(facts)})"
     if not limits["n_classes"]:
         return f"The noise rate of every class is known {goal}."
-    known = (
-        "Counting alone, without what the classifier knows,"
-        if "intervals" in facts["missing"]
-        else "Beside what is known,"
-    )
+    beside = "by counting alone" if "intervals" in facts["missing"] else "beside what is known now"
     return (
-        f"To know the noise rate of every class {goal}: {known} {of(limits['n_of_classes'], 'more row')} of "
-        f"{of(limits['n_classes'], 'class')} would have to be verified, each with its true and noisy label. That is about "
-        f"{number(limits['n_at_random'])} rows drawn at random, until {_name(limits['widest'])} has enough."
+        f"To know the noise rate of every class {goal}, verify {of(limits['n_of_classes'], 'more row')} of "
+        f"{of(limits['n_classes'], 'class')}, {beside}: each row needs both labels. If rows are drawn at "
+        f"random, that takes about {number(limits['n_at_random'])}, until {_name(limits['widest'])} has enough."
     )

@@ -1,0 +1,109 @@
+"""Pictures and short texts of samples."""
+
+import base64
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.sparse import coo_array, csr_array
+from torch.utils.data import TensorDataset
+
+from noisytransition.report import sample_facts
+from noisytransition.report._png import as_image, data_uri
+from noisytransition.report._text import interval, of, percent, percents, plain, probability, short
+
+Image = pytest.importorskip("PIL.Image")
+
+
+def decoded(uri):
+    """The pixels of a data URI, by another library."""
+    kind, _, content = uri.partition(",")
+    assert kind == "data:image/png;base64"
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(content, validate=True))))
+
+
+# ---------------------------------------------------------------------------- pictures
+@pytest.mark.parametrize("shape", [(5, 7), (5, 7, 1), (5, 7, 3), (5, 7, 4), (2, 2), (64, 64, 3), (1, 9, 3)])
+def test_bytes_come_back_as_they_are(shape):
+    pixels = np.random.default_rng(0).integers(256, size=shape).astype(np.uint8)
+    np.testing.assert_array_equal(
+        decoded(data_uri(as_image(pixels))), pixels.squeeze(axis=2) if shape[2:] == (1,) else pixels
+    )
+
+
+def test_channels_may_be_first():
+    pixels = np.random.default_rng(0).integers(256, size=(3, 8, 9)).astype(np.uint8)
+    np.testing.assert_array_equal(decoded(data_uri(as_image(pixels))), np.moveaxis(pixels, 0, 2))
+    assert as_image(np.zeros((7, 8, 9))) is None
+    assert as_image(np.zeros((1, 9))) is None
+    assert as_image(np.zeros(9)) is None
+    assert as_image(np.full((4, 4), "a")) is None
+
+
+def test_values_of_any_range_are_drawn():
+    share = np.array([[0.0, 0.5], [1.0, 0.2]])
+    for values in (share, 30 * share - 10, (1000 * share).astype(int), share.astype(np.float16)):
+        np.testing.assert_allclose(decoded(data_uri(values[..., None])), 255 * share, atol=1)
+    assert decoded(data_uri(np.full((2, 2, 1), 7.0))).shape == (2, 2)
+    holes = np.array([[0.0, np.nan], [np.inf, 1.0]])
+    assert decoded(data_uri(holes[..., None])).tolist() == [[0, 0], [0, 255]]
+
+
+@pytest.mark.parametrize(("shape", "small"), [((65, 128), (33, 64)), ((200, 100), (50, 25)), ((3, 640), (1, 64))])
+def test_large_pictures_become_means_of_blocks(shape, small):
+    image = np.random.default_rng(0).random(shape)
+    step = -(-max(shape) // 64)
+    twin = [
+        [image[i : i + step, j : j + step].mean() for j in range(0, shape[1], step)] for i in range(0, shape[0], step)
+    ]
+    found = decoded(data_uri(image[..., None]))
+    assert found.shape == small
+    np.testing.assert_allclose(found, 255 * np.array(twin), atol=0.51)
+
+
+# ---------------------------------------------------------------------------- text
+def test_samples_of_any_container():
+    text = ["one", "two"]
+    for texts in (text, np.array(text), np.array(text, dtype=object), pd.Series(text, index=[7, 8]), tuple(text)):
+        assert sample_facts(texts, [1]) == [{"text": "two"}]
+    frame = pd.DataFrame(
+        {"name": ["Ann", None], "age": [31, 40], "share": [0.25, np.nan], "on": [pd.NaT, pd.NA]}, index=["p", "q"]
+    )
+    assert sample_facts(frame, [0, 1]) == [
+        {"text": "name: Ann, age: 31, share: 0.25, on: missing"},
+        {"text": "name: missing, age: 40, share: missing, on: missing"},
+    ]
+    table = np.array([[1.0, 0.0], [0.123456, -2.0]])
+    assert sample_facts(table, [1]) == [{"text": "0: 0.1235, 1: -2"}]
+    assert sample_facts(table, [1], ["a", "b"]) == [{"text": "a: 0.1235, b: -2"}]
+    for sparse in (csr_array(table), coo_array(table)):
+        assert sample_facts(sparse, [0], ["a", "b"]) == [{"text": "a: 1"}]
+    for rows in (torch.tensor(table, requires_grad=True), TensorDataset(torch.tensor(table), torch.zeros(2))):
+        assert sample_facts(rows, [1]) == [{"text": "0: 0.1235, 1: -2"}]
+    assert list(sample_facts([Image.new("RGB", (4, 4))], [0])[0]) == ["image"]
+
+
+def test_wide_and_long_samples_are_shortened():
+    found = sample_facts(np.zeros((1, 5000)), [0])[0]["text"]
+    assert found.endswith("7: 0, and 4992 more")
+    assert len(sample_facts(["x" * 10**6], [0])[0]["text"]) == 300
+    assert sample_facts([np.zeros((50, 20, 30))], [0]) == [{"text": "array of shape (50, 20, 30)"}]
+
+
+def test_short():
+    assert short("abcdefghij", 10) == "abcdefghij"
+    assert short("abcdefghijk", 10) == "abcdef…ijk"
+    assert short(" a\n\tb\x00c\u202ed ", 20) == "a b c d"
+    assert [plain(value) for value in (np.int64(3), np.bool_(True), 2.5, None, "é")] == [3, True, 2.5, None, "é"]
+    assert [plain(value) for value in (np.nan, np.inf, (1, "a"))] == ["nan", "inf", "(1, 'a')"]
+
+
+def test_numbers_as_text():
+    assert [percent(p) for p in (0, 0.0004, 0.0006, 0.094, 0.5, 0.97, 0.9997, 1)] == [
+        *("0 %", "0 %", "0.1 %", "9.4 %", "50 %", "97.0 %", "100 %", "100 %"),
+    ]
+    assert (interval(0.1, 0.256), interval(None, None), probability(None)) == ("[0.10, 0.26]", "", "")
+    assert percents(0.1, 0.2) == "10 % to 20 %"
+    assert [of(1, "class"), of(2, "class"), of(1200, "row")] == ["1 class", "2 classes", "1,200 rows"]
