@@ -39,7 +39,7 @@ def _level(facts: Facts) -> str:
 
 
 def _summary(facts: Facts, sections: dict[str, list[str]]) -> list[str]:
-    found = [sections["noise"][0], sections["transition"][0], sections["label_issues"][0], sections["classes"][0]]
+    found = [*sections["noise"], sections["transition"][0], sections["label_issues"][0], sections["classes"][0]]
     if facts["calibration"]:
         found.append(sections["calibration"][0])
     if test := facts["one_transition_matrix"]:

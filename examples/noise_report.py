@@ -1,0 +1,56 @@
+"""Noise report of handwritten digits: 1,297 rows with noisy labels, 100 of them verified, 400 clean rows held out.
+
+Digits 7 -> 1, 2 -> 7, 5 <-> 6 and 3 -> 8 are mislabelled at a rate of 40 %. No download, half a minute on a CPU.
+
+    python examples/noise_report.py [noise_report.html]
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from noisytransition import EMTransitionClassifier, flip_labels
+from noisytransition.transition import digits_noise
+
+
+def make():
+    """Fit, and report on the rows of the fit by posteriors of networks that were not trained on them."""
+    X, y = load_digits(return_X_y=True)
+    X, y_noisy = X / 16, flip_labels(y, digits_noise(0.4), random_state=0)
+    noisy, verified, held_out = np.split(np.random.default_rng(0).permutation(len(y)), [1297, 1397])
+    rows = np.concatenate([noisy, verified])
+    clf = EMTransitionClassifier(max_epochs=15, batch_size=64, optimizer__momentum=0.9, random_state=0)
+    clf.fit(X[rows], y_noisy[rows], trusted=np.isin(rows, verified), y_meta=y[verified])
+    return clf.noise_report(
+        X[noisy],
+        y_noisy[noisy],
+        X[held_out],
+        y[held_out],
+        y_noisy[held_out],
+        proba=clf.oof_proba_,
+        display_rows=X[noisy].reshape(-1, 8, 8),
+        title="Noise report: handwritten digits",
+    )
+
+
+def write(folder):
+    """Write the page into a folder, and return the folder's path."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    make().save(Path(folder) / "noise_report_example.html")
+    return str(folder)
+
+
+def main():
+    """Print the summary and save the report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("path", nargs="?", default="noise_report.html", help="a file that ends in .html, .md or .json")
+    args = parser.parse_args()
+    report = make()
+    print(report)
+    report.save(args.path)
+
+
+if __name__ == "__main__":
+    main()
