@@ -17,6 +17,8 @@ from ._text import plain, short
 SCHEMA_VERSION = 1
 # flips that are listed
 _MOST_FLIPS = 10
+# longest sentence of others; a choice, not measured
+_LONGEST_SENTENCE = 2000
 # by how much more often than T says the classifier agrees with the labels if it has memorised them; that of the user
 # guide, a choice, not measured
 _MEMORISED = 0.05
@@ -169,7 +171,7 @@ def make_facts(
         "label_issues": _label_issues(judged, names, samples, index, 1 - noise["rate"]),
         "one_transition_matrix": _one_transition_matrix(clean),
         "limits": limit_facts(fitted.T, fitted.counts, fitted.bars, names, z, precision),
-        "diagnostics": {name: str(text) for name, text in fitted.diagnostics.items()},
+        "diagnostics": {name: short(text, _LONGEST_SENTENCE) for name, text in fitted.diagnostics.items()},
         "missing": _missing(fitted, clean),
         "settings": {group: dict(values) for group, values in fitted.settings.items()},
     }
@@ -263,7 +265,7 @@ def _one_transition_matrix(clean: Clean | None) -> dict[str, Any] | None:
         "pvalues": found.pvalues,
         "n_rows": found.n_rows,
         "minimum_detectable_difference": plain(float(found.minimum_detectable_difference)),
-        "text": str(found).splitlines(),
+        "text": [short(line, _LONGEST_SENTENCE) for line in str(found).splitlines()],
     }
 
 

@@ -18,6 +18,8 @@ _DARK = 0.75
 _SIDE = 200.0
 # longest name of a class in a table, on the page
 _NAME = 40
+# longest name of a class beside the heat map
+_HEADING = 16
 # pairs of labels that the rows can be filtered by
 _MOST_PAIRS = 30
 
@@ -47,6 +49,7 @@ def _environment() -> Environment:
         "percent": _text.percent,
         "probability": _text.probability,
         "unbroken": lambda sentence: sentence.replace(" %", "\N{NO-BREAK SPACE}%"),
+        "brief": lambda value: _text.short(value, _HEADING),
         "name": lambda value: _text.short(value, _NAME),
     }
     environment.globals |= {"interval": _text.interval, "percents": _text.percents}
@@ -56,8 +59,8 @@ def _environment() -> Environment:
 def _heat(facts: dict[str, Any]) -> dict[str, Any]:
     """The heat map: opacity, number and words of each cell. Flips are drawn relative to the largest."""
     T = facts["transition"]
-    largest = max((p for i, row in enumerate(T["matrix"]) for j, p in enumerate(row) if i != j), default=0.0)
-    largest = max(largest, *T["other_classes"], 0.01)
+    flips = (p for i, row in enumerate(T["matrix"]) for j, p in enumerate(row) if i != j)
+    largest = max(0.01, *flips)
     return {
         "numbers": len(T["classes"]) <= _MOST_NUMBERS,
         "brief": not T["n_left_out"] and max(len(str(name)) for name in T["classes"]) <= _BRIEF,
@@ -67,19 +70,20 @@ def _heat(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cells(T: dict[str, Any], i: int, largest: float) -> Iterator[dict[str, Any]]:
+    names = [_text.short(name, _NAME) for name in T["classes"]]
     for j, p in enumerate(T["matrix"][i]):
         bounds = "" if T["low"] is None else f" {_text.interval(T['low'][i][j], T['high'][i][j])}"
-        words = f"{_text.short(T['classes'][i], _NAME)} → {_text.short(T['classes'][j], _NAME)}: {p:.3f}{bounds}"
-        yield _cell(p, 1.0 if i == j else largest, words) | {"kept": i == j}
+        opacity, kind = (p, "kept") if i == j else (p / largest, "")
+        yield _cell(p, opacity, kind, f"{names[i]} → {names[j]}: {p:.3f}{bounds}")
     if T["n_left_out"]:
         p = T["other_classes"][i]
-        yield _cell(p, largest, f"{_text.short(T['classes'][i], _NAME)} → others: {p:.3f}") | {"kept": False}
+        yield _cell(p, p, "rest", f"{names[i]} → others: {p:.3f}")
 
 
-def _cell(p: float, largest: float, words: str) -> dict[str, Any]:
-    opacity = round(min(p / largest, 1.0), 2)
+def _cell(p: float, opacity: float, kind: str, words: str) -> dict[str, Any]:
     number = f"{p:.2f}".removeprefix("0") if p < 0.995 else "1"
-    return {"opacity": opacity, "number": number if p >= 0.005 else "", "words": words, "dark": opacity > _DARK}
+    kinds = f"{kind} dark" if opacity > _DARK else kind
+    return {"opacity": round(opacity, 2), "number": number if p >= 0.005 else "", "words": words, "kind": kinds.strip()}
 
 
 def _pairs(facts: dict[str, Any]) -> list[tuple[str, int]]:
