@@ -8,24 +8,21 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
-from skorch.history import History
 from torch import nn
 
-from ..nets import FitState, Rows, as_rows, draw_seed
+from ..nets import FitState, Rows, draw_seed
 from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
-from ._data import HOW_TO_PASS, Samples, group_names, read_rows, validate_rows, warn_of_chance, warn_of_scale
+from ._data import HOW_TO_PASS, Samples, group_names, read_rows, warn_of_chance, warn_of_scale
 from ._describe import describe_fit
-from ._labels import with_true_labels
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState
+from ._prediction import PredictionMixin
 from ._run import Run
 from ._saving import save
 
 
-class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
+class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     """Base class of all classifiers: validates and encodes the data, sets the seed, predicts. Methods train in `_fit`.
 
     Parameters
@@ -262,73 +259,6 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
     def _loss(self) -> nn.Module:
         """Loss of a classifier that is loaded; override it if methods besides `fit` need the fitted one."""
         return nn.CrossEntropyLoss()
-
-    # ---- predict
-    @property
-    def history_(self) -> History:
-        """skorch's history of the last stage; `histories_` has one for every stage."""
-        check_is_fitted(self, "net_")
-        return self.net_.history
-
-    def predict_proba(self, X: Samples) -> NDArray:
-        """Posterior of the true class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Columns as in `classes_`; rows sum to 1.
-        """
-        check_is_fitted(self, "net_")
-        inputs = validate_rows(self, X, reset=False)
-        return self.net_.predict_proba(as_rows(inputs))
-
-    def predict(self, X: Samples) -> NDArray:
-        """Most probable true class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of `classes_`.
-        """
-        proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
-
-    def score(
-        self,
-        X: Samples,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        trusted: ArrayLike | None = None,
-        y_meta: ArrayLike | None = None,
-    ) -> float:
-        """Accuracy.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-        y : array-like of shape (n_samples,)
-            Labels to compare predictions with: true ones, except for what `y_meta` replaces.
-        sample_weight : array-like of shape (n_samples,), optional
-        trusted, y_meta : array-like, optional
-            As in `fit`: the true labels of trusted rows, where y has noisy ones. Searches pass them with metadata
-            routing. One without the other is ignored.
-
-        Returns
-        -------
-        float
-        """
-        if trusted is not None and y_meta is not None:
-            y = with_true_labels(y, trusted, y_meta)
-        return float(super().score(X, y, sample_weight))
 
 
 # parameters that the nets have too, under the same name

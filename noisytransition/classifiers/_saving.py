@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 # the kind of file, and the named tuples that fitted attributes may be
 _KIND, _NAMED = "classifier", (Calibration, TransitionUncertainty)
 # methods of a net that predictions go through
-_PREDICTION = ("infer", "prepare", "evaluation_step", "forward", "forward_iter", "predict", "predict_proba")
+_PREDICTION = (
+    "infer",
+    "prepare",
+    "evaluation_step",
+    "forward",
+    "forward_iter",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+)
 # parameters of a net that predictions depend on
 _OF_PREDICTION = ("module", "batch_size", "device", "dtype", "compile", "iterator_valid", "classes")
 
