@@ -2,14 +2,12 @@
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
-from torch import nn
 
-from ..nets import NoisyLabelNet, as_rows
+from ..nets import as_rows
 from ._data import Samples, validate_rows
 from ._labels import with_true_labels
 
@@ -18,7 +16,7 @@ class PredictionMixin(ClassifierMixin):
     """Predictions of a fitted classifier; its network and history, under skorch's names."""
 
     classes_: NDArray
-    net_: NoisyLabelNet
+    net_: Any
 
     @property
     def history_(self) -> History:
