@@ -58,7 +58,7 @@ def check_net_parameters(estimator: Any) -> None:
         if name.endswith("optimizer") and not (value is None and parameter.default is None):
             _check_optimizer(value, name)
     if estimator.device is not None:
-        _check_device(estimator.device)
+        check_device(estimator.device)
     if estimator.dtype != "auto":
         _check_dtype(estimator.dtype)
     for name in ("batch_transform", "train_split"):
@@ -90,12 +90,21 @@ def _check_optimizer(value: Any, name: str) -> None:
         )
 
 
-def _check_device(device: Any) -> None:
+def check_device(device: Any) -> None:
+    """Raise if torch cannot compute on a device."""
     try:
         torch.zeros(1, device=device).item()
     except Exception as error:
-        message = str(error).splitlines()[0]
-        raise ValueError(f"device={device!r} cannot be used ({message}); give 'cpu', 'cuda' or 'cuda:0'.") from None
+        usable = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+        raise ValueError(
+            f"device={device!r} cannot be used: {_why_not(device, error)}; give one of {usable}, or leave device out."
+        ) from None
+
+
+def _why_not(device: Any, error: Exception) -> str:
+    if str(device).startswith("cuda") and not torch.cuda.is_available():
+        return "torch finds no CUDA GPU here" if torch.version.cuda else "this torch is built without CUDA"
+    return str(error).splitlines()[0].partition(". ")[0]
 
 
 def _check_dtype(dtype: Any) -> None:

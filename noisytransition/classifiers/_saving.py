@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..nets import MLP, NoisyLabelNet, restore_unlisted, unlisted
 from ..storage import check_kind, check_plain, is_plain, plain_history, read, safe_attributes, write
 from ..transition import Calibration, TransitionUncertainty
+from ._checks import check_device
 
 if TYPE_CHECKING:
     from ._base import NoisyLabelClassifier
@@ -93,7 +94,8 @@ def load(
     ------
     ValueError
         If the file is not a saved classifier or is damaged, if the module, the class, or a parameter of the module
-        that is no plain data (``module__act=nn.Tanh``) is missing, or if the module has other weights than the file.
+        that is no plain data (``module__act=nn.Tanh``) is missing, if the module has other weights than the file, or if
+        this machine does not have the `device` (give ``device="cpu"``).
 
     Examples
     --------
@@ -111,6 +113,8 @@ def load(
     content = read(path, _KIND, _NAMED)
     _check_given(content["not_saved"], module, net_params)
     clf = _class_of(content, cls)(module, **(content["params"] | net_params))
+    if clf.device is not None:
+        check_device(clf.device)
     _set(clf, content["fitted"])
     if content["module"] is not None and module is None:
         raise ValueError(
