@@ -131,7 +131,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             Table, images or sequences. Rows of a sparse matrix are made dense batch by batch. A Dataset gives inputs;
             labels come from `y`.
         y : array-like of shape (n_samples,)
-            Noisy labels of any kind: str, bool, numbers.
+            Noisy labels of any kind: str, bool, numbers. Leave out rows without a label (None, NaN, -1 beside 0, 1, 2).
         trusted : array-like of shape (n_samples,) of bool, optional
             Marks the rows of X whose labels were verified: the clean rows. They leave the noisy set. Give their true
             labels as `y_meta`; without it, y has the true labels of these rows.
