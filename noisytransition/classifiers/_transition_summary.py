@@ -1,6 +1,7 @@
 """T in words and with error bars."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,25 @@ class TransitionSummaryMixin:
     classes_: NDArray
     transition_matrix_: NDArray[np.float64]
     transition_uncertainty_: TransitionUncertainty
+
+    @property
+    def transition_frame_(self) -> Any:
+        """`transition_matrix_` as a pandas DataFrame: a row for each true class, a column for each noisy label.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ImportError
+            If pandas is not installed.
+        """
+        check_is_fitted(self, "transition_matrix_")
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("transition_frame_ needs pandas: pip install pandas.") from error
+        true, noisy = (pd.Index(self.classes_, name=name) for name in ("true", "noisy"))
+        return pd.DataFrame(self.transition_matrix_, index=true, columns=noisy, copy=True)
 
     @cached_property
     def transition_std_(self) -> NDArray[np.float64]:
