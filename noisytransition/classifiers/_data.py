@@ -15,7 +15,7 @@ from torch.utils.data import Dataset, IterableDataset
 
 from ..nets import DatasetRows, Rows, as_rows, canonical
 from ..transition import check_mask, refuse_masked, says_nothing
-from ._labels import IN_Y, as_column, check_objects, class_codes, validate_labels, verified_labels
+from ._labels import IN_Y, as_column, check_objects, class_codes, labels_of, validate_labels, verified_labels
 
 # clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
 # deviations in the median column; a choice, not measured
@@ -107,8 +107,8 @@ def _check_dataset(X: Any, name: str) -> None:
 def read_rows(
     estimator: BaseEstimator,
     X: Samples,
-    y: ArrayLike,
-    meta: tuple[Samples, ArrayLike] | None = None,
+    y: ArrayLike | None,
+    meta: tuple[Samples, ArrayLike] | Dataset | None = None,
     X_meta: Samples | None = None,
     y_meta: ArrayLike | None = None,
     trusted: ArrayLike | None = None,
@@ -129,6 +129,7 @@ def read_rows(
     _check_forms(meta, X_meta, y_meta, trusted, y_meta_noisy)
     if isinstance(X, Dataset):
         inputs = validate_rows(estimator, X, reset=True)
+        y = labels_of(X, "X") if y is None else y
     else:
         X = _whole(X, "X")
         if y is not None:
@@ -175,6 +176,9 @@ def _check_forms(meta: object, X_meta: object, y_meta: object, trusted: object, 
 
 
 def _pair(meta: object) -> tuple[Any, Any]:
+    if isinstance(meta, Dataset):
+        _check_dataset(meta, "meta")
+        return meta, labels_of(meta, "meta")
     if not isinstance(meta, tuple | list) or len(meta) != 2:
         what = f"{type(meta).__name__} of length {len(meta)}" if hasattr(meta, "__len__") else type(meta).__name__
         raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}.")
@@ -288,9 +292,9 @@ def warn_of_chance(estimator: object, noisy: Rows, clean: Rows) -> None:
     )
 
 
-def warn_of_scale(module: object, noisy: Rows) -> None:
+def warn_of_scale(noisy: Rows) -> None:
     """Warn of inputs that the default network would hardly learn from; of a Dataset this is not known without it."""
-    if module is not None or isinstance(noisy, DatasetRows):
+    if isinstance(noisy, DatasetRows):
         return
     rows = noisy.X[:_SIZED_ROWS]
     values = np.asarray(rows.data if issparse(rows) else rows, dtype=np.float64)

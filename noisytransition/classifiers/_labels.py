@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
+from torch import Tensor
+from torch.utils.data import Dataset, TensorDataset
 
 from ..transition import as_array, check_mask
 
@@ -22,6 +24,23 @@ IN_Y = "y of the trusted rows"
 def as_column(y: object) -> Any:
     """Convert a column of a data frame: scikit-learn would make floats of pandas' nullable integers and booleans."""
     return y.to_numpy() if hasattr(y, "to_numpy") else y
+
+
+def labels_of(data: Dataset, name: str) -> NDArray:
+    """Labels of a Dataset that gives pairs of input and label, sample by sample unless it is a TensorDataset."""
+    if isinstance(data, TensorDataset) and len(data.tensors) == 2:
+        return data.tensors[1].numpy(force=True)
+    labels = [_second(data[i], i, name) for i in range(len(data))]  # type: ignore[arg-type]
+    return np.array([label.item() if isinstance(label, Tensor) and not label.ndim else label for label in labels])
+
+
+def _second(sample: Any, i: int, name: str) -> Any:
+    if isinstance(sample, tuple | list) and len(sample) == 2:
+        return sample[1]
+    raise ValueError(
+        f"no labels were given, and sample {i} of {name} is no pair of input and label: give labels for {name}, one "
+        "for each sample."
+    )
 
 
 def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:

@@ -8,10 +8,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
 from torch import nn
+from torch.utils.data import Dataset
 
 from ..nets import as_rows
 from ._data import Samples, validate_rows
-from ._labels import with_true_labels
+from ._labels import labels_of, with_true_labels
 
 # where skorch saves parameters
 File = str | PathLike | IO | None
@@ -112,7 +113,7 @@ class PredictionMixin(ClassifierMixin):
     def score(
         self,
         X: Samples,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         trusted: ArrayLike | None = None,
@@ -124,7 +125,8 @@ class PredictionMixin(ClassifierMixin):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
         y : array-like of shape (n_samples,)
-            Labels to compare predictions with: true ones, except for what `y_meta` replaces.
+            Labels to compare predictions with: true ones, except for what `y_meta` replaces. Optional for a Dataset of
+            pairs of input and label.
         sample_weight : array-like of shape (n_samples,), optional
         trusted, y_meta : array-like, optional
             As in `fit`: the true labels of trusted rows, where y has noisy ones. Searches pass them with metadata
@@ -134,6 +136,10 @@ class PredictionMixin(ClassifierMixin):
         -------
         float
         """
+        if y is None:
+            if not isinstance(X, Dataset):
+                raise ValueError("y is None: give the labels to compare predictions with.")
+            y = labels_of(X, "X")
         if trusted is not None and y_meta is not None:
             y = with_true_labels(y, trusted, y_meta)
         return float(super().score(X, y, sample_weight))

@@ -33,6 +33,7 @@ from ..selection import Last, Selection
 from ..updates import Fixed, Update
 from ._check_output import check_output
 from ._checks import callback_setting, named_callbacks
+from ._parameters import MODULES, as_optimizer, is_default
 
 Result = TypeVar("Result")
 
@@ -273,10 +274,12 @@ class Run:
         if isinstance(given, nn.Module):
             params = {name: value for name, value in params.items() if not name.startswith("module__")}
             params["module"] = copy.deepcopy(given)
-        elif given is None:
+        elif is_default(given):
             n_in = int(np.prod(rows.take([0]).inputs().shape[1:]))
-            params = {"module__n_in": n_in, "module__n_out": len(self.classes)} | params | {"module": MLP}
-        return params | own
+            sizes = {"module__n_in": n_in, "module__n_out": len(self.classes)} | MODULES[given]
+            params = sizes | params | {"module": MLP}
+        params |= own
+        return params | {"optimizer": as_optimizer(params["optimizer"])}
 
     def _split(self, held_out: float) -> dict[str, Any]:
         """Hold out a fraction of the rows, the same in every stage, unless the user gives a split."""

@@ -13,6 +13,7 @@ from ..nets import MLP, NoisyLabelNet, restore_unlisted, unlisted
 from ..storage import check_kind, check_plain, is_plain, plain_history, read, safe_attributes, write
 from ..transition import Calibration, TransitionUncertainty
 from ._checks import check_device
+from ._parameters import MODULES, is_default
 
 if TYPE_CHECKING:
     from ._base import NoisyLabelClassifier
@@ -50,8 +51,9 @@ def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
     module = clf.net_.plain_module_
     content = {
         "class": _name_of(type(clf)),
-        "module": None if clf.module is None else _name_of(type(module)),
-        "sizes": _sizes(module) if clf.module is None else [],
+        "module": None if is_default(clf.module) else _name_of(type(module)),
+        "default_module": clf.module if is_default(clf.module) else None,
+        "sizes": _sizes(module) if is_default(clf.module) else [],
         "params": _plain_params(clf),
         "not_saved": _not_saved(clf),
         "fitted": _fitted(clf),
@@ -112,7 +114,8 @@ def load(
     path = Path(path)
     content = read(path, _KIND, _NAMED)
     _check_given(content["not_saved"], module, net_params)
-    clf = _class_of(content, cls)(module, **(content["params"] | net_params))
+    default = content.get("default_module")  # files of earlier versions have none
+    clf = _class_of(content, cls)(default if module is None else module, **(content["params"] | net_params))
     if clf.device is not None:
         check_device(clf.device)
     _set(clf, content["fitted"])
@@ -202,8 +205,9 @@ def _sizes(module: nn.Module) -> list[int]:
 def _net(clf: "NoisyLabelClassifier", sizes: list[int]) -> NoisyLabelNet:
     """Net that predicts, with the classifier's module."""
     params = {k: v for k, v in clf._shared_params(clf.classes_).items() if k.startswith(_OF_PREDICTION)}
-    if clf.module is None:
-        params |= {"module": MLP, "module__n_in": sizes[0], "module__n_out": sizes[1]}
+    if is_default(clf.module):
+        sized = {"module": MLP, "module__n_in": sizes[0], "module__n_out": sizes[1]}
+        params |= sized | MODULES[clf.module]
     elif isinstance(clf.module, nn.Module):
         params = {k: v for k, v in params.items() if not k.startswith("module__")}
         params["module"] = copy.deepcopy(clf.module)

@@ -124,3 +124,9 @@ def test_a_classifier_of_a_gpu_is_loaded_on_the_cpu(blobs, tmp_path, without_gpu
     with pytest.raises(ValueError, match=NO_GPU):
         load(path)
     np.testing.assert_array_equal(load(path, device="cpu").predict(blobs[4]), clf.predict(blobs[4]))
+
+
+def test_the_score_weighs_rows(blobs):
+    clf, y, weight = fit_noisy(CrossEntropyClassifier, blobs), blobs[5], np.random.default_rng(0).random(len(blobs[5]))
+    right = clf.predict(blobs[4]) == y
+    assert clf.score(blobs[4], y, sample_weight=weight) == pytest.approx(weight[right].sum() / weight.sum())
