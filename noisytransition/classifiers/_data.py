@@ -43,7 +43,12 @@ HOW_TO_PASS = (
     "Pass verified labels as fit(X, y, trusted=mask, y_meta=labels), with a boolean mask over the rows of X; or, for "
     "rows that are not in X, as fit(X, y, meta=(X_meta, y_meta)), or fit(X, y, X_meta=..., y_meta=...)."
 )
-
+# for the same messages, of a mask that cross-validation has cut
+_IN_FOLDS = (
+    "In cross-validation, calibration or a learning curve the training rows of one fold are meant: give a cv that "
+    "shuffles (StratifiedKFold(5, shuffle=True); learning_curve(..., shuffle=True)), one that keeps trusted rows in "
+    "each fold (TrustedKFold), or clean rows that are not cut, as meta=."
+)
 
 Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
 
@@ -203,7 +208,7 @@ def _by_mask(
     if mask.all():
         raise ValueError("all rows are trusted: no noisy row is left to train on.")
     if not mask.any():
-        raise ValueError(f"the clean set is empty: no row is trusted. {HOW_TO_PASS}")
+        raise ValueError(f"the clean set is empty: no row is trusted. {_IN_FOLDS} {HOW_TO_PASS}")
     inputs = as_rows(rows.X)
     noisy, clean = (Labelled(inputs.take(np.flatnonzero(m)).X, rows.y[m]) for m in (~mask, mask))
     noisy = noisy._replace(group=None if rows.group is None else rows.group[~mask])
