@@ -43,7 +43,11 @@ def test_classes_that_all_have_noisy_labels_are_not_warned_of(blobs):
     [
         (np.nan, float, r"y has missing labels \(NaN\) in 10 of 300 rows: leave out.*pandas.notna\(y\)"),
         (None, object, r"y has missing labels \(None\) in 10 of 300 rows: leave out"),
-        (-1, int, "y has the label -1 in 10 of 300 rows, beside 0 to 2: leave out.*known = y != -1; if -1 is a class"),
+        (
+            -1,
+            int,
+            "y has the label -1 in 10 of 300 rows, beside 0 to 2: leave out.*keep those with y != -1; if -1 is a class",
+        ),
         (-1, float, "y has the label -1 in 10 of 300 rows"),
     ],
 )
