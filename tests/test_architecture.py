@@ -25,7 +25,7 @@ ALLOWED = {
     "selection": {"torch", "skorch", "scipy", "losses"},
     "nets": {"torch", "skorch", "scipy", "filelock", "updates", "_precision", "storage"},
     "report": {"scipy", "jinja2", "transition"},
-    "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "transition", "losses", "report"}
+    "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "pandas", "transition", "losses", "report"}
     | {"meta_gradient", "updates", "selection", "nets", "storage"},
     "storage": {"torch", "skorch", "filelock", "safetensors"},
     "_unwrap": set(),
@@ -89,7 +89,7 @@ def test_the_picture_of_the_packages_is_that_of_the_imports():
 def test_heavy_packages_are_imported_on_use_alone():
     code = """
 import sys
-for name in ("torch", "skorch", "sklearn", "matplotlib", "torchvision"):
+for name in ("torch", "skorch", "sklearn", "matplotlib", "pandas", "torchvision"):
     sys.modules[name] = None
 import noisytransition, noisytransition.transition
 assert noisytransition.transition_error([[1, 0], [0, 1]], [[1, 0], [0, 1]]) == 0

@@ -203,7 +203,7 @@ def test_data_frames_are_checked_by_column(cls, blobs, plain):
         ([[0.0], [1.0]], [1, 1], "at least 2 classes"),
         ([[0.0], [1.0]], [0.5, 1.2], "Unknown label type"),
         ([[0.0], [1.0]], [0], "inconsistent numbers of samples"),
-        ([[0.0], [1.0]], ["a", None], "missing ones"),
+        ([[0.0], [1.0]], ["a", None], "missing labels"),
     ],
 )
 def test_bad_data_is_refused_before_training(cls, X, y, message):

@@ -8,39 +8,38 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
-from skorch.history import History
 from torch import nn
+from torch.utils.data import Dataset
 
-from ..nets import FitState, Rows, as_rows, draw_seed
+from ..nets import FitState, Rows, draw_seed
 from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
-from ._data import HOW_TO_PASS, Samples, group_names, read_rows, validate_rows, warn_of_chance, warn_of_scale
+from ._data import HOW_TO_PASS, Samples, group_names, read_rows, warn_of_chance, warn_of_scale
 from ._describe import describe_fit
-from ._labels import with_true_labels
-from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState
+from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, is_default
+from ._prediction import PredictionMixin
 from ._run import Run
 from ._saving import save
 
 
-class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
+class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     """Base class of all classifiers: validates and encodes the data, sets the seed, predicts. Methods train in `_fit`.
 
     Parameters
     ----------
-    module : nn.Module class or instance, optional
-        Network that returns logits of shape (n_samples, n_classes). An instance is copied, never changed. Default:
-        an `MLP` sized from the data.
+    module : nn.Module class or instance, "mlp" or "linear", optional
+        Network that returns logits of shape (n_samples, n_classes). An instance is copied, never changed. "mlp", the
+        default: an `MLP` sized from the data; "linear": the same without a hidden layer (logistic regression).
     lr : float, default=0.1
         Step size of the module's optimiser.
     max_epochs : int, default=30
         Epochs of the final training stage.
     batch_size : int, default=32
         Rows in a batch; -1 for all.
-    optimizer : class, default=torch.optim.SGD
-        Any torch optimiser; ``optimizer__...`` sets its parameters.
+    optimizer : class or str, default=torch.optim.SGD
+        Any torch optimiser, or the name of one in `torch.optim`, such as "adamw"; ``optimizer__...`` sets its
+        parameters.
     device : str or torch.device, optional
         Default: the device of a module instance, else the CPU.
     dtype : str or torch.dtype, default="auto"
@@ -116,9 +115,9 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
     def fit(
         self,
         X: Samples,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
-        meta: tuple[Samples, ArrayLike] | None = None,
+        meta: tuple[Samples, ArrayLike] | Dataset | None = None,
         X_meta: Samples | None = None,
         y_meta: ArrayLike | None = None,
         trusted: ArrayLike | None = None,
@@ -131,10 +130,12 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Table, images or sequences. Rows of a sparse matrix are made dense batch by batch. A Dataset gives inputs;
-            labels come from `y`.
+            Table, images or sequences. Rows of a sparse matrix are made dense batch by batch. A Dataset gives inputs,
+            or pairs of input and label.
         y : array-like of shape (n_samples,)
-            Noisy labels of any kind: str, bool, numbers.
+            Noisy labels of any kind: str, bool, numbers. Leave out rows without a label (None, NaN, -1 beside 0, 1, 2).
+            Optional for a Dataset of pairs: its labels are taken, which loads each sample once, but not those of a
+            TensorDataset. Where `y` is given, the labels of the Dataset are not used.
         trusted : array-like of shape (n_samples,) of bool, optional
             Marks the rows of X whose labels were verified: the clean rows. They leave the noisy set. Give their true
             labels as `y_meta`; without it, y has the true labels of these rows.
@@ -145,7 +146,7 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         X_meta : array-like, sparse matrix or torch Dataset, optional
             Clean rows that are not in X, with labels `y_meta`: the form that ``Pipeline(...,
             transform_input=["X_meta"])`` transforms.
-        meta : tuple of (X_meta, y_meta), optional
+        meta : tuple of (X_meta, y_meta), or torch Dataset of pairs, optional
             The same as one argument. Searches pass a tuple through whole; a Pipeline does not transform it.
         y_meta_noisy : array-like of shape (n_meta,) or (n_samples,), optional
             Noisy labels of the clean rows, where both are known and y does not have them. With `trusted` and with true
@@ -182,7 +183,8 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
             self._check_data(run)
             if clean is not None and self._needs_clean_data:
                 warn_of_chance(self, noisy, clean)
-            warn_of_scale(self.module, noisy)
+            if is_default(self.module):
+                warn_of_scale(noisy)
             with run.global_state.borrowed(), run.saved_in(state, description):
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories
@@ -213,6 +215,8 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
         given = sorted(name for name in self._net_params if name.startswith("module__"))
         if given and isinstance(self.module, nn.Module):
             raise ValueError(f"{given} set up a module class, but module is an instance of {type(self.module)}.")
+        if self.module == "linear" and "module__hidden" in given:
+            raise ValueError("module='linear' has no hidden layer, but module__hidden was given; give module='mlp'.")
 
     def _check_data(self, run: Run) -> None:
         """Raise for data that the parameters do not fit, before any training."""
@@ -262,73 +266,6 @@ class NoisyLabelClassifier(ClassifierMixin, NetParameters, ABC):
     def _loss(self) -> nn.Module:
         """Loss of a classifier that is loaded; override it if methods besides `fit` need the fitted one."""
         return nn.CrossEntropyLoss()
-
-    # ---- predict
-    @property
-    def history_(self) -> History:
-        """skorch's history of the last stage; `histories_` has one for every stage."""
-        check_is_fitted(self, "net_")
-        return self.net_.history
-
-    def predict_proba(self, X: Samples) -> NDArray:
-        """Posterior of the true class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Columns as in `classes_`; rows sum to 1.
-        """
-        check_is_fitted(self, "net_")
-        inputs = validate_rows(self, X, reset=False)
-        return self.net_.predict_proba(as_rows(inputs))
-
-    def predict(self, X: Samples) -> NDArray:
-        """Most probable true class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of `classes_`.
-        """
-        proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
-
-    def score(
-        self,
-        X: Samples,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        trusted: ArrayLike | None = None,
-        y_meta: ArrayLike | None = None,
-    ) -> float:
-        """Accuracy.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-        y : array-like of shape (n_samples,)
-            Labels to compare predictions with: true ones, except for what `y_meta` replaces.
-        sample_weight : array-like of shape (n_samples,), optional
-        trusted, y_meta : array-like, optional
-            As in `fit`: the true labels of trusted rows, where y has noisy ones. Searches pass them with metadata
-            routing. One without the other is ignored.
-
-        Returns
-        -------
-        float
-        """
-        if trusted is not None and y_meta is not None:
-            y = with_true_labels(y, trusted, y_meta)
-        return float(super().score(X, y, sample_weight))
 
 
 # parameters that the nets have too, under the same name

@@ -1,5 +1,6 @@
 """Checks of parameters and callbacks, made before any training."""
 
+import difflib
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -13,7 +14,7 @@ from torch import nn
 
 from ..nets import NoisyLabelNet
 from ..transition import check_count, is_number
-from ._parameters import Callbacks, merged_signature
+from ._parameters import MODULES, OPTIMIZERS, Callbacks, is_default, merged_signature
 
 # callbacks that follow the scores or the epochs of a training, or write and read its files
 _BOUND = (Checkpoint, EarlyStopping, LoadInitState, LRScheduler, TrainEndCheckpoint)
@@ -58,7 +59,7 @@ def check_net_parameters(estimator: Any) -> None:
         if name.endswith("optimizer") and not (value is None and parameter.default is None):
             _check_optimizer(value, name)
     if estimator.device is not None:
-        _check_device(estimator.device)
+        check_device(estimator.device)
     if estimator.dtype != "auto":
         _check_dtype(estimator.dtype)
     for name in ("batch_transform", "train_split"):
@@ -69,33 +70,50 @@ def check_net_parameters(estimator: Any) -> None:
 
 
 def _check_module(module: Any) -> None:
-    valid = "give an nn.Module class or instance that returns logits, or None for an MLP"
+    valid = "give an nn.Module class or instance that returns logits, 'mlp' (or None) or 'linear'"
     if isinstance(module, nn.Module):
         if not any(p.requires_grad for p in module.parameters()):
             raise ValueError(
                 f"{type(module).__name__} has no trainable parameter: all are frozen, or there is none; set "
                 "requires_grad for those that should be learned."
             )
-    elif not (issubclass(module, nn.Module) if isinstance(module, type) else module is None or callable(module)):
+    elif is_default(module):
+        if module not in MODULES:
+            raise ValueError(f"module={module!r}; {valid}.")
+    elif not (issubclass(module, nn.Module) if isinstance(module, type) else callable(module)):
         raise TypeError(f"module={module!r}; {valid}.")
 
 
 def _check_optimizer(value: Any, name: str) -> None:
+    if isinstance(value, str):
+        if value.lower() not in OPTIMIZERS:
+            near = difflib.get_close_matches(value.lower(), OPTIMIZERS, 1)
+            guess = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"{name}={value!r}; give a class, or the name of one in torch.optim.{guess}")
+        return
     is_class = isinstance(value, type)
     if not (issubclass(value, torch.optim.Optimizer) if is_class else callable(value)):
-        what = value if is_class or isinstance(value, str) else type(value).__name__
         raise TypeError(
-            f"{name}={what!r}; give a class such as torch.optim.SGD, no text and no instance; its parameters are given "
-            "as optimizer__..., or by functools.partial."
+            f"{name}={value if is_class else type(value).__name__!r}; give a class such as torch.optim.SGD or a name "
+            "such as 'sgd', no instance; its parameters are given as optimizer__..., or by functools.partial."
         )
 
 
-def _check_device(device: Any) -> None:
+def check_device(device: Any) -> None:
+    """Raise if torch cannot compute on a device."""
     try:
         torch.zeros(1, device=device).item()
     except Exception as error:
-        message = str(error).splitlines()[0]
-        raise ValueError(f"device={device!r} cannot be used ({message}); give 'cpu', 'cuda' or 'cuda:0'.") from None
+        usable = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+        raise ValueError(
+            f"device={device!r} cannot be used: {_why_not(device, error)}; give one of {usable}, or leave device out."
+        ) from None
+
+
+def _why_not(device: Any, error: Exception) -> str:
+    if str(device).startswith("cuda") and not torch.cuda.is_available():
+        return "torch finds no CUDA GPU here" if torch.version.cuda else "this torch is built without CUDA"
+    return str(error).splitlines()[0].partition(". ")[0]
 
 
 def _check_dtype(dtype: Any) -> None:

@@ -15,7 +15,7 @@ from torch.utils.data import Dataset, IterableDataset
 
 from ..nets import DatasetRows, Rows, as_rows, canonical
 from ..transition import check_mask, refuse_masked, says_nothing
-from ._labels import IN_Y, as_column, check_objects, class_codes, validate_labels, verified_labels
+from ._labels import IN_Y, as_column, check_objects, class_codes, labels_of, validate_labels, verified_labels
 
 # clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
 # deviations in the median column; a choice, not measured
@@ -43,7 +43,12 @@ HOW_TO_PASS = (
     "Pass verified labels as fit(X, y, trusted=mask, y_meta=labels), with a boolean mask over the rows of X; or, for "
     "rows that are not in X, as fit(X, y, meta=(X_meta, y_meta)), or fit(X, y, X_meta=..., y_meta=...)."
 )
-
+# for the same messages, of a mask that cross-validation has cut
+_IN_FOLDS = (
+    "In cross-validation, calibration or a learning curve the training rows of one fold are meant: give a cv that "
+    "shuffles (StratifiedKFold(5, shuffle=True); learning_curve(..., shuffle=True)), one that keeps trusted rows in "
+    "each fold (TrustedKFold), or clean rows that are not cut, as meta=."
+)
 
 Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
 
@@ -107,8 +112,8 @@ def _check_dataset(X: Any, name: str) -> None:
 def read_rows(
     estimator: BaseEstimator,
     X: Samples,
-    y: ArrayLike,
-    meta: tuple[Samples, ArrayLike] | None = None,
+    y: ArrayLike | None,
+    meta: tuple[Samples, ArrayLike] | Dataset | None = None,
     X_meta: Samples | None = None,
     y_meta: ArrayLike | None = None,
     trusted: ArrayLike | None = None,
@@ -129,6 +134,7 @@ def read_rows(
     _check_forms(meta, X_meta, y_meta, trusted, y_meta_noisy)
     if isinstance(X, Dataset):
         inputs = validate_rows(estimator, X, reset=True)
+        y = labels_of(X, "X") if y is None else y
     else:
         X = _whole(X, "X")
         if y is not None:
@@ -175,6 +181,9 @@ def _check_forms(meta: object, X_meta: object, y_meta: object, trusted: object, 
 
 
 def _pair(meta: object) -> tuple[Any, Any]:
+    if isinstance(meta, Dataset):
+        _check_dataset(meta, "meta")
+        return meta, labels_of(meta, "meta")
     if not isinstance(meta, tuple | list) or len(meta) != 2:
         what = f"{type(meta).__name__} of length {len(meta)}" if hasattr(meta, "__len__") else type(meta).__name__
         raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}.")
@@ -199,7 +208,7 @@ def _by_mask(
     if mask.all():
         raise ValueError("all rows are trusted: no noisy row is left to train on.")
     if not mask.any():
-        raise ValueError(f"the clean set is empty: no row is trusted. {HOW_TO_PASS}")
+        raise ValueError(f"the clean set is empty: no row is trusted. {_IN_FOLDS} {HOW_TO_PASS}")
     inputs = as_rows(rows.X)
     noisy, clean = (Labelled(inputs.take(np.flatnonzero(m)).X, rows.y[m]) for m in (~mask, mask))
     noisy = noisy._replace(group=None if rows.group is None else rows.group[~mask])
@@ -288,9 +297,9 @@ def warn_of_chance(estimator: object, noisy: Rows, clean: Rows) -> None:
     )
 
 
-def warn_of_scale(module: object, noisy: Rows) -> None:
+def warn_of_scale(noisy: Rows) -> None:
     """Warn of inputs that the default network would hardly learn from; of a Dataset this is not known without it."""
-    if module is not None or isinstance(noisy, DatasetRows):
+    if isinstance(noisy, DatasetRows):
         return
     rows = noisy.X[:_SIZED_ROWS]
     values = np.asarray(rows.data if issparse(rows) else rows, dtype=np.float64)

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from ..losses import ForwardLoss
-from ..transition import MOST_CLASSES, Prior, check_count, check_prior, check_rate, is_number
+from ..transition import MOST_CLASSES, Prior, check_count, check_prior, is_number
 from ._checks import check_batch_size, check_flag
 from ._cross_fitting import (
     Candidate,
@@ -242,72 +241,13 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         if self.cv is not None and result.calibration is not None:
             self.oof_proba_ = result.calibration(best.posteriors[0]).astype(np.float32)[np.argsort(noisy)]
         if (uncertainty := error_bars(T, run)) is not None:
-            self.transition_uncertainty_, self.transition_std_ = uncertainty, uncertainty.std
+            self.transition_uncertainty_ = uncertainty
         self.diagnostics_ = diagnose(T, candidates, uncertainty, run)
         if self.diagnostics_:
             warnings.warn(f"T may be wrong: {'; '.join(self.diagnostics_.values())}.", UserWarning, stacklevel=4)
 
-    # ---- error bars of T
-    def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds of T in the population that the rows come from.
-
-        They include the chance in the labels and the uncertainty of the classifier that the clean rows show
-        (`noisytransition.transition.transition_uncertainty`).
-
-        Parameters
-        ----------
-        level : float in (0, 1), default=0.9
-
-        Returns
-        -------
-        low, high : ndarray of shape (n_classes, n_classes)
-            Where `low` is 0, the flip may not happen at all, and `high` is an upper bound.
-
-        Raises
-        ------
-        ValueError
-            If `level` is not between 0 and 1, or for more than 50 classes, for which there are no error bars.
-        """
-        check_is_fitted(self, "transition_matrix_")
-        if not hasattr(self, "transition_uncertainty_"):
-            raise ValueError(
-                f"no error bars of T with {len(self.classes_)} classes; they are for up to {MOST_CLASSES}."
-            )
-        return self.transition_uncertainty_.interval(level)
-
-    def transition_summary(self, level: float = 0.9, *, least: float = 0.01, most: int = 15) -> str:
-        """List the flips of T with their error bars.
-
-        Parameters
-        ----------
-        level : float in (0, 1), default=0.9
-        least : float, default=0.01
-            Flips that are less probable are not listed one by one.
-        most : int, default=15
-            Number of flips that are listed one by one.
-
-        Returns
-        -------
-        str
-            A line for each flip, such as ``cat -> dog 0.38 [0.35, 0.42]``, the most probable first.
-
-        Raises
-        ------
-        ValueError
-            As `transition_interval`, or if `least` is no probability or `most` no number of flips.
-        """
-        check_rate(least, "least")
-        check_count(most, 0, "most")
-        low, high = self.transition_interval(level)
-        T, names = self.transition_matrix_, self.classes_
-        flips = sorted(((i, j) for i, j in np.argwhere(~np.eye(len(T), dtype=bool))), key=lambda f: -T[f])
-        n = min(sum(T[f] >= least for f in flips), most)
-        listed, rest = flips[:n], flips[n:]
-        lines = [f"{names[i]} -> {names[j]} {T[i, j]:.2f} [{low[i, j]:.2f}, {high[i, j]:.2f}]" for i, j in listed]
-        if rest:
-            each = f"below {least:g}" if T[rest[0]] < least else f"{T[rest[0]]:.2f} or less"
-            lines.append(f"{len(rest)} other flips: each {each}, at most {max(high[f] for f in rest):.2f}")
-        return "\n".join(lines)
+    def _no_error_bars(self) -> str:
+        return f"no error bars of T with {len(self.classes_)} classes; they are for up to {MOST_CLASSES}."
 
     # ---- checks
     def _check_parameters(self) -> None:

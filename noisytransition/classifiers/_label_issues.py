@@ -7,7 +7,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..nets import as_rows
-from ..transition import check_rate, find_label_issues, label_posterior, label_quality, normalise_rows, relabel
+from ..transition import (
+    as_positions,
+    check_rate,
+    find_label_issues,
+    label_posterior,
+    label_quality,
+    like_series,
+    normalise_rows,
+    relabel,
+)
 from ._data import Samples, validate_rows
 from ._labels import label_codes
 
@@ -40,7 +49,7 @@ class LabelIssuesMixin:
         """
         return label_posterior(*self._arguments(X, y_noisy))
 
-    def label_quality(self, X: Samples, y_noisy: ArrayLike) -> NDArray[np.float64]:
+    def label_quality(self, X: Samples, y_noisy: ArrayLike) -> Any:
         """P(true class = noisy label | x, noisy label): the probability that each label is right.
 
         Parameters
@@ -51,16 +60,17 @@ class LabelIssuesMixin:
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or Series
+            A pandas Series with the same index if `y_noisy` is one.
 
         Raises
         ------
         ValueError
             As in `label_posterior`.
         """
-        return label_quality(*self._arguments(X, y_noisy))
+        return like_series(label_quality(*self._arguments(X, y_noisy)), y_noisy, "label_quality")
 
-    def find_label_issues(self, X: Samples, y_noisy: ArrayLike, *, threshold: float = 0.5) -> NDArray[np.intp]:
+    def find_label_issues(self, X: Samples, y_noisy: ArrayLike, *, threshold: float = 0.5) -> Any:
         """Find rows whose label is probably wrong, the most probably wrong first.
 
         Parameters
@@ -73,8 +83,9 @@ class LabelIssuesMixin:
 
         Returns
         -------
-        ndarray of int, shape (n_issues,)
-            Positions of rows, in ascending order of `label_quality`.
+        ndarray of int, shape (n_issues,), or Series
+            Positions of rows, in ascending order of `label_quality`. If `y_noisy` is a pandas Series, a Series of these
+            positions that has the index of these rows: ``X.iloc[issues]`` is ``X.loc[issues.index]``.
 
         Raises
         ------
@@ -82,9 +93,9 @@ class LabelIssuesMixin:
             As in `label_posterior`, or for a threshold outside of [0, 1].
         """
         check_rate(threshold, "threshold")
-        return find_label_issues(*self._arguments(X, y_noisy), threshold=threshold)
+        return as_positions(find_label_issues(*self._arguments(X, y_noisy), threshold=threshold), y_noisy)
 
-    def relabel(self, X: Samples, y_noisy: ArrayLike, *, threshold: float = 0.9) -> NDArray:
+    def relabel(self, X: Samples, y_noisy: ArrayLike, *, threshold: float = 0.9) -> Any:
         """Replace labels whose true class is nearly certain.
 
         Parameters
@@ -97,8 +108,9 @@ class LabelIssuesMixin:
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Labels of the kind of `classes_`; rows below the threshold keep theirs.
+        ndarray of shape (n_samples,), or Series
+            Labels of the kind of `classes_`; rows below the threshold keep theirs. A pandas Series with the same index
+            and name if `y_noisy` is one.
 
         Raises
         ------
@@ -107,7 +119,7 @@ class LabelIssuesMixin:
         """
         check_rate(threshold, "threshold")
         codes = relabel(*self._arguments(X, y_noisy), threshold=threshold)
-        return self.classes_[codes]
+        return like_series(self.classes_[codes], y_noisy, getattr(y_noisy, "name", None))
 
     def to_cleanlab(self) -> dict[str, NDArray[np.float64]]:
         """T and the shares of the true classes in cleanlab's form: matrices are transposed, columns sum to 1.

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
+from torch import Tensor
+from torch.utils.data import Dataset, TensorDataset
 
 from ..transition import as_array, check_mask
 
@@ -24,6 +26,23 @@ def as_column(y: object) -> Any:
     return y.to_numpy() if hasattr(y, "to_numpy") else y
 
 
+def labels_of(data: Dataset, name: str) -> NDArray:
+    """Labels of a Dataset that gives pairs of input and label, sample by sample unless it is a TensorDataset."""
+    if isinstance(data, TensorDataset) and len(data.tensors) == 2:
+        return data.tensors[1].numpy(force=True)
+    labels = [_second(data[i], i, name) for i in range(len(data))]  # type: ignore[arg-type]
+    return np.array([label.item() if isinstance(label, Tensor) and not label.ndim else label for label in labels])
+
+
+def _second(sample: Any, i: int, name: str) -> Any:
+    if isinstance(sample, tuple | list) and len(sample) == 2:
+        return sample[1]
+    raise ValueError(
+        f"no labels were given, and sample {i} of {name} is no pair of input and label: give labels for {name}, one "
+        "for each sample."
+    )
+
+
 def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     """Validate labels: return a 1-d array with one label per row."""
     if y is None:
@@ -33,7 +52,7 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     given = as_array(as_column(y), name)
     check_objects(y, name)
     if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise ValueError(f"{name} contains NaN or infinity, which is no label; leave out these rows.")
+        raise ValueError(f"{name} contains infinity, which is no label; leave out these rows.")
     labels: NDArray = column_or_1d(given, warn=True)
     try:
         check_classification_targets(labels)
@@ -49,12 +68,22 @@ def check_objects(y: Any, name: str) -> None:
     labels = as_array(as_column(y), name)
     if labels.dtype.kind == "U" and isinstance(y, list | tuple):
         labels = np.array(y, dtype=object)  # numpy makes text of all that is among text, also of NaN
-    if labels.dtype.kind != "O" or not labels.ndim:
+    if labels.dtype.kind not in "fO" or not labels.ndim:
         return
-    if missing := sum(map(_is_missing, labels.flat)):
-        raise ValueError(f"{name} has missing ones among its labels, {missing} of {labels.size}; leave out their rows.")
-    if len({isinstance(label, str) for label in labels.flat}) > 1:
+    _check_missing(labels.ravel(), name)
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels.flat}) > 1:
         raise ValueError(f"{name} mixes labels of several kinds, text and others; name all classes in the same way.")
+
+
+def _check_missing(labels: NDArray, name: str) -> None:
+    missing = np.isnan(labels) if labels.dtype.kind == "f" else np.array([_is_missing(label) for label in labels], bool)
+    if not missing.any():
+        return
+    found = sorted({str(label).replace("nan", "NaN") for label in labels[missing]})
+    raise ValueError(
+        f"{name} has missing labels ({', '.join(found)}) in {missing.sum()} of {len(labels)} rows: leave out rows "
+        f"without a label, and keep those with pandas.notna({name})."
+    )
 
 
 def _is_missing(label: object) -> bool:
@@ -122,6 +151,7 @@ def class_codes(given: dict[str, NDArray]) -> tuple[NDArray, dict[str, NDArray]]
     labels = {name: _like(y, given["y"], name) for name, y in given.items()}
     classes = _union(labels)
     _check_classes(labels)
+    _check_unlabelled(labels, classes)
     return classes, {name: np.searchsorted(classes, y) for name, y in labels.items()}
 
 
@@ -180,6 +210,18 @@ def _check_classes(labels: dict[str, NDArray]) -> None:
             UserWarning,
             stacklevel=6,
         )
+
+
+def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
+    """Raise for -1 beside 0, 1, 2, ..., which marks rows without a label; of -1, 0, 1, which may be classes, warn."""
+    if _kind(classes) != "number" or len(classes) < 3 or not np.array_equal(classes, np.arange(-1, len(classes) - 1)):
+        return
+    name, n = next((name, int((y == -1).sum())) for name, y in labels.items() if (y == -1).any())
+    found = f"{name} has the label -1 in {n} of {len(labels[name])} rows, beside 0 to {len(classes) - 2}"
+    leave_out = f"leave out rows without a label, and keep those with {'y' if name == IN_Y else name} != -1"
+    if len(classes) > 3:
+        raise ValueError(f"{found}: {leave_out}; if -1 is a class, give the classes other numbers, or names.")
+    warnings.warn(f"{found}, and it is taken as a class: if it is none, {leave_out}.", UserWarning, stacklevel=6)
 
 
 def _hints(absent: list, noisy: list) -> str:

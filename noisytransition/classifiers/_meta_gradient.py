@@ -9,6 +9,7 @@ from ..nets import CleanBatches, Rows
 from ..updates import MetaGradient
 from ._base import NoisyLabelClassifier
 from ._checks import check_batch_size, check_number
+from ._parameters import Optimizer, as_optimizer
 from ._run import Run
 
 
@@ -36,12 +37,15 @@ def check_meta_data(classifier: NoisyLabelClassifier, run: Run) -> None:
         )
 
 
-def meta_gradient(classifier: NoisyLabelClassifier, clean: Rows, **params: Any) -> MetaGradient:
+def meta_gradient(
+    classifier: NoisyLabelClassifier, clean: Rows, *, optimizer: Optimizer, **params: Any
+) -> MetaGradient:
     """Make the update by meta-gradient from a classifier's parameters."""
     return MetaGradient(
         _clean_batches(classifier, clean),
         inner_lr=classifier.inner_lr,
         method=classifier.meta_gradient_method,
+        optimizer=as_optimizer(optimizer),
         **params,
     )
 

@@ -47,7 +47,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     transition_lr : float, default=10.0
         Step size of the logits of T (the paper's beta); with 0, T keeps its start. The meta-gradient is proportional
         to the step size of the look-ahead, so `lr` scales the step of T too.
-    transition_optimizer : class, default=torch.optim.SGD
+    transition_optimizer : class or str, default=torch.optim.SGD
         Optimiser of T.
     validation_fraction : float in [0, 1), default=0.1
         Fraction of the noisy rows held out to select T by; 0: the last T is kept. A `train_split` replaces it.

@@ -40,7 +40,7 @@ class MWNetClassifier(NoisyLabelClassifier):
         As in `NoisyLabelClassifier`.
     weight_lr : float, default=1e-3
         Step size of V.
-    weight_optimizer : class, optional
+    weight_optimizer : class or str, optional
         Optimiser of V; default: Adam with weight decay 1e-4, as in the authors' first code. Their second code uses SGD
         with momentum 0.9 and weight decay 5e-4, and `normalize_weights`.
     weight_hidden : int, default=100

@@ -196,8 +196,6 @@ def _fitted(clf: Any, level: float) -> Fitted:
 
 def _bars(clf: Any, level: float) -> tuple[NDArray, NDArray] | str:
     """Error bars of T, or why there are none."""
-    if not hasattr(clf, "transition_interval"):
-        return f"{type(clf).__name__} has no error bars of T: EMTransitionClassifier has."
     try:
         return clf.transition_interval(level)
     except ValueError as error:

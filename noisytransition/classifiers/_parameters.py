@@ -3,7 +3,7 @@
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -12,8 +12,8 @@ from skorch import NeuralNet, NeuralNetClassifier
 from skorch.callbacks import Callback
 from torch import nn
 
-Module = type[nn.Module] | nn.Module | None
-Optimizer = Callable[..., torch.optim.Optimizer]
+Module = type[nn.Module] | nn.Module | str | None
+Optimizer = Callable[..., torch.optim.Optimizer] | str
 Callbacks = Sequence[Callback | type[Callback] | tuple[str, Callback]] | None
 RandomState = int | np.random.RandomState | None
 
@@ -34,6 +34,15 @@ NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspec
     "kwargs",
     *RESERVED,
 }
+
+# optimisers of torch by their names in small letters
+OPTIMIZERS = {
+    name.lower(): value
+    for name, value in vars(torch.optim).items()
+    if isinstance(value, type) and issubclass(value, torch.optim.Optimizer) and value is not torch.optim.Optimizer
+}
+# the default network by its names, and what each sets of it
+MODULES: dict[str | None, dict[str, Any]] = {None: {}, "mlp": {}, "linear": {"module__hidden": ()}}
 
 # attribute of a constructor: its signature as written, without the parameters of parents
 _WRITTEN = "__written_signature__"
@@ -99,6 +108,16 @@ class NetParameters(BaseEstimator):
         for name, value in params.items():
             setattr(self, name, value)
         return self
+
+
+def as_optimizer(given: Optimizer) -> Callable[..., torch.optim.Optimizer]:
+    """Class of an optimiser that may be named, such as "adamw"."""
+    return OPTIMIZERS[given.lower()] if isinstance(given, str) else given
+
+
+def is_default(module: Module) -> TypeGuard[str | None]:
+    """Whether a module is the default network, sized from the data."""
+    return module is None or isinstance(module, str)
 
 
 # ---------------------------------------------------------------------------- names

@@ -33,6 +33,8 @@ from ..selection import Last, Selection
 from ..updates import Fixed, Update
 from ._check_output import check_output
 from ._checks import callback_setting, named_callbacks
+from ._monitors import check_monitors
+from ._parameters import MODULES, as_optimizer, is_default
 
 Result = TypeVar("Result")
 
@@ -177,6 +179,8 @@ class Run:
         raise_interrupt()
         rows, update = self.noisy if rows is None else rows, Fixed() if update is None else update
         params = self._net_params(module, rows, net_params) | self._split(held_out)
+        watched = self._watches(clean_batches)
+        check_monitors(self._named(), params, stage, params.get("labels", "noisy"), watched=watched)
         if groups := [*update.param_groups(), *params.get("optimizer__param_groups", ())]:
             params["optimizer__param_groups"] = groups
         torch.manual_seed(self.seed)
@@ -273,10 +277,12 @@ class Run:
         if isinstance(given, nn.Module):
             params = {name: value for name, value in params.items() if not name.startswith("module__")}
             params["module"] = copy.deepcopy(given)
-        elif given is None:
+        elif is_default(given):
             n_in = int(np.prod(rows.take([0]).inputs().shape[1:]))
-            params = {"module__n_in": n_in, "module__n_out": len(self.classes)} | params | {"module": MLP}
-        return params | own
+            sizes = {"module__n_in": n_in, "module__n_out": len(self.classes)} | MODULES[given]
+            params = sizes | params | {"module": MLP}
+        params |= own
+        return params | {"optimizer": as_optimizer(params["optimizer"])}
 
     def _split(self, held_out: float) -> dict[str, Any]:
         """Hold out a fraction of the rows, the same in every stage, unless the user gives a split."""
@@ -294,10 +300,13 @@ class Run:
 
     def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], clean: CleanBatches | None) -> list[Any]:
         """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""
-        watched = self.has_clean and self.watch and clean is None
-        watching = [("valid_clean_loss", CleanLoss(self.clean))] if watched else []
+        watching = [("valid_clean_loss", CleanLoss(self.clean))] if self._watches(clean) else []
         saving = [] if self.state is None else [("save_state", SaveState(self.state, stage))]
         return [*watching, *self._users(), *own, *saving]
+
+    def _watches(self, clean: CleanBatches | None) -> bool:
+        """Whether the loss of the clean rows is recorded: where they are not trained on."""
+        return self.has_clean and self.watch and clean is None
 
     def _users(self) -> list[Any]:
         """Shallow copies of the user's callbacks: each stage initialises its own, but a writer or list stays shared."""

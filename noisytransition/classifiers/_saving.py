@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from ..nets import MLP, NoisyLabelNet, restore_unlisted, unlisted
 from ..storage import check_kind, check_plain, is_plain, plain_history, read, safe_attributes, write
 from ..transition import Calibration, TransitionUncertainty
+from ._checks import check_device
+from ._parameters import MODULES, is_default
 
 if TYPE_CHECKING:
     from ._base import NoisyLabelClassifier
@@ -19,7 +21,16 @@ if TYPE_CHECKING:
 # the kind of file, and the named tuples that fitted attributes may be
 _KIND, _NAMED = "classifier", (Calibration, TransitionUncertainty)
 # methods of a net that predictions go through
-_PREDICTION = ("infer", "prepare", "evaluation_step", "forward", "forward_iter", "predict", "predict_proba")
+_PREDICTION = (
+    "infer",
+    "prepare",
+    "evaluation_step",
+    "forward",
+    "forward_iter",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+)
 # parameters of a net that predictions depend on
 _OF_PREDICTION = ("module", "batch_size", "device", "dtype", "compile", "iterator_valid", "classes")
 
@@ -40,8 +51,9 @@ def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
     module = clf.net_.plain_module_
     content = {
         "class": _name_of(type(clf)),
-        "module": None if clf.module is None else _name_of(type(module)),
-        "sizes": _sizes(module) if clf.module is None else [],
+        "module": None if is_default(clf.module) else _name_of(type(module)),
+        "default_module": clf.module if is_default(clf.module) else None,
+        "sizes": _sizes(module) if is_default(clf.module) else [],
         "params": _plain_params(clf),
         "not_saved": _not_saved(clf),
         "fitted": _fitted(clf),
@@ -84,7 +96,8 @@ def load(
     ------
     ValueError
         If the file is not a saved classifier or is damaged, if the module, the class, or a parameter of the module
-        that is no plain data (``module__act=nn.Tanh``) is missing, or if the module has other weights than the file.
+        that is no plain data (``module__act=nn.Tanh``) is missing, if the module has other weights than the file, or if
+        this machine does not have the `device` (give ``device="cpu"``).
 
     Examples
     --------
@@ -101,7 +114,10 @@ def load(
     path = Path(path)
     content = read(path, _KIND, _NAMED)
     _check_given(content["not_saved"], module, net_params)
-    clf = _class_of(content, cls)(module, **(content["params"] | net_params))
+    default = content.get("default_module")  # files of earlier versions have none
+    clf = _class_of(content, cls)(default if module is None else module, **(content["params"] | net_params))
+    if clf.device is not None:
+        check_device(clf.device)
     _set(clf, content["fitted"])
     if content["module"] is not None and module is None:
         raise ValueError(
@@ -189,8 +205,9 @@ def _sizes(module: nn.Module) -> list[int]:
 def _net(clf: "NoisyLabelClassifier", sizes: list[int]) -> NoisyLabelNet:
     """Net that predicts, with the classifier's module."""
     params = {k: v for k, v in clf._shared_params(clf.classes_).items() if k.startswith(_OF_PREDICTION)}
-    if clf.module is None:
-        params |= {"module": MLP, "module__n_in": sizes[0], "module__n_out": sizes[1]}
+    if is_default(clf.module):
+        sized = {"module": MLP, "module__n_in": sizes[0], "module__n_out": sizes[1]}
+        params |= sized | MODULES[clf.module]
     elif isinstance(clf.module, nn.Module):
         params = {k: v for k, v in params.items() if not k.startswith("module__")}
         params["module"] = copy.deepcopy(clf.module)

@@ -32,7 +32,7 @@ class TRevisionClassifier(TransitionClassifier):
         `revision_lr` in a step.
     revision_epochs : int, optional
         Epochs of the last stage; default: `max_epochs`, as in the second stage.
-    revision_optimizer : class, default=torch.optim.Adam
+    revision_optimizer : class or str, default=torch.optim.Adam
         Optimiser of the last stage. It does not get ``optimizer__...``, so it has no weight decay; that of the
         paper's code has.
     validation_fraction : float in [0, 1), default=0.1

@@ -16,12 +16,15 @@ from ._noise_report import NoiseReportMixin
 from ._parameters import Module
 from ._run import Run
 from ._starts import Anchor, Start, starts
+from ._transition_summary import TransitionSummaryMixin
 
 # maximum number of iterations for the class counts: one row, so they cost little; a choice, not measured
 _MAX_ITER = 1000
 
 
-class TransitionClassifier(ClassConditionalMixin, LabelIssuesMixin, NoiseReportMixin, NoisyLabelClassifier):
+class TransitionClassifier(
+    TransitionSummaryMixin, ClassConditionalMixin, LabelIssuesMixin, NoiseReportMixin, NoisyLabelClassifier
+):
     """Base class of classifiers with a transition matrix T.
 
     Parameters

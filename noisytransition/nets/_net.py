@@ -186,6 +186,12 @@ class NoisyLabelNet(NeuralNetClassifier):
         check_proba(self, proba)
         return proba
 
+    def predict_log_proba(self, X: Any) -> NDArray:
+        """Logarithms of the posteriors; raise if one is not finite."""
+        log_proba: NDArray = torch.log_softmax(self.forward(X), dim=-1).numpy()
+        check_proba(self, np.exp(log_proba))
+        return log_proba
+
     # ---- the step
     def train_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Take one step; the clean batch is drawn once, also if the optimiser evaluates the loss repeatedly (LBFGS)."""

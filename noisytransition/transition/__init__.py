@@ -32,6 +32,8 @@ from ._flip_labels import RandomState as RandomState
 from ._flip_labels import as_generator as as_generator
 from ._flip_labels import flip_labels
 from ._issues import find_label_issues, label_quality, relabel
+from ._labels import as_positions as as_positions
+from ._labels import like_series as like_series
 from ._metrics import sampling_limit, transition_error
 from ._noise import (
     cifar10_noise,

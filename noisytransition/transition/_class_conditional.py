@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_count, check_label_indices, check_rate
+from ._checks import check_count, check_probabilities, check_rate
 from ._class_conditional_scores import Features, Stratum, sources
 from ._class_conditional_words import in_words
 from ._flip_labels import RandomState, as_generator
+from ._labels import indices_of_both
 
 # statistics that differ by less are equal. Rounding errors of sums of scores of size 1 are below 1e-10 for a million
 # rows; the smallest real difference is about 1 / n. A choice, not measured.
@@ -101,6 +102,7 @@ def class_conditional_test(
     groups: ArrayLike | None = None,
     features: ArrayLike | None = None,
     proba: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     n_permutations: int = 999,
     random_state: RandomState = None,
 ) -> ClassConditionalTest:
@@ -128,8 +130,8 @@ def class_conditional_test(
 
     Parameters
     ----------
-    y_true, y_noisy : array-like of int, shape (n,)
-        Class indices 0..c-1 of the same rows.
+    y_true, y_noisy : array-like of shape (n,)
+        Labels of the same rows: class indices 0..c-1, text, or any labels that `classes` has.
     groups : array-like of shape (n,), optional
         Group of each row: source, annotator, batch. At least one of `groups`, `features` and `proba` is needed; all
         that are given are tested together.
@@ -138,6 +140,8 @@ def class_conditional_test(
     proba : array-like of shape (n, c), optional
         Probabilities of the *true* label, from a classifier. Recommended for images: samples that are hard for a
         classifier are often hard for annotators.
+    classes : array-like of shape (c,), optional
+        All labels, in the order of the columns of `proba`. Default: of text the sorted labels of both.
     n_permutations : int, default=999
     random_state : int, RandomState, Generator or None
         Source of the permutations.
@@ -172,18 +176,17 @@ def class_conditional_test(
     >>> two_T.noise["1"]
     NoiseOfRows(n_rows=300, observed=..., expected=...)
     """
-    y = check_label_indices(y_true, name="y_true")
-    s = check_label_indices(y_noisy, n_rows=len(y), name="y_noisy")
+    proba = None if proba is None else check_probabilities(proba)
+    y, s, named = indices_of_both(y_true, y_noisy, None if proba is None else proba.shape[1], classes)
     n_permutations = check_count(n_permutations, 1, "n_permutations")
     random = np.random.default_rng(list(as_generator(random_state).bytes(16)))
     given, subsets = sources(groups, features, proba, y, s)
-    n_classes = int(max(y.max(initial=-1), s.max(initial=-1))) + 1 if proba is None else np.shape(proba)[1]
     strata = _strata(y, s)
     terms = [_terms(given, stratum, _permutations(stratum.labels, n_permutations, random)) for stratum in strata]
     names = list(terms[0])
     together = [_statistic(name, np.sum([of_class[name] for of_class in terms], axis=0)) for name in names]
     apart = [_statistic(name, of_class[name]) for of_class in terms for name in names]
-    pvalues, of_classes = _adjusted_pvalues(together), np.full(n_classes, np.nan)
+    pvalues, of_classes = _adjusted_pvalues(together), np.full(len(named), np.nan)
     of_classes[[stratum.label for stratum in strata]] = _adjusted_pvalues(apart).reshape(len(strata), -1).min(axis=1)
     tested = np.concatenate([stratum.rows for stratum in strata])
     if groups is not None and sum(rows[tested].any() for rows in subsets.values()) < 2:
@@ -196,7 +199,7 @@ def class_conditional_test(
         len(tested),
         noise,
         _minimum_detectable(y[tested], s[tested], [part.n_rows for part in noise.values()], len(names)),
-        tuple(range(n_classes)),
+        tuple(named.tolist()),
     )
 
 

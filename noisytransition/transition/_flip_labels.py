@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._checks import as_array, check_count, check_transition_matrix
+from ._labels import check_classes, encode, sorted_classes
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
@@ -47,11 +48,11 @@ def flip_labels(
     T, y = check_transition_matrix(T, name="T"), as_array(y, "y")
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; give a 1-d array of labels.")
-    named = _classes_of_rows(y, len(T)) if classes is None else _check_classes(classes, len(T))
+    named = _classes_of_rows(y, len(T)) if classes is None else check_classes(classes, len(T))
     cumulated = T.cumsum(axis=1)
     cumulated /= cumulated[:, -1:]  # ends at exactly 1: no draw is beyond the last class
     draws = as_generator(random_state).random(len(y))
-    return named[(draws[:, None] >= cumulated[_encode(y, named)]).sum(axis=1)]
+    return named[(draws[:, None] >= cumulated[encode(y, named)]).sum(axis=1)]
 
 
 def _classes_of_rows(y: NDArray, n_classes: int) -> NDArray:
@@ -59,34 +60,7 @@ def _classes_of_rows(y: NDArray, n_classes: int) -> NDArray:
     whole = np.issubdtype(y.dtype, np.integer)
     if not y.size or (whole and y.min() >= 0 and y.max() < n_classes):
         return np.arange(n_classes, dtype=y.dtype if whole and n_classes - 1 <= np.iinfo(y.dtype).max else np.intp)
-    try:
-        found = np.unique(y)
-    except TypeError as error:  # labels that cannot be compared
-        raise ValueError(f"y mixes labels of several kinds, or has missing ones: {error}.") from None
-    if len(found) != n_classes:
-        raise ValueError(
-            f"y has {len(found)} different labels and T has {n_classes} rows; pass classes=, the labels in the "
-            "order of the rows of T."
-        )
-    return found
-
-
-def _check_classes(classes: ArrayLike, n_classes: int) -> NDArray:
-    classes = as_array(classes, "classes")
-    if classes.shape != (n_classes,) or len(np.unique(classes)) != n_classes:
-        raise ValueError(f"classes={classes.tolist()!r}; give {n_classes} different labels, one per row of T.")
-    return classes
-
-
-def _encode(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
-    order = np.argsort(classes)
-    place = np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)
-    index = order[place]
-    if (unknown := classes[index] != y).any():
-        raise ValueError(
-            f"y has the label {y[unknown][0]!r}; classes has {classes.tolist()!r}: add it or drop its rows."
-        )
-    return index
+    return sorted_classes(y, n_classes)
 
 
 def as_generator(random_state: RandomState) -> np.random.RandomState | np.random.Generator:

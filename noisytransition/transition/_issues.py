@@ -1,28 +1,33 @@
 """Label issues and corrected labels, from the posterior of the true label."""
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ._checks import check_rate
+from ._labels import as_positions, class_indices, class_names, like_series
 from ._posterior import label_posterior
 
 
-def label_quality(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArray[np.float64]:
+def label_quality(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, classes: ArrayLike | None = None) -> Any:
     """Probability that each given label is correct: ``P(true = y | x, noisy = y)``.
 
     Parameters
     ----------
     proba : array-like of shape (n, c)
         Probabilities of the *true* label, ``P(true = i | x)``, preferably of rows not used in training.
-    y_noisy : array-like of int, shape (n,)
-        Given labels as class indices 0..c-1.
+    y_noisy : array-like of shape (n,)
+        Given labels: class indices 0..c-1, text, or any labels that `classes` has.
     T : array-like of shape (c, c)
         Transition matrix.
+    classes : array-like of shape (c,), optional
+        The labels in the order of the columns of `proba` and `T`, as in `label_posterior`.
 
     Returns
     -------
-    ndarray of shape (n,), float64
-        Entry of the given label in each row of `label_posterior`.
+    ndarray of shape (n,), float64, or Series
+        Entry of the given label in each row of `label_posterior`. A Series with the same index if `y_noisy` is one.
 
     Raises
     ------
@@ -36,30 +41,35 @@ def label_quality(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArray
     >>> label_quality([[0.5, 0.5], [0.5, 0.5]], [0, 1], [[1, 0], [0.5, 0.5]]).round(3)
     array([0.667, 1.   ])
     """
-    posterior = label_posterior(proba, y_noisy, T)
-    return posterior[np.arange(len(posterior)), np.asarray(y_noisy, dtype=np.intp)]
+    posterior = label_posterior(proba, y_noisy, T, classes=classes)
+    n, c = posterior.shape
+    quality = posterior[np.arange(n), class_indices(y_noisy, c, n, "y_noisy", classes)]
+    return like_series(quality, y_noisy, "label_quality")
 
 
 def find_label_issues(
-    proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, threshold: float = 0.5
-) -> NDArray[np.intp]:
+    proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, threshold: float = 0.5, classes: ArrayLike | None = None
+) -> Any:
     """Rows whose label is probably wrong, by rising probability of being correct.
 
     Parameters
     ----------
     proba : array-like of shape (n, c)
         Probabilities of the *true* label, ``P(true = i | x)``, preferably of rows not used in training.
-    y_noisy : array-like of int, shape (n,)
-        Given labels as class indices 0..c-1.
+    y_noisy : array-like of shape (n,)
+        Given labels: class indices 0..c-1, text, or any labels that `classes` has.
     T : array-like of shape (c, c)
         Transition matrix.
     threshold : float in [0, 1], default=0.5
         Rows with a `label_quality` below this are returned; 0.5: labels that are more probably wrong than correct.
+    classes : array-like of shape (c,), optional
+        The labels in the order of the columns of `proba` and `T`, as in `label_posterior`.
 
     Returns
     -------
-    ndarray of int, shape (n_issues,)
-        Indices of rows by rising `label_quality`; equal ones in the order of the rows.
+    ndarray of int, shape (n_issues,), or Series
+        Positions of rows by rising `label_quality`; equal ones in the order of the rows. If `y_noisy` is a pandas
+        Series, a Series of these positions that has the index of these rows.
 
     Raises
     ------
@@ -78,29 +88,33 @@ def find_label_issues(
     array([2])
     """
     check_rate(threshold, "threshold")
-    quality = label_quality(proba, y_noisy, T)
+    quality = np.asarray(label_quality(proba, y_noisy, T, classes=classes))
     order = np.argsort(quality, kind="stable")
-    return order[quality[order] < threshold]
+    return as_positions(order[quality[order] < threshold], y_noisy)
 
 
-def relabel(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, threshold: float = 0.9) -> NDArray[np.intp]:
+def relabel(
+    proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, threshold: float = 0.9, classes: ArrayLike | None = None
+) -> Any:
     """Replace the labels of rows whose true class is almost certain.
 
     Parameters
     ----------
     proba : array-like of shape (n, c)
         Probabilities of the *true* label, ``P(true = i | x)``, preferably of rows not used in training.
-    y_noisy : array-like of int, shape (n,)
-        Given labels as class indices 0..c-1.
+    y_noisy : array-like of shape (n,)
+        Given labels: class indices 0..c-1, text, or any labels that `classes` has.
     T : array-like of shape (c, c)
         Transition matrix.
     threshold : float in [0, 1], default=0.9
         A row gets its most probable true class if the posterior of that class is at least this.
+    classes : array-like of shape (c,), optional
+        The labels in the order of the columns of `proba` and `T`, as in `label_posterior`.
 
     Returns
     -------
-    ndarray of int, shape (n,)
-        A copy; rows below the threshold keep their label.
+    ndarray of shape (n,), or Series
+        A copy; rows below the threshold keep their label. A Series with the same index if `y_noisy` is one.
 
     Raises
     ------
@@ -111,7 +125,13 @@ def relabel(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, threshold: fl
     --------
     >>> relabel([[0.01, 0.99], [0.4, 0.6]], [0, 0], [[0.9, 0.1], [0.3, 0.7]])
     array([1, 0])
+    >>> relabel([[0.01, 0.99], [0.4, 0.6]], ["cat", "cat"], [[0.9, 0.1], [0.3, 0.7]], classes=["cat", "dog"])
+    array(['dog', 'cat'], dtype='<U3')
     """
     check_rate(threshold, "threshold")
-    posterior = label_posterior(proba, y_noisy, T)
-    return np.where(posterior.max(axis=1) >= threshold, posterior.argmax(axis=1), np.asarray(y_noisy, dtype=np.intp))
+    posterior = label_posterior(proba, y_noisy, T, classes=classes)
+    n, c = posterior.shape
+    codes = class_indices(y_noisy, c, n, "y_noisy", classes)
+    codes = np.where(posterior.max(axis=1) >= threshold, posterior.argmax(axis=1), codes)
+    named = class_names(y_noisy, c, classes)
+    return like_series(codes if named is None else named[codes], y_noisy, getattr(y_noisy, "name", None))

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix
+from ._checks import check_count, check_probabilities, check_transition_matrix
 from ._estimation import normalise_rows
+from ._labels import class_indices
 
 # smallest denominator: far above the smallest float64, far below any probability that matters
 _MIN_DENOMINATOR = 1e-300
@@ -12,7 +13,9 @@ _MIN_DENOMINATOR = 1e-300
 _MIN_START = 1e-3
 
 
-def label_posterior(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArray[np.float64]:
+def label_posterior(
+    proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, classes: ArrayLike | None = None
+) -> NDArray[np.float64]:
     """Probability of each true label, given the sample and its noisy label (Bayes' rule).
 
     ``P(true = i | x, noisy = j) = proba[i] T[i, j] / sum_k proba[k] T[k, j]``.
@@ -21,10 +24,13 @@ def label_posterior(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArr
     ----------
     proba : array-like of shape (n, c)
         Probabilities of the *true* label, ``P(true = i | x)``.
-    y_noisy : array-like of int, shape (n,)
-        Noisy labels as class indices 0..c-1.
+    y_noisy : array-like of shape (n,)
+        Noisy labels: class indices 0..c-1, text, or any labels that `classes` has.
     T : array-like of shape (c, c)
         Transition matrix.
+    classes : array-like of shape (c,), optional
+        The labels in the order of the columns of `proba` and `T`. Default: of text the sorted labels of `y_noisy`,
+        which must be c.
 
     Returns
     -------
@@ -45,7 +51,7 @@ def label_posterior(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike) -> NDArr
     proba = check_probabilities(proba)
     n_rows, n_classes = proba.shape
     T = check_transition_matrix(T, n_classes, "T")
-    joint = proba * T[:, check_label_indices(y_noisy, n_classes, n_rows, "y_noisy")].T
+    joint = proba * T[:, class_indices(y_noisy, n_classes, n_rows, "y_noisy", classes)].T
     posterior = np.where(joint.sum(axis=1, keepdims=True) > 0, joint, proba)
     return posterior / posterior.sum(axis=1, keepdims=True)
 

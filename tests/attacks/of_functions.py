@@ -42,7 +42,7 @@ PROBABILITIES = [
 INDICES = [
     ("complex numbers", Y + 0j, "complex"),
     ("masked entries", masked(Y), "masked"),
-    ("names", NAMES[Y], "integer class indices"),
+    ("names of four classes", np.array(["a", "b", "c", "d"])[np.arange(60) % 4], "class indices|different labels|text"),
     ("floats", Y.astype(float), "integer class indices"),
     ("truth values", Y > 0, "integer class indices"),
     ("None", None, "1-d"),

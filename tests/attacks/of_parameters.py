@@ -31,7 +31,7 @@ FLAGS = [
 OPTIMIZERS = [
     case
     for name in ("optimizer", "transition_optimizer", "weight_optimizer", "revision_optimizer")
-    for case in _cases(name, f"{name}=.*give a class", ["sgd", optim.SGD([nn.Parameter()]), nn.Linear, 3])
+    for case in _cases(name, f"{name}=.*give a class", ["sdg", optim.SGD([nn.Parameter()]), nn.Linear, 3])
 ]
 STARTS = [
     Case("a start of no name", "fit", {"transition_init": "best"}, "valid are"),
@@ -65,7 +65,7 @@ OF_NETS = [
     *_cases("verbose", "give 0 or 1", ["loud", None, 0.5]),
     *_cases("random_state", "seed|Seed", ["zero", -1, 0.5, 2**40, [[1, 2], ["a"]]][:4]),
     *_cases("callbacks", "list of", ["disable", 3, [3], [("name",)], [("a", 3)], [nn.Linear], [None]]),
-    *_cases("module", "give an nn.Module", ["mlp", 3, [nn.Linear(4, 3)], int, {"hidden": 3}]),
+    *_cases("module", "give an nn.Module", ["mpl", 3, [nn.Linear(4, 3)], int, {"hidden": 3}]),
     *(Case(name, "fit", {"module": module}, words) for name, module, words in MODULES),
     Case("a class of scikit-learn", "fit", {"module": optim.SGD}, "give an nn.Module"),
     Case("parameters of an instance", "fit", {"module": nn.Linear(4, 3), "module__hidden": 3}, "is an instance"),

@@ -3,9 +3,10 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
-from estimators import NEED_CLEAN_DATA, small
+from estimators import CLASSIFIERS, NEED_CLEAN_DATA, small
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_wine
 from torch import nn
@@ -33,6 +34,64 @@ def test_classes_that_all_have_noisy_labels_are_not_warned_of(blobs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(MetaTransitionClassifier, blobs, max_epochs=1)
+
+
+# ---------------------------------------------------------------------------- rows without a label
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize(
+    ("mark", "kind", "message"),
+    [
+        (np.nan, float, r"y has missing labels \(NaN\) in 10 of 300 rows: leave out.*pandas.notna\(y\)"),
+        (None, object, r"y has missing labels \(None\) in 10 of 300 rows: leave out"),
+        (
+            -1,
+            int,
+            "y has the label -1 in 10 of 300 rows, beside 0 to 2: leave out.*keep those with y != -1; if -1 is a class",
+        ),
+        (-1, float, "y has the label -1 in 10 of 300 rows"),
+    ],
+)
+def test_rows_without_a_label_are_refused_with_their_number(cls, blobs, mark, kind, message):
+    X, y, X_meta, y_meta, *_ = blobs
+    y = y.astype(kind)
+    y[5:15] = mark
+    with refused(message):
+        small(cls).fit(X, y, meta=(X_meta, y_meta))
+
+
+def test_several_marks_of_a_missing_label_are_all_named(blobs):
+    X, y = blobs[0], np.array(["ant", "bee", "cat"], dtype=object)[blobs[1]]
+    y[:3] = None, float("nan"), pd.NA
+    with refused(r"missing labels \(<NA>, NaN, None\) in 3 of 300 rows"):
+        small(CrossEntropyClassifier).fit(X, y)
+    with refused("missing labels .* in 2 of 300 rows"):
+        small(CrossEntropyClassifier).fit(X, pd.Series(blobs[1], dtype="Int64").where(np.arange(300) > 1))
+
+
+def test_clean_rows_without_a_label_are_named_as_such(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    y_meta = y_meta.copy()
+    y_meta[:4] = -1
+    with pytest.warns(UserWarning, match="which no noisy label has"), refused("y_meta has the label -1 in 4 of 60"):
+        small(CrossEntropyClassifier).fit(X, y, meta=(X_meta, y_meta))
+
+
+def test_labels_of_rows_that_are_not_trusted_may_be_missing(blobs):
+    X, y, trusted = *blobs[:2], np.arange(300) < 50
+    for kind, mark in ((int, -1), (float, np.nan)):
+        labels = np.where(trusted, y.astype(kind), mark)
+        with pytest.warns(UserWarning, match="a search"):
+            small(CrossEntropyClassifier).fit(X, y, trusted=trusted, y_meta=labels)
+
+
+def test_minus_one_may_be_a_class(blobs):
+    X, y = blobs[:2]
+    with pytest.warns(UserWarning, match="-1 in .* rows, beside 0 to 1, and it is taken as a class: if it is none"):
+        assert small(CrossEntropyClassifier).fit(X, y - 1).classes_.tolist() == [-1, 0, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for classes in ([-1, 1, 2], [-2, -1, 0], [-1, 0, 2], [-1, 0, 0], [-1, 1, 1]):
+            small(CrossEntropyClassifier).fit(X, np.array(classes)[y])
 
 
 # ---------------------------------------------------------------------------- labels of chance

@@ -211,6 +211,9 @@ def test_error_bars_are_for_some_classes_alone(cv, monkeypatch):
     assert not hasattr(clf, "transition_std_")
     with pytest.raises(ValueError, match="with 3 classes; they are for up to 2"):
         clf.transition_interval()
+    with pytest.raises(AttributeError, match="with 3 classes; they are for up to 2"):
+        _ = clf.transition_std_
+    assert "[" not in clf.transition_summary()
     with pytest.raises(NotFittedError):
         EMTransitionClassifier().transition_interval()
 

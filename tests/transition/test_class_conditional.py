@@ -325,7 +325,7 @@ def test_the_seed_repeats_the_result_and_inputs_stay():
     [
         ({"features": None}, r"pass groups=, features= or proba="),
         ({"y_noisy": [0, 1]}, "y_noisy has 2 entries for 6 rows"),
-        ({"y_true": ["a"] * 6}, "y_true has dtype"),
+        ({"y_true": ["a"] * 6}, "one has text labels and the other has none"),
         ({"y_true": [0, 1, 2, 3, 4, 5]}, "nothing can be permuted"),
         ({"y_noisy": [0, 0, 0, 1, 1, 1]}, "nothing can be permuted"),
         ({"y_true": [], "y_noisy": [], "features": np.ones((0, 1))}, "nothing can be permuted"),

@@ -128,7 +128,7 @@ def test_labels_of_any_kind_stay_of_that_kind():
 @pytest.mark.parametrize(
     ("y", "params", "message"),
     [
-        (["a", "b"], {}, "2 different labels and T has 3 rows; pass classes="),
+        (["a", "b"], {}, "2 different labels, and there are 3 classes; pass classes="),
         ([7, 8], {}, "pass classes="),
         (["a"], {"classes": ["a", "b"]}, "give 3 different labels"),
         (["d"], {"classes": ["a", "b", "c"]}, "has the label"),

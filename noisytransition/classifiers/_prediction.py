@@ -1,0 +1,145 @@
+"""What a fitted classifier predicts, its network, and its score."""
+
+from os import PathLike
+from typing import IO, Any
+
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+from skorch.history import History
+from torch import nn
+from torch.utils.data import Dataset
+
+from ..nets import as_rows
+from ._data import Samples, validate_rows
+from ._labels import labels_of, with_true_labels
+
+# where skorch saves parameters
+File = str | PathLike | IO | None
+
+
+class PredictionMixin(ClassifierMixin):
+    """Predictions of a fitted classifier; its network and history, under skorch's names."""
+
+    classes_: NDArray
+    net_: Any
+
+    @property
+    def history_(self) -> History:
+        """skorch's history of the last stage; `histories_` has one for every stage."""
+        check_is_fitted(self, "net_")
+        return self.net_.history
+
+    @property
+    def module_(self) -> nn.Module:
+        """The trained network; it returns logits."""
+        check_is_fitted(self, "net_")
+        return self.net_.module_
+
+    def save_params(
+        self,
+        f_params: File = None,
+        f_optimizer: File = None,
+        f_criterion: File = None,
+        f_history: File = None,
+        use_safetensors: bool = False,
+    ) -> None:
+        """Save weights and history of the last network, as in skorch; `save` keeps all that is fitted.
+
+        ``net_.load_params`` reads them into a fitted classifier, ``torch.load(f_params)`` into a module.
+
+        Parameters
+        ----------
+        f_params, f_optimizer, f_criterion, f_history : file or path, optional
+            Where the weights of `module_`, the state of the optimiser, the loss (with T as logits) and the history go.
+        use_safetensors : bool, default=False
+            Write safetensors files, which run no code when they are read, instead of pickles.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
+        check_is_fitted(self, "net_")
+        self.net_.save_params(f_params, f_optimizer, f_criterion, f_history, use_safetensors=use_safetensors)
+
+    def predict_proba(self, X: Samples) -> NDArray:
+        """Posterior of the true class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns as in `classes_`; rows sum to 1.
+        """
+        check_is_fitted(self, "net_")
+        inputs = validate_rows(self, X, reset=False)
+        return self.net_.predict_proba(as_rows(inputs))
+
+    def predict_log_proba(self, X: Samples) -> NDArray:
+        """Logarithm of `predict_proba`, from the network's logits: finite where a probability is rounded to 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns as in `classes_`.
+        """
+        check_is_fitted(self, "net_")
+        inputs = validate_rows(self, X, reset=False)
+        return self.net_.predict_log_proba(as_rows(inputs))
+
+    def predict(self, X: Samples) -> NDArray:
+        """Most probable true class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of `classes_`.
+        """
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
+
+    def score(
+        self,
+        X: Samples,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        trusted: ArrayLike | None = None,
+        y_meta: ArrayLike | None = None,
+    ) -> float:
+        """Accuracy.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+        y : array-like of shape (n_samples,)
+            Labels to compare predictions with: true ones, except for what `y_meta` replaces. Optional for a Dataset of
+            pairs of input and label.
+        sample_weight : array-like of shape (n_samples,), optional
+        trusted, y_meta : array-like, optional
+            As in `fit`: the true labels of trusted rows, where y has noisy ones. Searches pass them with metadata
+            routing. One without the other is ignored.
+
+        Returns
+        -------
+        float
+        """
+        if y is None:
+            if not isinstance(X, Dataset):
+                raise ValueError("y is None: give the labels to compare predictions with.")
+            y = labels_of(X, "X")
+        if trusted is not None and y_meta is not None:
+            y = with_true_labels(y, trusted, y_meta)
+        return float(super().score(X, y, sample_weight))

@@ -1,0 +1,102 @@
+"""Labels of any kind as class indices, and results with the index of a pandas Series."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._checks import as_array, check_label_indices
+
+
+def class_indices(
+    y: ArrayLike, n_classes: int | None, n_rows: int | None, name: str, classes: ArrayLike | None = None
+) -> NDArray[np.intp]:
+    """Class indices of labels: integers as they are, text and labels of other kinds by the names of the classes."""
+    named = class_names(y, n_classes, classes, name)
+    indices = y if named is None else encode(as_array(y, name), named, name)
+    return check_label_indices(indices, n_classes, n_rows, name)
+
+
+def class_names(
+    y: ArrayLike, n_classes: int | None, classes: ArrayLike | None = None, name: str = "y_noisy"
+) -> NDArray | None:
+    """Names of the classes: as given, or the sorted labels of text; None where labels are class indices."""
+    if classes is not None:
+        return check_classes(classes, n_classes)
+    return sorted_classes(as_array(y, name), n_classes, name) if is_text(as_array(y, name)) else None
+
+
+def indices_of_both(
+    y_true: ArrayLike, y_noisy: ArrayLike, n_classes: int | None, classes: ArrayLike | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
+    """Class indices of true and noisy labels of the same rows, and the names of the classes."""
+    given = {"y_true": as_array(y_true, "y_true"), "y_noisy": as_array(y_noisy, "y_noisy")}
+    text = [is_text(labels) for labels in given.values()]
+    if any(text) and not all(text):
+        raise ValueError("of y_true and y_noisy one has text labels and the other has none; name classes in one way.")
+    if classes is not None:
+        classes = as_array(classes, "classes")
+    elif all(text):
+        both = np.concatenate([labels.ravel() for labels in given.values()])
+        classes = sorted_classes(both, n_classes, "y_true and y_noisy together")
+    c = n_classes if classes is None or n_classes is not None else len(classes)
+    y = class_indices(given["y_true"], c, None, "y_true", classes)
+    s = class_indices(given["y_noisy"], c, len(y), "y_noisy", classes)
+    found = int(max(y.max(initial=-1), s.max(initial=-1))) + 1 if c is None else c
+    return y, s, np.arange(found) if classes is None else classes
+
+
+def is_text(labels: NDArray) -> bool:
+    """Whether labels are text."""
+    return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and any(isinstance(v, str) for v in labels.flat))
+
+
+def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArray:
+    """Sorted labels, which must be as many as there are classes, where their number is known."""
+    try:
+        found = np.unique(y)
+    except TypeError as error:  # labels that cannot be compared
+        raise ValueError(f"{name} mixes labels of several kinds, or has missing ones: {error}.") from None
+    if n_classes is not None and len(found) != n_classes:
+        raise ValueError(
+            f"{name} has {len(found)} different labels, and there are {n_classes} classes; pass classes=, the labels "
+            "in the order of the rows of T and of the columns of proba."
+        )
+    return found
+
+
+def check_classes(classes: ArrayLike, n_classes: int | None) -> NDArray:
+    """Check that there is one class for each row of T, and none twice."""
+    classes = as_array(classes, "classes")
+    c = classes.size if n_classes is None else n_classes
+    if classes.shape != (c,) or len(np.unique(classes)) != c:
+        raise ValueError(f"classes={classes.tolist()!r}; give {c} different labels, one per row of T.")
+    return classes
+
+
+def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
+    """Index of each label in `classes`."""
+    order = np.argsort(classes)
+    try:
+        place = np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)
+    except TypeError as error:  # labels that cannot be compared
+        raise ValueError(f"{name} has labels of another kind than classes, or missing ones: {error}.") from None
+    index = order[place]
+    if (unknown := classes[index] != y).any():
+        raise ValueError(
+            f"{name} has the label {y[unknown][0]!r}; classes has {classes.tolist()!r}: add it or drop its rows."
+        )
+    return index
+
+
+# ---------------------------------------------------------------------------- results
+def like_series(values: NDArray, y: Any, name: object, rows: NDArray[np.intp] | slice = slice(None)) -> Any:
+    """Values of rows as a Series with their index, if the labels are a pandas Series; else as they are."""
+    if not hasattr(y, "iloc") or y.ndim != 1:
+        return values
+    return type(y)(values, index=y.index[rows], name=name)
+
+
+def as_positions(rows: NDArray[np.intp], y: Any) -> Any:
+    """Positions of rows, with the index of these rows if the labels are a pandas Series."""
+    return like_series(rows, y, "position", rows)

@@ -1,0 +1,92 @@
+"""A torch Dataset that gives inputs and labels: the fit is that of the same arrays."""
+
+import numpy as np
+import pytest
+import torch
+from estimators import CLASSIFIERS, small
+from sklearn.metrics import accuracy_score
+from torch.utils.data import Dataset, Subset, TensorDataset
+from training import assert_same, fit, refused
+
+from noisytransition import CrossEntropyClassifier, FineTuningClassifier
+
+
+class Pairs(Dataset):
+    """Counts how often a sample is loaded."""
+
+    def __init__(self, X, y):
+        self.X, self.y, self.n_loaded = X, y, 0
+
+    def __len__(self):
+        return len(self.y)
+
+    def __getitem__(self, i):
+        self.n_loaded += 1
+        return self.X[i], self.y[i]
+
+
+def tensors(X, y):
+    return TensorDataset(torch.tensor(X), torch.tensor(y))
+
+
+KINDS = {
+    "TensorDataset": tensors,
+    "Dataset": Pairs,
+    "Dataset of tensors": lambda X, y: Pairs(torch.tensor(X), torch.tensor(y)),
+    "Subset": lambda X, y: Subset(tensors(X, y), range(len(y))),
+}
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_its_labels_are_taken(cls, kind, blobs):
+    X, y, X_meta, y_meta, X_test, y_test, _ = blobs
+    clf = small(cls).fit(KINDS[kind](X, y), meta=KINDS[kind](X_meta, y_meta))
+    assert_same(clf, fit(cls, blobs), X)
+    assert clf.score(KINDS[kind](X_test, y_test)) == clf.score(X_test, y_test)
+
+
+def test_trusted_rows_of_pairs(blobs):
+    X, y, trusted = *blobs[:2], np.arange(300) < 50
+    y_meta = (y[trusted] + 1) % 3
+    clf, by_arrays = (
+        small(FineTuningClassifier).fit(*given, trusted=trusted, y_meta=y_meta) for given in ((tensors(X, y),), (X, y))
+    )
+    assert_same(clf, by_arrays, X)
+
+
+def test_labels_that_are_given_come_first(blobs):
+    X, y = blobs[:2]
+    clf = small(CrossEntropyClassifier).fit(tensors(X, np.zeros_like(y)), y)
+    assert_same(clf, small(CrossEntropyClassifier).fit(X, y), X)
+    assert clf.score(tensors(X, np.zeros_like(y)), y) == accuracy_score(y, clf.predict(X))
+
+
+def test_names_of_classes(blobs):
+    X, y = blobs[:2]
+    names = np.array(["ant", "bee", "cat"])
+    assert small(CrossEntropyClassifier).fit(Pairs(X, names[y].tolist())).classes_.tolist() == names.tolist()
+
+
+def test_each_sample_is_loaded_once_for_its_label(blobs):
+    X, y = blobs[:2]
+    counts = []
+    for given in (None, y):
+        data = Pairs(X, y)
+        small(CrossEntropyClassifier).fit(data, given)
+        counts.append(data.n_loaded)
+    assert counts[0] - counts[1] == len(y)
+
+
+def test_without_labels_there_is_no_fit_and_no_score(blobs):
+    X, y = blobs[:2]
+    inputs = TensorDataset(torch.tensor(X))
+    with refused("no labels were given, and sample 0 of X is no pair of input and label: give labels for X"):
+        small(CrossEntropyClassifier).fit(inputs)
+    with refused("sample 0 of meta is no pair"):
+        small(FineTuningClassifier).fit(X, y, meta=inputs)
+    with refused("requires y to be passed"):
+        small(CrossEntropyClassifier).fit(X)
+    clf = small(CrossEntropyClassifier).fit(X, y)
+    with pytest.raises(ValueError, match="y is None: give the labels"):
+        clf.score(X)

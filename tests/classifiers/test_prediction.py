@@ -1,0 +1,132 @@
+"""Predictions of a fitted classifier, and its network under skorch's names."""
+
+import numpy as np
+import pytest
+import torch
+from estimators import CLASSIFIERS, small
+from safetensors.torch import load_file
+from sklearn.exceptions import NotFittedError
+from torch import nn
+from training import fit, fit_noisy, refused
+
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
+from noisytransition.classifiers import _checks
+
+every = pytest.mark.parametrize("cls", CLASSIFIERS)
+
+
+@every
+def test_logarithms_of_the_probabilities(cls, blobs):
+    clf = fit(cls, blobs)
+    np.testing.assert_allclose(clf.predict_log_proba(blobs[4]), np.log(clf.predict_proba(blobs[4])), rtol=1e-3)
+
+
+def test_logarithms_are_finite_where_probabilities_are_not_apart_from_0(blobs):
+    clf = fit_noisy(CrossEntropyClassifier, blobs, module=nn.Linear(4, 3))
+    X = 1e3 * blobs[4]
+    logits = torch.from_numpy(X).float() @ clf.net_.module_.weight.T + clf.net_.module_.bias
+    assert (clf.predict_proba(X) == 0).any()
+    expected = logits - logits.double().logsumexp(1, keepdim=True)
+    np.testing.assert_allclose(clf.predict_log_proba(X), expected.detach(), rtol=1e-4, atol=1e-3)
+
+
+class NoThird(nn.Linear):
+    """Gives the third class no probability."""
+
+    def forward(self, x):
+        return super().forward(x).index_fill(1, torch.tensor([2]), float("-inf"))
+
+
+def test_a_class_may_have_no_probability_but_no_output_may_be_undefined(blobs):
+    X, y = blobs[0], blobs[1] % 2
+    module = NoThird(4, 3)
+    clf = small(CrossEntropyClassifier, module=nn.Linear(4, 3)).fit(X, np.r_[2, y[1:]])
+    clf.net_.module_ = module
+    assert (clf.predict_log_proba(X)[:, 2] == -np.inf).all()
+    with torch.no_grad():
+        module.weight.fill_(np.nan)
+    with pytest.raises(ValueError, match="weights are not finite"):
+        clf.predict_log_proba(X)
+
+
+@every
+def test_there_is_no_prediction_before_fit(cls, blobs):
+    with pytest.raises(NotFittedError):
+        cls().predict_log_proba(blobs[0])
+
+
+# ---------------------------------------------------------------------------- the network, by skorch's names
+@every
+def test_the_network_is_the_last_one_s_and_gives_logits(cls, blobs):
+    clf = fit(cls, blobs)
+    assert clf.module_ is clf.net_.module_
+    with torch.no_grad():
+        proba = clf.module_.eval()(torch.from_numpy(blobs[4]).float()).softmax(1)
+    np.testing.assert_allclose(clf.predict_proba(blobs[4]), proba, rtol=1e-4, atol=1e-6)
+    assert not hasattr(cls(), "module_")
+
+
+@pytest.mark.parametrize("use_safetensors", [False, True])
+def test_saved_weights_are_read_into_a_module_and_into_a_fitted_classifier(blobs, tmp_path, use_safetensors):
+    clf, other = (fit(EMTransitionClassifier, blobs, random_state=seed) for seed in (0, 1))
+    paths = {name: str(tmp_path / name) for name in ("f_params", "f_criterion", "f_optimizer", "f_history")}
+    if use_safetensors:
+        del paths["f_optimizer"]  # skorch refuses it: it is no set of tensors
+    clf.save_params(**paths, use_safetensors=use_safetensors)
+    weights = (load_file if use_safetensors else torch.load)(paths["f_params"])
+    assert all(torch.equal(weights[name], value) for name, value in clf.module_.state_dict().items())
+    assert not np.array_equal(other.predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
+    other.net_.load_params(**paths, use_safetensors=use_safetensors)
+    np.testing.assert_array_equal(other.predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
+    assert other.history_[:, "train_loss"] == clf.history_[:, "train_loss"]
+    with pytest.raises(NotFittedError):
+        EMTransitionClassifier().save_params(**paths)
+
+
+# ---------------------------------------------------------------------------- devices that are not there
+NO_GPU = r"^device='cuda' cannot be used: torch finds no CUDA GPU here; give one of \['cpu'\], or leave device out.$"
+
+
+@pytest.fixture
+def without_gpu(monkeypatch):
+    """A machine without a GPU, whatever this one has."""
+
+    def zeros(*size, device=None):
+        if device is not None and str(device).startswith("cuda"):
+            raise RuntimeError("no driver")
+        return torch.ones(*size)
+
+    monkeypatch.setattr(_checks.torch, "zeros", zeros)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+
+
+@every
+def test_a_gpu_that_is_not_there_is_one_sentence_before_training(cls, blobs, without_gpu):
+    with refused(NO_GPU):
+        fit(cls, blobs, device="cuda")
+
+
+def test_the_sentence_says_what_is_wrong(blobs, without_gpu, monkeypatch):
+    monkeypatch.setattr(torch.version, "cuda", None)
+    with refused("'cuda:1' cannot be used: this torch is built without CUDA"):
+        fit_noisy(CrossEntropyClassifier, blobs, device="cuda:1")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with refused(r"'cuda:7' cannot be used: no driver; give one of \['cpu', 'cuda:0', 'cuda:1'\]"):
+        fit_noisy(CrossEntropyClassifier, blobs, device="cuda:7")
+
+
+def test_a_classifier_of_a_gpu_is_loaded_on_the_cpu(blobs, tmp_path, without_gpu):
+    clf, path = fit_noisy(CrossEntropyClassifier, blobs), tmp_path / "clf.safetensors"
+    clf.set_params(device="cuda").save(path)
+    with pytest.raises(ValueError, match=NO_GPU):
+        load(path)
+    np.testing.assert_array_equal(load(path, device="cpu").predict(blobs[4]), clf.predict(blobs[4]))
+
+
+def test_the_score_weighs_rows(blobs):
+    clf, y, weight = fit_noisy(CrossEntropyClassifier, blobs), blobs[5], np.random.default_rng(0).random(len(blobs[5]))
+    right = clf.predict(blobs[4]) == y
+    assert clf.score(blobs[4], y, sample_weight=weight) == pytest.approx(weight[right].sum() / weight.sum())

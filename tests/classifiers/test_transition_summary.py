@@ -1,0 +1,92 @@
+"""T in words, in every method with a T; error bars, in those that have them."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+from estimators import CLASSIFIERS, WITH_TRANSITION, small
+from sklearn.exceptions import NotFittedError
+
+from noisytransition import EMTransitionClassifier, ForwardClassifier, GLCClassifier
+
+NAMES = np.array(["ant", "bee", "cat"])
+WITHOUT_BARS = [cls for cls in WITH_TRANSITION if cls is not EMTransitionClassifier]
+
+
+def named(cls, blobs, **params):
+    X, y, X_meta, y_meta, *_ = blobs
+    return small(cls, **params).fit(X, NAMES[y], meta=(X_meta, NAMES[y_meta]))
+
+
+@pytest.mark.parametrize("cls", WITH_TRANSITION)
+def test_flips_are_listed_by_falling_probability(cls, blobs):
+    clf = named(cls, blobs)
+    T, lines = clf.transition_matrix_, clf.transition_summary(least=0, most=6).splitlines()
+    found = [re.match(r"(\w+) -> (\w+) (\d\.\d\d)( \[(\d\.\d\d), (\d\.\d\d)\])?$", line).groups() for line in lines]
+    flips = [(np.searchsorted(NAMES, true), np.searchsorted(NAMES, noisy)) for true, noisy, *_ in found]
+    assert sorted(flips) == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
+    assert [f[2] for f in found] == [f"{T[flip]:.2f}" for flip in flips]
+    assert [T[flip] for flip in flips] == sorted((T[flip] for flip in flips), reverse=True)
+    assert all(f[3] is None for f in found) == (cls in WITHOUT_BARS)
+
+
+def test_the_rest_is_one_line(blobs):
+    T = np.array([[0.6, 0.3, 0.1], [0.2, 0.795, 0.005], [0, 0, 1]])
+    clf = named(GLCClassifier, blobs, transition_init=T, transition_floor=0.0)
+    assert clf.transition_summary() == "\n".join(
+        ["ant -> bee 0.30", "bee -> ant 0.20", "ant -> cat 0.10", "3 other flips: each below 0.01"]
+    )
+    assert clf.transition_summary(most=1).splitlines()[1:] == ["5 other flips: each 0.20 or less"]
+    assert clf.transition_summary(least=1) == "6 other flips: each below 1"
+    with pytest.raises(ValueError, match="most"):
+        clf.transition_summary(most=-1)
+    with pytest.raises(ValueError, match="least=2; give a probability"):
+        clf.transition_summary(least=2)
+
+
+@pytest.mark.parametrize("cls", WITHOUT_BARS)
+def test_methods_without_error_bars_say_which_has_them(cls, blobs):
+    clf = named(cls, blobs)
+    with pytest.raises(ValueError, match=f"{cls.__name__} has no error bars.*EMTransitionClassifier has them"):
+        clf.transition_interval()
+    assert not hasattr(clf, "transition_std_")
+    with pytest.raises(AttributeError, match="EMTransitionClassifier has them"):
+        _ = clf.transition_std_
+
+
+def test_standard_errors_are_those_of_the_last_fit(blobs):
+    clf = named(EMTransitionClassifier, blobs)
+    first = clf.transition_std_
+    np.testing.assert_array_equal(first, clf.transition_uncertainty_.std)
+    X, y, X_meta, y_meta, *_ = blobs
+    clf.fit(X[:150], NAMES[y[:150]], meta=(X_meta, NAMES[y_meta]))
+    np.testing.assert_array_equal(clf.transition_std_, clf.transition_uncertainty_.std)
+    assert not np.array_equal(clf.transition_std_, first)
+
+
+def test_T_as_a_frame_is_read_by_name(blobs, monkeypatch):
+    clf = named(GLCClassifier, blobs)
+    frame = clf.transition_frame_
+    assert frame.loc["ant", "bee"] == clf.transition_matrix_[0, 1]
+    assert (frame.index.name, frame.columns.name) == ("true", "noisy")
+    np.testing.assert_array_equal(frame, clf.transition_matrix_)
+    frame.loc["ant", "bee"] = 5.0
+    assert clf.transition_matrix_[0, 1] < 1
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="transition_frame_ needs pandas: pip install pandas"):
+        _ = clf.transition_frame_
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize("name", ["transition_summary", "transition_interval", "transition_frame_", "transition_std_"])
+def test_methods_without_a_T_have_no_summary(cls, name):
+    assert hasattr(cls, name) == (cls in WITH_TRANSITION)
+
+
+@pytest.mark.parametrize("method", ["transition_summary", "transition_interval"])
+def test_there_is_no_T_before_fit(method):
+    with pytest.raises(NotFittedError):
+        getattr(ForwardClassifier(), method)()
+    assert not hasattr(ForwardClassifier(), "transition_std_")
+    assert not hasattr(ForwardClassifier(), "transition_frame_")

@@ -1,0 +1,125 @@
+"""Labels by name, and results with the index of a Series: the same as those of class indices."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import noisytransition
+from noisytransition.transition import (
+    class_conditional_test,
+    find_label_issues,
+    flip_labels,
+    label_posterior,
+    label_quality,
+    pair_noise,
+    relabel,
+)
+
+T = pair_noise(3, 0.4)
+NAMES = np.array(["ant", "bee", "cat"])
+OF_ROWS = [label_posterior, label_quality, find_label_issues, relabel]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.full(3, 0.4), size=60)
+    return proba, flip_labels(proba.argmax(axis=1), T, random_state=0)
+
+
+def named(function, codes, names):
+    """Labels where the function gives labels."""
+    return names[codes] if function is relabel else codes
+
+
+@pytest.mark.parametrize("function", OF_ROWS)
+@pytest.mark.parametrize(
+    "kind", [np.asarray, list, lambda y: y.astype(object), pd.Series, lambda y: pd.Series(y, dtype="category")]
+)
+def test_text_labels_are_those_of_the_sorted_classes(function, kind, rows):
+    proba, y = rows
+    np.testing.assert_array_equal(
+        function(proba, kind(NAMES[y]), T), named(function, np.asarray(function(proba, y, T)), NAMES)
+    )
+
+
+@pytest.mark.parametrize("function", OF_ROWS)
+@pytest.mark.parametrize("names", [np.array(["dog", "cat", "ant"]), np.array([7, -1, 30]), np.array([0.5, 0.1, 2.0])])
+def test_classes_may_be_in_any_order_and_of_any_kind(function, names, rows):
+    proba, y = rows
+    found = function(proba, names[y], T, classes=names)
+    np.testing.assert_array_equal(found, named(function, function(proba, y, T), names))
+    some = y < 2  # not all classes have a row
+    found = function(proba[some], names[y[some]], T, classes=names)
+    np.testing.assert_array_equal(found, named(function, function(proba[some], y[some], T), names))
+
+
+@pytest.mark.parametrize("function", OF_ROWS)
+def test_labels_that_are_no_classes_are_refused(function, rows):
+    proba, y = rows
+    for given, classes, message in (
+        (NAMES[y % 2], None, "y_noisy has 2 different labels, and there are 3 classes; pass classes="),
+        (NAMES[y], NAMES[:2], "give 3 different labels"),
+        (NAMES[y], ["ant", "ant", "bee"], "give 3 different labels"),
+        (NAMES[y], ["ant", "bee", "dog"], "y_noisy has the label .*cat.*classes has"),
+        (y, NAMES, "y_noisy has the label"),
+        (np.array([None, *NAMES[y[1:]]], dtype=object), None, "missing ones"),
+        (np.array([None, *NAMES[y[1:]]], dtype=object), NAMES, "missing ones"),
+        (y.astype(float), None, "integer class indices"),
+        (y - 1, None, "valid class indices are"),
+        (NAMES[y][1:], None, "59 entries for 60 rows"),
+        (NAMES[y][:, None], None, "1-d"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            function(proba, given, T, classes=classes)
+
+
+def test_a_series_keeps_its_index(rows):
+    proba, y = rows
+    index = pd.Index([f"row {n}" for n in range(60)])
+    given = pd.Series(NAMES[y], index=index, name="animal")
+    quality, issues, labels = (f(proba, given, T) for f in (label_quality, find_label_issues, relabel))
+    assert (quality.name, issues.name, labels.name) == ("label_quality", "position", "animal")
+    assert quality.index.equals(index)
+    assert labels.index.equals(index)
+    assert 0 < len(issues) < 60
+    assert issues.index.tolist() == [f"row {n}" for n in issues]
+    pd.testing.assert_series_equal(given.iloc[issues], given.loc[issues.index])
+    assert (quality[issues.index].diff().dropna() >= 0).all()
+    np.testing.assert_array_equal(issues, find_label_issues(proba, y, T))
+
+
+def test_an_index_may_be_of_several_levels_or_repeat(rows):
+    proba, y = rows
+    for index in (pd.MultiIndex.from_product([range(6), range(10)]), pd.Index([5] * 60)):
+        issues = find_label_issues(proba, pd.Series(y, index=index), T)
+        assert issues.index.equals(index[issues.to_numpy()])
+
+
+# ---------------------------------------------------------------------------- the test of one T
+def test_one_T_is_tested_with_labels_by_name(rows):
+    proba, y = rows
+    true = proba.argmax(axis=1)
+    shared = {"groups": np.arange(60) % 2, "n_permutations": 99, "random_state": 0}
+    for given in ({}, {"proba": proba}):
+        by_index = class_conditional_test(true, y, **given, **shared)
+        by_name = class_conditional_test(NAMES[true], pd.Series(NAMES[y], index=np.arange(60) + 7), **given, **shared)
+        by_class = class_conditional_test(NAMES[true], NAMES[y], classes=NAMES, **given, **shared)
+        for found in (by_name, by_class):
+            assert found.classes == ("ant", "bee", "cat")
+            assert found.pvalues == by_index.pvalues
+            np.testing.assert_array_equal(found.class_pvalues, by_index.class_pvalues)
+        assert by_index.classes == (0, 1, 2)
+    order = np.array([2, 0, 1])
+    found = class_conditional_test(NAMES[true], NAMES[y], classes=NAMES[order], proba=proba[:, order], **shared)
+    assert found.classes == ("cat", "ant", "bee")
+    assert np.isfinite(found.class_pvalues).all()
+    with pytest.raises(ValueError, match="one has text labels and the other has none"):
+        class_conditional_test(NAMES[true], y, **shared)
+    with pytest.raises(ValueError, match="together has 2 different labels, and there are 3 classes"):
+        class_conditional_test(NAMES[true % 2], NAMES[y % 2], proba=proba, **shared)
+
+
+def test_they_are_public_functions():
+    for function in OF_ROWS:
+        assert getattr(noisytransition, function.__name__) is function
