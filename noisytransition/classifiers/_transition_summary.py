@@ -1,6 +1,5 @@
 """T in words and with error bars."""
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ class TransitionSummaryMixin:
         true, noisy = (pd.Index(self.classes_, name=name) for name in ("true", "noisy"))
         return pd.DataFrame(self.transition_matrix_, index=true, columns=noisy, copy=True)
 
-    @cached_property
+    @property
     def transition_std_(self) -> NDArray[np.float64]:
         """Standard errors of T's entries, of shape (n_classes, n_classes), in methods with error bars.
 
