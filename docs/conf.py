@@ -1,6 +1,14 @@
 """Sphinx configuration."""
 
+import os
+import warnings
 from runpy import run_path
+
+from docutils.nodes import SkipNode
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
+from sphinx_gallery.sorting import FileNameSortKey
 
 from noisytransition import __version__
 
@@ -8,7 +16,13 @@ project = "noisytransition"
 author = "the noisytransition developers"
 copyright = f"2026, {author}"
 version = release = __version__
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+extensions = [
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
 autosummary_generate = True
 numpydoc_show_class_members = False
 default_role = "code"
@@ -17,4 +31,43 @@ exclude_patterns = ["_build"]
 html_extra_path = [run_path("../examples/noise_report.py")["write"]("_build/extra")]
 templates_path = ["_templates"]
 html_theme = "furo"
+html_title = f"{project} {version}"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_copy_source = False
 autodoc_typehints = "none"  # the docstrings name the types
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": FileNameSortKey,
+    "doc_module": ("noisytransition",),
+    "backreferences_dir": "generated/backreferences",
+    "show_memory": False,
+    "write_computation_times": False,
+    "min_reported_time": 1e9,  # a page says nothing of the machine that built it
+    "remove_config_comments": True,
+}
+os.environ["PYTHONWARNINGS"] = "ignore"  # of the processes that the gallery starts
+warnings.filterwarnings("ignore", message="T may be wrong")  # the gallery shows `diagnostics_`
+
+
+def write_mathml(translator, node):
+    """Write a formula as MathML: browsers draw it without a script and without a network."""
+    block = node.tagname == "math_block"
+    try:
+        formula = tex2mathml(node.astext(), as_block=block)
+    except MathError as error:
+        logging.getLogger(__name__).warning("formula %r: %s", node.astext(), error, location=node)
+        raise SkipNode from error
+    translator.body.append(f'<div class="math">{formula}</div>' if block else formula)
+    raise SkipNode
+
+
+def setup(app):
+    """Register the renderer of formulas."""
+    visitors = (write_mathml, None)
+    app.add_html_math_renderer("mathml", inline_renderers=visitors, block_renderers=visitors)
+
+
+html_math_renderer = "mathml"
