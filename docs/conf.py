@@ -8,7 +8,6 @@ from docutils.nodes import SkipNode
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
-from sphinx_gallery.sorting import FileNameSortKey
 
 from noisytransition import __version__
 
@@ -40,7 +39,7 @@ autodoc_typehints = "none"  # the docstrings name the types
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
-    "within_subsection_order": FileNameSortKey,
+    "within_subsection_order": "FileNameSortKey",
     "doc_module": ("noisytransition",),
     "backreferences_dir": "generated/backreferences",
     "show_memory": False,
