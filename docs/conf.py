@@ -1,6 +1,9 @@
 """Sphinx configuration."""
 
 import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the networks of the gallery are small: threads only wait for each other
+
 import warnings
 from runpy import run_path
 
@@ -34,6 +37,7 @@ html_title = f"{project} {version}"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_copy_source = False
+html_show_search_summary = False  # summaries are fetched, which browsers refuse for files on a disk
 autodoc_typehints = "none"  # the docstrings name the types
 
 sphinx_gallery_conf = {
@@ -41,11 +45,12 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "within_subsection_order": "FileNameSortKey",
     "doc_module": ("noisytransition",),
+    "reference_url": {"noisytransition": None},  # names in the code are links
     "backreferences_dir": "generated/backreferences",
-    "show_memory": False,
+    "capture_repr": ("_repr_html_",),
     "write_computation_times": False,
     "min_reported_time": 1e9,  # a page says nothing of the machine that built it
-    "remove_config_comments": True,
+    "remove_config_comments": True,  # such as that which picks the small picture
 }
 os.environ["PYTHONWARNINGS"] = "ignore"  # of the processes that the gallery starts
 warnings.filterwarnings("ignore", message="T may be wrong")  # the gallery shows `diagnostics_`

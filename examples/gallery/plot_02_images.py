@@ -26,8 +26,8 @@ verified = np.isin(np.arange(len(y)), np.random.default_rng(0).choice(len(y), 10
 # %%
 # The network
 # -----------
-# Any torch module that returns logits. Bytes are made floats, but not scaled: the module
-# divides them by 255.
+# Any torch module that returns logits. Bytes become floats, but are not scaled: the
+# module divides them by 255.
 from torch import nn
 
 
@@ -97,8 +97,9 @@ print(clf.transition_matrix_.round(2))
 import matplotlib.pyplot as plt
 
 posterior = clf.label_posterior(X, y_noisy)
+issues = clf.find_label_issues(X, y_noisy)[:100]
 fig, axes = plt.subplots(2, 6, figsize=(8, 3.4))
-for ax, row in zip(axes.flat, clf.find_label_issues(X, y_noisy)[:12], strict=True):
+for ax, row in zip(axes.flat, issues[::8], strict=False):
     ax.imshow(X[row, 0], cmap="gray_r")
     ax.set_title(f"{y_noisy[row]} → {clf.classes_[posterior[row].argmax()]}")
     ax.axis("off")

@@ -42,7 +42,9 @@ table.assign(written=written).head()
 # 150 customers were called back. The rows after 700 are for testing.
 verified = np.arange(700) < 150
 X, y_noisy, y_true = table[:700], written[:700], truth[:700]
-pd.crosstab(y_true[verified], y_noisy[verified], rownames=["true"], colnames=["written"])
+pd.crosstab(
+    y_true[verified], y_noisy[verified], rownames=["true"], colnames=["written"]
+)
 
 # %%
 # The Pipeline

@@ -9,8 +9,8 @@ worth, and learn a T for sure and for unsure labels.
 # %%
 # The labels
 # ----------
-# Made data: no language model ran. The features stand for embeddings of product reviews.
-# The "model" calls many neutral reviews positive, more often so where it is less sure,
+# Made data: no language model ran. The features stand for embeddings of reviews of
+# products. The "model" calls many neutral reviews positive, more often so where it is less sure,
 # and it is far too sure of itself.
 import numpy as np
 
@@ -30,14 +30,15 @@ verified = np.isin(np.arange(n), rng.choice(n, 300, replace=False))
 # %%
 # What the confidence is worth
 # ----------------------------
-# Of the verified rows we know which labels are right. Below the dashed line it is too sure.
+# Of the verified rows we know which labels are right. Below the dashed line the model is
+# too sure.
 import matplotlib.pyplot as plt
 
 right = (y_model == y)[verified]
 bins = np.digitize(confidence[verified], [0.85, 0.92, 0.96])
 said = [confidence[verified][bins == k].mean() for k in range(4)]
 observed = [right[bins == k].mean() for k in range(4)]
-fig, ax = plt.subplots(figsize=(4, 3.4))
+fig, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
 ax.plot([0.6, 1], [0.6, 1], color="0.6", linestyle="--", label="as sure as right")
 ax.plot(said, observed, "o-", label="this model")
 ax.set(xlabel="confidence of the model", ylabel="share of right labels")

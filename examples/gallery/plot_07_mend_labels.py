@@ -40,7 +40,7 @@ import matplotlib.pyplot as plt
 X, y, y_noisy = X[~verified], y[~verified], y_noisy[~verified]
 quality = clf.label_quality(X, y_noisy)
 wrong = y_noisy != y
-fig, ax = plt.subplots(figsize=(6, 3))
+fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 ax.hist([quality[~wrong], quality[wrong]], bins=20, label=["right", "wrong"])
 ax.set(xlabel="label quality", ylabel="labels", yscale="log")
 ax.legend()
@@ -58,8 +58,9 @@ for row in issues[:8]:
     print("{:5d}  {:5d}  {:8d}  {:>11}  {:4d}".format(row, y_noisy[row], *proposed))
 
 # %%
+# Every eighth of the first ones:
 fig, axes = plt.subplots(2, 8, figsize=(9, 3.2))
-for ax, row in zip(axes.flat, issues[:16], strict=True):
+for ax, row in zip(axes.flat, issues[: 16 * 8 : 8], strict=True):
     ax.imshow(X[row].reshape(8, 8), cmap="gray_r")
     ax.set_title(f"{y_noisy[row]} → {clf.classes_[posterior[row].argmax()]}")
     ax.axis("off")

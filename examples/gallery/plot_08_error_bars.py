@@ -46,7 +46,7 @@ print(low.round(2), high.round(2), fits[200].transition_std_.round(3), sep="\n\n
 import matplotlib.pyplot as plt
 
 flips = [(i, j) for i in range(3) for j in range(3) if i != j]
-fig, ax = plt.subplots(figsize=(7, 3.4))
+fig, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for k, (n_verified, clf) in enumerate(fits.items()):
     low, high = clf.transition_interval()
     estimate = np.array([clf.transition_matrix_[flip] for flip in flips])
@@ -63,8 +63,8 @@ ax.legend()
 # %%
 # The share of wrong labels
 # -------------------------
-# T and the expected number of rows of each true class, ``class_counts_``, give the share
-# of labels that are wrong.
+# T and the expected number of rows of each true class, ``class_counts_``, give the
+# share of labels that are wrong.
 for n_verified, clf in fits.items():
     share = clf.class_counts_ / clf.class_counts_.sum()
     wrong = 1 - share @ clf.transition_matrix_.diagonal()

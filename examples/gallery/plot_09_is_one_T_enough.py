@@ -44,14 +44,14 @@ print(found)
 # %%
 import matplotlib.pyplot as plt
 
-fig, ax = plt.subplots(figsize=(4.5, 3))
+fig, ax = plt.subplots(figsize=(5.5, 3), layout="constrained")
 place = np.arange(2)
 rows = found.noise.values()
 ax.bar(place - 0.2, [row.observed for row in rows], 0.4, label="observed")
 ax.bar(place + 0.2, [row.expected for row in rows], 0.4, label="expected with one T")
 ax.set_xticks(place, found.noise)
 ax.set_ylabel("share of wrong labels")
-ax.legend()
+ax.legend(loc="upper left")
 
 # %%
 # Without the group
@@ -63,18 +63,16 @@ print(clf.class_conditional_test(*known, random_state=0))
 # %%
 # A T for each group
 # ------------------
-# With enough verified rows, count their pairs of true and noisy labels.
+# With enough verified rows, count their pairs of true and noisy labels. The T of both
+# hospitals together is true for neither.
 from noisytransition import TransitionMatrixDisplay, count_transition_matrix
 
 true_codes, noisy_codes = (np.searchsorted(names, labels) for labels in known[1:])
+groups = {where: hospital[verified] == where for where in matrices}
+groups = {"both": np.ones(400, dtype=bool), **groups}
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="compressed")
-TransitionMatrixDisplay.from_estimator(clf, ax=axes[0], colorbar=False)
-axes[0].set_title("one T")
-for ax, where in zip(axes[1:], matrices, strict=True):
-    rows = hospital[verified] == where
+for ax, (where, rows) in zip(axes, groups.items(), strict=True):
     T = count_transition_matrix(true_codes[rows], noisy_codes[rows], n_classes=3)
-    TransitionMatrixDisplay.from_matrix(
-        T, display_labels=names, ax=ax, colorbar=False
-    )
+    TransitionMatrixDisplay.from_matrix(T, display_labels=names, ax=ax, colorbar=False)
     ax.set_title(where)
     print(f"{where}, {rows.sum()} verified rows\n{T.round(2)}")

@@ -73,7 +73,7 @@ for file in sorted(folder.iterdir()):
 # the others follow.
 Log.interrupt, Log.trainings = False, 2
 clf = EMTransitionClassifier(callbacks=[Log()], **params)
-clf.fit(X, y_noisy, **labels, state=folder)
+clf = clf.fit(X, y_noisy, **labels, state=folder)
 
 # %%
 # The result is that of a fit without an interruption:
@@ -86,7 +86,7 @@ print(f"\nlargest difference of the posteriors: {difference}")
 # The history of each training is complete, too:
 import matplotlib.pyplot as plt
 
-fig, ax = plt.subplots(figsize=(6, 3.2))
+fig, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for stage, history in clf.histories_.items():
     ax.plot(range(1, len(history) + 1), history[:, "train_loss"], label=stage)
 ax.axvline(8, color="0.5", linestyle="--", label="interrupted, in fold_1")

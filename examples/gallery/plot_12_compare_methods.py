@@ -62,8 +62,8 @@ result.plot()
 # %%
 # Differences
 # -----------
-# Paired over the seeds, with 95 % intervals. Where the interval has 0 in it, these seeds
-# do not tell the two methods apart.
+# Paired over the seeds, with 95 % intervals. Where the interval has 0 in it, these
+# seeds do not tell the two methods apart.
 for row in result.differences("fine-tuning"):
     interval = f"[{row['low']:+.3f}, {row['high']:+.3f}]"
     print(f"{row['method']:30} {row['mean']:+.3f} {interval}")

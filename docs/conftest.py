@@ -1,0 +1,3 @@
+"""What the build of the docs writes is none of their examples."""
+
+collect_ignore = ["_build", "gallery", "generated"]
