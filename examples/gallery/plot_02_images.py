@@ -21,7 +21,7 @@ images = (images * 255 / 16).astype(np.uint8).reshape(-1, 1, 8, 8)
 X, X_test, y, y_test = train_test_split(images, y, random_state=0)
 T = pair_noise(5, 0.4)
 y_noisy = flip_labels(y, T, random_state=0)
-verified = np.isin(np.arange(len(y)), np.random.default_rng(0).choice(len(y), 100))
+verified = np.arange(len(y)) < 100  # the images are in no order
 
 # %%
 # The network

@@ -9,9 +9,9 @@ worth, and learn a T for sure and for unsure labels.
 # %%
 # The labels
 # ----------
-# Made data: no language model ran. The features stand for embeddings of reviews of
-# products. The "model" calls many neutral reviews positive, more often so where it is less sure,
-# and it is far too sure of itself.
+# Made data: no language model ran. The features stand for embeddings of reviews. The
+# "model" calls many neutral reviews positive, more often so where it is less sure, and
+# it is far too sure of itself.
 import numpy as np
 
 rng = np.random.default_rng(0)
@@ -30,8 +30,8 @@ verified = np.isin(np.arange(n), rng.choice(n, 300, replace=False))
 # %%
 # What the confidence is worth
 # ----------------------------
-# Of the verified rows we know which labels are right. Below the dashed line the model is
-# too sure.
+# Of the verified rows we know which labels are right. Below the dashed line the model
+# is too sure.
 import matplotlib.pyplot as plt
 
 right = (y_model == y)[verified]
