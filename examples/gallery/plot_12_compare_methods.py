@@ -51,7 +51,7 @@ methods = {
     "GLC": GLCClassifier(),
     "EM": EMTransitionClassifier(),
 }
-result = compare(wine, methods, seeds=range(3), max_epochs=20, verbose=0)
+result = compare(wine, methods, seeds=range(3), max_epochs=15, verbose=0)
 print(result)
 
 # %%
