@@ -29,6 +29,9 @@ autosummary_generate = True
 numpydoc_show_class_members = False
 default_role = "code"
 exclude_patterns = ["_build"]
+# the examples show `diagnostics_`; the variable is for the processes that they start
+warnings.filterwarnings("ignore", message="T may be wrong")
+os.environ["PYTHONWARNINGS"] = "ignore"
 # the page that noise_report.rst shows
 html_extra_path = [run_path("../examples/noise_report.py")["write"]("_build/extra")]
 templates_path = ["_templates"]
@@ -50,10 +53,7 @@ sphinx_gallery_conf = {
     "capture_repr": ("_repr_html_",),
     "write_computation_times": False,
     "min_reported_time": 1e9,  # a page says nothing of the machine that built it
-    "remove_config_comments": True,  # such as that which picks the small picture
 }
-os.environ["PYTHONWARNINGS"] = "ignore"  # of the processes that the gallery starts
-warnings.filterwarnings("ignore", message="T may be wrong")  # the gallery shows `diagnostics_`
 
 
 def write_mathml(translator, node):

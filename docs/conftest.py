@@ -1,3 +1,3 @@
-"""What the build of the docs writes is none of their examples."""
+"""The examples of the docs are those of the pages, not of what builds them or is built."""
 
-collect_ignore = ["_build", "gallery", "generated"]
+collect_ignore = ["_build", "conf.py", "gallery", "generated"]
