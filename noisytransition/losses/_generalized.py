@@ -84,7 +84,7 @@ class BalancedGeneralizedCrossEntropyLoss(GeneralizedCrossEntropyLoss):
     --------
     >>> import torch
     >>> loss = BalancedGeneralizedCrossEntropyLoss(2, q=1.0)
-    >>> z, y = torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([1, 1])  # p_y is 0.12 and 0.5: w is 0.4 and 1.6
+    >>> z, y = torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([1, 1])  # p_y: 0.12 and 0.5, w: 0.4 and 1.6
     >>> float(loss(z, y))
     0.96...
     """

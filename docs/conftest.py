@@ -1,0 +1,3 @@
+"""The examples of the docs are those of the pages, not of what builds them or is built."""
+
+collect_ignore = ["_build", "conf.py", "gallery", "generated"]

@@ -1,0 +1,76 @@
+"""
+First fit
+=========
+
+Learn a classifier and the noise transition matrix T from digits of which one in five
+has a wrong label, with the help of 100 labels that were checked.
+"""
+
+# %%
+# The noisy labels
+# ----------------
+# Handwritten digits. A 7 is often called 1, a 2 is called 7, a 3 is called 8, and 5 and
+# 6 are exchanged. Usually the noise is there already; here we add it, so that we can
+# compare with the truth.
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from noisytransition import flip_labels
+from noisytransition.transition import digits_noise
+
+X, y = load_digits(return_X_y=True)
+X, X_test, y, y_test = train_test_split(X / 16, y, random_state=0)
+T = digits_noise(0.4)
+y_noisy = flip_labels(y, T, random_state=0)
+print(f"{np.mean(y_noisy != y):.0%} of {len(y)} labels are wrong")
+
+# %%
+# The checked rows
+# ----------------
+# Somebody looked at 100 rows that were drawn at random. ``verified`` marks these rows,
+# and ``y_meta`` has their true labels. ``y_noisy`` keeps the noisy labels of all rows.
+verified = np.zeros(len(y), dtype=bool)
+verified[np.random.default_rng(0).choice(len(y), 100, replace=False)] = True
+y_meta = y[verified]
+
+# %%
+# The fit
+# -------
+# Without a module, the classifier trains a small MLP.
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
+
+clf = EMTransitionClassifier(random_state=0)
+clf.fit(X, y_noisy, trusted=verified, y_meta=y_meta)
+ignoring_the_noise = CrossEntropyClassifier(random_state=0).fit(X, y_noisy)
+print(f"test accuracy: {clf.score(X_test, y_test):.3f}")
+print(f"if the noise is ignored: {ignoring_the_noise.score(X_test, y_test):.3f}")
+
+# %%
+# What the labels get wrong
+# -------------------------
+# The flips, the most probable first, with 90 % intervals:
+print(clf.transition_summary(most=8))
+
+# %%
+# A row of T is a true label, a column a noisy label. The five flips are there, and they
+# are near 0.4:
+from noisytransition import TransitionMatrixDisplay
+
+TransitionMatrixDisplay.from_estimator(clf)
+
+# %%
+# Labels that are probably wrong
+# ------------------------------
+# The label that was given, and the one that `relabel` proposes; every 30th of the list,
+# which begins with the most probably wrong.
+import matplotlib.pyplot as plt
+
+issues = clf.find_label_issues(X, y_noisy)
+proposed = clf.relabel(X, y_noisy)
+print(f"{len(issues)} labels are more probably wrong than right")
+fig, axes = plt.subplots(1, 8, figsize=(9, 1.8))
+for ax, row in zip(axes, issues[:240:30], strict=True):
+    ax.imshow(X[row].reshape(8, 8), cmap="gray_r")
+    ax.set_title(f"{y_noisy[row]} → {proposed[row]}")
+    ax.axis("off")

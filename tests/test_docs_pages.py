@@ -1,0 +1,76 @@
+"""The built pages in a real browser: nothing missing, nothing cut off, formulas and pictures drawn, search finds."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from browser import NEEDS_CHROMIUM, opened, overflow
+
+BUILT = Path(os.environ.get("BUILT_PAGES", "no folder"))
+pytestmark = [
+    NEEDS_CHROMIUM,
+    pytest.mark.skipif(
+        not (BUILT / "index.html").is_file(),
+        reason="no built pages: python -m sphinx docs docs/_build/html, then set BUILT_PAGES=docs/_build/html",
+    ),
+]
+# what does not show all of itself, as one line of text each
+FAULTS = """() => {
+    const faults = [], say = (what, node) => faults.push(what + ": " + node.outerHTML.slice(0, 120));
+    for (const image of document.images) {
+        image.loading = "eager";
+        if (!(image.complete && image.naturalWidth > 0)) say("not loaded", image);
+    }
+    for (const formula of document.querySelectorAll("math")) {
+        const box = formula.getBoundingClientRect();
+        if (!(box.width > 0 && box.height > 0)) say("not drawn", formula);
+    }
+    return faults;
+}"""
+CUT_CODE = """() => [...document.querySelectorAll("article pre")]
+    .filter(pre => pre.scrollWidth > pre.clientWidth)
+    .map(pre => pre.textContent.split("\\n").sort((a, b) => b.length - a.length)[0])"""
+
+
+def pages():
+    return sorted(path for path in BUILT.rglob("*.html") if "_static" not in path.parts)
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_pages_are_drawn_and_fit_the_screen(width):
+    faults = {}
+    with opened((BUILT / "index.html").absolute().as_uri(), width=width) as page:
+        for path in pages():
+            page.goto(path.absolute().as_uri())
+            found = page.evaluate(FAULTS)
+            if wider := overflow(page):
+                found.append(f"{wider} pixels wider than the screen")
+            if width == 1400:
+                found += [f"code is cut off: {line}" for line in page.evaluate(CUT_CODE)]
+            if found:
+                faults[path.name] = found
+    assert not faults, "\n".join(f"{name}: {fault}" for name, found in faults.items() for fault in found)
+
+
+def test_every_formula_is_mathml():
+    texts = {path.name: path.read_text() for path in pages()}
+    assert sum(text.count("<math ") for text in texts.values()) > 30
+    scripts = {src for text in texts.values() for src in re.findall(r'<script[^>]* src="([^"]+)"', text)}
+    assert not {src for src in scripts if src.startswith(("http", "//"))}
+
+
+def test_the_gallery_has_output_and_pictures():
+    examples = sorted((BUILT / "gallery").glob("plot_*.html"))
+    assert len(examples) >= 10
+    for path in examples:
+        text = path.read_text()
+        assert "sphx-glr-script-out" in text, path.name
+        assert "sphx-glr-single-img" in text, path.name
+
+
+def test_search_finds_a_fitted_attribute():
+    with opened((BUILT / "search.html").absolute().as_uri() + "?q=transition_matrix_") as page:
+        page.wait_for_selector("#search-results li a")
+        hits = page.locator("#search-results li a").all_text_contents()
+    assert any("EMTransitionClassifier" in hit for hit in hits), hits
