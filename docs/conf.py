@@ -48,6 +48,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "within_subsection_order": "FileNameSortKey",
     "doc_module": ("noisytransition",),
+    "parallel": 2,
     "reference_url": {"noisytransition": None},  # names in the code are links
     "backreferences_dir": "generated/backreferences",
     "capture_repr": ("_repr_html_",),

@@ -49,6 +49,8 @@ every = pytest.mark.parametrize("cls", CLASSIFIERS)
 def checked(cls):
     """Of fewer epochs and, by EM, of fewer trainings than the default."""
     fewer = {"cv": 2, "meta_weight": 0.2} if issubclass(cls, EMTransitionClassifier) else {}
+    if issubclass(cls, MetaTransitionClassifier):
+        fewer = {"transition_init": "gold"}  # its default start is that of EM
     fewer |= {"fine_tuning_epochs": 8} if issubclass(cls, FineTuningClassifier) else {}
     return cls(max_epochs=10, batch_size=64, lr=0.5, random_state=0, **fewer)
 

@@ -66,7 +66,7 @@ def test_no_rows_give_no_rows():
         ([[3.0, -1.0]], [0], np.eye(2), "apply softmax first"),
         ([[0.5, 0.5]], [0], np.eye(3), "T has 3 rows and columns, but there are 2 classes"),
         ([[0.5, 0.5]], [0, 1], np.eye(2), "y_noisy has 2 entries for 1 rows; give one label per row"),
-        ([[0.5, 0.5]], ["a"], np.eye(2), "y_noisy has dtype <U1; give integer class indices"),
+        ([[0.5, 0.5]], ["a"], np.eye(2), "y_noisy has 1 different labels, and there are 2 classes; pass classes="),
         ([[0.5, 0.5]], [-1], np.eye(2), r"y_noisy holds -1..-1; valid class indices are 0..1: encode"),
     ],
 )
