@@ -48,7 +48,7 @@ every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
 def checked(cls):
     """Of fewer epochs and, by EM, of fewer trainings than the default."""
-    fewer = {"cv": 2, "meta_weight": 0.2} if issubclass(cls, EMTransitionClassifier) else {}
+    fewer = {"cv": 2, "meta_weight": 0.2, "select_classifier": False} if issubclass(cls, EMTransitionClassifier) else {}
     if issubclass(cls, MetaTransitionClassifier):
         fewer = {"transition_init": "gold"}  # its default start is that of EM
     fewer |= {"fine_tuning_epochs": 8} if issubclass(cls, FineTuningClassifier) else {}

@@ -225,11 +225,17 @@ def test_label_posterior_follows_T():
     np.testing.assert_allclose(clf.label_posterior(X, y), expected)
 
 
+@pytest.fixture(scope="module")
+def whole():
+    """A fit that is not interrupted."""
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
+    return EMTransitionClassifier(**FAST | {"cv": 2}).fit(X, y, meta=meta)
+
+
 @pytest.mark.parametrize("n_epochs", [4, 12, 40, 90, 120, 150, 226])
-def test_an_interrupted_fit_goes_on_to_the_same_result(tmp_path, n_epochs):
+def test_an_interrupted_fit_goes_on_to_the_same_result(whole, tmp_path, n_epochs):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
     params = FAST | {"cv": 2}
-    whole = EMTransitionClassifier(**params).fit(X, y, meta=meta)
     with pytest.raises(KeyboardInterrupt):
         EMTransitionClassifier(**params, callbacks=[StopAfter(n_epochs)]).fit(X, y, meta=meta, state=tmp_path / "fit")
     resumed = EMTransitionClassifier(**params).fit(X, y, meta=meta, state=tmp_path / "fit")

@@ -1,5 +1,7 @@
 """The last classifier: which candidates there are, which one is taken, and what the choice leaves alone."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -186,12 +188,19 @@ def test_without_folds_half_of_the_clean_rows_decide():
 
 
 # ---------------------------------------------------------------------------- saved fits
+@cache
+def not_interrupted(cls):
+    """A fit, and a count of its epochs."""
+    count = StopAfter(-1)
+    whole = fit(cls, *problem(60, 12, worthless=True), callbacks=[count], max_epochs=2, batch_size=32)
+    return whole, count
+
+
 @both
 @pytest.mark.parametrize("before_the_end", [1, 70, 130])
 def test_an_interrupted_choice_goes_on_to_the_same_bits(cls, before_the_end, tmp_path):
-    X, y, meta, _ = rows = problem(60, 12, worthless=True)
-    count, params = StopAfter(-1), {"max_epochs": 2, "batch_size": 32}
-    whole = fit(cls, *rows, callbacks=[count], **params)
+    X, y, meta, _ = problem(60, 12, worthless=True)
+    whole, count = not_interrupted(cls)
     assert whole.final_ != "own"
     stopped = cls(**whole.get_params() | {"callbacks": [StopAfter(len(count.ended) - before_the_end)]})
     with pytest.raises(KeyboardInterrupt):
