@@ -17,7 +17,7 @@ import torch
 
 from examples.benchmarks.shared import add_row, markdown, read_rows, spread
 from examples.paper.data import Places, folder_of, with_features
-from examples.paper.run import RESULTS, classifier, matching
+from examples.paper.run import RESULTS, fitted, matching
 from examples.paper.tables import cells
 from noisytransition import sampling_limit, transition_error
 from noisytransition.datasets import load_cifar10
@@ -36,10 +36,9 @@ def run(n_noisy, n_meta, seed, name, data_root, features_dir):
     data = load_cifar10(folder_of(data_root, "cifar10"), noise=T, n_noisy=n_noisy, n_meta=n_meta, random_state=seed)
     data = with_features(data, "cifar10", features_dir)
     (cell,) = matching(cells("cifar10", "features", [seed], ["linear"], n_meta, [name]), ["asymmetric 0.4"])
-    clf = classifier(cell, data, Places(data_root, features_dir), {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+        clf = fitted(cell, data, Places(data_root, features_dir))
     return {
         "n_noisy": n_noisy,
         "n_meta": n_meta,

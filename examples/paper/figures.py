@@ -14,21 +14,13 @@ import numpy as np
 import torch
 
 from examples.paper.data import Places, folder_of, load
-from examples.paper.run import RESULTS, classifier, data_of, matching
+from examples.paper.run import RESULTS, data_of, fitted, matching
 from examples.paper.tables import cells
 from noisytransition.datasets import CIFAR10_CLASSES
 
 # flips that are drawn
 LEAST = 0.05
 N_IMAGES = 24
-
-
-def fitted(cell, data, places):
-    """EM with the noisy labels of the clean rows."""
-    clf = classifier(cell, data, places, {})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), y_meta_noisy=data.y_meta_noisy)
 
 
 def draw_images(images, given, proposed, true):
@@ -69,7 +61,9 @@ def main():
     places = Places(args.data_root, args.features_dir)
     (cell,) = matching(cells("cifar10n", "features", [0], ["linear"], methods=["EM, pairs"]), ["worse"])
     data = load(*data_of(cell), places)
-    clf = fitted(cell, data, places)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = fitted(cell, data, places)
     images = np.load(folder_of(args.data_root, "cifar10") / "X_train.npy", mmap_mode="r")
     posterior = clf.label_posterior(data.X, data.y)
     proposed, sure = posterior.argmax(axis=1), posterior.max(axis=1)

@@ -26,7 +26,7 @@ from torchvision.transforms.v2 import functional as vision
 from examples.benchmarks.shared import add_row, markdown, read_rows, spread, write_csv
 from examples.paper.data import Places, folder_of, load, moments
 from examples.paper.features import EfficientNetLite, extract, scaled
-from examples.paper.run import RESULTS, classifier, data_of, matching
+from examples.paper.run import RESULTS, data_of, fitted, matching
 from examples.paper.tables import TRUE_T, cells
 from noisytransition.datasets import load_cifar10h
 
@@ -117,11 +117,9 @@ def run(noise, seed, name, places, corrupted):
     started, rows = time.perf_counter(), cells(NOISES[noise], "features", [seed], ["linear"], methods=[name])
     (cell,) = matching(rows, [noise])
     data = load(*data_of(cell), places)
-    own = {"transition_init": data.transition_matrix} if name == TRUE_T else {}
-    clf = classifier(cell, data, places, own)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+        clf = fitted(cell, data, places)
     mean, std = moments(np.load(places.features_dir / "cifar10_train.npy", mmap_mode="r")[data.rows])
     shares = load_cifar10h(folder_of(places.data_root, "cifar10h"))
     row = {

@@ -83,7 +83,8 @@ def fitted(cell, data, places):
 
 def fit(cell, data, places, **own):
     """Fit a classifier with the parameters of a cell, and those that are no JSON."""
-    clf, state = classifier(cell, data, places, own), places.states / file_name(cell)
+    clf = classifier(cell, data, places, own)
+    state = None if places.states is None else places.states / file_name(cell)
     if cell.method == "clean rows only":
         return clf.fit(data.X_meta, data.y_meta, state=state)
     pairs = {"y_meta_noisy": data.y_meta_noisy} if cell.method in PAIRS else {}

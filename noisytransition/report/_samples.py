@@ -31,6 +31,7 @@ def sample_facts(source: Any, positions: Sequence[int], columns: Sequence | None
     list of dict of str to str
         ``{"image": PNG as a data URI}`` or ``{"text": ...}``.
     """
+    source = source.tocsr() if hasattr(source, "tocsr") else source
     return [_sample(_at(source, i), columns) for i in positions]
 
 
@@ -40,7 +41,7 @@ def _at(source: Any, i: int) -> Any:
         row = source.iloc[i]
         return dict(zip(source.columns, row, strict=True)) if getattr(source, "ndim", 1) == 2 else row
     if hasattr(source, "tocsr"):
-        row = source.tocsr()[[i]].tocoo()
+        row = source[[i]].tocoo()
         return dict(zip(row.col.tolist(), row.data.tolist(), strict=True))
     sample = source[i]
     with_label = isinstance(sample, tuple | list) and not isinstance(source, tuple | list)
