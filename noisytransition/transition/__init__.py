@@ -3,6 +3,7 @@
 Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 """
 
+from ._bounds import posterior_error_bound, risk_bound
 from ._calibration import Calibration
 from ._calibration import tempered_log_loss as tempered_log_loss
 from ._chance import says_nothing as says_nothing
@@ -76,7 +77,9 @@ __all__ = [
     "label_posterior",
     "label_quality",
     "pair_noise",
+    "posterior_error_bound",
     "relabel",
+    "risk_bound",
     "sampling_limit",
     "superclass_noise",
     "symmetric_noise",

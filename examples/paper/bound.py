@@ -1,0 +1,122 @@
+"""Bound of the loss through T beside the gap that is measured, by rows, depth and norms of the network.
+
+    python -m examples.paper.bound --data-root DIR --features-dir DIR2
+
+CIFAR-10 by frozen features, rows scaled to norm 1, asymmetric noise 0.4, true T; networks of width 64 without biases,
+each layer scaled back to its largest Frobenius norm after every step, so that the bound holds for them. The gap is the
+mean corrected loss of the test rows, with noisy labels of their own, minus that of the training rows.
+"""
+
+import argparse
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import torch
+from skorch.callbacks import Callback
+from torch import nn
+
+from examples.benchmarks.shared import add_row, markdown, read_rows, spread
+from examples.paper.data import folder_of, with_features
+from examples.paper.run import RESULTS
+from noisytransition import ForwardClassifier, flip_labels
+from noisytransition.datasets import load_cifar10
+from noisytransition.transition import cifar10_noise, risk_bound
+
+N_NOISY, DEPTHS, NORMS, SEEDS = (1000, 4000, 16_000, 40_000), (1, 2, 3), (3.0, 10.0), range(3)
+WIDTH, T = 64, cifar10_noise(0.4)
+OUT = RESULTS / "bound.jsonl"
+
+
+class Bounded(Callback):
+    """Scale each weight matrix back to the largest norm after a step."""
+
+    def __init__(self, norm):
+        self.norm = norm
+
+    @torch.no_grad()
+    def on_batch_end(self, net, training, **kwargs):
+        """Scale those that are larger."""
+        for weight in net.module_.parameters() if training else ():
+            weight.mul_(min(1.0, self.norm / float(weight.norm())))
+
+
+def network(depth):
+    """ReLU network without biases."""
+    widths = [1280, *[WIDTH] * (depth - 1), 10]
+    layers = [nn.Linear(a, b, bias=False) for a, b in pairwise(widths)]
+    return nn.Sequential(*[part for layer in layers for part in (layer, nn.ReLU())][:-1])
+
+
+def on_the_sphere(X):
+    """Rows scaled to norm 1."""
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def run(data, n_noisy, depth, norm, seed):
+    """Train a network; return its gap and the bound."""
+    X, y, X_test = on_the_sphere(data.X[:n_noisy]), data.y[:n_noisy], on_the_sphere(data.X_test)
+    y_test = flip_labels(data.y_test, T, random_state=seed)
+    torch.manual_seed(seed)
+    settings = {"lr": 1.0, "optimizer__momentum": 0.9, "batch_size": 128, "max_epochs": max(10, 40_000 // n_noisy)}
+    clf = ForwardClassifier(
+        network(depth), transition_init=T, callbacks=[Bounded(norm)], random_state=seed, **settings
+    ).fit(X, y)
+    train, test = (corrected_loss(clf.predict_proba(x), labels) for x, labels in ((X, y), (X_test, y_test)))
+    norms = [float(weight.detach().norm()) for weight in clf.module_.parameters()]
+    assert max(norms) <= norm * 1.0001, "a network outside of the class"
+    bound = risk_bound(n_noisy, [norm] * depth, 1.0, 10, transition_matrix=T)
+    return {"training": train, "gap": test - train, "bound": bound, "accuracy": float(clf.score(X_test, data.y_test))}
+
+
+def corrected_loss(proba, y):
+    """Mean loss through T."""
+    return float(-np.log((proba @ T)[np.arange(len(y)), y]).mean())
+
+
+def main():
+    """Run what is missing; write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-root", type=Path, required=True)
+    parser.add_argument("--features-dir", type=Path, required=True)
+    args = parser.parse_args()
+    names = ("n_noisy", "depth", "norm", "seed")
+    done = {tuple(row[name] for name in names) for row in read_rows(OUT)}
+    for seed in SEEDS:
+        todo = [cell for cell in product(N_NOISY, DEPTHS, NORMS, [seed]) if cell not in done]
+        data = todo and loaded(args, seed)
+        for cell in todo:
+            row = dict(zip(names, cell, strict=True)) | run(data, *cell)
+            add_row(OUT, row)
+            print(row, flush=True)
+    report(read_rows(OUT))
+
+
+def loaded(args, seed):
+    """Features with noisy labels."""
+    root = folder_of(args.data_root, "cifar10")
+    data = load_cifar10(root, noise=T, n_noisy=max(N_NOISY), n_meta=100, random_state=seed)
+    return with_features(data, "cifar10", args.features_dir)
+
+
+def report(rows):
+    """Write the table."""
+    text = f"# Bound and gap of the corrected loss\n\n{' '.join(__doc__.splitlines()[4:7])}\n\n"
+    lines = []
+    for depth, norm in product(DEPTHS, NORMS):
+        mine = [
+            [row for row in rows if (row["depth"], row["norm"], row["n_noisy"]) == (depth, norm, n)] for n in N_NOISY
+        ]
+        name = f"{depth} layer{'s' * (depth > 1)}, norms {norm:g}"
+        lines.append((f"{name}: bound", [f"{of_n[0]['bound']:.3g}" for of_n in mine]))
+        for column in ("gap", "training", "accuracy"):
+            lines.append((f"{name}: {column}", [spread([row[column] for row in of_n]) for of_n in mine]))
+    text += markdown([f"{n:,} rows" for n in N_NOISY], lines) + "\n"
+    OUT.with_suffix(".md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    from examples.paper.bound import main
+
+    main()
