@@ -1,0 +1,357 @@
+"""Time and memory beside plain training, loops as one would write them, and other libraries.
+
+    python examples/benchmarks/speed.py                 # everything that is missing in the file of results
+    python examples/benchmarks/speed.py --only steps    # one group again
+    python examples/benchmarks/speed.py --report        # tables and plots of what is there
+
+What is compared takes turns in one process of one thread, and CPU time is counted, so that other work on the machine
+has little effect; medians and quartiles of the ratios of each turn. Memory is that of a fresh process for each fit.
+Algorithm 1 by `higher` and `torchopt` is timed where they are installed (``pip install higher torchopt``).
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import warnings
+from functools import partial
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import torch
+from shared import RESULTS, add_row, markdown, publish, read_rows, versions, write_csv
+from sklearn.neural_network import MLPClassifier
+from skorch import NeuralNetClassifier
+from speed_steps import LOOPS, LR, MOMENTUM, Problem, cnn, mlp, plain
+
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
+from noisytransition.transition import (
+    class_conditional_test,
+    em_transition_matrix,
+    flip_labels,
+    label_posterior,
+    pair_noise,
+    symmetric_noise,
+)
+
+OUT = RESULTS / "speed.jsonl"
+TURNS = 11
+
+
+# ---------------------------------------------------------------------------- measuring
+def turns(calls, n=TURNS):
+    """CPU seconds of each call, by name; they take turns, and a turn before the first warms up."""
+    times = {name: [] for name in calls}
+    for turn in range(n + 1):
+        for name, call in calls.items():
+            started = time.process_time()
+            call()
+            if turn:
+                times[name].append(time.process_time() - started)
+    return {name: np.array(taken) for name, taken in times.items()}
+
+
+def ratio(case, name, above, below, goal=None):
+    """Row of a ratio of two times."""
+    low, middle, high = np.percentile(above / below, [25, 50, 75])
+    return {"case": case, "what": name, "ratio": middle, "low": low, "high": high, "goal": goal}
+
+
+# ---------------------------------------------------------------------------- one step
+def steps():
+    """Steps of EM and of Algorithm 1 against plain steps, and against loops of Algorithm 1."""
+    cases = {
+        "MLP 64-128-128-10, batch 128": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 128), 2.3, 0.8, 1.5),
+        "MLP 64-128-128-10, batch 32": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 32), 2.3, 0.8, 1.5),
+        "MLP 784-256-256-10, batch 128": (Problem(lambda: mlp(784, 256, 256, 10), (784,), 128), 2.3, 0.8, 1.5),
+        "CNN, batch 128": (Problem(lambda: cnn(False), (3, 32, 32), 128, 5), 3.5, 1.0, 1.3),
+        "CNN with batch normalisation, batch 128": (Problem(lambda: cnn(True), (3, 32, 32), 128, 5), 3.6, 0.8, 1.3),
+        "CNN with batch normalisation, batch 32": (Problem(lambda: cnn(True), (3, 32, 32), 32, 5), 3.6, 0.8, 1.3),
+    }
+    for case, (problem, meta_goal, loop_goal, em_goal) in cases.items():
+        loops = {name: problem.loop(step) for name, step in LOOPS.items()}
+        ours = {"plain": problem.ours(), "EM": problem.em_with_clean_rows(), "Algorithm 1": problem.meta()}
+        times = turns(ours | loops)
+        yield ratio(case, "EM / plain", times["EM"], times["plain"], em_goal)
+        yield ratio(case, "Algorithm 1 / plain", times["Algorithm 1"], times["plain"], meta_goal)
+        best = min(loops, key=lambda name: np.median(times[name]))
+        yield ratio(case, f"Algorithm 1 / best loop ({best})", times["Algorithm 1"], times[best], loop_goal)
+        for name in loops:
+            yield ratio(case, f"{name} / plain", times[name], times["plain"])
+
+
+def growth():
+    """Steps as multiples of plain ones, against batch, depth and classes."""
+    problems = {
+        ("batch", n): Problem(lambda: mlp(64, 128, 128, 10), (64,), n, max(5, 2048 // n)) for n in (16, 64, 256, 1024)
+    }
+    problems |= {("hidden layers", d): Problem(lambda d=d: mlp(64, *[128] * d, 10), (64,), 128) for d in (1, 2, 4, 8)}
+    for c in (10, 100, 1000, 10_000):
+        problems["classes", c] = Problem(lambda c=c: mlp(64, 128, c), (64,), 128, 20 if c < 10_000 else 5, n_classes=c)
+    goals = {1000: {"Forward": 1.3, "EM": 1.5, "Algorithm 1": None}, 10_000: dict.fromkeys(["Forward", "EM"], 3.0)}
+    for (axis, value), problem in problems.items():
+        ours = {
+            "plain": problem.ours(),
+            "Forward": problem.forward(),
+            "EM": problem.em(),
+            "Algorithm 1": problem.meta(),
+        }
+        times = turns(ours, 5 if value == 10_000 else TURNS)
+        for name in list(ours)[1:]:
+            goal = goals.get(value, {}).get(name) if axis == "classes" else None
+            yield ratio(f"{value:,} {axis}", f"{name} / plain", times[name], times["plain"], goal)
+
+
+# ---------------------------------------------------------------------------- epochs, prediction, whole fits
+def loops():
+    """An epoch against a bare torch loop, stock skorch and scikit-learn."""
+    cases = {
+        "MLP 64-128-128-10, 60,000 rows, batch 128": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 128, 469), 0.9),
+        "MLP 64-128-128-10, 15,000 rows, batch 32": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 32, 469), 0.8),
+        "CNN, 2,560 rows, batch 128": (Problem(lambda: cnn(False), (3, 32, 32), 128, 20), 0.9),
+    }
+    for case, (problem, goal) in cases.items():
+        calls = {"ours": problem.ours(), "bare loop": problem.loop(plain), "stock skorch": stock_skorch(problem)}
+        if case.startswith("MLP"):
+            calls["scikit-learn's MLPClassifier"] = scikit_learn(problem)
+        times = turns(calls, 7)
+        for name in ("ours", *list(calls)[2:]):
+            yield ratio(case, f"throughput of {name} / bare loop", times["bare loop"], times[name], goal)
+            goal = None
+
+
+def stock_skorch(problem):
+    """Return an epoch of skorch's own classifier."""
+    net = NeuralNetClassifier(
+        problem.made(),
+        criterion=torch.nn.CrossEntropyLoss,
+        classes=np.arange(10),
+        lr=LR,
+        optimizer__momentum=MOMENTUM,
+        batch_size=problem.batch_size,
+        iterator_train__shuffle=True,
+        train_split=None,
+        verbose=0,
+    ).initialize()
+    return lambda: net.partial_fit(problem.noisy.X, problem.noisy.label, epochs=1)
+
+
+def scikit_learn(problem):
+    """Return an epoch of scikit-learn's MLP."""
+    net = MLPClassifier((128, 128), solver="sgd", learning_rate_init=LR, batch_size=problem.batch_size)
+    return lambda: net.partial_fit(problem.noisy.X, problem.noisy.label, classes=np.arange(10))
+
+
+def prediction():
+    """`predict_proba` against a forward pass in batches of the training size."""
+    for case, network, shape, n in (
+        ("MLP 64-128-10, 20,000 rows", lambda: mlp(64, 128, 10), (64,), 20_000),
+        ("CNN, 2,000 rows", lambda: cnn(False), (3, 32, 32), 2000),
+    ):
+        X = np.random.default_rng(0).normal(size=(n, *shape)).astype(np.float32)
+        for batch_size in (32, 128):
+            clf = CrossEntropyClassifier(network(), max_epochs=1, batch_size=batch_size, random_state=0)
+            clf.fit(X[:256], np.arange(256) % 10)
+            calls = {"predict_proba": partial(clf.predict_proba, X), "bare": bare(clf, X, batch_size)}
+            times = turns(calls)
+            yield ratio(
+                f"{case}, batch {batch_size}", "predict_proba / bare", times["predict_proba"], times["bare"], 1.1
+            )
+
+
+def bare(clf, X, batch_size):
+    """Return a forward pass without the library."""
+
+    @torch.no_grad()
+    def forward():
+        module = clf.module_.eval()
+        return torch.cat([torch.softmax(module(x), 1) for x in torch.from_numpy(X).split(batch_size)]).numpy()
+
+    return forward
+
+
+def fits():
+    """Fits of EM at the defaults against fits of cross-entropy."""
+    rng = np.random.default_rng(0)
+    for n in (1000, 5000, 20_000):
+        y = rng.integers(10, size=n + 500)
+        X = (0.35 * rng.normal(size=(10, 64))[y] + rng.normal(size=(n + 500, 64))).astype(np.float32)
+        y_noisy, meta = flip_labels(y, pair_noise(10, 0.4), random_state=0)[500:], (X[:500], y[:500])
+        calls = {
+            "cross-entropy": lambda X=X, y=y_noisy: CrossEntropyClassifier(random_state=0).fit(X[500:], y),
+            "EM": lambda X=X, y=y_noisy, m=meta: EMTransitionClassifier(random_state=0).fit(X[500:], y, meta=m),
+        }
+        times = turns(calls, 3)
+        yield ratio(
+            f"{n:,} rows of 64 columns", "EM at its defaults / cross-entropy", times["EM"], times["cross-entropy"], 6
+        )
+
+
+# ---------------------------------------------------------------------------- arrays
+def arrays():
+    """Seconds of functions of arrays."""
+    for name, n, c, goal, function in (
+        ("em_transition_matrix", 10_000, 100, 0.3, maximised),
+        ("em_transition_matrix", 10_000, 1000, 5.0, maximised),
+        ("class_conditional_test", 100_000, 10, 2.0, tested),
+        ("label_posterior", 100_000, 100, None, posteriors),
+    ):
+        call = function(n, c)
+        seconds = turns({name: call}, 3)[name]
+        low, middle, high = np.percentile(seconds, [25, 50, 75])
+        yield {"case": f"{n:,} rows, {c} classes", "what": f"{name}, seconds"} | {
+            "ratio": middle,
+            "low": low,
+            "high": high,
+            "goal": goal,
+        }
+
+
+def drawn(n, c):
+    """Posteriors and noisy labels of overlapping classes, and T."""
+    rng, T = np.random.default_rng(0), symmetric_noise(c, 0.4)
+    y = rng.integers(c, size=n)
+    logits = rng.normal(size=(n, c)).astype(np.float32)
+    logits[np.arange(n), y] += 4
+    proba = np.exp(logits)
+    proba /= proba.sum(axis=1, keepdims=True)
+    return proba, y, flip_labels(y, T, random_state=0), T
+
+
+def maximised(n, c):
+    """Return a call of `em_transition_matrix`."""
+    proba, _, y_noisy, _ = drawn(n, c)
+    return lambda: em_transition_matrix(proba, y_noisy)
+
+
+def tested(n, c):
+    """Return a call of `class_conditional_test`."""
+    proba, y, y_noisy, _ = drawn(n, c)
+    return lambda: class_conditional_test(proba, y, y_noisy)
+
+
+def posteriors(n, c):
+    """Return a call of `label_posterior`."""
+    proba, _, y_noisy, T = drawn(n, c)
+    return lambda: label_posterior(proba, y_noisy, T)
+
+
+# ---------------------------------------------------------------------------- memory
+FITS = {
+    "cross-entropy": "CrossEntropyClassifier(**p).fit(X, y)",
+    "GLC": "GLCClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
+    "meta-transition": "MetaTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
+    "EM": "EMTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
+    "EM, trusted=": "EMTransitionClassifier(**p).fit(X, y, trusted=trusted)",
+}
+MEMORY = """
+import resource, warnings
+import numpy as np
+from noisytransition import *
+warnings.simplefilter("ignore")
+rng, p = np.random.default_rng(0), {{"module": "linear", "max_epochs": 1, "random_state": 0}}
+X = rng.normal(size=(60_000, 1000)).astype(np.float32)
+y = rng.integers(10, size=60_000)
+X[np.arange(60_000), y] += 3
+X_meta, y_meta, trusted = X[:1000].copy(), y[:1000], np.arange(60_000) < 1000
+def fit(X, y, X_meta, y_meta, trusted):
+    {fit}
+fit(X[:2000].copy(), y[:2000], X_meta, y_meta, trusted[:2000])  # loads what is loaded once
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+fit(X, y, X_meta, y_meta, trusted)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / X.nbytes)
+"""
+
+
+def memory():
+    """Peak memory of fits beyond the data, as a multiple of the data."""
+    for name, fit in FITS.items():
+        out = subprocess.run([sys.executable, "-c", MEMORY.format(fit=fit)], capture_output=True, text=True, check=True)
+        value = float(out.stdout)
+        row = {"case": "60,000 rows of 1,000 columns, linear", "what": f"memory of {name} / data"}
+        yield row | {"ratio": value, "low": value, "high": value, "goal": 0.15}
+
+
+# ---------------------------------------------------------------------------- all of them
+GROUPS = {
+    "steps": steps,
+    "growth": growth,
+    "loops": loops,
+    "prediction": prediction,
+    "fits": fits,
+    "arrays": arrays,
+    "memory": memory,
+}
+
+
+def main():
+    """Measure what is missing, and report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=GROUPS, nargs="+", help="measure these again")
+    parser.add_argument("--report", action="store_true", help="only write tables and plots")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    if args.only:
+        kept = [row for row in read_rows(OUT) if row["group"] not in args.only]
+        OUT.unlink(missing_ok=True)
+        for row in kept:
+            add_row(OUT, row)
+    missing = set(args.only or GROUPS) - {row["group"] for row in read_rows(OUT)}
+    for group in [group for group in GROUPS if group in missing and not args.report]:
+        for row in list(GROUPS[group]()):
+            add_row(OUT, {"group": group} | row | {"versions": versions()})
+            print(group, row, flush=True)
+    report(read_rows(OUT))
+
+
+def report(rows):
+    """Write the page, the table of the docs and the plots."""
+    rows = sorted(rows, key=lambda row: list(GROUPS).index(row["group"]))
+    parts = ["# Time and memory", "See `speed.py`. " + rows[0]["versions"] + f", {os.cpu_count()} CPUs, one thread."]
+    for group in dict.fromkeys(row["group"] for row in rows):
+        mine = [row for row in rows if row["group"] == group]
+        lines = [(f"{row['case']}: {row['what']}", [shown(row), goal(row)]) for row in mine]
+        parts += [f"## {group.capitalize()}", GROUPS[group].__doc__, markdown(["median [quartiles]", "goal"], lines)]
+    publish("speed.md", parts)
+    chosen = [row for row in rows if row["goal"] is not None]
+    lines = [(row["case"], [row["what"], shown(row), goal(row)]) for row in chosen]
+    write_csv(RESULTS / "speed.csv", ["what", "measured", "goal"], lines, corner="case")
+    plot([row for row in rows if row["group"] == "growth"])
+
+
+def shown(row):
+    """Median and quartiles."""
+    spread = "" if row["low"] == row["high"] else f" [{row['low']:.2f}, {row['high']:.2f}]"
+    return f"{row['ratio']:.2f}{spread}"
+
+
+def goal(row):
+    """Return the goal as text."""
+    if row["goal"] is None:
+        return ""
+    return f"{'at least' if 'throughput' in row['what'] else 'at most'} {row['goal']:g}"
+
+
+def plot(rows):
+    """Draw growth against batch, depth and classes."""
+    import matplotlib.pyplot as plt
+
+    axes_of = ("batch", "hidden layers", "classes")
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharey=True, layout="constrained")
+    for ax, axis in zip(axes, axes_of, strict=True):
+        for name in ("Forward", "EM", "Algorithm 1"):
+            mine = [row for row in rows if row["case"].endswith(axis) and row["what"].startswith(name)]
+            x = [int(row["case"].split()[0].replace(",", "")) for row in mine]
+            ax.plot(x, [row["ratio"] for row in mine], marker="o", label=name)
+        ax.set(xscale="log", yscale="log", xlabel=axis)
+        ax.grid(which="both", alpha=0.2)
+    axes[0].set_ylabel("step / plain step")
+    axes[0].legend()
+    figure.savefig(RESULTS / "speed.png", dpi=120)
+
+
+if __name__ == "__main__":
+    main()
