@@ -17,6 +17,8 @@ from ..transition import as_array, check_mask
 _LARGEST_FLOAT = 2**53
 # likeness of two names of classes, between 0 and 1, from which they may be one class; a choice, not measured
 _ALIKE = 0.8
+# how numpy and pandas write a missing value as text
+_MISSING_TEXTS = {"", "nan", "NaN", "<NA>", "NaT"}
 # name of the noisy labels of clean rows that are entries of y
 IN_Y = "y of the trusted rows"
 
@@ -152,6 +154,7 @@ def class_codes(given: dict[str, NDArray]) -> tuple[NDArray, dict[str, NDArray]]
     classes = _union(labels)
     _check_classes(labels)
     _check_unlabelled(labels, classes)
+    _warn_of_missing_text(labels)
     return classes, {name: np.searchsorted(classes, y) for name, y in labels.items()}
 
 
@@ -222,6 +225,24 @@ def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
     if len(classes) > 3:
         raise ValueError(f"{found}: {leave_out}; if -1 is a class, give the classes other numbers, or names.")
     warnings.warn(f"{found}, and it is taken as a class: if it is none, {leave_out}.", UserWarning, stacklevel=6)
+
+
+def _warn_of_missing_text(labels: dict[str, NDArray]) -> None:
+    """Warn of classes that are named as numpy and pandas write a missing value."""
+    found = [(name, text, int(n)) for name, y in labels.items() if _kind(y) == "text" for text, n in _missing_texts(y)]
+    for name, text, n in found:
+        warnings.warn(
+            f"{name} has the label {text!r} in {n} of {len(labels[name])} rows, and it is taken as a class: if the "
+            "label is missing there, leave out these rows.",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def _missing_texts(y: NDArray) -> list[tuple[str, int]]:
+    """Labels that read as a missing value, and how many rows have them."""
+    classes, counts = np.unique(y, return_counts=True)
+    return [(text, n) for text, n in zip(classes.tolist(), counts, strict=True) if str(text).strip() in _MISSING_TEXTS]
 
 
 def _hints(absent: list, noisy: list) -> str:

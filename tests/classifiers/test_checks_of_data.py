@@ -15,6 +15,7 @@ from training import fit, no_training, refused
 
 from noisytransition import CrossEntropyClassifier, MetaTransitionClassifier, MWNetClassifier
 from noisytransition.classifiers._check_output import check_output
+from noisytransition.classifiers._labels import class_codes
 from noisytransition.losses import ForwardLoss
 from noisytransition.meta_gradient import look_ahead
 from noisytransition.nets import NoisyLabelNet, Rows
@@ -109,6 +110,21 @@ def spoken(y_of, n_clean=100, n_seeds=20):
         X, y, X_meta, y_meta = digits(seed, n_clean)
         found.append(says_nothing(X, y_of(y, seed), X_meta, y_meta) is not None)
     return np.mean(found)
+
+
+@pytest.mark.parametrize("text", ["nan", "", " <NA> "])
+def test_text_of_a_missing_label_is_a_class_with_a_warning(text):
+    y = np.array(["ant", "bee", text] * 100)
+    with pytest.warns(UserWarning, match=f"y has the label {text!r} in 100 of 300 rows, and it is taken as a class"):
+        classes, _ = class_codes({"y": y})
+    assert text in classes
+
+
+@pytest.mark.parametrize("y", [["none", "nancy", "NA"], [0, 1, 2]])
+def test_other_names_give_no_warning(y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        class_codes({"y": np.array(y)})
 
 
 def test_labels_of_chance_say_nothing():
