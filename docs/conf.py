@@ -4,13 +4,18 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the networks of the gallery are small: threads only wait for each other
 
+import re
 import warnings
 from runpy import run_path
 
+from docutils import nodes
 from docutils.nodes import SkipNode
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.addnodes import pending_xref
 from sphinx.util import logging
+from sphinx.util.docutils import SphinxRole
+from sphinx.util.nodes import make_refnode
 
 from noisytransition import __version__
 
@@ -27,7 +32,8 @@ extensions = [
 ]
 autosummary_generate = True
 numpydoc_show_class_members = False
-default_role = "code"
+default_role = "name"  # code; a link where it is the name of something documented
+highlight_language = "text"  # blocks after "::" are algorithms and formulas
 exclude_patterns = ["_build"]
 # the examples show `diagnostics_`; the variable is for the processes that they start
 warnings.filterwarnings("ignore", message="T may be wrong")
@@ -69,8 +75,51 @@ def write_mathml(translator, node):
     raise SkipNode
 
 
+class Name(SphinxRole):
+    """Code, which becomes a link if it is the name of a class, function, method or page (``docs/....rst``)."""
+
+    def run(self):
+        """Make the node."""
+        code = nodes.literal(self.rawtext, self.text)
+        if not re.fullmatch(r"[A-Za-z_][\w.]*|docs/\w+\.rst", self.text):
+            return [code], []
+        context = {name: self.env.ref_context.get(name) for name in ("py:module", "py:class")}
+        target = {"refdomain": "py", "reftype": "obj", "reftarget": self.text, "refdoc": self.env.docname}
+        return [pending_xref(self.rawtext, code, **target, **context)], []
+
+
+# a name that several classes have means the method of these
+BASES = ("noisytransition.classifiers.TransitionClassifier.", "noisytransition.classifiers.NoisyLabelClassifier.")
+
+
+def find_name(app, env, node, content):
+    """Find a name without its module: a method of the base classes, else the one class or function."""
+    target, objects = node["reftarget"], env.domains["py"].objects
+    if node.get("reftype") != "obj":
+        return None
+    if target.startswith("docs/"):
+        page = target.removeprefix("docs/").removesuffix(".rst")
+        title = nodes.inline("", env.titles[page].astext())
+        return make_refnode(app.builder, node["refdoc"], page, "", title)
+    kinds = {name: entry.objtype for name, entry in objects.items() if name.endswith("." + target)}
+    found = [base + target for base in BASES if base + target in objects]
+    found += [name for name, kind in kinds.items() if "." in target or kind in ("class", "function")]
+    if not found:
+        return None
+    entry = objects[found[0]]
+    return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, found[0])
+
+
+def skip_fields(app, what, name, obj, skip, options):
+    """Skip the fields of named tuples: the docstring of the class has them."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
 def setup(app):
-    """Register the renderer of formulas."""
+    """Register the renderer of formulas, the default role and what it links to."""
+    app.add_role("name", Name())
+    app.connect("missing-reference", find_name)
+    app.connect("autodoc-skip-member", skip_fields)
     visitors = (write_mathml, None)
     app.add_html_math_renderer("mathml", inline_renderers=visitors, block_renderers=visitors)
 

@@ -33,6 +33,7 @@ class TrustedKFold(BaseCrossValidator):
     Examples
     --------
     >>> import numpy as np
+    >>> from noisytransition import TrustedKFold
     >>> y, trusted = np.array([0, 1, 0, 1, 0, 1]), np.array([1, 1, 1, 1, 0, 0], dtype=bool)
     >>> for train, test in TrustedKFold(2).split(y[:, None], y, trusted):
     ...     print(train, test)
@@ -131,6 +132,7 @@ def make_transition_scorer(T_true: ArrayLike, *, labels: ArrayLike | None = None
     Examples
     --------
     >>> from types import SimpleNamespace
+    >>> from noisytransition import make_transition_scorer
     >>> fitted = SimpleNamespace(transition_matrix_=[[1, 0], [0, 1]])
     >>> make_transition_scorer([[0.6, 0.4], [0, 1]])(fitted)
     -0.4

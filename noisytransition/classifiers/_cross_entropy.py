@@ -30,6 +30,7 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import CrossEntropyClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> CrossEntropyClassifier(max_epochs=100, random_state=0).fit(X, y).score(X, y) > 0.9
     True

@@ -155,6 +155,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     --------
     >>> from noisytransition.transition import flip_labels, pair_noise, transition_error
     >>> from sklearn.datasets import load_digits
+    >>> from noisytransition import EMTransitionClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> X, T = X / 16, pair_noise(10, 0.4)
     >>> y_noisy = flip_labels(y, T, random_state=0)

@@ -36,6 +36,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import FineTuningClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FineTuningClassifier(random_state=0)
     >>> clf.fit(X, y, trusted=[True, False] * 75).score(X, y) > 0.9

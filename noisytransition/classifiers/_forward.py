@@ -65,6 +65,7 @@ class ForwardClassifier(TransitionClassifier):
     --------
     >>> from noisytransition.transition import pair_noise, flip_labels
     >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import ForwardClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> y_noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
     >>> clf = ForwardClassifier(transition_init=pair_noise(3, 0.3), max_epochs=60, random_state=0)

@@ -59,6 +59,7 @@ class GCEClassifier(NoisyLabelClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import GCEClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> X = (X - X.mean(0)) / X.std(0)
     >>> GCEClassifier(max_epochs=100, random_state=0).fit(X, y).score(X, y) > 0.9

@@ -53,6 +53,7 @@ class GLCClassifier(TransitionClassifier):
     --------
     >>> from noisytransition.transition import pair_noise, flip_labels
     >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import GLCClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> y_noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
     >>> clf = GLCClassifier(max_epochs=60, random_state=0).fit(X, y_noisy, meta=(X[::5], y[::5]))

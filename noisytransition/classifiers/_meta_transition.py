@@ -112,6 +112,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     --------
     >>> import numpy as np
     >>> from noisytransition.transition import flip_labels, pair_noise, transition_error
+    >>> from noisytransition import MetaTransitionClassifier
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(3, size=600)
     >>> X = rng.normal(size=(600, 2)) + 4 * np.array([[0, 0], [0, 1], [1, 0]])[y]

@@ -77,6 +77,7 @@ class MWNetClassifier(NoisyLabelClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import MWNetClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = MWNetClassifier(max_epochs=100, random_state=0).fit(X, y, trusted=[True, False] * 75)
     >>> clf.score(X, y) > 0.9

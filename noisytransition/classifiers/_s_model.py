@@ -57,6 +57,7 @@ class SModelClassifier(TransitionClassifier):
     --------
     >>> from noisytransition.transition import pair_noise, flip_labels
     >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import SModelClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> y_noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
     >>> clf = SModelClassifier(random_state=0).fit(X, y_noisy)

@@ -71,6 +71,7 @@ class TRevisionClassifier(TransitionClassifier):
     --------
     >>> from noisytransition.transition import pair_noise, flip_labels
     >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import TRevisionClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> y_noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
     >>> clf = TRevisionClassifier(random_state=0).fit(X, y_noisy)

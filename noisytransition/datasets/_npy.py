@@ -46,6 +46,7 @@ def load_npy(root: str | PathLike, *, classes: Sequence[str] | None = None, **pa
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
+    >>> from noisytransition.datasets import load_npy
     >>> folder = Path(tempfile.mkdtemp())
     >>> for part, n in (("train", 60), ("test", 30)):
     ...     np.save(folder / f"X_{part}.npy", np.zeros((n, 2)))

@@ -92,6 +92,7 @@ def make_noisy_data(
     --------
     >>> from sklearn.datasets import load_digits
     >>> from noisytransition.transition import pair_noise
+    >>> from noisytransition.datasets import make_noisy_data
     >>> X, y = load_digits(return_X_y=True)
     >>> data = make_noisy_data(
     ...     X[:1500], y[:1500], X[1500:], y[1500:], noise=pair_noise(10, 0.4), n_meta=100, random_state=0

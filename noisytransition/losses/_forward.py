@@ -79,6 +79,7 @@ class ForwardLoss(nn.Module):
     Examples
     --------
     >>> import torch
+    >>> from noisytransition.losses import ForwardLoss
     >>> loss = ForwardLoss([[0.6, 0.4], [0.0, 1.0]])
     >>> loss.transition_matrix.round(3)
     array([[0.6, 0.4],

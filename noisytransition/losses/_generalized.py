@@ -33,6 +33,7 @@ class GeneralizedCrossEntropyLoss(nn.Module):
     Examples
     --------
     >>> import torch
+    >>> from noisytransition.losses import GeneralizedCrossEntropyLoss
     >>> z, y = torch.tensor([[0.0, 0.0]]), torch.tensor([1])
     >>> float(GeneralizedCrossEntropyLoss(q=1.0)(z, y))
     0.5
@@ -83,6 +84,7 @@ class BalancedGeneralizedCrossEntropyLoss(GeneralizedCrossEntropyLoss):
     Examples
     --------
     >>> import torch
+    >>> from noisytransition.losses import BalancedGeneralizedCrossEntropyLoss
     >>> loss = BalancedGeneralizedCrossEntropyLoss(2, q=1.0)
     >>> z, y = torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([1, 1])  # p_y: 0.12 and 0.5, w: 0.4 and 1.6
     >>> float(loss(z, y))

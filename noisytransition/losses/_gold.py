@@ -23,6 +23,7 @@ class GoldCorrectionLoss(ForwardLoss):
     Examples
     --------
     >>> import torch
+    >>> from noisytransition.losses import GoldCorrectionLoss
     >>> loss, z = GoldCorrectionLoss([[0.5, 0.5], [0.5, 0.5]]), torch.tensor([[0.0, 2.0]])
     >>> float(loss(z, torch.tensor([1]), trusted=torch.tensor([False])))  # noisy: T is uniform, log 2
     0.693...

@@ -27,6 +27,7 @@ class ImportanceReweightedLoss(nn.Module):
     Examples
     --------
     >>> import torch
+    >>> from noisytransition.losses import ImportanceReweightedLoss
     >>> loss = ImportanceReweightedLoss([[0.5, 0.5], [0.0, 1.0]])
     >>> float(loss(torch.zeros(1, 2), torch.tensor([0])))  # beta = 0.5 / 0.25
     1.386...

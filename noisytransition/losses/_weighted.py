@@ -26,6 +26,7 @@ class WeightedLoss(nn.Module):
     Examples
     --------
     >>> import torch
+    >>> from noisytransition.losses import WeightedLoss
     >>> loss = WeightedLoss(normalize=True)
     >>> round(loss.shares(torch.tensor([0.1, 2.0])).sum().item(), 5)
     1.0

@@ -21,6 +21,7 @@ class MLP(nn.Sequential):
 
     Examples
     --------
+    >>> from noisytransition.nets import MLP
     >>> MLP(64, 10, hidden=(32, 16))
     MLP(
       (0): Flatten(start_dim=1, end_dim=-1)

@@ -52,6 +52,7 @@ class TransitionMatrixDisplay:
 
     Examples
     --------
+    >>> from noisytransition import TransitionMatrixDisplay
     >>> display = TransitionMatrixDisplay([[0.8, 0.2], [0.1, 0.9]], display_labels=["cat", "dog"]).plot()
     >>> display.text_[0, 1].get_text()
     '0.20'

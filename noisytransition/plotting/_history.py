@@ -60,6 +60,7 @@ def plot_transition_history(
 
     Examples
     --------
+    >>> from noisytransition import plot_transition_history
     >>> history = [[[1.0, 0.0], [0.0, 1.0]], [[0.8, 0.2], [0.1, 0.9]]]
     >>> ax = plot_transition_history(history, display_labels=["cat", "dog"])
     >>> [line.get_label() for line in ax.get_lines()]

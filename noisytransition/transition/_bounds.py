@@ -76,7 +76,7 @@ def risk_bound(
 
     Examples
     --------
-    >>> from noisytransition.transition import pair_noise
+    >>> from noisytransition.transition import pair_noise, risk_bound
     >>> small, large = (risk_bound(n, [2, 2], 1, 10, transition_matrix=pair_noise(10, 0.4)) for n in (1000, 4000))
     >>> round(small / large, 6)
     2.0
@@ -162,6 +162,7 @@ def posterior_error_bound(excess_risk: float, transition_matrix: ArrayLike) -> f
 
     Examples
     --------
+    >>> from noisytransition.transition import posterior_error_bound
     >>> posterior_error_bound(0.01, [[0.8, 0.2], [0.2, 0.8]])
     0.0555...
     """

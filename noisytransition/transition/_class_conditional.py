@@ -166,7 +166,7 @@ def class_conditional_test(
     Examples
     --------
     >>> import numpy as np
-    >>> from noisytransition.transition import flip_labels, symmetric_noise
+    >>> from noisytransition.transition import class_conditional_test, flip_labels, symmetric_noise
     >>> y, group = np.arange(600) % 3, np.arange(600) // 300
     >>> careful, hasty = (flip_labels(y, symmetric_noise(3, rate), random_state=0) for rate in (0.1, 0.4))
     >>> one_T = class_conditional_test(y, hasty, groups=group, random_state=0)

@@ -165,6 +165,7 @@ def em_transition_matrix(
 
     Examples
     --------
+    >>> from noisytransition.transition import em_transition_matrix
     >>> proba = [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9], [0.1, 0.9]]
     >>> em_transition_matrix(proba, [0, 0, 1, 1, 1], prior=None).round(2)
     array([[0.72, 0.28],

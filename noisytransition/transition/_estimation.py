@@ -43,6 +43,7 @@ def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike
 
     Examples
     --------
+    >>> from noisytransition.transition import gold_transition_matrix
     >>> gold_transition_matrix([[0.75, 0.25], [0.25, 0.75], [0.25, 0.75]], [0, 0, 1])
     array([[0.5 , 0.5 ],
            [0.25, 0.75]])
@@ -100,6 +101,7 @@ def anchor_transition_matrix(
 
     Examples
     --------
+    >>> from noisytransition.transition import anchor_transition_matrix
     >>> anchor_transition_matrix([[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]])
     array([[0.75 , 0.25 ],
            [0.125, 0.875]])
@@ -144,6 +146,7 @@ def count_transition_matrix(
 
     Examples
     --------
+    >>> from noisytransition.transition import count_transition_matrix
     >>> count_transition_matrix([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
     array([[0.75, 0.25],
            [0.  , 1.  ]])
@@ -197,6 +200,7 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike, *, soft: b
 
     Examples
     --------
+    >>> from noisytransition.transition import confusion_transition_matrix
     >>> confusion_transition_matrix([[0.75, 0.25], [0.75, 0.25], [0.25, 0.75]], [0, 1, 1])
     array([[0.5, 0.5],
            [0. , 1. ]])
@@ -245,6 +249,7 @@ def confident_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray
 
     Examples
     --------
+    >>> from noisytransition.transition import confident_transition_matrix
     >>> confident_transition_matrix([[0.9, 0.1], [0.8, 0.2], [0.9, 0.1], [0.2, 0.8]], [0, 0, 1, 1])
     array([[0.66666667, 0.33333333],
            [0.        , 1.        ]])
@@ -288,6 +293,7 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> from noisytransition.transition import floor_transition_matrix
     >>> floor_transition_matrix([[1, 0], [0.5, 0.5]], 0.125)
     array([[0.875, 0.125],
            [0.5  , 0.5  ]])

@@ -40,6 +40,7 @@ def flip_labels(
 
     Examples
     --------
+    >>> from noisytransition.transition import flip_labels
     >>> flip_labels([0, 1, 2, 2], [[0, 1, 0], [0, 0, 1], [1, 0, 0]])
     array([1, 2, 0, 0])
     >>> flip_labels(["b", "a"], [[0, 1], [0, 1]])

@@ -38,6 +38,7 @@ def label_quality(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, classes
     --------
     The rows have equal probabilities, but only true class 1 is ever labelled 1:
 
+    >>> from noisytransition.transition import label_quality
     >>> label_quality([[0.5, 0.5], [0.5, 0.5]], [0, 1], [[1, 0], [0.5, 0.5]]).round(3)
     array([0.667, 1.   ])
     """
@@ -83,6 +84,7 @@ def find_label_issues(
 
     Examples
     --------
+    >>> from noisytransition.transition import find_label_issues
     >>> T = [[0.9, 0.1], [0.3, 0.7]]
     >>> find_label_issues([[0.9, 0.1], [0.3, 0.7], [0.1, 0.9]], [0, 0, 0], T)
     array([2])
@@ -123,6 +125,7 @@ def relabel(
 
     Examples
     --------
+    >>> from noisytransition.transition import relabel
     >>> relabel([[0.01, 0.99], [0.4, 0.6]], [0, 0], [[0.9, 0.1], [0.3, 0.7]])
     array([1, 0])
     >>> relabel([[0.01, 0.99], [0.4, 0.6]], ["cat", "cat"], [[0.9, 0.1], [0.3, 0.7]], classes=["cat", "dog"])

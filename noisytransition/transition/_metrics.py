@@ -39,6 +39,7 @@ def transition_error(T_true: ArrayLike, T_pred: ArrayLike, *, labels: ArrayLike 
 
     Examples
     --------
+    >>> from noisytransition.transition import transition_error
     >>> transition_error([[0.75, 0.25], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]])
     0.25
     >>> transition_error([[0.75, 0.25], [0, 1]], [[1, 0], [0.25, 0.75]], labels=["dog", "cat"])
@@ -83,6 +84,7 @@ def sampling_limit(T_true: ArrayLike, n_per_class: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from noisytransition.transition import sampling_limit
     >>> round(sampling_limit([[0.8, 0.2], [0, 1]], 100), 4)
     0.0318
     """

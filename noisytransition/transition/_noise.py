@@ -37,6 +37,7 @@ def symmetric_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> from noisytransition.transition import symmetric_noise
     >>> symmetric_noise(3, 0.5)
     array([[0.5 , 0.25, 0.25],
            [0.25, 0.5 , 0.25],
@@ -77,6 +78,7 @@ def uniform_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> from noisytransition.transition import uniform_noise
     >>> uniform_noise(2, 0.5)
     array([[0.75, 0.25],
            [0.25, 0.75]])
@@ -112,6 +114,7 @@ def pair_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> from noisytransition.transition import pair_noise
     >>> pair_noise(3, 0.25)
     array([[0.75, 0.25, 0.  ],
            [0.  , 0.75, 0.25],
@@ -152,6 +155,7 @@ def cifar10_noise(rate: float, *, two_way: bool = False) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> from noisytransition.transition import cifar10_noise
     >>> float(cifar10_noise(0.4)[9, 1])
     0.4
     >>> cifar10_noise(0.25, two_way=True)[[3, 5]][:, [3, 5]]
@@ -189,6 +193,7 @@ def digits_noise(rate: float) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> from noisytransition.transition import digits_noise
     >>> float(digits_noise(0.4)[2, 7])
     0.4
     """
@@ -229,6 +234,7 @@ def superclass_noise(superclasses: ArrayLike, rate: float, *, circle: bool = Fal
 
     Examples
     --------
+    >>> from noisytransition.transition import superclass_noise
     >>> superclass_noise(["cat", "dog", "cat"], 0.25)
     array([[0.75, 0.  , 0.25],
            [0.  , 1.  , 0.  ],
@@ -288,6 +294,7 @@ def flip_noise(
 
     Examples
     --------
+    >>> from noisytransition.transition import flip_noise
     >>> flip_noise({0: 1}, rate=0.25)
     array([[0.75, 0.25],
            [0.  , 1.  ]])

@@ -44,6 +44,7 @@ def label_posterior(
 
     Examples
     --------
+    >>> from noisytransition.transition import label_posterior
     >>> label_posterior([[0.5, 0.5], [0.5, 0.5]], [0, 1], [[1, 0], [0.5, 0.5]]).round(3)
     array([[0.667, 0.333],
            [0.   , 1.   ]])
@@ -93,6 +94,7 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> N
 
     Examples
     --------
+    >>> from noisytransition.transition import denoise_proba
     >>> denoise_proba([[0.8, 0.2], [0.4, 0.6], [0.1, 0.9]], [[0.8, 0.2], [0.2, 0.8]], n_iter=1000).round(3)
     array([[1.   , 0.   ],
            [0.333, 0.667],

@@ -137,6 +137,7 @@ def transition_uncertainty(
     Examples
     --------
     >>> import numpy as np
+    >>> from noisytransition.transition import transition_uncertainty
     >>> proba, y = np.eye(2)[[0] * 100 + [1] * 100], np.repeat([0, 1, 1], [80, 20, 100])
     >>> found = transition_uncertainty(proba, y, [[0.8, 0.2], [0, 1]])
     >>> found.std.round(2)  # sqrt(0.8 * 0.2 / 100); none of 100 flipped
