@@ -67,13 +67,24 @@ def validate_rows(estimator: BaseEstimator, X: Samples, *, reset: bool, name: st
     if isinstance(X, Dataset):
         _check_dataset(X, name)
         return X
-    return _native(validate_data(estimator, _whole(X, name), reset=reset, **_ROWS), name)
+    return _native(_numbers(estimator, _whole(X, name), name=name, reset=reset), name)
 
 
 def _whole(X: Any, name: str) -> Any:
     """Raise for masked entries; of a sparse matrix, add up what it has several times for one entry."""
     refuse_masked(X, name)
     return canonical(X) if issparse(X) and X.ndim == 2 else X
+
+
+def _numbers(estimator: BaseEstimator, *data: Any, name: str = "X", reset: bool = True) -> Any:
+    """Let scikit-learn validate rows, or rows and labels; say what to do with text."""
+    try:
+        return validate_data(estimator, *data, reset=reset, **_ROWS)
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        how = "OneHotEncoder in a ColumnTransformer, TfidfVectorizer for sentences"
+        raise ValueError(f"{name} has text ({error}): encode it in a Pipeline ({how}).") from error
 
 
 def _native(X: Any, name: str) -> Any:
@@ -139,7 +150,7 @@ def read_rows(
         X = _whole(X, "X")
         if y is not None:
             check_objects(y, "y")
-        inputs, y = validate_data(estimator, X, as_column(y), **_ROWS)
+        inputs, y = _numbers(estimator, X, as_column(y))
         inputs = _native(inputs, "X")
     n = len(as_rows(inputs))
     noisy = Labelled(inputs, validate_labels(y, n, "y"), group=_group_codes(groups, n))

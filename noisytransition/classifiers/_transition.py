@@ -53,9 +53,9 @@ class TransitionClassifier(
 
     Notes
     -----
-    While a net is trained, T is everywhere (`transition_history_`, the scores in the history, callbacks,
-    ``net.criterion_.transition_matrix``) the one that the loss uses at that moment; when the training has ended,
-    `transition_matrix_` is the T that selection kept, and the loss holds the same T.
+    During a training, `transition_history_`, the scores in the history, callbacks and
+    ``net.criterion_.transition_matrix`` have the T that the loss uses at that moment. After it, `transition_matrix_` is
+    the T that was kept, and the loss holds the same T.
     """
 
     #: fraction of the noisy rows held out, in methods that select by them

@@ -14,7 +14,7 @@ _LOWEST = -50.0
 
 
 class GeneralizedCrossEntropyLoss(nn.Module):
-    r"""``(1 - p_y^q) / q``, with p the softmax of the logits; optionally truncated where a label is improbable.
+    r"""Generalized cross-entropy, ``(1 - p_y^q) / q``, with p the softmax of the logits; truncation is optional.
 
     The limit q to 0 is cross-entropy, q = 1 is ``1 - p_y``. The gradient is ``p_y^q`` times that of cross-entropy:
     labels that are improbable under the network have less weight.

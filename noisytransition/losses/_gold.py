@@ -8,7 +8,7 @@ from ._forward import ForwardLoss, noisy_log_likelihood
 
 
 class GoldCorrectionLoss(ForwardLoss):
-    """`ForwardLoss` for noisy rows; cross-entropy for clean rows, which the column ``trusted`` marks.
+    """Corrected loss of noisy rows (`ForwardLoss`), cross-entropy of clean rows, which the column ``trusted`` marks.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 
 class ImportanceReweightedLoss(nn.Module):
-    r"""``mean of beta * cross-entropy``, with ``beta = p_y / ((T + dT)' p)_y`` and p the softmax of the logits.
+    r"""Importance-reweighted cross-entropy: weights ``p_y / ((T + dT)' p)_y``, with p the softmax of the logits.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 
 class WeightedLoss(nn.Module):
-    r"""``sum of a_n * l_n``, with l_n the cross-entropy of row n and a_n its weight by a network V of l_n.
+    r"""Weighted cross-entropy, ``sum of a_n * l_n``: a network V gives each row its weight a_n, from its loss l_n.
 
     ``a_n = V(l_n) / n_samples`` or, normalised, ``V(l_n) / sum of V(l_m)``. Weights are constants in the gradient of
     the logits; V is learned by the meta-gradient only.

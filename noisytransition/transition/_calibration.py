@@ -44,7 +44,7 @@ _TOLERANCE = 1e-7
 
 
 class Calibration(NamedTuple):
-    """Matrix scaling, ``softmax(A u + b)`` with u = log proba.
+    """Map that calibrates probabilities by matrix scaling, ``softmax(A u + b)`` with u = log proba.
 
     Attributes
     ----------

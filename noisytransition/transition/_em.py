@@ -34,7 +34,7 @@ _STRONG = 1e6
 
 
 class EMResult(NamedTuple):
-    """What `em_transition_matrix` found.
+    """Full result of `em_transition_matrix`: T with its counts, calibration, prior and evidence.
 
     Attributes
     ----------

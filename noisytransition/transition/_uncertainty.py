@@ -23,7 +23,7 @@ _MAX_DEPTH = 30.0
 
 
 class TransitionUncertainty(NamedTuple):
-    """What is known of T beside its estimate.
+    """Standard errors and intervals of T, from `transition_uncertainty`.
 
     Each entry off the largest of its row is normal around `location`, with standard deviation `scale`, cut off at 0.
 

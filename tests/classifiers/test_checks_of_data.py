@@ -314,3 +314,9 @@ def test_columns_that_are_not_scaled_are_warned_of(form):
         warnings.simplefilter("error")
         CrossEntropyClassifier(max_epochs=0).fit(form(X / X.max(axis=0)), y)
         CrossEntropyClassifier(nn.Linear, module__in_features=13, module__out_features=3, max_epochs=0).fit(form(X), y)
+
+
+def test_columns_of_text_are_refused_with_what_to_do():
+    table = pd.DataFrame({"age": [20.0, 30.0], "city": ["Oslo", "Bonn"]})
+    with no_training(), refused(r"X has text \(.*'Oslo'\): encode it in a Pipeline \(OneHotEncoder"):
+        CrossEntropyClassifier().fit(table, [0, 1])
