@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from browser import NEEDS_CHROMIUM, opened, overflow
@@ -58,6 +59,25 @@ def test_every_formula_is_mathml():
     assert sum(text.count("<math ") for text in texts.values()) > 30
     scripts = {src for text in texts.values() for src in re.findall(r'<script[^>]* src="([^"]+)"', text)}
     assert not {src for src in scripts if src.startswith(("http", "//"))}
+
+
+def test_every_link_within_the_pages_leads_somewhere():
+    texts = {path.resolve(): path.read_text() for path in pages()}
+    names = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in texts.items()}
+    dead = []
+    for path, text in texts.items():
+        for link in set(re.findall(r'href="(?![a-z]+:)([^"]+)"', text)):
+            file, _, name = unquote(link).partition("#")
+            target = (path.parent / file.partition("?")[0]).resolve() if file else path
+            if not target.exists() or (name and name not in names.get(target, {name})):
+                dead.append(f"{path.name}: {link}")
+    assert not dead, "\n".join(dead)
+
+
+def test_names_are_links_and_fields_of_tuples_are_not_listed():
+    page = (BUILT / "generated" / "noisytransition.EMTransitionClassifier.html").read_text()
+    assert 'title="noisytransition.classifiers.NoisyLabelClassifier"><code' in page
+    assert not [path.name for path in pages() if "Alias for field number" in path.read_text()]
 
 
 def test_the_gallery_has_output_and_pictures():

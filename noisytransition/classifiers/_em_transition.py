@@ -146,10 +146,12 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
 
     References
     ----------
-    Dempster, Laird, Rubin, "Maximum Likelihood from Incomplete Data via the EM Algorithm", 1977. Dawid, Skene,
-    "Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm", 1979 (counts of labels).
-    Chernozhukov et al., "Double/Debiased Machine Learning", 2018 (cross-fitting). Guo et al., "On Calibration of Modern
-    Neural Networks", ICML 2017; Kull et al., "Beyond Temperature Scaling", NeurIPS 2019 (calibration).
+    * Dempster, Laird, Rubin, "Maximum Likelihood from Incomplete Data via the EM Algorithm", 1977.
+    * Dawid, Skene, "Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm", 1979 (counts
+      of labels).
+    * Chernozhukov et al., "Double/Debiased Machine Learning", 2018 (cross-fitting).
+    * Guo et al., "On Calibration of Modern Neural Networks", ICML 2017; Kull et al., "Beyond Temperature
+      Scaling", NeurIPS 2019 (calibration).
 
     Examples
     --------

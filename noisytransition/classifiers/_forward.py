@@ -16,7 +16,9 @@ from ._transition import TransitionClassifier
 
 
 class ForwardClassifier(TransitionClassifier):
-    """Estimate T at the anchor points of a cross-entropy net, then train it on by ``- log sum_i f_i(x) T[i, y]``.
+    """Estimate T at the anchor points of a cross-entropy net, then train this net through T (forward correction).
+
+    The loss of a row is ``- log sum_i f_i(x) T[i, y]``.
 
     Clean data is accepted in every form, but used only if `transition_init` needs it.
 

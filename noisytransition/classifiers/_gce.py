@@ -14,7 +14,7 @@ from ._run import Run
 
 
 class GCEClassifier(NoisyLabelClassifier):
-    """Train by ``(1 - p_y^q) / q``, between cross-entropy and a robust absolute error.
+    """Train by a robust loss, ``(1 - p_y^q) / q``, between cross-entropy and the absolute error; no clean rows.
 
     The gradient of the published loss is ``p_y^q`` times that of cross-entropy, so a class whose labels are all
     improbable under the net is learned slowly or never. By default, this weight is divided by its running mean over the

@@ -37,7 +37,7 @@ def load_cinic10(
         Which images to take, by the names of the files. To test a classifier that was trained on CIFAR-10, take
         "imagenet": the others are images of CIFAR-10, from its training set, too.
     transform : callable, optional
-        Of `ImageFiles`.
+        As in `ImageFiles`.
     **params
         `noise`, `n_meta`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`.
 

@@ -81,7 +81,7 @@ def load_clothing1m(
     random_state : int, RandomState, Generator or None
         Source of the draws.
     transform : callable, optional
-        Of `ImageFiles`. Default: the short side resized to 256 pixels, and the central 224 x 224 pixels of it.
+        As in `ImageFiles`. Default: the short side resized to 256 pixels, and the central 224 x 224 pixels of it.
 
     Returns
     -------

@@ -32,7 +32,7 @@ def load_tiny_imagenet(
         The folder ``tiny-imagenet-200``, or the one that has it. ``wnids.txt``, ``train`` and ``val`` are read, and
         ``words.txt`` for the names of the classes, if it is there.
     transform : callable, optional
-        Of `ImageFiles`.
+        As in `ImageFiles`.
     **params
         `noise`, `n_meta`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`. The noise of the literature:
         `symmetric_noise` and `pair_noise`, with 200 classes.

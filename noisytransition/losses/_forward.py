@@ -37,6 +37,7 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
     Examples
     --------
     >>> import torch
+    >>> from noisytransition.losses import corrected_cross_entropy
     >>> z, y = torch.tensor([[2.0, 0.0]]), torch.tensor([1])
     >>> float(corrected_cross_entropy(z, y, torch.tensor([[0.5, 0.5], [0.5, 0.5]]).log()))  # uniform: log 2
     0.693...

@@ -70,9 +70,9 @@ def risk_bound(
 
     References
     ----------
-    Golowich, Rakhlin, Shamir, "Size-Independent Sample Complexity of Neural Networks", COLT 2018. Maurer, "A
-    Vector-Contraction Inequality for Rademacher Complexities", ALT 2016. Mohri, Rostamizadeh, Talwalkar, "Foundations
-    of Machine Learning", 2nd edition, 2018.
+    * Golowich, Rakhlin, Shamir, "Size-Independent Sample Complexity of Neural Networks", COLT 2018.
+    * Maurer, "A Vector-Contraction Inequality for Rademacher Complexities", ALT 2016.
+    * Mohri, Rostamizadeh, Talwalkar, "Foundations of Machine Learning", 2nd edition, 2018.
 
     Examples
     --------

@@ -35,6 +35,7 @@ def check_transition_matrix(
 
     Examples
     --------
+    >>> from noisytransition.transition import check_transition_matrix
     >>> check_transition_matrix([[0.9, 0.1], [0.2, 0.8]])
     array([[0.9, 0.1],
            [0.2, 0.8]])
@@ -77,6 +78,7 @@ def check_probabilities(proba: ArrayLike, n_classes: int | None = None, name: st
 
     Examples
     --------
+    >>> from noisytransition.transition import check_probabilities
     >>> check_probabilities([[0.5, 0.5], [1, 0]])
     array([[0.5, 0.5],
            [1. , 0. ]])

@@ -158,10 +158,12 @@ def class_conditional_test(
 
     References
     ----------
-    Phipson, Smyth, "Permutation P-values Should Never Be Zero", 2010. Westfall, Young, "Resampling-Based Multiple
-    Testing", 1993, section 2.3 (the largest of several statistics). Mantel, Haenszel, "Statistical Aspects of the
-    Analysis of Data from Retrospective Studies of Disease", 1959 ("rate": strata and groups). Gretton et al., "A
-    Kernel Statistical Test of Independence", NeurIPS 2007 ("labels", with a linear kernel of the scores).
+    * Phipson, Smyth, "Permutation P-values Should Never Be Zero", 2010.
+    * Westfall, Young, "Resampling-Based Multiple Testing", 1993, section 2.3 (the largest of several statistics).
+    * Mantel, Haenszel, "Statistical Aspects of the Analysis of Data from Retrospective Studies of Disease", 1959
+      ("rate": strata and groups).
+    * Gretton et al., "A Kernel Statistical Test of Independence", NeurIPS 2007 ("labels", with a linear kernel of
+      the scores).
 
     Examples
     --------

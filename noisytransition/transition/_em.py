@@ -157,11 +157,13 @@ def em_transition_matrix(
 
     References
     ----------
-    Dempster, Laird, Rubin, "Maximum Likelihood from Incomplete Data via the EM Algorithm", 1977. Varadhan, Roland,
-    "Simple and Globally Convergent Methods for Accelerating the Convergence of Any EM Algorithm", 2008. Minka,
-    "Estimating a Dirichlet distribution", 2000 (the evidence). Guo, Pleiss, Sun, Weinberger, "On Calibration of Modern
-    Neural Networks", ICML 2017 (matrix scaling); Kull et al., "Beyond Temperature Scaling: Obtaining Well-Calibrated
-    Multi-Class Probabilities with Dirichlet Calibration", NeurIPS 2019 (of log-probabilities, with a prior).
+    * Dempster, Laird, Rubin, "Maximum Likelihood from Incomplete Data via the EM Algorithm", 1977.
+    * Varadhan, Roland, "Simple and Globally Convergent Methods for Accelerating the Convergence of Any EM
+      Algorithm", 2008.
+    * Minka, "Estimating a Dirichlet distribution", 2000 (the evidence).
+    * Guo, Pleiss, Sun, Weinberger, "On Calibration of Modern Neural Networks", ICML 2017 (matrix scaling).
+    * Kull et al., "Beyond Temperature Scaling: Obtaining Well-Calibrated Multi-Class Probabilities with Dirichlet
+      Calibration", NeurIPS 2019 (of log-probabilities, with a prior).
 
     Examples
     --------
