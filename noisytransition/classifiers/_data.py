@@ -54,9 +54,9 @@ Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
 
 
 class Labelled(NamedTuple):
-    """Validated rows and labels of the user; with noisy labels of clean rows by their name, and groups, where given."""
+    """Validated inputs and labels of the user; noisy labels of clean rows by their name, and groups, where given."""
 
-    X: Any
+    inputs: Rows
     y: NDArray
     y_noisy: dict[str, NDArray] = {}  # noqa: RUF012  # never changed
     group: NDArray | None = None
@@ -152,8 +152,8 @@ def read_rows(
             check_objects(y, "y")
         inputs, y = _numbers(estimator, X, as_column(y))
         inputs = _native(inputs, "X")
-    n = len(as_rows(inputs))
-    noisy = Labelled(inputs, validate_labels(y, n, "y"), group=_group_codes(groups, n))
+    n = len(rows := as_rows(inputs))
+    noisy = Labelled(rows, validate_labels(y, n, "y"), group=_group_codes(groups, n))
     if trusted is not None:
         return _encoded(*_by_mask(noisy, trusted, y_meta, y_meta_noisy))
     if meta is not None:
@@ -163,11 +163,11 @@ def read_rows(
     wrapped = isinstance(X_meta, tuple) and len(X_meta) == 1
     X_meta = X_meta[0] if isinstance(X_meta, tuple) and wrapped else X_meta
     clean_inputs = validate_rows(estimator, X_meta, reset=False, name="X_meta")
-    n_clean = len(as_rows(clean_inputs))
+    n_clean = len(clean_rows := as_rows(clean_inputs))
     if meta is None and not wrapped and n_clean == n:
         _warn_of_length(n)
     _warn_if_unscaled(inputs, clean_inputs)
-    clean = Labelled(clean_inputs, validate_labels(y_meta, n_clean, "y_meta"))
+    clean = Labelled(clean_rows, validate_labels(y_meta, n_clean, "y_meta"))
     if y_meta_noisy is not None:
         given = validate_labels(y_meta_noisy, n_clean, "y_meta_noisy")
         clean = clean._replace(y_noisy={"y_meta_noisy": given})
@@ -220,8 +220,7 @@ def _by_mask(
         raise ValueError("all rows are trusted: no noisy row is left to train on.")
     if not mask.any():
         raise ValueError(f"the clean set is empty: no row is trusted. {_IN_FOLDS} {HOW_TO_PASS}")
-    inputs = as_rows(rows.X)
-    noisy, clean = (Labelled(inputs.take(np.flatnonzero(m)).X, rows.y[m]) for m in (~mask, mask))
+    noisy, clean = (Labelled(rows.inputs.take(np.flatnonzero(m)), rows.y[m]) for m in (~mask, mask))
     noisy = noisy._replace(group=None if rows.group is None else rows.group[~mask])
     if y_meta is not None:
         verified = verified_labels(y_meta, mask, "y_meta")
@@ -294,9 +293,13 @@ def _distances(X: NDArray[np.float64], X_meta: NDArray[np.float64]) -> NDArray[n
 
 def warn_of_chance(estimator: object, noisy: Rows, clean: Rows) -> None:
     """Warn if the noisy labels say nothing about the classes; of a Dataset this is not known without loading it."""
-    if isinstance(noisy, DatasetRows) or isinstance(clean, DatasetRows) or noisy.X.shape[1:] != clean.X.shape[1:]:
+    if isinstance(noisy, DatasetRows) or isinstance(clean, DatasetRows):
         return
-    if (pvalue := says_nothing(noisy.X, noisy.label, clean.X, clean.label)) is None:
+    X, X_meta = noisy.source, clean.source
+    if X.shape[1:] != X_meta.shape[1:]:
+        return
+    pvalue = says_nothing(X, noisy.label, X_meta, clean.label, rows=noisy.index, rows_meta=clean.index)
+    if pvalue is None:
         return
     warnings.warn(
         "the noisy labels say nothing about the classes of the rows, as far as a test can tell (independence of the "
@@ -312,9 +315,9 @@ def warn_of_scale(noisy: Rows) -> None:
     """Warn of inputs that the default network would hardly learn from; of a Dataset this is not known without it."""
     if isinstance(noisy, DatasetRows):
         return
-    rows = noisy.X[:_SIZED_ROWS]
+    rows = noisy.take(np.arange(min(len(noisy), _SIZED_ROWS))).X
     values = np.asarray(rows.data if issparse(rows) else rows, dtype=np.float64)
-    size = float(np.sqrt(np.square(values).sum() / np.prod(rows.shape)))
+    size = float(np.linalg.norm(values) / np.sqrt(np.prod(rows.shape)))
     if size > _LARGEST_SIZE:
         warnings.warn(
             f"values of X are large (root mean square {size:.3g}): the default network may learn one class alone. "
@@ -328,15 +331,18 @@ def _encoded(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Ro
     """Sorted classes, and both sets with labels 0..c-1."""
     labels = {"y": noisy.y} | ({} if clean is None else {"y_meta": clean.y} | clean.y_noisy)
     classes, codes = class_codes(labels)
-    noisy_rows = as_rows(noisy.X, codes["y"], group=noisy.group)
+    noisy_rows = noisy.inputs.with_columns(label=codes["y"])
+    if noisy.group is not None:
+        noisy_rows = noisy_rows.with_columns(group=noisy.group)
     if clean is None:
         return classes, noisy_rows, None
+    clean_rows = clean.inputs.with_columns(label=codes["y_meta"])
     known = next(((name, codes[name]) for name in clean.y_noisy), None)
     if known is None:
-        return classes, noisy_rows, as_rows(clean.X, codes["y_meta"])
+        return classes, noisy_rows, clean_rows
     if len(known[1]) >= _MANY and np.array_equal(known[1], codes["y_meta"]):
         _warn_of_true_labels(known[0], len(known[1]))
-    return classes, noisy_rows, as_rows(clean.X, codes["y_meta"], noisy_label=known[1])
+    return classes, noisy_rows, clean_rows.with_columns(noisy_label=known[1])
 
 
 def _warn_of_true_labels(name: str, n: int) -> None:

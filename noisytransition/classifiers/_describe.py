@@ -5,10 +5,14 @@ from typing import Any
 
 import joblib
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
-from ..nets import Rows
+from ..nets import DatasetRows, Rows
 from ._fingerprint import Fingerprint, NotDescribable, version_of
+
+# numbers of inputs that are hashed at once: 4 or 8 MB
+_BLOCK = 1_000_000
 
 
 def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows | None) -> dict[str, str]:
@@ -76,5 +80,10 @@ def describe(value: Any, name: str = "value") -> str:
 
 
 def _content(rows: Rows, name: str) -> str:
-    """Hash of a data set: inputs, or the description of a torch Dataset, and columns."""
-    return joblib.hash((rows.X if isinstance(rows.X, np.ndarray) else describe(rows.X, name), rows.columns))
+    """Hash of a data set: inputs, block by block, or the description of a torch Dataset, and columns."""
+    if isinstance(rows, DatasetRows):
+        return joblib.hash((describe(rows.X, name), rows.columns))
+    size = max(_BLOCK // max(int(np.prod(rows.source.shape[1:])), 1), 1)
+    blocks = (rows.take(np.arange(i, min(i + size, len(rows)))).X for i in range(0, len(rows), size))
+    hashes = [describe(X, name) if issparse(X) else joblib.hash(np.ascontiguousarray(X)) for X in blocks]
+    return joblib.hash((rows.source.shape[1:], hashes, rows.columns))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..losses import ForwardLoss
-from ..transition import MOST_CLASSES, Prior, check_count, check_prior, is_number
+from ..transition import MOST_CLASSES, MOST_CLASSES_OF_PAIRS, Prior, check_count, check_prior, is_number
 from ._checks import check_batch_size, check_flag
 from ._cross_fitting import (
     Candidate,
@@ -117,7 +117,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     prior_strength_ : float
         Pseudo-counts per class of the prior.
     transition_std_ : ndarray of shape (n_classes, n_classes)
-        Standard errors of T's entries; for up to 50 classes.
+        Standard errors of T's entries; for up to 1,000 classes, or 50 where verified pairs contradict one T.
     transition_uncertainty_ : TransitionUncertainty
         What they and `transition_interval` come from.
     oof_proba_ : ndarray of shape (n_noisy, n_classes), float32
@@ -250,7 +250,10 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             warnings.warn(f"T may be wrong: {'; '.join(self.diagnostics_.values())}.", UserWarning, stacklevel=4)
 
     def _no_error_bars(self) -> str:
-        return f"no error bars of T with {len(self.classes_)} classes; they are for up to {MOST_CLASSES}."
+        return (
+            f"no error bars of T with {len(self.classes_)} classes; they are for up to {MOST_CLASSES}, and for up to "
+            f"{MOST_CLASSES_OF_PAIRS} where verified pairs contradict one T."
+        )
 
     # ---- checks
     def _check_parameters(self) -> None:

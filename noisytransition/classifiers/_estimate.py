@@ -168,7 +168,7 @@ def _gain(candidate: Candidate, run: Run, start: NDArray, weight: float) -> NDAr
 
 
 def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
-    """Error bars of T; None where their information would be too large a matrix.
+    """Error bars of T; None with too many classes.
 
     They reach over those of the T at the other weight of the clean rows, and of the T of fine-tuned networks: how far
     these are apart shows what the assumption of one T is worth.

@@ -1,6 +1,7 @@
 """The skorch net of a training stage, with rows, batches, callbacks, and states to resume from."""
 
 from ._callbacks import CleanLoss, HeldOutPosteriors
+from ._concatenated import concatenate
 from ._finite import check_outputs, check_start
 from ._fit_state import FitState, SaveState
 from ._global_state import GlobalState, draw_seed
@@ -9,7 +10,7 @@ from ._mlp import MLP
 from ._net import NoisyLabelNet
 from ._net_state import restore_unlisted, uncompiled, unlisted
 from ._one_row import check_one_row, has_batch_of_one
-from ._rows import Batch, BatchLoader, CleanBatches, DatasetRows, Rows, SparseRows, as_rows, concatenate
+from ._rows import Batch, BatchLoader, CleanBatches, DatasetRows, Rows, SparseRows, as_rows
 from ._sparse import canonical
 
 __all__ = [

@@ -1,16 +1,16 @@
 """Rows with named columns, and batches of them: from arrays or sparse matrices in memory, or from a torch Dataset."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import issparse
 from torch import Tensor
 from torch.utils.data import (
     BatchSampler,
-    ConcatDataset,
     DataLoader,
     Dataset,
     RandomSampler,
@@ -31,6 +31,8 @@ Indices = Sequence[int] | NDArray[np.integer]
 class Rows(Dataset):
     """Inputs in an array, with a label and optional other columns for each row.
 
+    A selection of rows keeps the array of all, and which rows they are; inputs are copied batch by batch.
+
     Parameters
     ----------
     X : ndarray of shape (n_samples, ...)
@@ -42,14 +44,24 @@ class Rows(Dataset):
 
     Attributes
     ----------
+    source : ndarray
+        Inputs of all rows that these were selected from.
+    index : ndarray of int or None
+        Positions of these rows in the source; None for all of them.
     columns : dict of str to ndarray
-        All columns, including ``label``.
+        All columns of these rows, including ``label``.
     """
 
     def __init__(self, X: Any, label: ArrayLike | None = None, **columns: ArrayLike) -> None:
-        self.X = X
-        label = np.zeros(len(X), dtype=np.int64) if label is None else np.asarray(label, dtype=np.int64)
-        self.columns = {"label": label} | {name: np.asarray(column) for name, column in columns.items()}
+        self.source: Any = X
+        self.index: NDArray[np.integer] | None = None
+        label = np.zeros(X.shape[0] if issparse(X) else len(X), dtype=np.int64) if label is None else label
+        self.columns = _as_columns({"label": label} | columns)
+
+    @property
+    def X(self) -> Any:
+        """Inputs, in the form in which they were given; of a selection, a copy."""
+        return self.source if self.index is None else self.source[self.index]
 
     @property
     def label(self) -> NDArray[np.int64]:
@@ -61,28 +73,32 @@ class Rows(Dataset):
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
         """Input and label of one row."""
-        return self.X[index], self.label[index]
+        return self.take([index]).dense()[0], self.label[index]
 
     def __getitems__(self, indices: Indices) -> "Rows":
         """Several rows at once, which torch's loader asks for, also through a `Subset`."""
         return self.take(indices)
 
     def take(self, indices: Indices) -> "Rows":
-        """Rows at `indices`, with all columns."""
-        indices = np.asarray(indices)
-        return type(self)(self._inputs(indices), **{name: column[indices] for name, column in self.columns.items()})
+        """Rows at `indices`, with all columns, without a copy of the inputs."""
+        indices, rows = np.asarray(indices), copy(self)
+        rows.index = indices if self.index is None else self.index[indices]
+        rows.columns = {name: column[indices] for name, column in self.columns.items()}
+        return rows
 
     def with_columns(self, **columns: ArrayLike) -> "Rows":
         """Return the same rows with columns added or replaced; a scalar is repeated for all rows."""
-        given = {name: np.broadcast_to(np.asarray(column), len(self)) for name, column in columns.items()}
-        return type(self)(self.X, **(self.columns | given))
+        rows, given = copy(self), {k: np.broadcast_to(np.asarray(v), len(self)) for k, v in columns.items()}
+        rows.columns = self.columns | _as_columns(given)
+        return rows
 
     def inputs(self) -> Any:
         """All inputs, as one batch of tensors."""
-        return torch.from_numpy(self.X)
+        return torch.from_numpy(self.dense())
 
-    def _inputs(self, indices: NDArray[np.integer]) -> Any:
-        return self.X[indices]
+    def dense(self) -> NDArray:
+        """All inputs, as one array."""
+        return np.asarray(self.X)
 
 
 class SparseRows(Rows):
@@ -95,16 +111,10 @@ class SparseRows(Rows):
         As in `Rows`.
     """
 
-    def __init__(self, X: Any, label: ArrayLike | None = None, **columns: ArrayLike) -> None:
-        super().__init__(X, np.zeros(X.shape[0], dtype=np.int64) if label is None else label, **columns)
-
-    def __getitem__(self, index: int) -> tuple[Any, int]:
-        """Input, as a dense array, and label of one row."""
-        return self.X[[index]].toarray()[0], self.label[index]
-
-    def inputs(self) -> Any:
-        """All inputs, as one dense batch."""
-        return torch.from_numpy(self.X.toarray())
+    def dense(self) -> NDArray:
+        """All inputs, as one dense array."""
+        dense: NDArray = self.X.toarray()
+        return dense
 
 
 class DatasetRows(Rows):
@@ -118,55 +128,30 @@ class DatasetRows(Rows):
         As in `Rows`.
     """
 
+    @property
+    def X(self) -> Any:
+        """The Dataset; of a selection, its part."""
+        return self.source if self.index is None else Subset(self.source, self.index.tolist())
+
     def __getitem__(self, index: int) -> tuple[Any, int]:
         """Input and label of one row."""
-        sample = self.X[index]
+        sample = self.source[index if self.index is None else int(self.index[index])]
         return (sample[0] if isinstance(sample, tuple | list) else sample), self.label[index]
 
     def inputs(self) -> Any:
         """All inputs, as one batch of tensors, collated sample by sample."""
         return default_collate([self[i][0] for i in range(len(self))])
 
-    def _inputs(self, indices: NDArray[np.integer]) -> Any:
-        return Subset(self.X, indices.tolist())
+
+def _as_columns(columns: Mapping[str, ArrayLike]) -> dict[str, NDArray]:
+    """Columns as arrays, labels as indices."""
+    return {k: np.asarray(v, dtype=np.int64 if k == "label" else None) for k, v in columns.items()}
 
 
 def as_rows(X: Any, label: ArrayLike | None = None, **columns: ArrayLike | None) -> Rows:
     """Rows of an array, a CSR matrix or a torch Dataset, with those columns that are not None."""
     kind = DatasetRows if isinstance(X, Dataset) else SparseRows if issparse(X) else Rows
     return kind(X, label, **{name: column for name, column in columns.items() if column is not None})
-
-
-def concatenate(first: Rows, second: Rows) -> Rows:
-    """Concatenate two sets of rows, with the columns that both have."""
-    shared = [name for name in first.columns if name in second.columns]
-    columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in shared}
-    if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
-        return DatasetRows(ConcatDataset([_like_samples_of(second, first), _like_samples_of(first, second)]), **columns)
-    if isinstance(first, SparseRows) or isinstance(second, SparseRows):
-        return SparseRows(vstack([csr_array(first.X), csr_array(second.X)], format="csr"), **columns)
-    return Rows(np.concatenate([first.X, second.X]), **columns)
-
-
-def _like_samples_of(model: Rows, rows: Rows) -> Rows:
-    """Convert rows of an array to the type of a Dataset's samples, so that both can be in one batch."""
-    sample = model[0][0]
-    if isinstance(rows, DatasetRows) or not isinstance(sample, Tensor):
-        return rows
-    return DatasetRows(_Tensors(rows, sample.dtype), rows.label)
-
-
-class _Tensors(Dataset):
-    """Inputs of rows as tensors of one type, converted when they are read."""
-
-    def __init__(self, rows: Rows, dtype: torch.dtype) -> None:
-        self.rows, self.dtype = rows, dtype
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> Tensor:
-        return torch.as_tensor(self.rows[index][0], dtype=self.dtype)
 
 
 # ---------------------------------------------------------------------------- batches
@@ -296,8 +281,9 @@ def rows_at_once(rows: Any, batch_size: int) -> int:
     """
     if batch_size < 0 or not isinstance(rows, Rows) or isinstance(rows, DatasetRows):
         return batch_size
-    is_small = rows.X.dtype.kind == "f" or rows.X.dtype == np.uint8
-    fitting = _NUMBERS_AT_ONCE // max(int(np.prod(rows.X.shape[1:])), 1)
+    all_rows = rows.source
+    is_small = all_rows.dtype.kind == "f" or all_rows.dtype == np.uint8
+    fitting = _NUMBERS_AT_ONCE // max(int(np.prod(all_rows.shape[1:])), 1)
     return max(batch_size, min(fitting, _MOST_ROWS_AT_ONCE)) if is_small else batch_size
 
 

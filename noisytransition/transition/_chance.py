@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 # rows that are compared at most, of each kind: enough for the test, and quick; a choice, not measured
 _MOST_ROWS = 5000
-# features that are looked at most, so that images need no more than 40 MB; a choice, not measured
+# features that are looked at most; a choice, not measured
 _MOST_FEATURES = 1000
+# columns, or rows, that are converted to float64 at once: 2 to 4 MB
+_BLOCK = 100
 # probability that labels of pure chance are taken for informative ones; a choice, not measured
 _LEVEL = 0.05
 # The test speaks if it would find labels with this share of the true labels' association with high probability. The
@@ -19,17 +21,25 @@ _POWER = 0.99
 _CLEAN_LEVEL = 1e-3
 
 
-def says_nothing(X: Any, y_noisy: NDArray, X_meta: Any, y_meta: NDArray) -> float | None:
+def says_nothing(
+    X: Any,
+    y_noisy: NDArray,
+    X_meta: Any,
+    y_meta: NDArray,
+    *,
+    rows: NDArray[np.integer] | None = None,
+    rows_meta: NDArray[np.integer] | None = None,
+) -> float | None:
     """P-value of independence of noisy labels and classes if it is large and the rows are enough to tell, else None.
 
-    Rows are an array or a CSR matrix. The class of each row is that of the nearest mean of clean rows, which no noisy
-    label has an influence on: with labels of pure chance, the chi-square test of predicted class and noisy label is
-    exact up to its approximation.
+    `X` and `X_meta` are arrays or CSR matrices, of which `rows` and `rows_meta` are meant; default: all. The class of
+    each row is that of the nearest mean of clean rows, which no noisy label has an influence on: with labels of pure
+    chance, the chi-square test of predicted class and noisy label is exact up to its approximation.
     """
     from scipy.stats import chi2, ncx2  # slow to import
 
-    (X, y_noisy), (X_meta, y_meta) = _sample(X, y_noisy), _sample(X_meta, y_meta)
-    own, of_noisy = _predictions(X, X_meta, y_meta)
+    (sample, y_noisy), (clean_sample, y_meta) = _sample(X, y_noisy, rows), _sample(X_meta, y_meta, rows_meta)
+    own, of_noisy = _predictions(sample, clean_sample, y_meta)
     clean, clean_freedom = _chi_square(own, y_meta)
     noisy, freedom = _chi_square(of_noisy, y_noisy)
     if not freedom or not clean_freedom or chi2.sf(clean, clean_freedom) > _CLEAN_LEVEL:
@@ -40,29 +50,46 @@ def says_nothing(X: Any, y_noisy: NDArray, X_meta: Any, y_meta: NDArray) -> floa
     return pvalue if pvalue > _LEVEL and power > _POWER else None
 
 
-def _sample(X: Any, y: NDArray) -> tuple[NDArray[np.float64], NDArray]:
-    """Every k-th row, with every m-th of its features, and its label."""
-    is_sparse = hasattr(X, "toarray")
-    step, flat = -(-len(y) // _MOST_ROWS), X if is_sparse else X.reshape(len(X), -1)
-    every = max(-(-flat.shape[1] // _MOST_FEATURES), 1)
-    sample = flat[::step, ::every]
-    return (sample.toarray() if is_sparse else sample).astype(np.float64), y[::step]
+def _sample(X: Any, y: NDArray, rows: NDArray[np.integer] | None) -> tuple[NDArray, NDArray]:
+    """Every k-th row, with every m-th of its features, and its label; nothing else is read."""
+    step, shape = -(-len(y) // _MOST_ROWS), X.shape[1:]
+    n_features = int(np.prod(shape))
+    chosen = (np.arange(len(y)) if rows is None else rows)[::step]
+    features = np.arange(0, n_features, max(-(-n_features // _MOST_FEATURES), 1))
+    if hasattr(X, "toarray"):
+        return X[chosen][:, features].toarray(), y[::step]
+    return X[(chosen[:, None], *np.unravel_index(features, shape))], y[::step]
 
 
 def _predictions(X: NDArray, X_meta: NDArray, y_meta: NDArray) -> tuple[NDArray, NDArray]:
     """Classes of the nearest means: of the clean rows, each left out of its own mean, and of the noisy rows."""
-    scale = np.abs(X).max(axis=0)
-    X, X_meta = (rows / np.where(scale > 0, scale, np.inf) for rows in (X, X_meta))  # no square overflows
-    spread = X.std(axis=0)
-    X, X_meta = (rows / np.where(spread > 0, spread, np.inf) for rows in (X, X_meta))
     classes, codes, counts = np.unique(y_meta, return_inverse=True, return_counts=True)
-    means = np.stack([X_meta[codes == k].mean(axis=0) for k in range(len(classes))])
-    distances = _squared_distances(X_meta, means)
+    of_blocks = [_standardised(X[:, part], X_meta[:, part], codes) for part in _parts(X.shape[1])]
+    scale, spread, means = (np.concatenate(values, axis=-1) for values in zip(*of_blocks, strict=True))
+    distances, of_noisy = (
+        np.concatenate([_squared_distances(rows[part] / scale / spread, means) for part in _parts(len(rows))])
+        for rows in (X_meta, X)
+    )
     own = np.arange(len(codes)), codes
     # the mean of the others of a class is farther away by this factor, and infinitely if there are no others
     distances[own] *= np.square(counts / np.where(counts > 1, counts - 1.0, 0.5))[codes]
     distances[own] += np.where(counts[codes] > 1, 0.0, np.inf)
-    return classes[distances.argmin(axis=1)], classes[_squared_distances(X, means).argmin(axis=1)]
+    return classes[distances.argmin(axis=1)], classes[of_noisy.argmin(axis=1)]
+
+
+def _parts(n: int) -> list[slice]:
+    return [slice(i, i + _BLOCK) for i in range(0, n, _BLOCK)]
+
+
+def _standardised(X: NDArray, X_meta: NDArray, codes: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Of some columns: the largest sizes, the standard deviations after division by them, and the means of classes."""
+    X, X_meta = X.astype(np.float64), X_meta.astype(np.float64)
+    scale = np.abs(X).max(axis=0)
+    scale = np.where(scale > 0, scale, np.inf)  # no square overflows
+    spread = (X / scale).std(axis=0)
+    spread = np.where(spread > 0, spread, np.inf)
+    X_meta = X_meta / scale / spread
+    return scale, spread, np.stack([X_meta[codes == k].mean(axis=0) for k in range(codes.max() + 1)])
 
 
 def _squared_distances(X: NDArray, means: NDArray) -> NDArray[np.float64]:

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+# numbers of a large array that are looked at at once: 1 MB. A choice, not measured
+_BLOCK = 2**17
+
 
 def check_transition_matrix(
     T: ArrayLike, n_classes: int | None = None, name: str = "transition_matrix"
@@ -83,21 +86,41 @@ def check_probabilities(proba: ArrayLike, n_classes: int | None = None, name: st
     array([[0.5, 0.5],
            [1. , 0. ]])
     """
-    proba = as_floats(proba, name)
-    if proba.ndim != 2 or not proba.shape[1]:
-        raise ValueError(f"{name} has shape {proba.shape}; give a 2-d array: one row per sample, one column per class.")
-    if n_classes is not None and proba.shape[1] != n_classes:
-        raise ValueError(f"{name} has {proba.shape[1]} columns, but there are {n_classes} classes; give one per class.")
+    return np.array(checked_probabilities(proba, n_classes, name), dtype=np.float64)
+
+
+def checked_probabilities(proba: ArrayLike, n_classes: int | None = None, name: str = "proba") -> NDArray:
+    """Check as `check_probabilities` does, a block of rows at a time, and return an array that is no copy of `proba`.
+
+    Its type may be any of numbers.
+    """
+    given = as_numbers(proba, name)
+    if given.ndim != 2 or not given.shape[1]:
+        raise ValueError(f"{name} has shape {given.shape}; give a 2-d array: one row per sample, one column per class.")
+    if n_classes is not None and given.shape[1] != n_classes:
+        raise ValueError(f"{name} has {given.shape[1]} columns, but there are {n_classes} classes; give one per class.")
+    for block in blocks_of_rows(*given.shape):
+        _check_block_of_probabilities(given[block].astype(np.float64, copy=False), name, block.start)
+    return given
+
+
+def blocks_of_rows(n: int, n_columns: int) -> list[slice]:
+    """Blocks of rows that hold about a million bytes of float64 each."""
+    size = max(_BLOCK // n_columns, 1)
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]
+
+
+def _check_block_of_probabilities(proba: NDArray[np.float64], name: str, first: int) -> None:
+    """Raise for a row that is no distribution; the first row has the number `first`."""
     advice = "every entry is a probability; if these are logits, apply softmax first."
-    _check_finite_and_not_negative(proba, name, advice)
+    _check_finite_and_not_negative(proba, name, advice, first)
     sums = proba.sum(axis=1)
     if (wrong := np.abs(sums - 1) > 1e-3).any():
         row = int(wrong.argmax())
         raise ValueError(
-            f"row {row} of {name} sums to {sums[row]:.6g}; rows have to sum to 1: if these are logits, apply "
+            f"row {first + row} of {name} sums to {sums[row]:.6g}; rows have to sum to 1: if these are logits, apply "
             "softmax first."
         )
-    return proba
 
 
 def check_label_indices(
@@ -177,21 +200,27 @@ def check_mask(mask: Any, n_rows: int, name: str) -> NDArray[np.bool_]:
 
 def as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
     """Copy to an array of float64; text is no number, even if it could be read as one."""
+    return np.array(as_numbers(array, name), dtype=np.float64)
+
+
+def as_numbers(array: ArrayLike, name: str) -> NDArray:
+    """Convert to an array of numbers; one that is an array of numbers already is not copied."""
     given = as_array(array, name)
     texts = given.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in given.flat)
     if texts or given.dtype.kind not in "biufO":
         raise ValueError(f"{name} is not an array of numbers, but of type {given.dtype}; give rows of floats.")
     try:
-        return np.array(given, dtype=np.float64)
+        return given.astype(np.float64) if given.dtype.kind == "O" else given
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is not an array of numbers ({error}); give equally long rows of floats.") from None
 
 
-def _check_finite_and_not_negative(array: NDArray[np.float64], name: str, advice: str) -> None:
+def _check_finite_and_not_negative(array: NDArray[np.float64], name: str, advice: str, first: int = 0) -> None:
+    """Raise for an entry that is no number or below 0; the first row has the number `first`."""
     for fault, wrong in ("NaN or infinite", ~np.isfinite(array)), ("negative", array < 0):
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
-            raise ValueError(f"{name}[{row}, {column}] = {array[row, column]:.6g} is {fault}; {advice}")
+            raise ValueError(f"{name}[{first + row}, {column}] = {array[row, column]:.6g} is {fault}; {advice}")
 
 
 def _check_rows_of_transition_matrix(T: NDArray[np.float64], name: str) -> None:

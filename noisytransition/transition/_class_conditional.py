@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._checks import check_count, check_probabilities, check_rate
+from ._class_conditional_permutations import PermutedLabels
 from ._class_conditional_scores import Features, Stratum, sources
 from ._class_conditional_words import in_words
 from ._flip_labels import RandomState, as_generator
@@ -184,7 +185,7 @@ def class_conditional_test(
     random = np.random.default_rng(list(as_generator(random_state).bytes(16)))
     given, subsets = sources(groups, features, proba, y, s)
     strata = _strata(y, s)
-    terms = [_terms(given, stratum, _permutations(stratum.labels, n_permutations, random)) for stratum in strata]
+    terms = [_terms(given, stratum, PermutedLabels(stratum.labels, n_permutations, random)) for stratum in strata]
     names = list(terms[0])
     together = [_statistic(name, np.sum([of_class[name] for of_class in terms], axis=0)) for name in names]
     apart = [_statistic(name, of_class[name]) for of_class in terms for name in names]
@@ -217,14 +218,8 @@ def _strata(y: NDArray[np.intp], s: NDArray[np.intp]) -> list[Stratum]:
     return strata
 
 
-# ---------------------------------------------------------------------------- permutations
-def _permutations(labels: NDArray[np.intp], n: int, random: np.random.Generator) -> NDArray:
-    """Return the labels themselves in the first row, and n permutations of them below."""
-    small = labels.astype(np.min_scalar_type(int(labels.max())))
-    return np.vstack([small, random.permuted(np.tile(small, (n, 1)), axis=1)])
-
-
-def _terms(given: Sequence[Features], stratum: Stratum, permuted: NDArray) -> dict[str, NDArray[np.float64]]:
+# ---------------------------------------------------------------------------- statistics
+def _terms(given: Sequence[Features], stratum: Stratum, permuted: PermutedLabels) -> dict[str, NDArray[np.float64]]:
     """Return the term of a class in each statistic, by name."""
     return {name: term for source in given for name, term in source.terms(stratum, permuted).items()}
 

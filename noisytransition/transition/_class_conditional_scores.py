@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._checks import as_array, as_floats, check_label_indices, check_probabilities
+from ._class_conditional_permutations import PermutedLabels
 
-# permuted labels that are converted to floats at once: 32 MB (a choice, not measured)
-_BLOCK_SIZE = 4_000_000
 # largest table of group indicators, rows x groups: 160 MB (a choice, not measured)
 _MAX_INDICATORS = 20_000_000
 # a column of scores with a smaller standard deviation is constant: ranks are from -1 to 1, rounding errors near 1e-16
@@ -37,15 +36,13 @@ class Features:
         """Centred scores of the rows of a class."""
         return _rank_polynomials(self.values[rows])
 
-    def terms(self, stratum: Stratum, permuted: NDArray) -> dict[str, NDArray[np.float64]]:
+    def terms(self, stratum: Stratum, permuted: PermutedLabels) -> dict[str, NDArray[np.float64]]:
         """Return the term of a class in each statistic, one row for each permutation."""
-        scores = self.scores(stratum.rows)
-        rate, squares = np.zeros((len(permuted), scores.shape[1])), np.zeros((len(permuted), 1))
-        for label in np.unique(stratum.labels):
-            sums = _sums(permuted, label, scores)
-            squares[:, 0] += (sums**2).sum(axis=1) / len(stratum.rows)
-            if label == stratum.label:
-                rate = -sums  # the sum over wrong labels, since scores are centred
+        scores, is_own = self.scores(stratum.rows), permuted.names == stratum.label
+        rate, squares = np.empty((len(permuted), scores.shape[1])), np.empty((len(permuted), 1))
+        for block, sums in permuted.sums(scores):
+            rate[block] = -sums[:, is_own].sum(axis=1)  # the sum over wrong labels, since scores are centred
+            squares[block, 0] = np.einsum("pld,pld->p", sums, sums) / len(stratum.rows)
         return {f"{self.name}: rate": rate, f"{self.name}: labels": squares}
 
 
@@ -65,14 +62,16 @@ class Posteriors(Features):
 
     name = "posteriors"
 
-    def terms(self, stratum: Stratum, permuted: NDArray) -> dict[str, NDArray[np.float64]]:
+    def terms(self, stratum: Stratum, permuted: PermutedLabels) -> dict[str, NDArray[np.float64]]:
         """As in `Features`, with the log-posteriors of the noisy labels in place of the rate."""
         squares = super().terms(stratum, permuted)[f"{self.name}: labels"]
         # divided by the largest, so that rounding errors are small beside 1; the p-value does not depend on the scale
         scaled = self.values[stratum.rows] / np.abs(self.values).max()
         scaled -= scaled.mean(axis=0)
-        direction = sum(_sums(permuted, label, scaled[:, [label]]) for label in np.unique(stratum.labels))
-        return {f"{self.name}: direction": np.asarray(direction), f"{self.name}: labels": squares}
+        direction = np.empty((len(permuted), 1))
+        for block, sums in permuted.sums(scaled[:, permuted.names]):
+            direction[block, 0] = np.trace(sums, axis1=1, axis2=2)
+        return {f"{self.name}: direction": direction, f"{self.name}: labels": squares}
 
 
 def _rank_polynomials(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -84,12 +83,6 @@ def _rank_polynomials(values: NDArray[np.float64]) -> NDArray[np.float64]:
     scores -= scores.mean(axis=0)
     std = scores.std(axis=0)
     return np.where(std > _MIN_STD, scores / np.maximum(std, _MIN_STD), 0)
-
-
-def _sums(permuted: NDArray, label: int, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum of the scores over the rows with a label, in each permutation."""
-    blocks = np.array_split(permuted, -(-permuted.size // _BLOCK_SIZE))
-    return np.concatenate([(block == label).astype(np.float64) @ scores for block in blocks])
 
 
 # ---------------------------------------------------------------------------- checks

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._checks import check_rate
-from ._labels import as_positions, class_indices, class_names, like_series
-from ._posterior import label_posterior
+from ._labels import as_positions, class_names, like_series
+from ._posterior import posterior_arguments, posterior_blocks
 
 
 def label_quality(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, classes: ArrayLike | None = None) -> Any:
@@ -42,9 +42,10 @@ def label_quality(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, classes
     >>> label_quality([[0.5, 0.5], [0.5, 0.5]], [0, 1], [[1, 0], [0.5, 0.5]]).round(3)
     array([0.667, 1.   ])
     """
-    posterior = label_posterior(proba, y_noisy, T, classes=classes)
-    n, c = posterior.shape
-    quality = posterior[np.arange(n), class_indices(y_noisy, c, n, "y_noisy", classes)]
+    given, codes, T = posterior_arguments(proba, y_noisy, T, classes)
+    quality = np.empty(len(given))
+    for rows, posterior in posterior_blocks(given, codes, T):
+        quality[rows] = posterior[np.arange(len(posterior)), codes[rows]]
     return like_series(quality, y_noisy, "label_quality")
 
 
@@ -132,9 +133,8 @@ def relabel(
     array(['dog', 'cat'], dtype='<U3')
     """
     check_rate(threshold, "threshold")
-    posterior = label_posterior(proba, y_noisy, T, classes=classes)
-    n, c = posterior.shape
-    codes = class_indices(y_noisy, c, n, "y_noisy", classes)
-    codes = np.where(posterior.max(axis=1) >= threshold, posterior.argmax(axis=1), codes)
-    named = class_names(y_noisy, c, classes)
+    given, codes, T = posterior_arguments(proba, y_noisy, T, classes)
+    for rows, posterior in posterior_blocks(given, codes, T):
+        codes[rows] = np.where(posterior.max(axis=1) >= threshold, posterior.argmax(axis=1), codes[rows])
+    named = class_names(y_noisy, given.shape[1], classes)
     return like_series(codes if named is None else named[codes], y_noisy, getattr(y_noisy, "name", None))

@@ -7,7 +7,10 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from ._estimation import TINY, finite_log, normalise_rows
-from ._uncertainty import MOST_CLASSES, TransitionUncertainty
+from ._uncertainty import TransitionUncertainty
+
+#: with more there are no standard errors: they take time that grows as c^4
+MOST_CLASSES_OF_PAIRS = 50
 
 # precision of the prior of an entry of M, which then adds about 0.3 to a logit; 4 and 30 are as good (design half of
 # examples/benchmarks/zoo)
@@ -131,7 +134,7 @@ def revised_by_pairs(
         return None
     counts = counts + np.stack([posterior.of_rows(p, j)[0].sum(axis=0) for j, p in enumerate(rows)], axis=1)
     total = counts + T  # one more row by T itself: a class without any keeps its T
-    std = _standard_errors(total, posterior, pairs, rows, information) if len(T) <= MOST_CLASSES else None
+    std = _standard_errors(total, posterior, pairs, rows, information) if len(T) <= MOST_CLASSES_OF_PAIRS else None
     return PairEstimate(normalise_rows(total), std, counts, posterior.powers, float(evidence))
 
 

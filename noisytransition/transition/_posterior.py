@@ -1,9 +1,17 @@
 """Probabilities of the true label, given the noisy label or the probabilities of the noisy label."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_count, check_probabilities, check_transition_matrix
+from ._checks import (
+    blocks_of_rows,
+    check_count,
+    check_probabilities,
+    check_transition_matrix,
+    checked_probabilities,
+)
 from ._estimation import normalise_rows
 from ._labels import class_indices
 
@@ -49,12 +57,32 @@ def label_posterior(
     array([[0.667, 0.333],
            [0.   , 1.   ]])
     """
-    proba = check_probabilities(proba)
-    n_rows, n_classes = proba.shape
+    given, codes, T = posterior_arguments(proba, y_noisy, T, classes)
+    found = np.empty(given.shape)
+    for rows, posterior in posterior_blocks(given, codes, T):
+        found[rows] = posterior
+    return found
+
+
+def posterior_arguments(
+    proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, classes: ArrayLike | None
+) -> tuple[NDArray, NDArray[np.intp], NDArray[np.float64]]:
+    """Validated probabilities, which are not copied, noisy labels as class indices, and T."""
+    given = checked_probabilities(proba)
+    n_rows, n_classes = given.shape
     T = check_transition_matrix(T, n_classes, "T")
-    joint = proba * T[:, class_indices(y_noisy, n_classes, n_rows, "y_noisy", classes)].T
-    posterior = np.where(joint.sum(axis=1, keepdims=True) > 0, joint, proba)
-    return posterior / posterior.sum(axis=1, keepdims=True)
+    return given, class_indices(y_noisy, n_classes, n_rows, "y_noisy", classes), T
+
+
+def posterior_blocks(
+    proba: NDArray, codes: NDArray[np.intp], T: NDArray[np.float64]
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Rows of `label_posterior`, block by block, and which rows they are."""
+    for rows in blocks_of_rows(*proba.shape):
+        of_class = proba[rows].astype(np.float64, copy=False)
+        joint = of_class * T[:, codes[rows]].T
+        posterior = np.where(joint.sum(axis=1, keepdims=True) > 0, joint, of_class)
+        yield rows, posterior / posterior.sum(axis=1, keepdims=True)
 
 
 def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> NDArray[np.float64]:

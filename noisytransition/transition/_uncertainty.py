@@ -7,13 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ._calibration import map_prior, map_scores
+from ._arrow import ArrowInformation
+from ._calibration import MOST_CLASSES_WITH_MATRIX, centred_logits, map_prior, map_scores
 from ._checks import check_label_indices, check_probabilities, check_transition_matrix, is_number
 from ._em import check_counts
 from ._estimation import TINY, normalise_rows
 
-#: with more, the information is too large a matrix to invert
-MOST_CLASSES = 50
+#: with more, error bars take too much time and memory
+MOST_CLASSES = 1000
+# with more, the information is too large a matrix to invert as it is
+_MOST_AS_ONE_MATRIX = 50
 # rows at a time
 _CHUNK = 4096
 # precision of the prior of an entry of T: without any data a standard error of 0.5
@@ -106,6 +109,9 @@ def transition_uncertainty(
     for all rows, and of posteriors that such a map can set right; a classifier that is wrong otherwise is not in
     them.
 
+    Above 50 classes the same inverse is found column by column, without the matrix; nothing is approximated. Time
+    grows as ``(n + c) c^2``, memory as ``c^2``.
+
     Parameters
     ----------
     proba : array-like of shape (n, c)
@@ -127,7 +133,7 @@ def transition_uncertainty(
     Raises
     ------
     ValueError
-        If an input is not valid, a label has no probability, or there are more than 50 classes.
+        If an input is not valid, a label has no probability, or there are more than 1,000 classes.
 
     References
     ----------
@@ -152,7 +158,7 @@ def transition_uncertainty(
     proba = _checked(proba)
     n, c = proba.shape
     if c > MOST_CLASSES:
-        raise ValueError(f"{c} classes: error bars are for up to {MOST_CLASSES}, whose information fits in memory.")
+        raise ValueError(f"{c} classes: error bars are for up to {MOST_CLASSES}, by their time and memory.")
     T = check_transition_matrix(T, c, "T")
     y = check_label_indices(y_noisy, c, n, "y_noisy")
     if (impossible := int(((proba * T.T[y]).sum(axis=1) == 0).sum())) or not n:
@@ -161,16 +167,49 @@ def transition_uncertainty(
             "most likely T (em_transition_matrix), or one with a floor (floor_transition_matrix)."
         )
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
+    meta = None if proba_meta is None else _checked(proba_meta, c, "proba_meta")
+    return (_by_one_matrix if c <= _MOST_AS_ONE_MATRIX else _by_columns)(proba, y, T, known, meta)
+
+
+def _by_one_matrix(
+    proba: NDArray, y: NDArray, T: NDArray, known: NDArray, proba_meta: NDArray | None
+) -> TransitionUncertainty:
+    """Error bars by the inverse of the information about all entries."""
+    c = len(T)
     slope, of_T, of_both, of_map = _noisy_information(proba, y, T)
     slope += known / np.maximum(T, TINY)
     of_T[:, np.arange(c), np.arange(c)] += (known / np.maximum(T, TINY) ** 2).T
     free = _Free(T)
     information = free.of_blocks(of_T) + _PRIOR_PRECISION * np.eye(len(free.rows))
     if proba_meta is not None:
-        of_map += _clean_information(_checked(proba_meta, c, "proba_meta")) + np.diag(map_prior(proba))
+        of_map += _clean_information(proba_meta) + np.diag(map_prior(proba))
         both = free.of_vectors(of_both)
         information -= both.T @ np.linalg.solve(of_map, both)
     return _cut_at_zero(T, free, free.of_vectors(slope), np.linalg.inv(information))
+
+
+def _by_columns(
+    proba: NDArray, y: NDArray, T: NDArray, known: NDArray, proba_meta: NDArray | None
+) -> TransitionUncertainty:
+    """The same error bars without that matrix, for many classes."""
+    known_slope, of_known = known / np.maximum(T, TINY), known / np.maximum(T, TINY) ** 2
+    of_map = None if proba_meta is None else _clean_information(proba_meta) + np.diag(map_prior(proba))
+    arrow = ArrowInformation(proba, y, T, of_known + _PRIOR_PRECISION, of_known, of_map)
+    rows, largest, is_free = np.arange(len(T)), T.argmax(axis=1), ~_largest_of_rows(T)
+    slope = arrow.slope + known_slope
+    slope -= slope[rows, largest][:, None]
+    location, std = T.copy(), np.zeros_like(T)
+
+    def shorter(j: int, variances: NDArray) -> NDArray:
+        free, factor = is_free[:, j], np.zeros(len(T))
+        scale = np.sqrt(np.maximum(variances[free], TINY))
+        location[free, j], factor[free] = _cut_normal(T[free, j], scale, slope[free, j])
+        std[free, j] = scale * factor[free]
+        return factor
+
+    scale, of_largest = (np.sqrt(np.maximum(variances, 0)) for variances in arrow.variances(shorter))
+    scale[rows, largest] = std[rows, largest] = of_largest
+    return TransitionUncertainty(T, location, scale, std)
 
 
 def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDArray[np.float64]:
@@ -206,15 +245,20 @@ def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, covariance: NDArray) -
     """Normal approximation of each free entry, cut off at 0; the largest of each row is what they leave."""
     at, scale, location, std = (free.rows, free.columns), np.empty_like(T), T.copy(), np.empty_like(T)
     scale[at] = np.sqrt(np.diag(covariance))
-    location[at] += np.maximum(scale[at] ** 2 * np.minimum(slope, 0), -_MAX_DEPTH * scale[at])
-    cut = -location[at] / scale[at]
-    hazard = np.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / special.ndtr(-cut)
-    shorter = np.sqrt(np.maximum(1 + cut * hazard - hazard**2, TINY))
+    location[at], shorter = _cut_normal(T[at], scale[at], slope)
     std[at] = scale[at] * shorter
     covariance = covariance * shorter * shorter[:, None]
     for i, largest in enumerate(T.argmax(axis=1)):
         std[i, largest] = scale[i, largest] = math.sqrt(covariance[np.ix_(free.rows == i, free.rows == i)].sum())
     return TransitionUncertainty(T, location, scale, std)
+
+
+def _cut_normal(T: NDArray, scale: NDArray, slope: NDArray) -> tuple[NDArray, NDArray]:
+    """Locations of normal numbers that are cut off at 0, and factors by which that shortens standard deviations."""
+    location = T + np.maximum(scale**2 * np.minimum(slope, 0), -_MAX_DEPTH * scale)
+    cut = -location / scale
+    hazard = np.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / special.ndtr(-cut)
+    return location, np.sqrt(np.maximum(1 + cut * hazard - hazard**2, TINY))
 
 
 def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
@@ -238,6 +282,8 @@ def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray,
 
 def _clean_information(proba: NDArray) -> NDArray:
     """Expected information of the map in clean rows: each label with its probability."""
+    if proba.shape[1] > MOST_CLASSES_WITH_MATRIX:
+        return _clean_information_of_scale_and_bias(proba)
     total = np.zeros(())
     for start in range(0, len(proba), _CHUNK):
         p = proba[start : start + _CHUNK]
@@ -245,6 +291,15 @@ def _clean_information(proba: NDArray) -> NDArray:
             scores = map_scores(p, one_hot - p) * np.sqrt(p[:, [label]])
             total = total + scores.T @ scores
     return total
+
+
+def _clean_information_of_scale_and_bias(proba: NDArray) -> NDArray:
+    """The same for many classes: covariance of the one-hot label, and of the log-probability that it picks."""
+    u = centred_logits(proba)
+    mean = (proba * u).sum(axis=1, keepdims=True)
+    of_scale, cross = (proba * (u - mean) ** 2).sum(), (proba * (u - mean)).sum(axis=0)
+    of_bias = np.diag(proba.sum(axis=0)) - proba.T @ proba
+    return np.block([[np.full((1, 1), of_scale), cross[None]], [cross[:, None], of_bias]])
 
 
 def _largest_of_rows(T: NDArray) -> NDArray[np.bool_]:

@@ -65,6 +65,41 @@ def test_two_sets_together_keep_the_columns_that_both_have():
         assert both.columns["group"].tolist() == [7, 8, *second.columns["group"]]
 
 
+def test_a_selection_does_not_copy_inputs():
+    whole = rows(10)
+    part = whole.take([7, 2, 5]).with_columns(trusted=True).take([2, 0])
+    assert part.source is whole.source
+    assert part.index.tolist() == [5, 7]
+    assert part[1][0].tolist() == [21.0, 22.0, 23.0]
+    assert part.inputs().tolist() == whole.X[[5, 7]].tolist()
+    assert np.shares_memory(whole.X, whole.source)
+
+
+FORMS = {"array": np.asarray, "float32": np.float32, "sparse": csr_array}
+
+
+@given(st.data(), st.sampled_from(list(FORMS)), st.sampled_from(list(FORMS)))
+def test_two_sets_are_read_as_one_array(data, first, second):
+    values = [np.arange(float(3 * n)).reshape(n, 3) + 100 * n for n in (4, 6)]
+    sets = [as_rows(FORMS[form](X)) for form, X in zip((first, second), values, strict=True)]
+    picked = [data.draw(st.lists(st.integers(0, len(X) - 1), min_size=1)) for X in values]
+    both = concatenate(*(part.take(indices) for part, indices in zip(sets, picked, strict=True)))
+    expected = np.concatenate(
+        [FORMS[f](X[i]).astype(float) @ np.eye(3) for f, X, i in zip((first, second), values, picked, strict=True)]
+    )
+    np.testing.assert_array_equal(both.inputs(), expected)
+    assert both.source.dtype == both.inputs().numpy().dtype == np.result_type(*(part.source.dtype for part in sets))
+    indices = data.draw(st.lists(st.integers(-len(expected), len(expected) - 1)))
+    np.testing.assert_array_equal(
+        both.take(np.array(indices, dtype=int)).inputs(), expected[np.array(indices, dtype=int)]
+    )
+
+
+def test_two_sets_of_different_shapes_are_an_error():
+    with pytest.raises(ValueError, match="dimension"):
+        concatenate(Rows(np.zeros((2, 1, 3))), Rows(np.zeros((2, 3, 3))))
+
+
 # ---------------------------------------------------------------------------- batches
 def test_batches_come_in_torch_s_own_order():
     plain = TensorDataset(torch.arange(150.0).reshape(50, 3).double(), torch.arange(50) % 2)

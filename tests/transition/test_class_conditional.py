@@ -12,6 +12,7 @@ from noise_rows import draw, rows_by_difficulty
 from scipy import stats
 from strategies import labels
 
+from noisytransition.transition import _class_conditional_permutations as permutations_module
 from noisytransition.transition import _class_conditional_scores as scores_module
 from noisytransition.transition import (
     class_conditional_test,
@@ -20,6 +21,7 @@ from noisytransition.transition import (
     pair_noise,
     symmetric_noise,
 )
+from noisytransition.transition._class_conditional_permutations import PermutedLabels
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -71,8 +73,9 @@ def every_labelling(y, s):
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("names", [["groups"], ["features"], ["proba"], ["proba", "features"]])
-def test_agrees_with_all_permutations(seed, names):
+def test_agrees_with_all_permutations(seed, names, monkeypatch):
     """Two classes of four rows: 576 permutations make 24 labellings, each 24 times."""
+    monkeypatch.setattr(permutations_module, "_FEW_ROWS", 500 * seed)  # both ways to draw
     _, _, given = draw(seed, n=8, c=2)
     y = np.repeat([0, 1], 4)
     s = np.array([0, 0, 1, 1, 0, 1, 1, 1])
@@ -90,8 +93,41 @@ def test_agrees_with_all_permutations(seed, names):
 def test_blocks_of_permutations_make_no_difference(monkeypatch):
     y, s, given = draw(0)
     whole = class_conditional_test(y, s, random_state=0, **given)
-    monkeypatch.setattr(scores_module, "_BLOCK_SIZE", 700)
+    monkeypatch.setattr(permutations_module, "_BLOCK_SIZE", 700)
     assert class_conditional_test(y, s, random_state=0, **given).pvalues == whole.pvalues
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=40).filter(lambda labels: len(set(labels)) > 1))
+@pytest.mark.parametrize("few", [0, 500])
+def test_sums_of_permutations_are_those_of_whole_labellings(few, labels):
+    labels, scores = np.array(labels), np.random.default_rng(1).normal(size=(len(labels), 3))
+    scores -= scores.mean(axis=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(permutations_module, "_FEW_ROWS", few)
+        permuted = PermutedLabels(labels, 20, np.random.default_rng(0))
+    names, counts = np.unique(labels, return_counts=True)
+    np.testing.assert_array_equal(permuted.names, names)
+    (block, sums), *_ = permuted.sums(scores)
+    assert (block, len(permuted)) == (slice(0, 21), 21)
+    drawn = np.delete(np.arange(len(names)), counts.argmax())
+    for i, rows in enumerate(permuted._rows):
+        labelling = np.full(len(labels), names[counts.argmax()])
+        labelling[rows] = np.repeat(names[drawn], counts[drawn])
+        assert sorted(labelling) == sorted(labels)
+        assert i > 0 or labelling.tolist() == labels.tolist()
+        expected = [
+            sum((z for z, label in zip(scores, labelling, strict=True) if label == j), np.zeros(3)) for j in names
+        ]
+        np.testing.assert_allclose(sums[i], expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("few", [0, 500])
+def test_every_labelling_is_drawn_as_often(few, monkeypatch):
+    monkeypatch.setattr(permutations_module, "_FEW_ROWS", few)
+    permuted = PermutedLabels(np.array([2, 0, 1, 0, 0]), 6000, np.random.default_rng(0))
+    counts = np.unique(permuted._rows[1:], axis=0, return_counts=True)[1]  # rows of labels 1 and 2
+    assert len(counts) == 20
+    assert stats.chisquare(counts).pvalue > 0.01
 
 
 # ---------------------------------------------------------------------------- size

@@ -1,5 +1,8 @@
 """Ranking of labels by the posterior that they are right."""
 
+import tracemalloc
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +11,7 @@ from posteriors import labels_of
 from strategies import binary_fractions, floats, noisy_rows, permutations, rows_with_labels
 
 from noisytransition.transition import (
+    _checks,
     find_label_issues,
     flip_labels,
     label_posterior,
@@ -119,3 +123,39 @@ def test_what_does_not_fit(function):
     with pytest.raises(ValueError, match="T has 3 rows"):
         function(proba, y, np.eye(3))
     assert len(function(proba[:0], y[:0], T)) == 0
+
+
+# ---------------------------------------------------------------------------- memory
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_blocks_of_rows_give_the_bits_of_all_at_once(order, dtype, monkeypatch):
+    rng = np.random.default_rng(0)
+    proba = np.asarray(rng.dirichlet(np.ones(4), 101), dtype=dtype, order=order)
+    y, T = rng.integers(4, size=101), symmetric_noise(4, 0.3)
+    functions = label_posterior, label_quality, find_label_issues, partial(relabel, threshold=0.6)
+    whole = [function(proba, y, T) for function in functions]
+    monkeypatch.setattr(_checks, "_BLOCK", 40)
+    for function, expected in zip(functions, whole, strict=True):
+        np.testing.assert_array_equal(function(proba, y, T), expected)
+
+
+@pytest.mark.parametrize("function", [label_quality, find_label_issues, relabel])
+def test_no_copy_of_the_posteriors_is_made(function):
+    proba, y = np.full((80_000, 100), 0.01, dtype=np.float32), np.zeros(80_000, dtype=int)
+    tracemalloc.start()
+    function(proba, y, symmetric_noise(100, 0.2))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * proba.nbytes
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [(np.nan, r"proba\[70, 1\] = nan"), (-0.5, r"proba\[70, 1\] = -0.5"), (0.9, "row 70 of proba sums to 1.4")],
+)
+def test_errors_name_the_row_of_a_later_block(wrong, message, monkeypatch):
+    monkeypatch.setattr(_checks, "_BLOCK", 40)
+    proba = np.full((90, 2), 0.5)
+    proba[70, 1] = wrong
+    with pytest.raises(ValueError, match=message):
+        label_quality(proba, np.zeros(90, dtype=int), np.eye(2))

@@ -75,6 +75,48 @@ def test_scales_are_those_of_the_joint_information_by_finite_differences(full, m
     np.testing.assert_allclose([found.scale[f] for f in free], np.sqrt(np.diag(covariance)), rtol=1e-5)
 
 
+TS = {
+    "diagonal": symmetric_noise(6, 0.3),
+    "pairs": pair_noise(6, 0.4),
+    "largest anywhere": np.random.default_rng(0).dirichlet(np.full(6, 0.5), 6),
+}
+
+
+@pytest.mark.parametrize("name", TS)
+@pytest.mark.parametrize("given", [(), ("proba_meta",), ("proba_meta", "counts"), ("counts",)])
+@pytest.mark.parametrize("n", [5, 400])  # fewer and more rows than classes for a label, and labels without rows
+@pytest.mark.parametrize("full", [True, False], ids=["with a matrix", "scale and bias"])
+def test_column_by_column_they_are_those_of_the_whole_matrix(name, given, n, full, monkeypatch):
+    monkeypatch.setattr(_calibration, "MOST_CLASSES_WITH_MATRIX", 20 if full else 0)
+    monkeypatch.setattr(module, "MOST_CLASSES_WITH_MATRIX", 20 if full else 0)
+    T = TS[name]
+    proba, y, proba_meta, _ = rows(n=n, T=T)
+    known = {"proba_meta": proba_meta, "counts": np.random.default_rng(0).poisson(5 * T)}
+    known = {name: known[name] for name in given}
+    whole = transition_uncertainty(proba, y, T, **known)
+    monkeypatch.setattr(module, "_MOST_AS_ONE_MATRIX", 5)
+    by_columns = transition_uncertainty(proba, y, T, **known)
+    for one, other in zip(whole[:4], by_columns[:4], strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-11)
+
+
+def test_information_of_scale_and_bias_is_that_of_each_label(monkeypatch):
+    proba = rows()[2]
+    monkeypatch.setattr(_calibration, "MOST_CLASSES_WITH_MATRIX", 0)
+    slow = module._clean_information(proba)
+    np.testing.assert_allclose(module._clean_information_of_scale_and_bias(proba), slow, rtol=1e-10, atol=1e-12)
+
+
+def test_many_classes_have_the_error_bars_of_the_whole_matrix(monkeypatch):
+    T = symmetric_noise(51, 0.3)
+    proba, y, proba_meta, _ = rows(n=600, n_meta=100, T=T)
+    found = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
+    monkeypatch.setattr(module, "_MOST_AS_ONE_MATRIX", 51)
+    whole = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
+    np.testing.assert_allclose(found.scale, whole.scale, rtol=1e-7)
+    np.testing.assert_allclose(found.std, whole.std, rtol=1e-7)
+
+
 def test_chunks_of_rows_add_up(monkeypatch):
     proba, y, proba_meta, _ = rows()
     whole = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
@@ -197,7 +239,7 @@ def test_intervals_hold_the_estimate_and_grow_with_the_level(drawn, n_clean):
         ({"T": [[1, 0, 0]] * 3}, r"of 300 rows' labels no probability; .* the most likely T"),
         ({"proba": np.zeros((0, 3)), "y_noisy": []}, "proba has no rows"),
         ({"proba_meta": np.zeros((0, 3))}, "proba_meta has no rows"),
-        ({"proba": np.full((300, 60), 1 / 60), "T": np.eye(60)}, "60 classes: error bars are for up to 50"),
+        ({"proba": np.full((300, 1001), 1 / 1001), "T": np.eye(1001)}, "1001 classes: error bars are for up to 1000"),
     ],
 )
 def test_bad_input_is_named(change, message):

@@ -1,0 +1,85 @@
+"""Memory of fits beyond their data, and data that is not read as a whole."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from noisytransition import (
+    CrossEntropyClassifier,
+    EMTransitionClassifier,
+    ForwardClassifier,
+    GLCClassifier,
+)
+from noisytransition.classifiers._describe import _content
+from noisytransition.nets import as_rows
+from noisytransition.transition import _chance
+
+N, N_COLUMNS = 12_000, 1000
+NET = {"module": "linear", "max_epochs": 1, "batch_size": 100, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """48 MB of rows with three classes, their labels, and a mask of a tenth of them."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=N)
+    X = rng.normal(size=(N, N_COLUMNS)).astype(np.float32)
+    X[np.arange(N), y] += 6
+    return X, y, np.arange(N) % 10 == 0
+
+
+def peak(fit):
+    """Memory that a call needs at its peak, in bytes."""
+    tracemalloc.start()
+    try:
+        fit()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+FITS = {
+    "cross-entropy": (CrossEntropyClassifier(**NET), False),
+    "trusted": (ForwardClassifier(**NET), True),
+    "both sets": (GLCClassifier(**NET), True),
+    "folds": (EMTransitionClassifier(**NET, cv=2, select_classifier=False), True),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [*((name, "array") for name in FITS), ("trusted", "sparse"), ("trusted", "on disk")]
+)
+def test_a_fit_does_not_copy_its_data(name, form, wide, tmp_path, monkeypatch):
+    monkeypatch.setattr(_chance, "_MOST_ROWS", 500)  # a sample, whatever the size of the data
+    clf, needs_clean = FITS[name]
+    X, y, trusted = wide
+    if form == "on disk":
+        np.save(tmp_path / "X.npy", X)
+        X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    X = sp.csr_array(X) if form == "sparse" else X
+    size = X.data.nbytes + X.indices.nbytes if form == "sparse" else X.nbytes
+    given = {"trusted": trusted, "y_meta": y} if needs_clean else {}
+    clf.fit(X[:500], y[:500], **{k: v[:500] for k, v in given.items()})  # what is loaded once
+    assert peak(lambda: clf.fit(X, y, **given)) < 0.4 * size
+
+
+def test_data_on_disk_gives_the_bits_of_data_in_memory(wide, tmp_path):
+    X, y, trusted = wide
+    np.save(tmp_path / "X.npy", X)
+    on_disk = np.load(tmp_path / "X.npy", mmap_mode="r")
+    first, second = (
+        GLCClassifier(**NET).fit(data, y, trusted=trusted, y_meta=y).predict_proba(data) for data in (X, on_disk)
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_selection_is_described_as_its_copy(form, wide, monkeypatch):
+    monkeypatch.setattr("noisytransition.classifiers._describe._BLOCK", 3 * N_COLUMNS)
+    X, y, trusted = (values[:200] for values in wide)
+    chosen = np.flatnonzero(trusted)[:10]
+    selection, copied = as_rows(form(X), y).take(chosen), as_rows(form(X[chosen]), y[chosen])
+    assert _content(selection, "X") == _content(copied, "X")
+    assert _content(as_rows(form(X), y).take(chosen[::-1]), "X") != _content(copied, "X")
