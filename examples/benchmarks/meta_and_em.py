@@ -66,6 +66,7 @@ class CountsAndMetaGradient(MetaGradient):
         """Count the batch, then add the offset."""
         self.counting_.after_step(net, batch, logits)
         if self.counting_.n_batches_ > self.burn_in:
+            net.criterion_.set_counts(self.counting_.counts_, self.counting_.sums_)
             net.criterion_.transition_logits += self.offset_
 
 

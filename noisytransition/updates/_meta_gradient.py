@@ -109,6 +109,7 @@ class MetaGradient(Update):
         for parameter, gradient in zip(loss.parameters(), gradients, strict=True):
             parameter.grad = gradient
         self.optimizer_.step()
+        torch.autograd.graph.increment_version(list(loss.parameters()))  # fused optimisers leave it as it is
 
     def _rates(self, net: "NoisyLabelNet") -> dict[str, float]:
         """Look-ahead rate of each parameter of the optimiser; read in each step, as a schedule may change it."""
