@@ -64,8 +64,10 @@ class CountsAndMetaGradient(MetaGradient):
     @torch.no_grad()
     def after_step(self, net, batch, logits):
         """Count the batch, then add the offset."""
+        super().after_step(net, batch, logits)
         self.counting_.after_step(net, batch, logits)
         if self.counting_.n_batches_ > self.burn_in:
+            net.criterion_.set_counts(self.counting_.counts_, self.counting_.sums_)
             net.criterion_.transition_logits += self.offset_
 
 

@@ -1,5 +1,7 @@
 """Forward correction: cross-entropy of the noisy label under the clean posterior times T."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -47,7 +49,12 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
 
 def noisy_log_likelihood(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
     """Return log P(noisy label | x) of each row; `corrected_cross_entropy` is minus its mean."""
-    return torch.logsumexp(F.log_softmax(logits, 1) + log_transition.T[y], dim=1)
+    return _log_likelihood(logits, log_transition.T[y])
+
+
+def _log_likelihood(logits: Tensor, columns: Tensor) -> Tensor:
+    """Log-likelihood of rows, from the columns of log T of their labels."""
+    return torch.logsumexp(F.log_softmax(logits, 1) + columns, dim=1)
 
 
 def clean_posterior(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
@@ -66,6 +73,26 @@ def clean_posterior(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor
     return torch.softmax(logits + log_transition.T[y], dim=1)
 
 
+class _Known(NamedTuple):
+    """What is known of T as long as its logits are the same tensor, unchanged.
+
+    `normalizer` is the logarithm of the sums of the rows of exp(logits); `proba` is T transposed, or None.
+    """
+
+    logits: Tensor
+    version: int
+    place: int
+    normalizer: Tensor
+    proba: Tensor | None
+
+    @classmethod
+    def of(cls, logits: Tensor, normalizer: Tensor, proba: Tensor | None = None) -> "_Known":
+        return cls(logits, logits._version, logits.data_ptr(), normalizer, proba)
+
+    def holds_for(self, logits: Tensor) -> bool:
+        return self.logits is logits and (self.version, self.place) == (logits._version, logits.data_ptr())
+
+
 class ForwardLoss(nn.Module):
     """Corrected cross-entropy that holds its transition matrix as ``T = row-softmax(transition_logits)``.
 
@@ -76,6 +103,12 @@ class ForwardLoss(nn.Module):
     ----------
     transition_matrix : array-like of shape (n_classes, n_classes)
         Row i, column j is P(noisy = j | true = i).
+
+    Notes
+    -----
+    A step reads the columns of T of the labels in its batch. The rows are normalised once for each value of T: change
+    ``transition_logits`` in place under ``torch.no_grad()``. A change through its ``.data`` or by a fused optimiser is
+    noticed after ``torch.autograd.graph.increment_version(loss.transition_logits)`` only.
 
     Examples
     --------
@@ -92,8 +125,15 @@ class ForwardLoss(nn.Module):
     def __init__(self, transition_matrix: ArrayLike) -> None:
         super().__init__()
         T = np.maximum(np.asarray(transition_matrix, dtype=np.float64), MIN_ENTRY)
-        logits = torch.as_tensor(np.log(T), dtype=torch.get_default_dtype())
-        self.transition_logits = nn.Parameter(logits, requires_grad=False)
+        by_label = torch.as_tensor(np.log(T).T.copy(), dtype=torch.get_default_dtype())
+        # column by column in memory: a step reads the columns of its labels
+        self.transition_logits = nn.Parameter(by_label.T, requires_grad=False)
+        self._known: _Known | None = None
+        self._keeps_proba = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is known of T, which is found again."""
+        return vars(self) | {"_known": None}
 
     @property
     def log_transition(self) -> Tensor:
@@ -107,14 +147,58 @@ class ForwardLoss(nn.Module):
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
-        return corrected_cross_entropy(logits, y, self.log_transition.to(logits.dtype))
+        return -self.log_likelihood(logits, y).mean()
+
+    def log_likelihood(self, logits: Tensor, y: Tensor) -> Tensor:
+        """Log P(noisy label | x) of each row, as `noisy_log_likelihood`."""
+        return _log_likelihood(logits, self._columns(y).to(logits.dtype))
+
+    def posterior(self, logits: Tensor, y: Tensor) -> Tensor:
+        """P(true | x, noisy label), as `clean_posterior`."""
+        return torch.softmax(logits + self._columns(y).to(logits.dtype), dim=1)
+
+    # ---- T, normalised once
+    def _columns(self, y: Tensor) -> Tensor:
+        """Columns of log T of some labels, as rows."""
+        learned = self.transition_logits.requires_grad
+        normalizer = torch.logsumexp(self.transition_logits, 1) if learned else self._normalized().normalizer
+        return self.transition_logits.T.index_select(0, y) - normalizer
+
+    def _normalized(self) -> _Known:
+        """What is known of T, computed anew if T has changed."""
+        logits = self.transition_logits
+        if self._known is None or not self._known.holds_for(logits):
+            by_label = logits.detach().T
+            top = by_label.amax(0)
+            proba = (by_label - top).exp_()
+            total = proba.sum(0)
+            self._known = _Known.of(logits, top + total.log(), proba.div_(total) if self._keeps_proba else None)
+        return self._known
+
+    @torch.no_grad()
+    def set_counts(self, counts: Tensor, sums: Tensor, y: Tensor | None = None) -> None:
+        """Make T the rows of counts, divided by their sums.
+
+        Parameters
+        ----------
+        counts : Tensor of shape (n_classes, n_classes)
+            Positive; row j belongs to the noisy label j, column i to the true label i.
+        sums : Tensor of shape (n_classes,)
+            Of the columns of `counts`.
+        y : Tensor, optional
+            Labels whose counts have changed since the last call; default: all. Their order and number do not matter.
+        """
+        if y is None:
+            self.transition_logits.copy_(counts.T).log_()
+        else:
+            self.transition_logits.T.index_copy_(0, y, counts.index_select(0, y).log_())
+        self._known = _Known.of(self.transition_logits, sums.log())
 
     # ---- for the look-ahead: gradient with respect to the logits, and meta-gradient for a tangent of the logits
     @torch.no_grad()
     def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
         """d mean loss / d logits = (f - q) / n_samples, of shape (n_samples, n_classes)."""
-        q = clean_posterior(logits, y, self.log_transition.to(logits.dtype))
-        return (torch.softmax(logits, 1) - q) / len(y)
+        return (torch.softmax(logits, 1) - self.posterior(logits, y)) / len(y)
 
     @torch.no_grad()
     def meta_gradients(self, logits: Tensor, y: Tensor, tangent: Tensor) -> list[Tensor]:
@@ -134,9 +218,15 @@ class ForwardLoss(nn.Module):
         -------
         list of one Tensor of shape (n_classes, n_classes)
         """
-        log_transition = self.log_transition.to(logits.dtype)
-        q = clean_posterior(logits, y, log_transition)
-        terms = q * (tangent - (q * tangent).sum(1, keepdim=True))
-        A = torch.zeros_like(log_transition).index_add_(1, y, terms.T) / len(y)
-        gradient = A - log_transition.exp() * A.sum(1, keepdim=True)
-        return [gradient.to(self.transition_logits.dtype)]
+        q = self.posterior(logits, y)
+        terms = (q * (tangent - (q * tangent).sum(1, keepdim=True)) / len(y)).to(self.transition_logits.dtype)
+        by_label = self._taken_proba().mul_(-terms.sum(0)).index_add_(0, y, terms)
+        return [by_label.T]
+
+    def _taken_proba(self) -> Tensor:
+        """T transposed, for the caller to write into; from now on it comes with the normaliser at no cost."""
+        known = self._normalized()
+        self._keeps_proba, self._known = True, known._replace(proba=None)
+        if known.proba is not None:
+            return known.proba
+        return (self.transition_logits.detach().T - known.normalizer).exp_()

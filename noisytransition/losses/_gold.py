@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ._forward import ForwardLoss, noisy_log_likelihood
+from ._forward import ForwardLoss
 
 
 class GoldCorrectionLoss(ForwardLoss):
@@ -36,5 +36,5 @@ class GoldCorrectionLoss(ForwardLoss):
     def forward(self, logits: Tensor, y: Tensor, trusted: Tensor) -> Tensor:  # type: ignore[override]
         """Mean loss of logits of shape (n_samples, n_classes); `y` and `trusted` are of shape (n_samples,)."""
         clean = F.cross_entropy(logits, y, reduction="none")
-        noisy = -noisy_log_likelihood(logits, y, self.log_transition.to(logits.dtype))
+        noisy = -self.log_likelihood(logits, y)
         return torch.where(trusted, clean, noisy).mean()

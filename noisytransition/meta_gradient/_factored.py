@@ -1,12 +1,12 @@
-"""Look-ahead of an MLP with ReLU activations that never forms the gradient of a weight matrix.
+"""Look-ahead of an MLP with ReLU activations: by hand, on the inputs of its layers that the shared forward pass keeps.
 
 The gradient of a Linear layer over a batch is a product of two thin matrices, ``d^T a`` with d the cotangents of its
-outputs and a its inputs. So the weights after the step act on other inputs b through the small matrix ``b a^T``:
-7 passes through the network instead of the 10 of the general methods. This saves 11 to 12 % of the time of a fit with
-the default MLP and batch size. With wide layers, few features and large batches it is slower than "double-vjp", since
-``b a^T`` grows with the square of the batch size (examples/benchmarks/results/cost.md).
+outputs and a its inputs. So the weights after the step act on other inputs b through the small matrix ``b a^T``, and
+the gradient need not be formed: for few rows and wide layers. Else it is formed. Each layer takes the one with fewer
+multiplications.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -17,17 +17,13 @@ from ._point import Point
 
 
 class _Layer(NamedTuple):
+    """A Linear layer, its rates (0 of what does not move), and its inputs in the noisy batch."""
+
     weight: Tensor
     bias: Tensor | None
     weight_rate: float
     bias_rate: float
-
-
-class _Pass(NamedTuple):
-    """One batch: the inputs of each layer and, after `_backward`, the cotangents of each layer's outputs."""
-
-    inputs: list[Tensor]
-    cotangents: list[Tensor]
+    inputs: Tensor
 
 
 def is_relu_mlp(module: nn.Module) -> bool:
@@ -42,98 +38,155 @@ def is_relu_mlp(module: nn.Module) -> bool:
     bool
         False for modules with hooks, parametrizations, shared weights or weights of half precision too.
     """
-    if type(module).forward is not nn.Sequential.forward:
+    if type(module).forward is not nn.Sequential.forward or _is_hooked(module):
         return False
     _, layers = _split(module)
-    n_weights = sum(len(list(layer.parameters())) for layer in layers)
+    weights = [w for layer in layers for w in layer._parameters.values() if w is not None]
     return (
         [type(layer) for layer in layers] == [nn.Linear, nn.ReLU] * (len(layers) // 2) + [nn.Linear]
-        and len(list(module.parameters())) == n_weights  # a shared weight is listed once
-        and all(p.dtype in (torch.float32, torch.float64) for p in module.parameters())
-        and not any(map(_is_hooked, module.modules()))
-        and not any(p._backward_hooks for p in module.parameters())
+        and len({id(w) for w in weights}) == len(weights)
+        and all(w.dtype in (torch.float32, torch.float64) and not w._backward_hooks for w in weights)
+        and not any(map(_is_hooked, module._modules.values()))
     )
 
 
-def _is_hooked(module: nn.Module) -> bool:
+def _is_hooked(module: nn.Module | None) -> bool:
     """Whether a module has hooks, or a forward pass of its own instance."""
-    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
-    return any(hooks) or "forward" in vars(module)
+    if module is None:
+        return False
+    hooks = module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
+    return bool(hooks) or "forward" in vars(module)
 
 
-def _split(module: nn.Module) -> tuple[nn.Module, list[nn.Module]]:
-    """Return Flatten, or Identity if there is none, and the other layers."""
+def _split(module: nn.Module) -> tuple[nn.Module | None, list[nn.Module]]:
+    """Return Flatten, or None if there is none, and the other layers."""
     layers = [layer for layer in module._modules.values() if layer is not None]  # `children` leaves out repeated ones
-    return (layers[0], layers[1:]) if layers and type(layers[0]) is nn.Flatten else (nn.Identity(), layers)
+    return (layers[0], layers[1:]) if layers and type(layers[0]) is nn.Flatten else (None, layers)
 
 
-@torch.no_grad()
-def factored(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Clean loss at W_hat and tangent of the noisy logits, for a module that `is_relu_mlp`.
+class FactoredPoint:
+    """An MLP at W and its logits on the noisy batch, with the inputs of its layers.
+
+    Parameters
+    ----------
+    module : nn.Module
+        One that `is_relu_mlp`.
+    x : Tensor
+        The noisy batch, rows first.
+    rates : mapping of str to float
+        Look-ahead rate of each parameter to move, by its name in ``module.named_parameters()``.
 
     Raises
     ------
     NotImplementedError
         For other modules, or if rows have more than one axis where the first Linear layer takes them.
     """
-    if not is_relu_mlp(point.module):
-        raise NotImplementedError("the factored method needs Linear layers with ReLU between them")
-    flatten, _ = _split(point.module)
-    x, x_meta = flatten(point.x), flatten(meta[0])
-    if x.ndim != 2:
-        raise NotImplementedError("the factored method takes one axis per row")
-    layers = _layers(point)
-    noisy, _ = _forward(layers, x)
-    _backward(layers, noisy, cotangent)
-    clean, logits = _forward(layers, x_meta, noisy)
-    loss = F.cross_entropy(logits, meta[1])
-    target = F.one_hot(meta[1], logits.shape[1]).to(logits.dtype)
-    _backward(layers, clean, (torch.softmax(logits, 1) - target) / len(logits), noisy)
-    return loss, _tangent(layers, noisy, clean)
+
+    def __init__(self, module: nn.Module, x: Tensor, rates: Mapping[str, float]) -> None:
+        if not is_relu_mlp(module):
+            raise NotImplementedError("the factored method needs Linear layers with ReLU between them")
+        self.flatten, _ = _split(module)
+        x = self._flat(x)
+        if x.ndim != 2:
+            raise NotImplementedError("the factored method takes one axis per row")
+        self.layers: list[_Layer] = []
+        self.logits: Tensor = x
+        for name, layer in module._modules.items():
+            if isinstance(layer, nn.Linear):
+                x = torch.relu(self.logits) if self.layers else x
+                self.logits = F.linear(x, layer.weight, layer.bias)
+                moves = (rates.get(f"{name}.weight", 0.0), rates.get(f"{name}.bias", 0.0))
+                self.layers.append(_Layer(layer.weight, layer.bias, *moves, x.detach()))
+
+    def _flat(self, x: Tensor) -> Tensor:
+        return x if self.flatten is None else self.flatten(x)
+
+    @torch.no_grad()
+    def tangent(self, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Clean loss at W_hat, and tangent of the noisy logits."""
+        d = cotangent
+        steps: list[_Step] = []
+        for i in range(len(self.layers) - 1, -1, -1):
+            layer = self.layers[i]
+            steps.insert(0, _Step(layer, d, len(meta[0]), is_first=i == 0))
+            d = _through_relu(d @ layer.weight, layer.inputs) if i else d
+        x = self._flat(meta[0])
+        for i, step in enumerate(steps):
+            x = step.forward(x.relu_() if i else x)
+        log_proba = torch.log_softmax(x, 1)
+        d = log_proba.exp().div_(len(x))
+        d.scatter_add_(1, meta[1][:, None], d.new_full((len(d), 1), -1 / len(d)))
+        for i in range(len(steps) - 1, -1, -1):
+            d = steps[i].backward(d, is_first=i == 0)
+        tangent = None
+        for step in steps:
+            tangent = step.tangent(tangent)
+        assert tangent is not None, "an MLP has at least one layer"
+        return F.nll_loss(log_proba, meta[1]), tangent
 
 
-def _layers(point: Point) -> list[_Layer]:
-    """Weights and rates of the Linear layers; the rate of what does not move is 0."""
-    rates = {id(w): r for w, r in zip(point.weights, point.rates, strict=True)}
-    return [
-        _Layer(layer.weight, layer.bias, rates.get(id(layer.weight), 0.0), rates.get(id(layer.bias), 0.0))
-        for layer in _split(point.module)[1]
-        if isinstance(layer, nn.Linear)
-    ]
+class _Step:
+    """A layer at W_hat = W - rate * d^T a, with d the cotangents of its noisy outputs."""
+
+    clean: Tensor
+    clean_cotangents: Tensor
+    products: Tensor
+
+    def __init__(self, layer: _Layer, cotangents: Tensor, n_clean: int, *, is_first: bool) -> None:
+        self.layer, self.cotangents = layer, cotangents
+        (n, n_in), n_out = layer.inputs.shape, cotangents.shape[1]
+        thin = n_clean * n * ((1 if is_first else 2) * n_in + (2 if is_first else 3) * n_out)
+        self.is_thin = thin < (2 * n + n_clean) * n_in * n_out
+        if not self.is_thin:
+            self.weight = torch.addmm(layer.weight, cotangents.T, layer.inputs, alpha=-layer.weight_rate)
+        self.bias = None if layer.bias is None else torch.sub(layer.bias, cotangents.sum(0), alpha=layer.bias_rate)
+
+    def forward(self, clean: Tensor) -> Tensor:
+        """Outputs of the clean inputs."""
+        self.clean = clean
+        if not self.is_thin:
+            return F.linear(clean, self.weight, self.bias)
+        self.products = clean @ self.layer.inputs.T
+        moved = F.linear(clean, self.layer.weight, self.bias)
+        return moved.addmm_(self.products, self.cotangents, alpha=-self.layer.weight_rate)
+
+    def backward(self, cotangents: Tensor, *, is_first: bool) -> Tensor:
+        """Cotangents of the outputs of the layer before, from those of the clean outputs."""
+        self.clean_cotangents = cotangents
+        if is_first:
+            return cotangents
+        if not self.is_thin:
+            return _through_relu(cotangents @ self.weight, self.clean)
+        products = cotangents @ self.cotangents.T
+        moved = (cotangents @ self.layer.weight).addmm_(products, self.layer.inputs, alpha=-self.layer.weight_rate)
+        return _through_relu(moved, self.clean)
+
+    def tangent(self, before: Tensor | None) -> Tensor:
+        """Tangent of the noisy outputs along rate * g, with g the gradient of the clean loss at W_hat."""
+        layer = self.layer
+        moved = layer.bias_rate * self.clean_cotangents.sum(0)
+        if self.is_thin:
+            moved = torch.addmm(moved, self.products.T, self.clean_cotangents, alpha=layer.weight_rate)
+        else:
+            gradient = self.clean.T @ self.clean_cotangents
+            moved = torch.addmm(moved, layer.inputs, gradient, alpha=layer.weight_rate)
+        return moved if before is None else moved.addmm_(_through_relu(before, layer.inputs), layer.weight.T)
 
 
-def _forward(layers: list[_Layer], x: Tensor, noisy: _Pass | None = None) -> tuple[_Pass, Tensor]:
-    """Logits at W or, given the noisy pass that defines the step, at W_hat."""
-    batch = _Pass([], [])
-    for i, layer in enumerate(layers):
-        a = x.clamp_min(0) if i else x
-        batch.inputs.append(a)
-        x = F.linear(a, layer.weight, layer.bias)
-        if noisy is not None:
-            d = noisy.cotangents[i]
-            x = x - layer.weight_rate * ((a @ noisy.inputs[i].T) @ d) - layer.bias_rate * d.sum(0)
-    return batch, x
+def _through_relu(values: Tensor, activations: Tensor) -> Tensor:
+    """Values where the activation is positive, else 0: as autograd's own rule, in one pass."""
+    return torch.ops.aten.threshold_backward(values, activations, 0)
 
 
-def _backward(layers: list[_Layer], batch: _Pass, cotangent: Tensor, noisy: _Pass | None = None) -> None:
-    """Fill in the cotangents at W or, given the noisy pass, at W_hat."""
-    batch.cotangents.append(cotangent)
-    for i in range(len(layers) - 1, 0, -1):
-        d = batch.cotangents[0]
-        e = d @ layers[i].weight
-        if noisy is not None:
-            e = e - layers[i].weight_rate * ((d @ noisy.cotangents[i].T) @ noisy.inputs[i])
-        batch.cotangents.insert(0, e * (batch.inputs[i] > 0))
+def factored_point(module: nn.Module, x: Tensor, rates: Mapping[str, float]) -> FactoredPoint | None:
+    """Return a point of a module and rows that the factored method takes; None of others."""
+    try:
+        return FactoredPoint(module, x, rates)
+    except NotImplementedError:
+        return None
 
 
-def _tangent(layers: list[_Layer], noisy: _Pass, clean: _Pass) -> Tensor:
-    """Tangent of the noisy logits along rate * g, with g = (clean cotangents)^T (clean inputs)."""
-    tangent: Tensor | None = None
-    for i, layer in enumerate(layers):
-        d = clean.cotangents[i]
-        moved = layer.weight_rate * ((noisy.inputs[i] @ clean.inputs[i].T) @ d) + layer.bias_rate * d.sum(0)
-        if tangent is not None:
-            moved = moved + (tangent * (noisy.inputs[i] > 0)) @ layer.weight.T
-        tangent = moved
-    assert tangent is not None, "an MLP has at least one layer"
-    return tangent
+def factored(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Clean loss at W_hat and tangent of the noisy logits, at a point that other methods share."""
+    own = FactoredPoint(point.module, point.x, dict(zip(point.names, point.rates, strict=True)))
+    return own.tangent(cotangent, meta)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
+from ._factored import factored_point
 from ._methods import METHODS, candidate_methods
 from ._point import Point
 
@@ -76,9 +77,13 @@ def look_ahead(
     Shu, Zhao, Xu, Meng, "Meta Transition Adaptation for Robust Deep Learning with Noisy Labels", 2020,
     Algorithm 1.
     """
+    methods = methods or candidate_methods(module)
+    if methods[0] == "factored" and (own := factored_point(module, x, rates)) is not None:
+        loss, tangent = own.tangent(cotangent(own.logits.detach()), meta)
+        return LookAhead(own.logits, tangent, loss, "factored")
     point = Point(module, x, rates)
     r = cotangent(point.logits.detach())
-    for method in methods or candidate_methods(module):
+    for method in methods:
         try:
             loss, tangent = METHODS[method](point, r, meta)
         except RuntimeError as error:  # NotImplementedError is one of them
@@ -88,7 +93,7 @@ def look_ahead(
         else:
             return LookAhead(point.logits, tangent, loss, method)
     raise NotImplementedError(
-        f"none of the methods {tuple(methods or candidate_methods(module))} can differentiate {type(module).__name__}; "
+        f"none of the methods {tuple(methods)} can differentiate {type(module).__name__}; "
         "meta_gradient_method='difference' needs forward passes only."
     )
 

@@ -6,11 +6,12 @@ from ._finite import check_outputs, check_start
 from ._fit_state import FitState, SaveState
 from ._global_state import GlobalState, draw_seed
 from ._interrupts import raise_interrupt
+from ._loader import BatchLoader
 from ._mlp import MLP
 from ._net import NoisyLabelNet
 from ._net_state import restore_unlisted, uncompiled, unlisted
 from ._one_row import check_one_row, has_batch_of_one
-from ._rows import Batch, BatchLoader, CleanBatches, DatasetRows, Rows, SparseRows, as_rows
+from ._rows import Batch, CleanBatches, DatasetRows, Rows, SparseRows, as_rows
 from ._sparse import canonical
 
 __all__ = [

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, EarlyStopping, EpochScoring, PassthroughScoring
 from skorch.utils import to_tensor
 from torch import Tensor, nn
@@ -17,10 +16,12 @@ from .._precision import full_precision
 from ..updates import Fixed, Update
 from ._finite import check_losses, check_proba, check_weights
 from ._interrupts import raise_interrupt
+from ._lean import LeanNet, floating_dtype
+from ._loader import BatchLoader
 from ._mlp import MLP
 from ._net_state import uncompiled
 from ._one_row import check_loader
-from ._rows import Batch, BatchLoader, CleanBatches, Loaded, rows_at_once
+from ._rows import Batch, CleanBatches, Loaded, rows_at_once
 
 # used by nets without an update
 _FIXED = Fixed()
@@ -42,7 +43,7 @@ def _noisy_accuracy(net: "NoisyLabelNet", X: Dataset, y: NDArray) -> float:
     return float(np.mean((proba @ T).argmax(axis=1) == y))
 
 
-class NoisyLabelNet(NeuralNetClassifier):
+class NoisyLabelNet(LeanNet):
     """skorch classifier whose loss can have learned parameters, and that can train on clean and noisy rows in one step.
 
     Parameters
@@ -124,8 +125,8 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     def prepare(self, x: Tensor) -> Tensor:
         """Move a batch of inputs to the device, cast it and, in training mode, augment it."""
-        x = to_tensor(x, device=self.device)
-        x = x.to(self._dtype_for(x))
+        x = x if isinstance(x, Tensor) else to_tensor(x, device=self.device)
+        x = x.to(device=self.device, dtype=self._dtype_for(x))
         if self.module_.training and self.batch_transform is not None:
             x = self.batch_transform(x)
         return x
@@ -133,9 +134,9 @@ class NoisyLabelNet(NeuralNetClassifier):
     def _dtype_for(self, x: Tensor) -> torch.dtype:
         if self.dtype != "auto":
             return getattr(torch, self.dtype) if isinstance(self.dtype, str) else self.dtype
-        is_image = x.dtype is torch.uint8 and x.ndim > 2
-        if x.is_floating_point() or is_image or not _embeds(self.plain_module_):
-            return next((p.dtype for p in self.plain_module_.parameters() if p.is_floating_point()), torch.float32)
+        module, is_image = self.plain_module_, x.dtype is torch.uint8 and x.ndim > 2
+        if x.is_floating_point() or is_image or not _embeds(module):
+            return floating_dtype(module) or torch.float32
         return x.dtype
 
     def prepared(self, batch: Loaded) -> Batch:
@@ -233,13 +234,14 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Loss of a batch; a criterion gets the columns that it names as arguments."""
-        named = getattr(self.criterion_, "columns", ())
+        loss = self.criterion_
+        named = loss.columns if hasattr(type(loss), "columns") or "columns" in vars(loss) else ()
         if missing := [name for name in named if name not in batch.columns]:
             raise ValueError(
-                f"{type(self.criterion_).__name__} needs the columns {missing} of the rows, which "
+                f"{type(loss).__name__} needs the columns {missing} of the rows, which "
                 f"iterator_train={self.iterator_train!r} does not give; leave iterator_train out."
             )
-        return self.criterion_(logits, batch.label, **{name: batch.columns[name] for name in named})
+        return loss(logits, batch.label, **{name: batch.columns[name] for name in named})
 
     def validation_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Compute the training loss of a validation batch."""
@@ -303,17 +305,9 @@ class NoisyLabelNet(NeuralNetClassifier):
         if training:
             check_losses(self)
 
-    def notify(self, method_name: str, **cb_kwargs: Any) -> None:
-        """Call a method of every callback. A KeyboardInterrupt of EarlyStopping ends the stage, any other the fit."""
-        if method_name != "on_train_end":  # skorch calls it after an interrupt too
-            raise_interrupt()
-        getattr(self, method_name)(self, **cb_kwargs)
-        for _, callback in self.callbacks_:
-            try:
-                getattr(callback, method_name)(self, **cb_kwargs)
-            except KeyboardInterrupt:
-                self._stopped_early = _out_of_patience(callback)
-                raise
+    def interrupted_by(self, callback: Callback) -> None:
+        """A KeyboardInterrupt of EarlyStopping ends the stage, any other the fit."""
+        self._stopped_early = _out_of_patience(callback)
 
     def fit_loop(
         self, X: ArrayLike | Dataset, y: ArrayLike | None = None, epochs: int | None = None, **kwargs: Any

@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.utils.data import BatchSampler, DataLoader, Dataset
 
-from ._rows import Batch, JoinedSampler
+from ._loader import JoinedSampler
+from ._rows import Batch
 
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet

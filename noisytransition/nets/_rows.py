@@ -1,6 +1,6 @@
 """Rows with named columns, and batches of them: from arrays or sparse matrices in memory, or from a torch Dataset."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -9,16 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from torch import Tensor
-from torch.utils.data import (
-    BatchSampler,
-    DataLoader,
-    Dataset,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    Subset,
-    default_collate,
-)
+from torch.utils.data import Dataset, Subset, default_collate
 
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
@@ -61,7 +52,7 @@ class Rows(Dataset):
     @property
     def X(self) -> Any:
         """Inputs, in the form in which they were given; of a selection, a copy."""
-        return self.source if self.index is None else self.source[self.index]
+        return self.source if self.index is None else gathered(self.source, self.index)
 
     @property
     def label(self) -> NDArray[np.int64]:
@@ -154,6 +145,12 @@ def as_rows(X: Any, label: ArrayLike | None = None, **columns: ArrayLike | None)
     return kind(X, label, **{name: column for name, column in columns.items() if column is not None})
 
 
+def gathered(X: Any, indices: NDArray[np.integer]) -> Any:
+    """Rows of inputs; `take` is several times faster than indexing, but copies all of an array in another order."""
+    is_array = isinstance(X, np.ndarray) and X.flags.c_contiguous
+    return X.take(indices, axis=0) if is_array and indices.dtype.kind == "i" else X[indices]
+
+
 # ---------------------------------------------------------------------------- batches
 class Batch(tuple):
     """Inputs and labels of some rows, as the pair that skorch unpacks, with the other columns as attributes.
@@ -199,79 +196,6 @@ class Batch(tuple):
 
 # what a loader yields: a batch, or inputs and labels or columns
 Loaded = Batch | tuple[Tensor, Tensor | dict[str, Tensor]]
-
-
-class BatchLoader(DataLoader):
-    """DataLoader that takes whole batches out of `Rows`, in the same order as torch's own loader.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    batch_size : int, default=1
-    shuffle : bool, default=False
-    drop_last : bool, default=False
-    sampler : Sampler, optional
-        Instead of `shuffle`.
-    collate_fn : callable, optional
-        Makes inputs and labels of a list of samples.
-    **kwargs
-        As for `torch.utils.data.DataLoader` (``num_workers``, ``pin_memory``, ...).
-    """
-
-    def __init__(
-        self,
-        dataset: Dataset,
-        batch_size: int = 1,
-        shuffle: bool = False,
-        drop_last: bool = False,
-        sampler: Sampler | None = None,
-        collate_fn: Callable | None = None,
-        **kwargs: Any,
-    ) -> None:
-        if sampler is None:
-            sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)  # type: ignore[arg-type]
-        batches = JoinedSampler(sampler, batch_size, drop_last)
-        super().__init__(dataset, batch_sampler=batches, collate_fn=_Collate(collate_fn), **kwargs)
-
-    def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
-        return map(Batch.of, super().__iter__())
-
-
-class _Collate:
-    """Collate rows or a list of samples into tensors; a class, since worker processes must unpickle it."""
-
-    def __init__(self, collate_fn: Callable | None) -> None:
-        self.collate_fn = collate_fn
-
-    def __call__(self, rows: Rows | list) -> Any:
-        if not isinstance(rows, Rows):
-            return (self.collate_fn or default_collate)(rows)
-        columns = {name: torch.from_numpy(column) for name, column in rows.columns.items()}
-        if self.collate_fn is None:
-            return rows.inputs(), columns
-        x, label = self.collate_fn([rows[i] for i in range(len(rows))])
-        return x, columns | {"label": label}
-
-
-class JoinedSampler(BatchSampler):
-    """Batches of indices; a last batch of one row joins the one before: batch normalisation cannot train on one row."""
-
-    def __iter__(self) -> Iterator[list[int]]:
-        batches = super().__iter__()
-        held = next(batches, [])
-        for batch in batches:
-            if len(batch) == 1 < self.batch_size:
-                held = held + batch
-            else:
-                yield held
-                held = batch
-        if held:
-            yield held
-
-    def __len__(self) -> int:
-        n = len(self.sampler)  # type: ignore[arg-type]
-        joined = not self.drop_last and n > self.batch_size > 1 and n % self.batch_size == 1
-        return super().__len__() - joined
 
 
 def rows_at_once(rows: Any, batch_size: int) -> int:

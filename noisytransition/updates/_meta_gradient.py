@@ -72,6 +72,7 @@ class MetaGradient(Update):
         self.optimizer_ = self.optimizer(net.criterion_.parameters(), lr=self.lr)
         self.methods_ = candidate_methods(net.plain_module_) if self.method == "auto" else (self.method,)
         self.n_steps_ = 0
+        self.meta_loss_: Tensor | None = None
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
         """Update the loss's parameters by a look-ahead from this batch."""
@@ -92,7 +93,13 @@ class MetaGradient(Update):
         gradients = loss.meta_gradients(ahead.logits.detach(), batch.label, ahead.tangent)
         self._step(net.criterion_, gradients)
         batch.logits = ahead.logits
-        net.history.record_batch("meta_loss", ahead.meta_loss.item())
+        self.meta_loss_ = ahead.meta_loss
+
+    def after_step(self, net: "NoisyLabelNet", batch: "Batch", logits: Tensor) -> None:
+        """Record the clean loss after the look-ahead: at the end of the step, which on a GPU does not wait for it."""
+        meta_loss, self.meta_loss_ = self.meta_loss_, None
+        if meta_loss is not None:
+            net.history.record_batch("meta_loss", meta_loss.item())
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Record T, and the mean of the epoch's clean losses after the look-ahead: NaN if there was none."""
@@ -106,9 +113,11 @@ class MetaGradient(Update):
         return self.methods_[0]
 
     def _step(self, loss: nn.Module, gradients: list[Tensor]) -> None:
-        for parameter, gradient in zip(loss.parameters(), gradients, strict=True):
+        parameters = list(loss.parameters())
+        for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
         self.optimizer_.step()
+        torch.autograd.graph.increment_version(parameters)  # fused optimisers leave it as it is
 
     def _rates(self, net: "NoisyLabelNet") -> dict[str, float]:
         """Look-ahead rate of each parameter of the optimiser; read in each step, as a schedule may change it."""

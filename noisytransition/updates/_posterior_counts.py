@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..losses import ForwardLoss, clean_posterior
+from ..losses import ForwardLoss
 from ._update import Update
 
 if TYPE_CHECKING:
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 # weight of the present T as a pseudo-count: a class without posterior in any batch keeps its row. Small beside the
 # count of a single row; a choice, not measured.
 _PSEUDO_COUNT = 1e-12
+# counts are divided by their sums when older ones have lost all but this share of their weight: rarely, since it takes
+# time of order n_classes^2, and before numbers grow too large. A choice, not measured.
+_LEAST_SHARE = 1e-3
 
 
 class PosteriorCounts(Update):
@@ -44,17 +47,47 @@ class PosteriorCounts(Update):
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Start from the counts of equally frequent classes under the initial T."""
         super().on_train_begin(net, **kwargs)
-        T = net.criterion_.log_transition.exp()
-        self.counts_: Tensor = T / len(T)
+        # C[i, j] = weights_[i] * counts_[j, i]: the older counts decay in the weights alone, and a batch adds to the
+        # rows of counts_ of its labels alone
+        self.counts_: Tensor = net.criterion_.log_transition.detach().exp().T.contiguous()
+        self.sums_: Tensor = self.counts_.sum(0)
+        self.weights_: Tensor = torch.full_like(self.sums_, 1 / len(self.sums_))
+        self.share_ = 1.0
         self.n_batches_ = 0
+
+    def on_epoch_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+        """Write all of T, so that a resumed training goes on from the same numbers."""
+        self._normalize()
+        if self.n_batches_ > self.burn_in:
+            net.criterion_.set_counts(self.counts_, self.sums_)
 
     @torch.no_grad()
     def after_step(self, net: "NoisyLabelNet", batch: "Batch", logits: Tensor) -> None:
         """Count the batch and, after the burn-in, update T."""
         loss: ForwardLoss = net.criterion_
-        log_transition = loss.log_transition
-        posterior = clean_posterior(logits, batch.label, log_transition.to(logits.dtype)).to(self.counts_.dtype)
-        self.counts_.mul_(1 - self.rate).index_add_(1, batch.label, posterior.T, alpha=self.rate / len(posterior))
+        posterior = loss.posterior(logits, batch.label).to(self.counts_.dtype)
+        is_whole = self._decay()
+        added = posterior * (self.rate / len(posterior)) / self.weights_
+        self.counts_.index_add_(0, batch.label, added)
+        self.sums_ += added.sum(0)
         self.n_batches_ += 1
         if self.n_batches_ > self.burn_in:
-            loss.transition_logits.copy_(torch.add(self.counts_, log_transition.exp(), alpha=_PSEUDO_COUNT).log_())
+            is_whole = is_whole or self.n_batches_ == self.burn_in + 1
+            loss.set_counts(self.counts_, self.sums_, None if is_whole else batch.label)
+
+    def _decay(self) -> bool:
+        """Lower the weight of the counts so far; say whether all counts were divided by their sums."""
+        self.share_ *= 1 - self.rate
+        if self.share_ >= _LEAST_SHARE:
+            self.weights_ *= 1 - self.rate
+            return False
+        self._normalize(1 - self.rate)
+        return True
+
+    def _normalize(self, factor: float = 1.0) -> None:
+        """Divide counts by their sums, and multiply the weights by them and by a factor."""
+        sums = self.counts_.sum(0)
+        self.weights_.mul_(sums).mul_(factor).clamp_min_(_PSEUDO_COUNT)
+        self.counts_ /= sums
+        self.sums_ = torch.ones_like(sums)
+        self.share_ = 1.0

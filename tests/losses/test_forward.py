@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from noisytransition.losses import ForwardLoss, clean_posterior, corrected_cross_entropy
+from noisytransition.updates import MetaGradient
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
 
@@ -129,3 +133,117 @@ def test_a_function_of_its_own_for_log_T(problem):
     torch.testing.assert_close(
         corrected_cross_entropy(z, y, F.log_softmax(theta, 1)), corrected_loss(z, y, theta), **CLOSE
     )
+
+
+# ---------------------------------------------------------------------------- T, normalised once
+def by_copy(loss, theta):
+    with torch.no_grad():
+        loss.transition_logits.copy_(theta)
+    return loss
+
+
+def by_state(loss, theta):
+    loss.load_state_dict({"transition_logits": theta})
+    return loss
+
+
+def by_replacement(loss, theta):
+    loss.transition_logits = nn.Parameter(theta.clone(), requires_grad=False)
+    return loss
+
+
+def by_data(loss, theta):
+    loss.transition_logits.data = theta.clone()
+    return loss
+
+
+class WritingToData(torch.optim.SGD):
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.data.add_(p.grad, alpha=-group["lr"])
+
+
+def by_optimizer(foreach):
+    def changed(loss, theta):
+        optimizer = torch.optim.SGD(loss.parameters(), lr=1.0, foreach=foreach)
+        loss.transition_logits.grad = loss.transition_logits.detach() - theta
+        optimizer.step()
+        return loss
+
+    return changed
+
+
+def by_meta_gradient(optimizer, **params):
+    def changed(loss, theta):
+        update = MetaGradient(None, 1.0)
+        update.optimizer_ = optimizer(loss.parameters(), lr=1.0, **params)
+        update._step(loss, [loss.transition_logits - theta])
+        return loss
+
+    return changed
+
+
+def by_steps_of_types(loss, theta):
+    return by_copy(loss.float().double(), theta)
+
+
+def by_copied_loss(loss, theta):
+    other = copy.deepcopy(loss)
+    by_copy(loss, torch.zeros_like(theta))
+    return by_copy(other, theta)
+
+
+def by_set_counts(loss, theta):
+    counts = theta.exp().T.contiguous()
+    loss.set_counts(counts, counts.sum(0))
+    return loss
+
+
+CHANGES = [by_copy, by_state, by_replacement, by_data, by_steps_of_types, by_copied_loss, by_set_counts]
+CHANGES += [by_optimizer(foreach) for foreach in (False, True)]
+CHANGES += [by_meta_gradient(torch.optim.SGD, fused=True), by_meta_gradient(WritingToData)]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_loss_notices_that_T_has_changed(change):
+    g = torch.Generator().manual_seed(0)
+    theta, z, u = (torch.randn(5, 5, generator=g, dtype=torch.float64) for _ in range(3))
+    y = torch.tensor([0, 3, 3, 1, 0])
+    loss = ForwardLoss(np.full((5, 5), 0.2)).double()
+    for _ in range(2):
+        loss(z, y), loss.meta_gradients(z, y, u), loss(z, y)
+        loss, expected = change(loss, theta), loss_of(theta)
+        torch.testing.assert_close(loss(z, y), corrected_loss(z, y, theta), **CLOSE)
+        torch.testing.assert_close(loss.cotangent(z, y), expected.cotangent(z, y), **CLOSE)
+        torch.testing.assert_close(loss.meta_gradients(z, y, u), expected.meta_gradients(z, y, u), **CLOSE)
+        theta = theta.flip(0)
+
+
+def test_an_unchanged_T_is_normalised_once():
+    loss, z, y = ForwardLoss(np.eye(3)), torch.zeros(2, 3), torch.tensor([0, 2])
+    loss(z, y)
+    known = loss._known
+    loss(z, y), loss.cotangent(z, y), loss.posterior(z, y)
+    assert loss._known is known
+    assert pickle.loads(pickle.dumps(loss))._known is None
+
+
+@given(problems())
+def test_a_T_that_is_learned_has_a_gradient(problem):
+    z, y, theta, _ = problem
+    loss = loss_of(theta).requires_grad_(True)
+    loss(z, y).backward()
+    theta.requires_grad_()
+    (expected,) = torch.autograd.grad(corrected_loss(z, y, theta), theta)
+    torch.testing.assert_close(loss.transition_logits.grad, expected, **CLOSE)
+
+
+@given(problems())
+def test_gradients_are_the_same_with_T_known_or_not(problem):
+    z, y, theta, u = problem
+    loss = loss_of(theta)
+    first, second, third = (loss.meta_gradients(z, y, u)[0].clone() for _ in range(3))
+    assert torch.equal(first, second)
+    assert torch.equal(first, third)

@@ -10,7 +10,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from noisytransition.losses import ForwardLoss
 from noisytransition.meta_gradient import METHODS, candidate_methods, look_ahead
-from noisytransition.meta_gradient._factored import is_relu_mlp
+from noisytransition.meta_gradient._factored import FactoredPoint, _Step, is_relu_mlp
 from noisytransition.meta_gradient._point import Point
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -237,3 +237,36 @@ def test_the_factored_method_refuses_rows_with_several_axes():
     noisy, meta = batch((4, 6), 0)
     with pytest.raises(NotImplementedError, match="one axis per row"):
         METHODS["factored"](Point(module, noisy[0], {}), None, meta)
+
+
+@pytest.mark.parametrize("n", [2, 8, 40])
+@pytest.mark.parametrize("n_clean", [3, 8, 60])
+@pytest.mark.parametrize("frozen", [(), ("1.weight", "3.bias"), ("5.weight",)])
+def test_the_factored_method_is_that_of_autograd_for_few_and_for_many_rows(n, n_clean, frozen):
+    """Layers form the gradient of their weights, or do not, after the numbers of rows."""
+    torch.manual_seed(0)
+    wide = [nn.Linear(6, 30), nn.ReLU(), nn.Linear(30, 20, bias=False), nn.ReLU(), nn.Linear(20, 3)]
+    module = nn.Sequential(nn.Flatten(), *wide)
+    (x, y), _ = batch((2, 3), 0, n=n)
+    meta, _ = batch((2, 3), 1, n=n_clean)
+    loss = ForwardLoss(T_START)
+    rates = {name: 0.3 + 0.1 * i for i, (name, _) in enumerate(module.named_parameters()) if name not in frozen}
+    found, expected = (
+        look_ahead(module, x, lambda z: loss.cotangent(z, y), meta, rates, methods=(m,))
+        for m in ("factored", "double-vjp")
+    )
+    assert gap(found.tangent, expected.tangent) < 1e-10
+    assert gap(found.meta_loss, expected.meta_loss) < 1e-10
+    assert torch.equal(found.logits, expected.logits)
+    ours, theirs = (torch.autograd.grad(loss(a.logits, y), list(module.parameters())) for a in (found, expected))
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def test_both_forms_of_a_layer_s_gradient_are_taken():
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(6, 30), nn.ReLU(), nn.Linear(30, 3))
+    forms = set()
+    for n in (2, 40):
+        point = FactoredPoint(module, torch.randn(n, 6), {})
+        forms |= {_Step(layer, torch.zeros(n, len(layer.weight)), n, is_first=False).is_thin for layer in point.layers}
+    assert forms == {False, True}

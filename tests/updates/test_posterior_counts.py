@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import batches, floats
 
-from noisytransition.losses import ForwardLoss
+from noisytransition.losses import ForwardLoss, clean_posterior
 from noisytransition.nets import Batch
 from noisytransition.transition import label_posterior, pair_noise
 from noisytransition.updates import PosteriorCounts
@@ -73,3 +73,43 @@ def test_counts_are_of_single_precision_where_the_logits_are_of_half():
     T = feed(update, net, (torch.zeros(4, 3, dtype=torch.bfloat16), torch.tensor([0, 1, 2, 0])))
     assert update.counts_.dtype == torch.float32
     np.testing.assert_allclose(T.sum(axis=1), 1)
+
+
+def plain_counts(rate, burn_in, several):
+    """The formulas of the class, step by step over all of T."""
+    T, counts = torch.tensor(START), torch.tensor(START) / 3
+    for k, (z, y) in enumerate(several):
+        q = clean_posterior(z, y, T.log())
+        counts = (1 - rate) * counts + rate * q.T @ torch.nn.functional.one_hot(y, 3).to(q.dtype) / len(y)
+        if k >= burn_in:
+            T = counts / counts.sum(1, keepdim=True)
+    return T.numpy()
+
+
+@pytest.mark.parametrize("rate", [0.004, 0.1, 0.6, 0.99])
+@pytest.mark.parametrize("burn_in", [0, 7])
+def test_columns_of_the_labels_alone_are_as_good_as_all(rate, burn_in):
+    g = torch.Generator().manual_seed(0)
+    draw = lambda: (torch.randn(3, 3, generator=g).double(), torch.randint(3, (3,), generator=g))  # noqa: E731
+    several = [draw() for _ in range(150)]
+    update, net = begun(rate, burn_in)
+    net.criterion_.double()
+    update.on_train_begin(net)
+    for k, batch in enumerate(several):
+        if k % 40 == 0:
+            update.on_epoch_begin(net)
+        feed(update, net, batch)
+    np.testing.assert_allclose(net.criterion_.transition_matrix, plain_counts(rate, burn_in, several), rtol=1e-10)
+    counts = update.weights_ * update.counts_
+    np.testing.assert_allclose(counts.sum().item(), 1, rtol=1e-10)
+
+
+def test_a_rate_of_one_is_the_batch_alone():
+    update, net = begun(1.0)
+    z, y = torch.randn(50, 3).double(), torch.arange(50) % 3
+    found = feed(update, net, (z, y), (z, y))
+    T = START
+    for _ in range(2):
+        T = label_posterior(torch.softmax(z, 1).numpy(), y.numpy(), T).T @ np.eye(3)[y.numpy()]
+        T /= T.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, T, rtol=1e-6)

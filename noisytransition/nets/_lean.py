@@ -1,0 +1,120 @@
+"""skorch's net with less Python in each step: the same results, and the same hooks to override."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from skorch import NeuralNetClassifier
+from skorch.callbacks import Callback
+from skorch.dataset import get_len
+from skorch.history import History
+from torch import Tensor, nn
+
+from ._interrupts import raise_interrupt
+
+# what skorch's base class does at each event: nothing
+_NOTHING = {name: method for name, method in vars(Callback).items() if name.startswith("on_")}
+
+
+class LeanNet(NeuralNetClassifier):
+    """skorch's classifier, whose loop skips what has no effect.
+
+    Callbacks without a method of their own for an event are not called, the mode of modules is set where it is another
+    one, and entries of the history are written without a search.
+    """
+
+    def notify(self, method_name: str, **cb_kwargs: Any) -> None:
+        """Call a method of the net and of every callback that has one of its own; Ctrl-C is raised before it."""
+        if method_name != "on_train_end":  # skorch calls it after an interrupt too
+            raise_interrupt()
+        getattr(self, method_name)(self, **cb_kwargs)
+        for _, callback in self.callbacks_:
+            if _listens(callback, method_name):
+                try:
+                    getattr(callback, method_name)(self, **cb_kwargs)
+                except KeyboardInterrupt:
+                    self.interrupted_by(callback)
+                    raise
+
+    def interrupted_by(self, callback: Callback) -> None:
+        """Note that a callback has raised KeyboardInterrupt."""
+
+    def run_single_epoch(
+        self, iterator: Iterable | None, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
+    ) -> None:
+        """Run an epoch as skorch does."""
+        if iterator is None:
+            return
+        n_batches = 0
+        for batch in iterator:
+            self.notify("on_batch_begin", batch=batch, training=training)
+            step = step_fn(batch, **fit_params)
+            self._record_batch(f"{prefix}_loss", step["loss"].item())
+            self._record_batch(f"{prefix}_batch_size", _n_rows(batch))
+            self.notify("on_batch_end", batch=batch, training=training, **step)
+            n_batches += 1
+        self.history.record(f"{prefix}_batch_count", n_batches)
+
+    def on_batch_begin(self, net: NeuralNetClassifier, *args: Any, **kwargs: Any) -> None:
+        """Begin an entry of the history."""
+        if (batches := _batches(self.history)) is None:
+            super().on_batch_begin(net, *args, **kwargs)
+        else:
+            batches.append({})
+
+    def _record_batch(self, name: str, value: Any) -> None:
+        if (batches := _batches(self.history)) is None:
+            self.history.record_batch(name, value)
+        else:
+            batches[-1][name] = value
+
+    def _set_training(self, training: bool = True) -> None:
+        """Set the mode of modules and criteria, unless they are in it; callbacks and modules may change it."""
+        for name in self._modules + self._criteria:
+            module = getattr(self, f"{name}_")
+            if isinstance(module, nn.Module) and not is_in_mode(module, training):
+                module.train(training)
+
+    def _zero_grad_optimizer(self, set_to_none: bool | None = None) -> None:
+        """Drop the gradients, as torch's optimisers do by default."""
+        optimizers = [getattr(self, f"{name}_") for name in self._optimizers]
+        if set_to_none is False or any(type(o).zero_grad is not torch.optim.Optimizer.zero_grad for o in optimizers):
+            super()._zero_grad_optimizer(set_to_none)
+            return
+        for weight in (w for optimizer in optimizers for group in optimizer.param_groups for w in group["params"]):
+            weight.grad = None
+
+
+def floating_dtype(module: nn.Module) -> torch.dtype | None:
+    """Type of the first parameter that is of a floating type; faster than `module.parameters()`, which names all."""
+    for parameter in module._parameters.values():
+        if parameter is not None and parameter.is_floating_point():
+            return parameter.dtype
+    for child in module._modules.values():
+        if child is not None and (dtype := floating_dtype(child)) is not None:
+            return dtype
+    return None
+
+
+def is_in_mode(module: nn.Module, training: bool) -> bool:
+    """Whether a module and all inside it are in training or evaluation mode; False where one has its own `train`."""
+    if module.training is not training or type(module).train is not nn.Module.train:
+        return False
+    others = [child for child in module._modules.values() if child is not None and not is_in_mode(child, training)]
+    return not others
+
+
+def _listens(callback: Callback, method_name: str) -> bool:
+    """Whether a callback has a method of its own, of its class or set on it."""
+    own = getattr(type(callback), method_name, None)
+    return own is None or own is not _NOTHING.get(method_name) or method_name in vars(callback)
+
+
+def _batches(history: History) -> list[dict[str, Any]] | None:
+    """Entries of the present epoch's batches; None for a history of another type."""
+    return list.__getitem__(history, -1)["batches"] if type(history) is History else None
+
+
+def _n_rows(batch: Any) -> int:
+    inputs = batch[0] if isinstance(batch, tuple | list) else batch
+    return len(inputs) if isinstance(inputs, Tensor) else get_len(inputs)

@@ -1,0 +1,199 @@
+"""What a step skips has no effect: users' callbacks, modules and optimisers do what they do in skorch."""
+
+import numpy as np
+import pytest
+import torch
+from skorch import NeuralNetClassifier
+from skorch.callbacks import Callback
+from skorch.history import History
+from torch import nn
+
+from noisytransition.nets import NoisyLabelNet, Rows
+
+RNG = np.random.default_rng(0)
+ROWS = Rows(RNG.normal(size=(20, 4)).astype(np.float32), RNG.integers(3, size=20))
+EVENTS = ["on_batch_begin", "on_grad_computed", "on_batch_end"]
+
+
+def module():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Dropout(0.3), nn.Linear(6, 3))
+
+
+def train(built=None, net=NoisyLabelNet, **params):
+    built = module() if built is None else built
+    settings = {"lr": 0.1, "max_epochs": 2, "batch_size": 5, "classes": np.arange(3), "verbose": 0} | params
+    torch.manual_seed(1)
+    return net(built, **settings).initialize().partial_fit(ROWS, ROWS.label)
+
+
+def test_a_training_is_that_of_skorch_to_the_bit():
+    ours = train()
+    theirs = train(
+        net=NeuralNetClassifier, criterion=nn.CrossEntropyLoss, train_split=None, iterator_train__shuffle=True
+    )
+    for name, value in ours.module_.state_dict().items():
+        assert torch.equal(value, theirs.module_.state_dict()[name]), name
+    for mine, other in zip(ours.history, theirs.history, strict=True):
+        assert mine["batches"] == other["batches"]
+        assert {k: v for k, v in mine.items() if k != "dur"} == {k: v for k, v in other.items() if k != "dur"}
+
+
+# ---------------------------------------------------------------------------- callbacks
+class Noting(Callback):
+    def __init__(self, seen):
+        self.seen = seen
+
+    def on_batch_begin(self, net, **kwargs):
+        self.seen.append("on_batch_begin")
+
+    def on_grad_computed(self, net, named_parameters, **kwargs):
+        self.seen.append("on_grad_computed")
+        assert [name for name, _ in named_parameters] == [name for name, _ in net.module_.named_parameters()]
+
+    def on_batch_end(self, net, **kwargs):
+        self.seen.append("on_batch_end")
+        assert net.history[-1, "batches", -1, "train_batch_size"] == 5
+
+
+class Unrelated:
+    """Not a subclass of skorch's."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def initialize(self):
+        return self
+
+    def set_params(self, **params):
+        return self
+
+    def __getattr__(self, name):
+        if not name.startswith("on_"):
+            raise AttributeError(name)
+        return lambda net, **kwargs: self.seen.append(name)
+
+
+def set_on_instance(seen):
+    callback = Callback()
+    for name in EVENTS:
+        setattr(callback, name, lambda net, name=name, **kwargs: seen.append(name))
+    return callback
+
+
+@pytest.mark.parametrize("make", [Noting, Unrelated, set_on_instance])
+def test_a_callback_with_a_method_is_called_at_each_batch(make):
+    seen = []
+    train(callbacks=[("noting", make(seen))])
+    assert [name for name in seen if name in EVENTS] == EVENTS * 8
+
+
+def test_a_net_s_own_methods_are_called():
+    seen = []
+
+    class Own(NoisyLabelNet):
+        def on_batch_begin(self, net, **kwargs):
+            super().on_batch_begin(net, **kwargs)
+            seen.append("begin")
+
+        def on_batch_end(self, net, **kwargs):
+            seen.append("end")
+
+    train(net=Own)
+    assert seen == ["begin", "end"] * 8
+
+
+# ---------------------------------------------------------------------------- modes and types
+class FrozenNorm(nn.BatchNorm1d):
+    """Stays in evaluation mode."""
+
+    def train(self, mode=True):
+        return super().train(False)
+
+
+class Evaluating(Callback):
+    def __init__(self, part):
+        self.part = part
+
+    def on_batch_begin(self, net, **kwargs):
+        self.part(net.module_).eval()
+
+
+@pytest.mark.parametrize("part", [lambda m: m, lambda m: m[2]])
+def test_a_callback_that_evaluates_leaves_the_training_as_it_is(part):
+    plain, evaluated = train(), train(callbacks=[Evaluating(part)])
+    for a, b in zip(plain.module_.parameters(), evaluated.module_.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_a_module_with_a_mode_of_its_own_keeps_it():
+    built = module()
+    built[1] = FrozenNorm(6)
+    net = train(built)
+    assert torch.equal(net.module_[1].running_mean, torch.zeros(6))
+    assert net.module_[2].training
+
+
+def test_a_layer_added_in_training_is_trained_in_training_mode():
+    seen = []
+
+    class Adding(Callback):
+        def on_epoch_begin(self, net, **kwargs):
+            layer = nn.Dropout(0.5).eval()
+            layer.register_forward_hook(lambda layer, *_: seen.append(layer.training))
+            net.module_.append(layer)
+
+    train(callbacks=[Adding()])
+    assert len(seen) == 12
+    assert all(seen)
+
+
+def test_inputs_follow_a_module_whose_type_changes():
+    class Widening(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            net.module_.double()
+
+    assert train(callbacks=[Widening()]).module_[0].weight.dtype is torch.float64
+
+
+# ---------------------------------------------------------------------------- optimisers and history
+def test_an_optimiser_s_own_way_to_drop_gradients_is_used():
+    seen = []
+
+    class Zeroing(torch.optim.SGD):
+        def zero_grad(self, set_to_none=True):
+            seen.append(set_to_none)
+            super().zero_grad(set_to_none=False)
+
+    train(optimizer=Zeroing)
+    assert seen == [True] * 8
+
+
+def test_a_net_may_keep_zeros_as_gradients():
+    class Keeping(NoisyLabelNet):
+        def _zero_grad_optimizer(self, set_to_none=None):
+            super()._zero_grad_optimizer(set_to_none=False)
+            if self.module_[0].weight.grad is not None:
+                assert not self.module_[0].weight.grad.any()
+
+    kept, dropped = train(net=Keeping), train()
+    for a, b in zip(kept.module_.parameters(), dropped.module_.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_another_history_is_written_as_it_says():
+    seen = []
+
+    class Telling(History):
+        def record_batch(self, attr, value):
+            seen.append(attr)
+            super().record_batch(attr, value)
+
+    class Net(NoisyLabelNet):
+        def initialize_history(self):
+            self.history_ = Telling()
+            return self
+
+    net = train(net=Net, max_epochs=1)
+    assert seen == ["train_loss", "train_batch_size"] * 4
+    assert len(net.history[-1, "batches"]) == 4

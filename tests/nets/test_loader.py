@@ -1,0 +1,78 @@
+"""Batches without torch's loader for each of them: the same rows and draws as through it."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from torch.utils.data import DataLoader, RandomSampler, Subset, WeightedRandomSampler
+
+from noisytransition.nets import Batch, BatchLoader, Rows, SparseRows
+from noisytransition.nets._rows import gathered
+
+
+def rows(n, kind=Rows):
+    X = np.arange(3.0 * n).reshape(n, 3)
+    return kind(csr_array(X) if kind is SparseRows else X, np.arange(n) % 2, group=np.arange(n) % 5)
+
+
+def subsets(data, parts):
+    for part in parts:
+        data = Subset(data, [i for i in range(len(data)) if i % part != 1])
+    return data
+
+
+def epoch(batches):
+    """Two epochs of batches, and the state of the generator after them."""
+    torch.manual_seed(3)
+    found = [batch for _ in range(2) for batch in batches()]
+    return [[b.x, b.label, b.columns["group"]] for b in found], torch.get_rng_state()
+
+
+@given(
+    st.integers(2, 30),
+    st.integers(1, 9),
+    st.booleans(),
+    st.booleans(),
+    st.lists(st.integers(2, 4), max_size=2),
+    st.sampled_from([Rows, SparseRows]),
+)
+def test_batches_and_draws_are_those_of_torch_s_loader(n, batch_size, shuffle, drop_last, parts, kind):
+    data = subsets(rows(n, kind), parts)
+    loader = BatchLoader(data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last)
+    assert loader._is_plain()
+    ours, state = epoch(lambda: loader)
+    theirs, expected = epoch(lambda: map(Batch.of, DataLoader.__iter__(loader)))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+    assert torch.equal(state, expected)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_loader_with_a_generator_leaves_the_global_one_to_the_sampler(shuffle):
+    loader = BatchLoader(rows(9), batch_size=4, shuffle=shuffle, generator=torch.Generator())
+    ours, state = epoch(lambda: loader)
+    theirs, expected = epoch(lambda: map(Batch.of, DataLoader.__iter__(loader)))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+    assert torch.equal(state, expected)
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        RandomSampler(range(8), replacement=True, num_samples=20),
+        RandomSampler(range(8), generator=torch.Generator().manual_seed(0)),
+        WeightedRandomSampler(torch.arange(8.0), 12),
+    ],
+)
+def test_a_sampler_that_may_draw_late_goes_through_torch_s_loader(sampler):
+    loader = BatchLoader(rows(8), batch_size=3, sampler=sampler)
+    assert not loader._is_plain()
+    assert sum(len(batch.label) for batch in loader) == len(sampler)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("indices", [[2, 0, 2], [-1], [True, False, True, False], range(1, 3)])
+def test_rows_of_an_array_are_those_of_indexing(order, indices):
+    X, indices = np.asarray(np.arange(24).reshape(4, 3, 2), order=order), np.asarray(indices)
+    np.testing.assert_array_equal(gathered(X, indices), X[indices])
