@@ -14,6 +14,9 @@ from scipy.linalg import solve_triangular
 
 from ._calibration import map_scores
 
+# rows of `_Column.low_rank` that are multiplied at once: for 1,000 classes 24 MB. A choice, not measured
+_BATCH = 1000
+
 
 class _Column(NamedTuple):
     """What the rows with one noisy label say about their column of T.
@@ -27,26 +30,26 @@ class _Column(NamedTuple):
         Inverse of the information's diagonal part; 0 for those rows.
     low_rank : ndarray of shape (k, c)
         The inverse of the block is ``diag(diagonal) - low_rank.T @ low_rank``.
-    joined : ndarray of shape (k, n_own + n_map)
-        With the numbers that join columns, the block has ``inverse @ U = [inverse, low_rank.T @ joined]``.
-    gram : ndarray of shape (n_own + n_map, n_own + n_map)
-        ``U.T @ A @ U`` of the joining numbers, of the diagonal part and low rank before the inverse.
-    of_map : ndarray of shape (n_map, n_map)
-        Information of these rows about the map.
+    joining, joined : ndarray of shape (k, n_own + n_map)
+        Of the largest entries and of the map: what the rows say of both, and what is left of it after the inverse.
+    of_map : ndarray of shape (n_map, n_map) or float
+        Information of these rows about the map that is not in `joining`.
     """
 
     label: int
     own: NDArray[np.intp]
     diagonal: NDArray[np.float64]
     low_rank: NDArray[np.float64]
+    joining: NDArray[np.float64]
     joined: NDArray[np.float64]
-    gram: NDArray[np.float64]
-    of_map: NDArray[np.float64]
+    of_map: NDArray[np.float64] | float
 
-    def places(self, n: int) -> NDArray[np.intp]:
-        """Where `joined` belongs among the joining numbers: c sums, c products with largest entries, the map."""
-        c = len(self.diagonal)
-        return np.concatenate([c + self.own, np.arange(2 * c, n)])
+    def spread(self, of_sums: NDArray, others: NDArray) -> NDArray[np.float64]:
+        """Rows over all joining numbers: c sums of rows of T, c products with largest entries, the map."""
+        c, n_own = len(self.diagonal), len(self.own)
+        rows = np.zeros((len(others), 2 * c + others.shape[1] - n_own))
+        rows[:, :c], rows[:, c + self.own], rows[:, 2 * c :] = of_sums, others[:, :n_own], others[:, n_own:]
+        return rows
 
 
 class ArrowInformation:
@@ -89,35 +92,46 @@ class ArrowInformation:
             scores = np.zeros((len(p), self.n_map))
             if scores.size:
                 scores = map_scores(p, joint / likelihood - p)
-            self.slope[:, j], of_map = of_row.sum(axis=0), scores.T @ scores
+            self.slope[:, j] = of_row.sum(axis=0)
+            of_map: NDArray | float = 0.0
             if len(p) > c:  # c rows say the same
                 q, of_row = np.linalg.qr(of_row)
-                scores = q.T @ scores
+                all_scores, scores = scores, q.T @ scores
+                of_map = all_scores.T @ all_scores - scores.T @ scores
             yield self._column(j, of_row, scores, of_map)
 
-    def _column(self, j: int, of_row: NDArray, scores: NDArray, of_map: NDArray) -> _Column:
+    def _batches(self) -> Iterator[tuple[list[_Column], NDArray[np.float64]]]:
+        """Some columns together, and ``inverse @ U`` of these less its diagonal part: ``low_rank.T @`` these rows."""
+        columns: list[_Column] = []
+        for column in self._columns():
+            columns.append(column)
+            if sum(len(part.low_rank) for part in columns) >= _BATCH or column.label == len(self.T) - 1:
+                yield columns, np.concatenate([part.spread(-part.low_rank, part.joined) for part in columns])
+                columns = []
+
+    def _column(self, j: int, of_row: NDArray, scores: NDArray, of_map: NDArray | float) -> _Column:
         own = np.flatnonzero(self.largest == j)
         joining = np.hstack([of_row[:, own], scores])
         diagonal, free = 1 / self.precision[:, j], of_row.copy()
         diagonal[own], free[:, own] = 0, 0
         root = np.linalg.cholesky(np.eye(len(free)) + (free * diagonal) @ free.T)
         low_rank, joined = (solve_triangular(root, m, lower=True) for m in (free * diagonal, joining))
-        return _Column(j, own, diagonal, low_rank, joined, joining.T @ joining, of_map)
+        return _Column(j, own, diagonal, low_rank, joining, joined, of_map)
 
     def _core(self, known: NDArray) -> NDArray[np.float64]:
         """Matrix K of the inverse, ``A^-1 - A^-1 U K U.T A^-1``, of which A has the blocks."""
         c, n = len(self.T), 2 * len(self.T) + self.n_map
-        across, grams, of_map = np.zeros((n, n)), np.zeros((n, n)), np.zeros((self.n_map, self.n_map))
-        for column in self._columns():
-            places = column.places(n)
-            grams[np.ix_(places, places)] += column.gram
-            of_map += column.of_map
-            across[np.arange(c), np.arange(c)] += column.diagonal
-            across[:c, :c] -= column.low_rank.T @ column.low_rank
-            between = column.low_rank.T @ column.joined
-            across[:c, places] += between
-            across[places, :c] += between.T
-            across[np.ix_(places, places)] += column.gram - column.joined.T @ column.joined
+        across, grams = np.zeros((n, n)), np.zeros((n, n))
+        of_map, of_sums = np.zeros((self.n_map, self.n_map)), np.zeros(c)
+        for columns, Y in self._batches():
+            G = np.concatenate([part.spread(np.zeros(c), part.joining) for part in columns])
+            grams += G.T @ G
+            across -= Y.T @ Y
+            of_map += sum(part.of_map for part in columns)
+            of_sums += sum(part.diagonal for part in columns)
+        across += grams
+        across[np.arange(c), np.arange(c)] += of_sums
+        of_map += grams[2 * c :, 2 * c :]
         middle, sums, products, joint = np.zeros((n, n)), slice(c), slice(c, 2 * c), slice(2 * c, n)
         middle[sums, sums] = grams[products, products] + np.diag(known)
         middle[sums, products] = middle[products, sums] = -np.eye(c)
@@ -147,16 +161,17 @@ class ArrowInformation:
         """
         (c, n), K = (len(self.T), len(self.core)), self.core
         found, of_largest, along = np.zeros((c, c)), np.zeros(c), np.zeros((c, n))
-        for column in self._columns():
-            V, D, places = column.low_rank, column.diagonal, column.places(n)
-            Y = np.zeros((len(V), n))
-            Y[:, :c], Y[:, places] = -V, column.joined
-            YK = Y @ K
-            inverse = D - (V**2).sum(axis=0)
-            inner = np.einsum("ki,ki->i", V, (YK @ Y.T) @ V)
-            found[:, column.label] = inverse - (D**2 * np.diag(K)[:c] + 2 * D * (V * YK[:, :c]).sum(axis=0) + inner)
-            factor = shorter(column.label, found[:, column.label])
-            of_largest += factor**2 * inverse
-            along += (V * factor).T @ Y
-            along[np.arange(c), np.arange(c)] += factor * D
+        for columns, Y in self._batches():
+            YK, factors, start = Y @ K, [], 0
+            for column in columns:
+                V, D, rows = column.low_rank, column.diagonal, slice(start, start := start + len(column.low_rank))
+                inverse = D - (V**2).sum(axis=0)
+                inner = np.einsum("ki,ki->i", V, (YK[rows] @ Y[rows].T) @ V)
+                joined = D**2 * np.diag(K)[:c] + 2 * D * (V * YK[rows, :c]).sum(axis=0) + inner
+                found[:, column.label] = inverse - joined
+                factor = shorter(column.label, found[:, column.label])
+                of_largest += factor**2 * inverse
+                along[np.arange(c), np.arange(c)] += factor * D
+                factors.append(V * factor)
+            along += np.concatenate(factors).T @ Y
         return found, of_largest - np.einsum("in,in->i", along @ K, along)
