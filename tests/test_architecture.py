@@ -25,7 +25,7 @@ ALLOWED = {
     "selection": {"torch", "skorch", "scipy", "losses"},
     "nets": {"torch", "skorch", "scipy", "filelock", "updates", "_precision", "storage"},
     "report": {"scipy", "jinja2", "transition"},
-    "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "pandas", "transition", "losses", "report"}
+    "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "pandas", "tqdm", "transition", "losses", "report"}
     | {"meta_gradient", "updates", "selection", "nets", "storage"},
     "storage": {"torch", "skorch", "filelock", "safetensors"},
     "_unwrap": set(),

@@ -19,6 +19,7 @@ from ._data import HOW_TO_PASS, Samples, group_names, read_rows, warn_of_chance,
 from ._describe import describe_fit
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, is_default
 from ._prediction import PredictionMixin
+from ._progress import progress_of
 from ._run import Run
 from ._saving import save
 
@@ -54,7 +55,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     random_state : int, RandomState instance or None, default=None
         An int makes a fit repeatable to the bit on a CPU; with None, torch's global generator gives the seed.
     verbose : int, default=0
-        1 prints a line per epoch.
+        0: silent. 1: one bar for the whole fit, with the time left, where standard error is a terminal or a notebook;
+        nothing elsewhere. 2: a line for each epoch of every stage, skorch's table, in any case.
     **net_params
         Every other parameter of `skorch.NeuralNetClassifier` by skorch's own name: ``module__...``,
         ``optimizer__...``, ``iterator_train__num_workers``, ``train_split``, ``compile``, ...
@@ -178,14 +180,23 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
             noisy = self._grouped(noisy, groups)
             description = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
-            own = {"watch": not self._needs_clean_data, "batch_history": self.batch_history}
-            run = Run(self._shared_params(classes), noisy, clean, classes, seed=self._seed(), **own)
+            run = Run(
+                self._shared_params(classes),
+                noisy,
+                clean,
+                classes,
+                seed=self._seed(),
+                watch=not self._needs_clean_data,
+                batch_history=self.batch_history,
+                progress=progress_of(type(self).__name__, int(self.verbose)),
+            )
             self._check_data(run)
             if clean is not None and self._needs_clean_data:
                 warn_of_chance(self, noisy, clean)
             if is_default(self.module):
                 warn_of_scale(noisy)
-            with run.global_state.borrowed(), run.saved_in(state, description):
+            with run.global_state.borrowed(), run.saved_in(state, description), run.progress:
+                run.progress.expect(self._plan(run))
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories
         except BaseException:
@@ -203,6 +214,13 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     @abstractmethod
     def _fit(self, run: Run) -> None:
         """Train with `run.train`, once for each stage, and set `net_`."""
+
+    def _plan(self, run: Run) -> dict[str, float]:
+        """Work of the stages to come, for the progress bar: rows times epochs times the cost of a row.
+
+        Those that are left out, as the first may be, are added when they begin.
+        """
+        return {}
 
     def _check_parameters(self) -> None:
         """Raise for parameters that no data could make valid."""
@@ -235,7 +253,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     def _shared_params(self, classes: NDArray) -> dict[str, Any]:
         """Parameters of all nets of a fit."""
         own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED}
-        return own | self._net_params | {"classes": np.arange(len(classes)), "device": self._device()}
+        lines = max(int(self.verbose) - 1, 0)  # 1 is the bar
+        return own | self._net_params | {"classes": np.arange(len(classes)), "device": self._device(), "verbose": lines}
 
     def _device(self) -> str | torch.device:
         if self.device is not None:

@@ -66,7 +66,7 @@ def check_net_parameters(estimator: Any) -> None:
         if (value := getattr(estimator, name, None)) is not None and not callable(value):
             raise TypeError(f"{name}={value!r}; give a function, or None.")
     if not isinstance(estimator.verbose, int | np.integer | np.bool_):
-        raise TypeError(f"verbose={estimator.verbose!r}; give 0 or 1.")
+        raise TypeError(f"verbose={estimator.verbose!r}; give 0 (silent), 1 (a bar) or 2 (a line for each epoch).")
 
 
 def _check_module(module: Any) -> None:

@@ -17,11 +17,13 @@ from ._cross_fitting import (
     cross_fit,
     likelihood_weight,
     n_folds,
+    plan_of_folds,
 )
 from ._diagnostics import diagnose
 from ._estimate import Estimate, error_bars, estimate_transition, known_pairs
-from ._final import FinalMixin, cross_validated_posteriors, starts_of
+from ._final import CLEAN_ROWS, FINE_TUNED, FinalMixin, cross_validated_posteriors, plan_of_choice, starts_of
 from ._parameters import Module
+from ._progress import JOINT_COST
 from ._run import Run
 from ._transition import TransitionClassifier
 
@@ -192,6 +194,12 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.prior_strength = prior_strength
         self.meta_batch_size = meta_batch_size
         self.n_jobs = n_jobs
+
+    def _plan(self, run: Run) -> dict[str, float]:
+        whole, choose = len(run.noisy) * self.max_epochs, self._chooses(run)
+        folds = plan_of_folds(run, self.cv, fine_tune=choose)
+        choice = {"noisy_rows": whole} | plan_of_choice(run, (FINE_TUNED, CLEAN_ROWS)) if choose else {}
+        return super()._plan(run) | folds | {"em": whole * JOINT_COST} | choice
 
     def _fit(self, run: Run) -> None:
         start = self._start(run)

@@ -35,6 +35,7 @@ from ._check_output import check_output
 from ._checks import callback_setting, named_callbacks
 from ._monitors import check_monitors
 from ._parameters import MODULES, as_optimizer, is_default
+from ._progress import Progress, ShowProgress, cost_of
 
 Result = TypeVar("Result")
 
@@ -55,6 +56,8 @@ class Run:
         Whether to record the loss of the clean rows in the history, for methods that do not train on them.
     batch_history : bool
         Whether to keep what the histories say of single batches.
+    progress : Progress, optional
+        Shows how far the fit is; default: nothing is shown.
 
     Attributes
     ----------
@@ -78,10 +81,12 @@ class Run:
         seed: int,
         watch: bool = False,
         batch_history: bool = False,
+        progress: Progress | None = None,
     ) -> None:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
         self.seed, self.watch, self.batch_history = seed, watch, batch_history
         self.one_clean_row = False
+        self.progress = Progress() if progress is None else progress
         self.state: FitState | None = None
         self.global_state = GlobalState()
         self.histories: dict[str, History] = {}
@@ -201,7 +206,9 @@ class Run:
             loader = trained.get_iterator(self.clean)
             check_one_row(trained, loader, f"{len(self.clean)} clean row{'s' * (len(self.clean) > 1)}")
         self.n_stages += 1
+        self.progress.expect({stage: len(rows) * trained.max_epochs * cost_of(update, clean_weight)})
         self._fit(stage, trained, rows)
+        self.progress.end(stage)
         self.histories[stage] = trained.history
         trained.release()
         return trained
@@ -229,11 +236,18 @@ class Run:
         calls, n_threads = zip(tasks.items(), parts, strict=True), max(torch.get_num_threads() // len(tasks), 1)
         train = joblib.delayed(_train_part)
         with self.global_state.lent():
-            done = joblib.Parallel(n_jobs)(train(stage, task, part, n_threads) for (stage, task), part in calls)
+            self.progress.say(", ".join(tasks), at_once=True)
+            parallel = joblib.Parallel(n_jobs, return_as="generator" if self.progress.shown else "list")
+            jobs = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
+            done = [self._done(stage, part) for stage, part in zip(tasks, jobs, strict=True)]
         self.n_stages += len(tasks)
         results, histories = zip(*done, strict=True)
         self.histories.update(zip(tasks, histories, strict=True))
         return list(results)
+
+    def _done(self, stage: str, part: Result) -> Result:
+        self.progress.end(stage)
+        return part
 
     def _part(self, i: int) -> "Run":
         """A run for one training, which may be in another process."""
@@ -247,6 +261,7 @@ class Run:
             self._train(net, rows, net.max_epochs)
         elif self.state.is_complete(stage):
             self.state.restore(stage, net)
+            self.progress.at(stage, 1.0, skipped=True)
         else:
             self._train(net, rows, net.max_epochs - self.state.epochs_done(stage))
             self.state.save(stage, net, complete=True)
@@ -301,8 +316,9 @@ class Run:
     def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], clean: CleanBatches | None) -> list[Any]:
         """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""
         watching = [("valid_clean_loss", CleanLoss(self.clean))] if self._watches(clean) else []
+        shown = [("show_progress", ShowProgress(self.progress, stage))] if self.progress.shown else []
         saving = [] if self.state is None else [("save_state", SaveState(self.state, stage))]
-        return [*watching, *self._users(), *own, *saving]
+        return [*watching, *self._users(), *own, *shown, *saving]
 
     def _watches(self, clean: CleanBatches | None) -> bool:
         """Whether the loss of the clean rows is recorded: where they are not trained on."""
