@@ -5,6 +5,7 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
+import joblib
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,7 @@ from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
 from ._data import HOW_TO_PASS, Samples, group_names, read_rows, warn_of_chance, warn_of_scale
 from ._describe import describe_fit
+from ._memory import as_memory
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, is_default
 from ._prediction import PredictionMixin
 from ._progress import progress_of
@@ -52,6 +54,10 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         Every training stage gets copies of them. ``callbacks__name__...`` sets their parameters.
     batch_history : bool, default=False
         Keep the losses of single batches in `histories_`, which are most of a pickle. Callbacks see them in any case.
+    memory : str, path or joblib.Memory, optional
+        Folder in which every training is kept, and from which one that would be the same is read: of other methods,
+        folds, searches and `compare` too. Its files are pickles: use one that only you write to. See
+        `docs/long_fits.rst`.
     random_state : int, RandomState instance or None, default=None
         An int makes a fit repeatable to the bit on a CPU; with None, torch's global generator gives the seed.
     verbose : int, default=0
@@ -89,6 +95,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         callbacks: Callbacks = None,
         batch_history: bool = False,
+        memory: str | PathLike | joblib.Memory | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
         **net_params: Any,
@@ -103,6 +110,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         self.batch_transform = batch_transform
         self.callbacks = callbacks
         self.batch_history = batch_history
+        self.memory = memory
         self.random_state = random_state
         self.verbose = verbose
         self._set_net_params(net_params)
@@ -189,6 +197,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 watch=not self._needs_clean_data,
                 batch_history=self.batch_history,
                 progress=progress_of(type(self).__name__, int(self.verbose)),
+                memory=as_memory(self.memory),
             )
             self._check_data(run)
             if clean is not None and self._needs_clean_data:
@@ -230,6 +239,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             check_count(self.batch_size, 1, "batch_size")
         check_net_parameters(self)
         check_callbacks(self.callbacks, self._net_params)
+        as_memory(self.memory)
         given = sorted(name for name in self._net_params if name.startswith("module__"))
         if given and isinstance(self.module, nn.Module):
             raise ValueError(f"{given} set up a module class, but module is an instance of {type(self.module)}.")

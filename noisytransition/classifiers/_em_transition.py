@@ -98,7 +98,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         "gold".
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, like ``**net_params``.
@@ -206,9 +206,10 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         in_folds, at_last = self._weights(run)
         every = candidate_epochs(self.max_epochs)
         compared = every if self.select_epochs else every[-1:]  # the diagnostics look at the others too
+        aside = [n for n in every if n not in compared]
         joint = JointTraining(start, in_folds, self.meta_batch_size)
         choose = self._chooses(run)
-        folds = cross_fit(run, joint, cv=self.cv, epochs=compared, aside=every, n_jobs=self.n_jobs, fine_tune=choose)
+        folds = cross_fit(run, joint, cv=self.cv, epochs=compared, aside=aside, n_jobs=self.n_jobs, fine_tune=choose)
         T = estimate_transition(
             folds.candidates[-len(compared) :],
             run,

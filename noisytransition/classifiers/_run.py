@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -33,6 +34,7 @@ from ..selection import Last, Selection
 from ..updates import Fixed, Update
 from ._check_output import check_output
 from ._checks import callback_setting, named_callbacks
+from ._memory import train_once
 from ._monitors import check_monitors
 from ._parameters import MODULES, as_optimizer, is_default
 from ._progress import Progress, ShowProgress, cost_of
@@ -58,6 +60,8 @@ class Run:
         Whether to keep what the histories say of single batches.
     progress : Progress, optional
         Shows how far the fit is; default: nothing is shown.
+    memory : joblib.Memory, optional
+        Trainings that are kept.
 
     Attributes
     ----------
@@ -82,10 +86,11 @@ class Run:
         watch: bool = False,
         batch_history: bool = False,
         progress: Progress | None = None,
+        memory: joblib.Memory | None = None,
     ) -> None:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
         self.seed, self.watch, self.batch_history = seed, watch, batch_history
-        self.one_clean_row = False
+        self.one_clean_row, self.memory = False, memory
         self.progress = Progress() if progress is None else progress
         self.state: FitState | None = None
         self.global_state = GlobalState()
@@ -208,7 +213,6 @@ class Run:
         self.n_stages += 1
         self.progress.expect({stage: len(rows) * trained.max_epochs * cost_of(update, clean_weight)})
         self._fit(stage, trained, rows)
-        self.progress.end(stage)
         self.histories[stage] = trained.history
         trained.release()
         return trained
@@ -256,15 +260,19 @@ class Run:
         return part
 
     def _fit(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
-        """Train an initialised net, for the epochs that its saved state does not have yet."""
-        if self.state is None:
-            self._train(net, rows, net.max_epochs)
-        elif self.state.is_complete(stage):
-            self.state.restore(stage, net)
-            self.progress.at(stage, 1.0, skipped=True)
+        """Train an initialised net, for the epochs that neither its saved state nor the memory has."""
+        state, is_known = self.state, True
+        if state is not None and state.is_complete(stage):
+            state.restore(stage, net)
         else:
-            self._train(net, rows, net.max_epochs - self.state.epochs_done(stage))
-            self.state.save(stage, net, complete=True)
+            done = 0 if state is None else state.epochs_done(stage)
+            train = partial(self._train, net, rows, net.max_epochs - done)
+            is_known = train_once(self, stage, net, rows, train, None if done else self.memory)
+            if state is not None:
+                state.save(stage, net, complete=True)
+        if is_known:
+            self.progress.at(stage, 1.0, skipped=True)
+        self.progress.end(stage)
 
     def _train(self, net: NoisyLabelNet, rows: Rows, epochs: int) -> None:
         """Train, check what comes out, and drop what the history has of single batches."""

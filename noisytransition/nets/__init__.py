@@ -7,7 +7,7 @@ from ._global_state import GlobalState, draw_seed
 from ._interrupts import raise_interrupt
 from ._mlp import MLP
 from ._net import NoisyLabelNet
-from ._net_state import restore_unlisted, uncompiled, unlisted
+from ._net_state import net_state, restore_net, restore_unlisted, uncompiled, unlisted
 from ._one_row import check_one_row, has_batch_of_one
 from ._rows import Batch, BatchLoader, CleanBatches, DatasetRows, Rows, SparseRows, as_rows, concatenate
 from ._sparse import canonical
@@ -34,7 +34,9 @@ __all__ = [
     "concatenate",
     "draw_seed",
     "has_batch_of_one",
+    "net_state",
     "raise_interrupt",
+    "restore_net",
     "restore_unlisted",
     "uncompiled",
     "unlisted",
