@@ -48,6 +48,11 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     dtype : str or torch.dtype, default="auto"
         Type that inputs are cast to, batch by batch. "auto": the module's floating type, for uint8 images too (they
         are not scaled); integers stay integers if the module has an embedding.
+    precision : {"float32", "bf16", "fp16"}, default="float32"
+        Precision that a float32 module computes in, in training, look-ahead and prediction, by `torch.autocast`;
+        weights, losses, T and probabilities stay in float32. "fp16" scales the gradients.
+    channels_last : bool, default=False
+        Lay out images and the weights of convolutions with channels last, which half precision is fastest with.
     batch_transform : callable, optional
         Augmentation: function of a batch of training inputs on the device. Predictions do not use it.
     callbacks : list of skorch callbacks, optional
@@ -92,6 +97,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         optimizer: Optimizer = torch.optim.SGD,
         device: str | torch.device | None = None,
         dtype: str | torch.dtype = "auto",
+        precision: str = "float32",
+        channels_last: bool = False,
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         callbacks: Callbacks = None,
         batch_history: bool = False,
@@ -107,6 +114,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         self.optimizer = optimizer
         self.device = device
         self.dtype = dtype
+        self.precision = precision
+        self.channels_last = channels_last
         self.batch_transform = batch_transform
         self.callbacks = callbacks
         self.batch_history = batch_history
@@ -298,4 +307,4 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
 
 
 # parameters that the nets have too, under the same name
-_SHARED = NET_NAMES | {"dtype", "batch_transform"}
+_SHARED = NET_NAMES | {"dtype", "precision", "channels_last", "batch_transform"}

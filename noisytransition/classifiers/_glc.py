@@ -27,7 +27,9 @@ class GLCClassifier(TransitionClassifier):
         T of strong noise is small, such a net may be far from trained after the same epochs. "auto": if
         `transition_init` needs a warm-up; an array, "count", "diagonal" and "identity" do not. True: always, which for
         these adds the cost of a warm-up.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history, memory
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.

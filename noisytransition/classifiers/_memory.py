@@ -23,6 +23,7 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 from ..nets import (
     CleanLoss,
     DatasetRows,
+    GradientScaling,
     HeldOutPosteriors,
     NoisyLabelNet,
     Rows,
@@ -47,7 +48,7 @@ _KNOWN: tuple[type, ...] = (
     LRScheduler,
     PassthroughScoring,
 )
-_KNOWN += (CleanLoss, HeldOutPosteriors)
+_KNOWN += (CleanLoss, GradientScaling, HeldOutPosteriors)
 # parameters of a net that are described by what was made of them, or that have no effect on the result
 _MADE = {"module", "criterion", "callbacks", "verbose"}
 

@@ -89,7 +89,9 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         Start from the weights of a net trained by cross-entropy, as in `GLCClassifier`; False, as published: from the
         initial ones. If noisy rows are held out by `validation_fraction`, that net is a second warm-up, trained without
         them: labels that it has memorised could not select T.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history, memory
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.

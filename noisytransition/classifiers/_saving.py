@@ -34,7 +34,17 @@ _PREDICTION = (
 # parameters that are not saved: the module has its own place; pickles of a folder that a stranger names run code
 _LEFT_OUT = ("module", "memory")
 # parameters of a net that predictions depend on
-_OF_PREDICTION = ("module", "batch_size", "device", "dtype", "compile", "iterator_valid", "classes")
+_OF_PREDICTION = (
+    "module",
+    "batch_size",
+    "device",
+    "dtype",
+    "precision",
+    "channels_last",
+    "compile",
+    "iterator_valid",
+    "classes",
+)
 
 
 def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:

@@ -39,6 +39,7 @@ def look_ahead(
     rates: Mapping[str, float],
     *,
     methods: Sequence[str] | None = None,
+    precision: str = "float32",
 ) -> LookAhead:
     """Take a virtual SGD step on the noisy batch and compute the tangent along the clean gradient after it.
 
@@ -61,6 +62,8 @@ def look_ahead(
         Look-ahead rate for each parameter to move, by name; the others stay where they are.
     methods : sequence of str, optional
         Names in `METHODS` to try in turn; default `candidate_methods`.
+    precision : {"float32", "bf16", "fp16"}, default="float32"
+        Of the forward passes; "factored" computes in the type of the weights.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def look_ahead(
     Shu, Zhao, Xu, Meng, "Meta Transition Adaptation for Robust Deep Learning with Noisy Labels", 2020,
     Algorithm 1.
     """
-    point = Point(module, x, rates)
+    point = Point(module, x, rates, precision)
     r = cotangent(point.logits.detach())
     for method in methods or candidate_methods(module):
         try:

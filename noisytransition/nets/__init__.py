@@ -4,6 +4,7 @@ from ._callbacks import CleanLoss, HeldOutPosteriors
 from ._finite import check_outputs, check_start
 from ._fit_state import FitState, SaveState
 from ._global_state import GlobalState, draw_seed
+from ._half import GradientScaling
 from ._interrupts import raise_interrupt
 from ._mlp import MLP
 from ._net import NoisyLabelNet
@@ -21,6 +22,7 @@ __all__ = [
     "DatasetRows",
     "FitState",
     "GlobalState",
+    "GradientScaling",
     "HeldOutPosteriors",
     "NoisyLabelNet",
     "Rows",
