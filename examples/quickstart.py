@@ -6,12 +6,10 @@
 """
 
 import argparse
-import sys
 
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from skorch.callbacks import Callback
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -24,18 +22,6 @@ from noisytransition import (
     transition_error,
 )
 from noisytransition.transition import digits_noise
-
-
-class Progress(Callback):
-    """Show on a terminal that something happens."""
-
-    epochs = 0
-
-    def on_epoch_end(self, net, **kwargs):
-        """Overwrite the line."""
-        Progress.epochs += 1
-        if sys.stdout.isatty():
-            print(f"\r  training, epoch {Progress.epochs} ", end="", flush=True)
 
 
 def load(seed):
@@ -58,7 +44,7 @@ def main():
     X, y_noisy, X_meta, y_meta, X_test, y_test, T, limit = load(args.seed)
     print(f"{len(X)} rows with noisy labels, {len(X_meta)} with clean ones, {len(X_test)} to test on")
 
-    shared = {"random_state": args.seed, "device": args.device, "callbacks": [Progress()]}
+    shared = {"random_state": args.seed, "device": args.device, "verbose": 1}  # on a terminal, a bar
     for clf in (
         CrossEntropyClassifier(**shared),
         FineTuningClassifier(**shared),
@@ -68,7 +54,7 @@ def main():
         clf.fit(X, y_noisy, meta=(X_meta, y_meta))
         learned = getattr(clf, "transition_matrix_", None)
         error = "" if learned is None else f", error of T {transition_error(T, learned):.3f}"
-        print(f"\r{type(clf).__name__}: test accuracy {clf.score(X_test, y_test):.3f}{error}")
+        print(f"{type(clf).__name__}: test accuracy {clf.score(X_test, y_test):.3f}{error}")
 
     with np.printoptions(precision=2, suppress=True):
         print(f"\nlearned T (row: true digit, column: noisy label)\n{clf.transition_matrix_}")

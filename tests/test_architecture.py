@@ -25,8 +25,8 @@ ALLOWED = {
     "selection": {"torch", "skorch", "scipy", "losses"},
     "nets": {"torch", "skorch", "scipy", "filelock", "updates", "_precision", "storage"},
     "report": {"scipy", "jinja2", "transition"},
-    "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "pandas", "transition", "losses", "report"}
-    | {"meta_gradient", "updates", "selection", "nets", "storage"},
+    "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "pandas", "tqdm", "transition", "losses", "report"}
+    | {"meta_gradient", "updates", "selection", "nets", "storage", "_precision"},
     "storage": {"torch", "skorch", "filelock", "safetensors"},
     "_unwrap": set(),
     "model_selection": {"sklearn", "transition", "_unwrap"},

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
+import joblib
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +18,10 @@ from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
 from ._data import HOW_TO_PASS, Samples, group_names, read_rows, warn_of_chance, warn_of_scale
 from ._describe import describe_fit
+from ._memory import as_memory
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, is_default
 from ._prediction import PredictionMixin
+from ._progress import progress_of
 from ._run import Run
 from ._saving import save
 
@@ -45,16 +48,26 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     dtype : str or torch.dtype, default="auto"
         Type that inputs are cast to, batch by batch. "auto": the module's floating type, for uint8 images too (they
         are not scaled); integers stay integers if the module has an embedding.
+    precision : {"float32", "bf16", "fp16"}, default="float32"
+        Precision that a float32 module computes in, in training, look-ahead and prediction, by `torch.autocast`;
+        weights, losses, T and probabilities stay in float32. "fp16" scales the gradients.
+    channels_last : bool, default=False
+        Lay out images and the weights of convolutions with channels last, which half precision is fastest with.
     batch_transform : callable, optional
         Augmentation: function of a batch of training inputs on the device. Predictions do not use it.
     callbacks : list of skorch callbacks, optional
         Every training stage gets copies of them. ``callbacks__name__...`` sets their parameters.
     batch_history : bool, default=False
         Keep the losses of single batches in `histories_`, which are most of a pickle. Callbacks see them in any case.
+    memory : str, path or joblib.Memory, optional
+        Folder in which every training is kept, and from which one that would be the same is read: of other methods,
+        folds, searches and `compare` too. Its files are pickles: use one that only you write to. See
+        `docs/long_fits.rst`.
     random_state : int, RandomState instance or None, default=None
         An int makes a fit repeatable to the bit on a CPU; with None, torch's global generator gives the seed.
     verbose : int, default=0
-        1 prints a line per epoch.
+        0: silent. 1: one bar for the whole fit, with the time left, where standard error is a terminal or a notebook;
+        nothing elsewhere. 2: a line for each epoch of every stage, skorch's table, in any case.
     **net_params
         Every other parameter of `skorch.NeuralNetClassifier` by skorch's own name: ``module__...``,
         ``optimizer__...``, ``iterator_train__num_workers``, ``train_split``, ``compile``, ...
@@ -84,9 +97,12 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         optimizer: Optimizer = torch.optim.SGD,
         device: str | torch.device | None = None,
         dtype: str | torch.dtype = "auto",
+        precision: str = "float32",
+        channels_last: bool = False,
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         callbacks: Callbacks = None,
         batch_history: bool = False,
+        memory: str | PathLike | joblib.Memory | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
         **net_params: Any,
@@ -98,9 +114,12 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         self.optimizer = optimizer
         self.device = device
         self.dtype = dtype
+        self.precision = precision
+        self.channels_last = channels_last
         self.batch_transform = batch_transform
         self.callbacks = callbacks
         self.batch_history = batch_history
+        self.memory = memory
         self.random_state = random_state
         self.verbose = verbose
         self._set_net_params(net_params)
@@ -178,14 +197,24 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
             noisy = self._grouped(noisy, groups)
             description = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
-            own = {"watch": not self._needs_clean_data, "batch_history": self.batch_history}
-            run = Run(self._shared_params(classes), noisy, clean, classes, seed=self._seed(), **own)
+            run = Run(
+                self._shared_params(classes),
+                noisy,
+                clean,
+                classes,
+                seed=self._seed(),
+                watch=not self._needs_clean_data,
+                batch_history=self.batch_history,
+                progress=progress_of(type(self).__name__, int(self.verbose)),
+                memory=as_memory(self.memory),
+            )
             self._check_data(run)
             if clean is not None and self._needs_clean_data:
                 warn_of_chance(self, noisy, clean)
             if is_default(self.module):
                 warn_of_scale(noisy)
-            with run.global_state.borrowed(), run.saved_in(state, description):
+            with run.global_state.borrowed(), run.saved_in(state, description), run.progress:
+                run.progress.expect(self._plan(run))
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories
         except BaseException:
@@ -204,6 +233,13 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     def _fit(self, run: Run) -> None:
         """Train with `run.train`, once for each stage, and set `net_`."""
 
+    def _plan(self, run: Run) -> dict[str, float]:
+        """Work of the stages to come, for the progress bar: rows times epochs times the cost of a row.
+
+        Those that are left out, as the first may be, are added when they begin.
+        """
+        return {}
+
     def _check_parameters(self) -> None:
         """Raise for parameters that no data could make valid."""
         check_number(self, "lr")
@@ -212,6 +248,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             check_count(self.batch_size, 1, "batch_size")
         check_net_parameters(self)
         check_callbacks(self.callbacks, self._net_params)
+        as_memory(self.memory)
         given = sorted(name for name in self._net_params if name.startswith("module__"))
         if given and isinstance(self.module, nn.Module):
             raise ValueError(f"{given} set up a module class, but module is an instance of {type(self.module)}.")
@@ -235,7 +272,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     def _shared_params(self, classes: NDArray) -> dict[str, Any]:
         """Parameters of all nets of a fit."""
         own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED}
-        return own | self._net_params | {"classes": np.arange(len(classes)), "device": self._device()}
+        lines = max(int(self.verbose) - 1, 0)  # 1 is the bar
+        return own | self._net_params | {"classes": np.arange(len(classes)), "device": self._device(), "verbose": lines}
 
     def _device(self) -> str | torch.device:
         if self.device is not None:
@@ -269,4 +307,4 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
 
 
 # parameters that the nets have too, under the same name
-_SHARED = NET_NAMES | {"dtype", "batch_transform"}
+_SHARED = NET_NAMES | {"dtype", "precision", "channels_last", "batch_transform"}

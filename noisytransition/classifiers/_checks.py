@@ -12,9 +12,10 @@ from sklearn.utils import check_scalar
 from skorch.callbacks import Callback, Checkpoint, EarlyStopping, LoadInitState, LRScheduler, TrainEndCheckpoint
 from torch import nn
 
+from .._precision import PRECISIONS
 from ..nets import NoisyLabelNet
 from ..transition import check_count, is_number
-from ._parameters import MODULES, OPTIMIZERS, Callbacks, is_default, merged_signature
+from ._parameters import MODULES, OPTIMIZERS, Callbacks, as_optimizer, is_default, merged_signature
 
 # callbacks that follow the scores or the epochs of a training, or write and read its files
 _BOUND = (Checkpoint, EarlyStopping, LoadInitState, LRScheduler, TrainEndCheckpoint)
@@ -62,11 +63,12 @@ def check_net_parameters(estimator: Any) -> None:
         check_device(estimator.device)
     if estimator.dtype != "auto":
         _check_dtype(estimator.dtype)
+    _check_precision(estimator)
     for name in ("batch_transform", "train_split"):
         if (value := getattr(estimator, name, None)) is not None and not callable(value):
             raise TypeError(f"{name}={value!r}; give a function, or None.")
     if not isinstance(estimator.verbose, int | np.integer | np.bool_):
-        raise TypeError(f"verbose={estimator.verbose!r}; give 0 or 1.")
+        raise TypeError(f"verbose={estimator.verbose!r}; give 0 (silent), 1 (a bar) or 2 (a line for each epoch).")
 
 
 def _check_module(module: Any) -> None:
@@ -120,6 +122,23 @@ def _check_dtype(dtype: Any) -> None:
     found = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
     if not isinstance(found, torch.dtype) or found.is_complex or found is torch.bool:
         raise ValueError(f"dtype={dtype!r}; give 'auto', or a real type of torch such as 'float32' or torch.float64.")
+
+
+def _check_precision(estimator: Any) -> None:
+    precision, module = estimator.precision, estimator.module
+    check_flag(estimator, "channels_last")
+    if not isinstance(precision, str) or precision not in PRECISIONS:
+        raise ValueError(f"precision={precision!r}; give one of {[*PRECISIONS]}.")
+    if precision == "float32":
+        return
+    found = {p.dtype for p in module.parameters()} if isinstance(module, nn.Module) else {torch.float32}
+    if found - {torch.float32} or estimator.dtype not in ("auto", "float32", torch.float32):
+        raise ValueError(
+            f"precision={precision!r} is for float32 modules and inputs; this one has {sorted(map(str, found))}, with "
+            f"dtype={estimator.dtype!r}. Give module.float() and dtype='auto', or leave precision out."
+        )
+    if precision == "fp16" and as_optimizer(estimator.optimizer) is torch.optim.LBFGS:
+        raise ValueError("precision='fp16' scales gradients, which LBFGS cannot take; give 'bf16' or 'float32'.")
 
 
 # ---------------------------------------------------------------------------- callbacks

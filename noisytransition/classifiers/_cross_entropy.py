@@ -11,7 +11,9 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
 
     Parameters
     ----------
-    module, lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+    module, lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.

@@ -17,11 +17,13 @@ from ._cross_fitting import (
     cross_fit,
     likelihood_weight,
     n_folds,
+    plan_of_folds,
 )
 from ._diagnostics import diagnose
 from ._estimate import Estimate, error_bars, estimate_transition, known_pairs
-from ._final import FinalMixin, cross_validated_posteriors, starts_of
+from ._final import CLEAN_ROWS, FINE_TUNED, FinalMixin, cross_validated_posteriors, plan_of_choice, starts_of
 from ._parameters import Module
+from ._progress import JOINT_COST
 from ._run import Run
 from ._transition import TransitionClassifier
 
@@ -96,7 +98,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         "gold".
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, like ``**net_params``.
@@ -196,14 +200,21 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_batch_size = meta_batch_size
         self.n_jobs = n_jobs
 
+    def _plan(self, run: Run) -> dict[str, float]:
+        whole, choose = len(run.noisy) * self.max_epochs, self._chooses(run)
+        folds = plan_of_folds(run, self.cv, fine_tune=choose)
+        choice = {"noisy_rows": whole} | plan_of_choice(run, (FINE_TUNED, CLEAN_ROWS)) if choose else {}
+        return super()._plan(run) | folds | {"em": whole * JOINT_COST} | choice
+
     def _fit(self, run: Run) -> None:
         start = self._start(run)
         in_folds, at_last = self._weights(run)
         every = candidate_epochs(self.max_epochs)
         compared = every if self.select_epochs else every[-1:]  # the diagnostics look at the others too
+        aside = [n for n in every if n not in compared]
         joint = JointTraining(start, in_folds, self.meta_batch_size)
         choose = self._chooses(run)
-        folds = cross_fit(run, joint, cv=self.cv, epochs=compared, aside=every, n_jobs=self.n_jobs, fine_tune=choose)
+        folds = cross_fit(run, joint, cv=self.cv, epochs=compared, aside=aside, n_jobs=self.n_jobs, fine_tune=choose)
         T = estimate_transition(
             folds.candidates[-len(compared) :],
             run,

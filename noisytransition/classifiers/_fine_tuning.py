@@ -23,7 +23,9 @@ class FineTuningClassifier(NoisyLabelClassifier):
         Epochs on the clean rows; with 0 the result is that of cross-entropy.
     fine_tuning_lr : float, optional
         Step size on the clean rows; default: `lr`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
@@ -67,6 +69,9 @@ class FineTuningClassifier(NoisyLabelClassifier):
         super()._check_data(run)
         if self.fine_tuning_epochs:
             run.one_clean_row = has_batch_of_one(len(run.clean), self.batch_size)
+
+    def _plan(self, run: Run) -> dict[str, float]:
+        return {"fine_tuning": len(run.clean) * self.fine_tuning_epochs}
 
     def _fit(self, run: Run) -> None:
         noisy_net = run.train("cross_entropy")

@@ -189,7 +189,7 @@ def _inside(value: object) -> list | None:
 
 def _array(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        return joblib.hash(value)
+        return joblib.hash(value, coerce_mmap=True)  # joblib maps large arrays for other processes
     if is_lazy(value):
         return "uninitialized"
     tensor = value.detach().cpu()

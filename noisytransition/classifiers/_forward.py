@@ -41,7 +41,9 @@ class ForwardClassifier(TransitionClassifier):
         Train on from the weights of the warm-up, as in `GLCClassifier`; False, as published: a new net.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
@@ -100,6 +102,9 @@ class ForwardClassifier(TransitionClassifier):
 
     def _starts(self) -> dict[str, Start]:
         return starts(Anchor(self.anchor_percentile, self.n_anchors))
+
+    def _plan(self, run: Run) -> dict[str, float]:
+        return super()._plan(run) | {"forward": len(run.noisy) * self.max_epochs}
 
     def _fit(self, run: Run) -> None:
         selection: dict[str, Any] = {"select": BestEpoch("valid_noisy_loss"), "held_out": self.validation_fraction}

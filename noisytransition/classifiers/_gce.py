@@ -40,7 +40,9 @@ class GCEClassifier(NoisyLabelClassifier):
         Epochs before rows are left out; default: a third of `max_epochs`.
     truncation_every : int, default=10
         Epochs between two checks of all rows.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.

@@ -27,7 +27,9 @@ class GLCClassifier(TransitionClassifier):
         T of strong noise is small, such a net may be far from trained after the same epochs. "auto": if
         `transition_init` needs a warm-up; an array, "count", "diagonal" and "identity" do not. True: always, which for
         these adds the cost of a warm-up.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
@@ -73,6 +75,9 @@ class GLCClassifier(TransitionClassifier):
     ) -> None:
         super().__init__(module, transition_init=transition_init, **net_params)
         self.from_warm_up = from_warm_up
+
+    def _plan(self, run: Run) -> dict[str, float]:
+        return super()._plan(run) | {"gold_loss_correction": (len(run.noisy) + len(run.clean)) * self.max_epochs}
 
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up_to_go_on_from(run)

@@ -9,9 +9,18 @@ from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
 from ..transition import check_count
 from ._checks import check_flag, check_fraction, check_number
-from ._final import FinalMixin, cross_validated_posteriors, starts_of
+from ._final import (
+    CLEAN_ROWS,
+    FINE_TUNED,
+    FINE_TUNED_WARM_UP,
+    FinalMixin,
+    cross_validated_posteriors,
+    plan_of_choice,
+    starts_of,
+)
 from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
+from ._progress import LOOK_AHEAD_COST
 from ._run import Run
 from ._transition import TransitionClassifier
 
@@ -80,7 +89,9 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         Start from the weights of a net trained by cross-entropy, as in `GLCClassifier`; False, as published: from the
         initial ones. If noisy rows are held out by `validation_fraction`, that net is a second warm-up, trained without
         them: labels that it has memorised could not select T.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
@@ -172,8 +183,19 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
             return super()._start_name(run)
         return "gold" if self._starts()["em"].refusal(run) else "em"
 
+    def _holds_out(self, run: Run) -> bool:
+        return bool(self.validation_fraction) and run.params.get("train_split") is None
+
+    def _plan(self, run: Run) -> dict[str, float]:
+        whole, warm_up = len(run.noisy) * self.max_epochs, {}
+        if self._holds_out(run) and self._goes_on_from_warm_up(run):
+            warm_up = {"net_warm_up": len(run.noisy) * (self.warm_up_epochs or self.max_epochs)}
+        names = (FINE_TUNED, FINE_TUNED_WARM_UP, CLEAN_ROWS)
+        choice = plan_of_choice(run, names) if self._chooses(run) and not self.meta_weight else {}
+        return super()._plan(run) | warm_up | {"meta_transition": whole * LOOK_AHEAD_COST} | choice
+
     def _fit(self, run: Run) -> None:
-        holds_out = bool(self.validation_fraction) and run.params.get("train_split") is None
+        holds_out = self._holds_out(run)
         warm_up = None if holds_out else self._warm_up_to_go_on_from(run)
         start = self._start(run, warm_up=warm_up)
         if holds_out:  # labels that the weights have memorised could not select T, but all rows may estimate its start

@@ -57,7 +57,9 @@ class MWNetClassifier(NoisyLabelClassifier):
     meta_gradient_method : str, default="auto"
         How the gradient is computed: a name in `noisytransition.meta_gradient.METHODS`. All are exact except
         "difference"; "auto" takes the cheapest that works for the module.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -33,8 +34,10 @@ from ..selection import Last, Selection
 from ..updates import Fixed, Update
 from ._check_output import check_output
 from ._checks import callback_setting, named_callbacks
+from ._memory import train_once
 from ._monitors import check_monitors
 from ._parameters import MODULES, as_optimizer, is_default
+from ._progress import Progress, ShowProgress, cost_of
 
 Result = TypeVar("Result")
 
@@ -55,6 +58,10 @@ class Run:
         Whether to record the loss of the clean rows in the history, for methods that do not train on them.
     batch_history : bool
         Whether to keep what the histories say of single batches.
+    progress : Progress, optional
+        Shows how far the fit is; default: nothing is shown.
+    memory : joblib.Memory, optional
+        Trainings that are kept.
 
     Attributes
     ----------
@@ -78,10 +85,13 @@ class Run:
         seed: int,
         watch: bool = False,
         batch_history: bool = False,
+        progress: Progress | None = None,
+        memory: joblib.Memory | None = None,
     ) -> None:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
         self.seed, self.watch, self.batch_history = seed, watch, batch_history
-        self.one_clean_row = False
+        self.one_clean_row, self.memory = False, memory
+        self.progress = Progress() if progress is None else progress
         self.state: FitState | None = None
         self.global_state = GlobalState()
         self.histories: dict[str, History] = {}
@@ -201,6 +211,7 @@ class Run:
             loader = trained.get_iterator(self.clean)
             check_one_row(trained, loader, f"{len(self.clean)} clean row{'s' * (len(self.clean) > 1)}")
         self.n_stages += 1
+        self.progress.expect({stage: len(rows) * trained.max_epochs * cost_of(update, clean_weight)})
         self._fit(stage, trained, rows)
         self.histories[stage] = trained.history
         trained.release()
@@ -229,11 +240,18 @@ class Run:
         calls, n_threads = zip(tasks.items(), parts, strict=True), max(torch.get_num_threads() // len(tasks), 1)
         train = joblib.delayed(_train_part)
         with self.global_state.lent():
-            done = joblib.Parallel(n_jobs)(train(stage, task, part, n_threads) for (stage, task), part in calls)
+            self.progress.say(", ".join(tasks), at_once=True)
+            parallel = joblib.Parallel(n_jobs, return_as="generator" if self.progress.shown else "list")
+            jobs = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
+            done = [self._done(stage, part) for stage, part in zip(tasks, jobs, strict=True)]
         self.n_stages += len(tasks)
         results, histories = zip(*done, strict=True)
         self.histories.update(zip(tasks, histories, strict=True))
         return list(results)
+
+    def _done(self, stage: str, part: Result) -> Result:
+        self.progress.end(stage)
+        return part
 
     def _part(self, i: int) -> "Run":
         """A run for one training, which may be in another process."""
@@ -242,14 +260,19 @@ class Run:
         return part
 
     def _fit(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
-        """Train an initialised net, for the epochs that its saved state does not have yet."""
-        if self.state is None:
-            self._train(net, rows, net.max_epochs)
-        elif self.state.is_complete(stage):
-            self.state.restore(stage, net)
+        """Train an initialised net, for the epochs that neither its saved state nor the memory has."""
+        state, is_known = self.state, True
+        if state is not None and state.is_complete(stage):
+            state.restore(stage, net)
         else:
-            self._train(net, rows, net.max_epochs - self.state.epochs_done(stage))
-            self.state.save(stage, net, complete=True)
+            done = 0 if state is None else state.epochs_done(stage)
+            train = partial(self._train, net, rows, net.max_epochs - done)
+            is_known = train_once(self, stage, net, rows, train, None if done else self.memory)
+            if state is not None:
+                state.save(stage, net, complete=True)
+        if is_known:
+            self.progress.at(stage, 1.0, skipped=True)
+        self.progress.end(stage)
 
     def _train(self, net: NoisyLabelNet, rows: Rows, epochs: int) -> None:
         """Train, check what comes out, and drop what the history has of single batches."""
@@ -301,8 +324,9 @@ class Run:
     def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], clean: CleanBatches | None) -> list[Any]:
         """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""
         watching = [("valid_clean_loss", CleanLoss(self.clean))] if self._watches(clean) else []
+        shown = [("show_progress", ShowProgress(self.progress, stage))] if self.progress.shown else []
         saving = [] if self.state is None else [("save_state", SaveState(self.state, stage))]
-        return [*watching, *self._users(), *own, *saving]
+        return [*watching, *self._users(), *own, *shown, *saving]
 
     def _watches(self, clean: CleanBatches | None) -> bool:
         """Whether the loss of the clean rows is recorded: where they are not trained on."""

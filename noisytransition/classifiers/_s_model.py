@@ -30,7 +30,9 @@ class SModelClassifier(TransitionClassifier):
         As in `TransitionClassifier`. "auto" is "gold" with clean data, else "confusion", as in the authors' code.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`. An entry that starts near 0 stays there: the softmax's gradient vanishes.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
@@ -82,6 +84,9 @@ class SModelClassifier(TransitionClassifier):
         super()._check_parameters()
         if self.transition_lr is not None:
             check_number(self, "transition_lr")
+
+    def _plan(self, run: Run) -> dict[str, float]:
+        return super()._plan(run) | {"s_model": len(run.noisy) * self.max_epochs}
 
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up(run)

@@ -31,8 +31,20 @@ _PREDICTION = (
     "predict_proba",
     "predict_log_proba",
 )
+# parameters that are not saved: the module has its own place; pickles of a folder that a stranger names run code
+_LEFT_OUT = ("module", "memory")
 # parameters of a net that predictions depend on
-_OF_PREDICTION = ("module", "batch_size", "device", "dtype", "compile", "iterator_valid", "classes")
+_OF_PREDICTION = (
+    "module",
+    "batch_size",
+    "device",
+    "dtype",
+    "precision",
+    "channels_last",
+    "compile",
+    "iterator_valid",
+    "classes",
+)
 
 
 def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
@@ -114,8 +126,9 @@ def load(
     path = Path(path)
     content = read(path, _KIND, _NAMED)
     _check_given(content["not_saved"], module, net_params)
+    params = {name: value for name, value in content["params"].items() if name not in _LEFT_OUT}
     default = content.get("default_module")  # files of earlier versions have none
-    clf = _class_of(content, cls)(default if module is None else module, **(content["params"] | net_params))
+    clf = _class_of(content, cls)(default if module is None else module, **(params | net_params))
     if clf.device is not None:
         check_device(clf.device)
     _set(clf, content["fitted"])
@@ -137,7 +150,7 @@ def load(
 def _plain_params(clf: "NoisyLabelClassifier") -> dict[str, Any]:
     """Parameters that are plain data: no functions, classes or callbacks."""
     params = clf.get_params(deep=False)
-    return {name: value for name, value in params.items() if name != "module" and is_plain(value, _NAMED)}
+    return {name: value for name, value in params.items() if name not in _LEFT_OUT and is_plain(value, _NAMED)}
 
 
 def _not_saved(clf: "NoisyLabelClassifier") -> list[str]:

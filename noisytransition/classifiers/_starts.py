@@ -16,7 +16,7 @@ from ..transition import (
     gold_transition_matrix,
     symmetric_noise,
 )
-from ._cross_fitting import JointTraining, balanced_weight, candidate_epochs, cross_fit
+from ._cross_fitting import JointTraining, balanced_weight, candidate_epochs, cross_fit, plan_of_folds
 from ._estimate import estimate_transition
 from ._folds import N_FOLDS
 from ._run import Run
@@ -36,6 +36,10 @@ class Start:
     def refusal(self, run: Run) -> str | None:
         """Say what data is missing, or None."""
         return None
+
+    def plan(self, run: Run) -> dict[str, float]:
+        """Work of the trainings that the start takes, beside the warm-up."""
+        return {}
 
     def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
         """Return T, of shape (n_classes, n_classes).
@@ -107,6 +111,10 @@ class MaximumLikelihood(Start):
             return refusal
         few = min(len(run.noisy), len(run.clean)) < N_FOLDS
         return f"needs at least {N_FOLDS} noisy and {N_FOLDS} clean rows" if few else None
+
+    def plan(self, run: Run) -> dict[str, float]:
+        """Work of the folds."""
+        return plan_of_folds(run, prefix="start_")
 
     def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
         """Train in folds."""

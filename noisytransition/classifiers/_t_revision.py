@@ -43,7 +43,9 @@ class TRevisionClassifier(TransitionClassifier):
         As in `TransitionClassifier`. "auto" is "gold" with clean data, else "anchor", the paper's.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, batch_transform, callbacks, batch_history
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+        As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.
@@ -102,6 +104,10 @@ class TRevisionClassifier(TransitionClassifier):
         check_fraction(self, "validation_fraction")
         if self.revision_epochs is not None:
             check_count(self.revision_epochs, 0, "revision_epochs")
+
+    def _plan(self, run: Run) -> dict[str, float]:
+        n, last = len(run.noisy), self.max_epochs if self.revision_epochs is None else self.revision_epochs
+        return super()._plan(run) | {"reweighting": n * self.max_epochs, "revision": n * last}
 
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up(run, **self._best_epoch())

@@ -103,6 +103,10 @@ class TransitionClassifier(
         # the counts of the true classes under which those of the noisy labels are most likely
         self.class_counts_ = noisy.sum() * denoise_proba([noisy / noisy.sum()], T, n_iter=_MAX_ITER)[0]
 
+    def _plan(self, run: Run) -> dict[str, float]:
+        """Work of the start of T, without the warm-up: it is the first stage."""
+        return self._starts()[self._start_name(run)].plan(run) if isinstance(self.transition_init, str) else {}
+
     # ---- the start of T
     def _starts(self) -> dict[str, Start]:
         """Starts of T by name."""
@@ -136,11 +140,13 @@ class TransitionClassifier(
 
     def _warm_up_to_go_on_from(self, run: Run, stage: str = "warm_up", **params: Any) -> NoisyLabelNet | None:
         """Train the warm-up whose weights the next net starts from; None, for a new net, by `from_warm_up`."""
-        wanted = self.from_warm_up
-        if isinstance(wanted, str):  # "auto"
-            is_named = isinstance(self.transition_init, str)
-            wanted = is_named and self._starts()[self._start_name(run)].needs_warm_up
-        return self._warm_up(run, stage, **params) if wanted else None
+        return self._warm_up(run, stage, **params) if self._goes_on_from_warm_up(run) else None
+
+    def _goes_on_from_warm_up(self, run: Run) -> bool:
+        if not isinstance(self.from_warm_up, str):
+            return bool(self.from_warm_up)
+        is_named = isinstance(self.transition_init, str)  # "auto"
+        return is_named and self._starts()[self._start_name(run)].needs_warm_up
 
     def _floored(self, T: ArrayLike) -> NDArray[np.float64]:
         floor = 1e-3 / len(np.asarray(T)) if self.transition_floor is None else self.transition_floor

@@ -40,6 +40,7 @@ def look_ahead(
     rates: Mapping[str, float],
     *,
     methods: Sequence[str] | None = None,
+    precision: str = "float32",
 ) -> LookAhead:
     """Take a virtual SGD step on the noisy batch and compute the tangent along the clean gradient after it.
 
@@ -62,6 +63,8 @@ def look_ahead(
         Look-ahead rate for each parameter to move, by name; the others stay where they are.
     methods : sequence of str, optional
         Names in `METHODS` to try in turn; default `candidate_methods`.
+    precision : {"float32", "bf16", "fp16"}, default="float32"
+        Of the forward passes; "factored" computes in the type of the weights.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def look_ahead(
     if methods[0] == "factored" and (own := factored_point(module, x, rates)) is not None:
         loss, tangent = own.tangent(cotangent(own.logits.detach()), meta)
         return LookAhead(own.logits, tangent, loss, "factored")
-    point = Point(module, x, rates)
+    point = Point(module, x, rates, precision)
     r = cotangent(point.logits.detach())
     for method in methods:
         try:

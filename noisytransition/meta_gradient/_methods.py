@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from .._precision import PRECISIONS
 from ._factored import factored, is_relu_mlp
 from ._point import Point
 
@@ -25,7 +26,8 @@ Method = Callable[[Point, Tensor, tuple[Tensor, Tensor]], tuple[Tensor, Tensor]]
 def clean_gradient(point: Point, weights: Sequence[Tensor], meta: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple]:
     """Cross-entropy of the clean batch at `weights`, and its gradient there."""
     loss = nn.functional.cross_entropy(point(weights, meta[0]), meta[1])
-    return loss.detach(), torch.autograd.grad(loss, weights, allow_unused=True, materialize_grads=True)
+    gradient = torch.autograd.grad(point.up(loss), weights, allow_unused=True, materialize_grads=True)
+    return loss.detach(), point.down(gradient)
 
 
 @cache
@@ -57,7 +59,7 @@ def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
     length = torch.stack(torch._foreach_norm(list(direction))).norm().item()
     if length == 0:
         return torch.zeros_like(point.logits)
-    step = torch.finfo(point.logits.dtype).eps ** 0.5 / length
+    step = torch.finfo(PRECISIONS[point.precision] or point.logits.dtype).eps ** 0.5 / length
     with point.replayed(), torch.no_grad():
         moved = torch._foreach_add(point.weights, list(direction), alpha=step)
         return (point(moved, point.x) - point.logits) / step
@@ -66,7 +68,8 @@ def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
 def _by_tangent(tangent: Callable[[Point, Sequence[Tensor]], Tensor]) -> Method:
     def method(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         loss, g = clean_gradient(point, point.stepped(point.gradient(cotangent)), meta)
-        return loss, tangent(point, point.scaled(g))
+        direction, length = point.normalized(point.scaled(g))
+        return loss, tangent(point, direction) * length
 
     return method
 
@@ -76,9 +79,10 @@ def double_vjp(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> 
     cotangent = cotangent.detach().requires_grad_()
     v = point.gradient(cotangent, create_graph=True)
     loss, g = clean_gradient(point, point.stepped(v), meta)
-    pairs = [(a, b) for a, b in zip(v, point.scaled(g), strict=True) if a.requires_grad]
+    direction, length = point.normalized(point.scaled(g))
+    pairs = [(a, b) for a, b in zip(v, direction, strict=True) if a.requires_grad]
     (u,) = torch.autograd.grad([a for a, _ in pairs], cotangent, [b for _, b in pairs], retain_graph=True)
-    return loss, u
+    return loss, u * length
 
 
 METHODS: dict[str, Method] = {

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from .._precision import full_precision
+from .._precision import logits_of
 
 
 class Point:
@@ -23,37 +23,56 @@ class Point:
         The noisy batch, rows first.
     rates : mapping of str to float
         Look-ahead rate of each parameter to move, by its name in ``module.named_parameters()``.
+    precision : {"float32", "bf16", "fp16"}, default="float32"
+        Of the module's forward passes. In fp16, what goes back through them is scaled: it would be zero.
     """
 
-    def __init__(self, module: nn.Module, x: Tensor, rates: Mapping[str, float]) -> None:
+    def __init__(self, module: nn.Module, x: Tensor, rates: Mapping[str, float], precision: str = "float32") -> None:
         weights: dict[str, Tensor] = dict(module.named_parameters())
-        self.module, self.x = module, x
+        self.module, self.x, self.precision = module, x, precision
+        self.scale = float(len(x)) if precision == "fp16" else 1.0  # the cotangents of a mean are at most 1 / n
         self.names = list(rates)
         self.rates = list(rates.values())
         self.weights = [weights[name] for name in self.names]
         self._devices = [x.device] if x.is_cuda else []
         self._buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
         self._before = self._generator_states()
-        self.logits = full_precision(module(x))
+        self.logits = logits_of(module, x, precision)
         self._after = self._generator_states()
 
     def __call__(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
         """Logits at other weights, with the buffers from before the shared pass; the module is unchanged."""
         buffers = {name: buffer.clone() for name, buffer in self._buffers.items()}
         weights_and_buffers = (dict(zip(self.names, weights, strict=True)), buffers)
-        return full_precision(functional_call(self.module, weights_and_buffers, (x,)))
+        return logits_of(lambda x: functional_call(self.module, weights_and_buffers, (x,)), x, self.precision)
 
     def gradient(self, cotangent: Tensor, *, create_graph: bool = False) -> tuple[Tensor, ...]:
         """Gradient of <cotangent, logits> for each weight; the graph of the logits is kept."""
-        return torch.autograd.grad(
+        gradient = torch.autograd.grad(
             self.logits,
             self.weights,
-            cotangent,
+            self.up(cotangent),
             retain_graph=True,
             create_graph=create_graph,
             allow_unused=True,
             materialize_grads=True,
         )
+        return self.down(gradient)
+
+    def up(self, value: Tensor) -> Tensor:
+        """Scale what goes back through the module."""
+        return value if self.scale == 1 else value * self.scale
+
+    def down(self, gradient: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Undo `up` in a gradient."""
+        return gradient if self.scale == 1 else tuple(g / self.scale for g in gradient)
+
+    def normalized(self, direction: Sequence[Tensor]) -> tuple[Sequence[Tensor], Tensor | float]:
+        """Direction of a length that fp16 has digits for, and its own length as a multiple of that."""
+        if self.scale == 1:
+            return direction, 1.0
+        length = torch.stack(torch._foreach_norm(list(direction))).norm().clamp_min(1e-30) / self.scale
+        return torch._foreach_div(list(direction), length), length
 
     def stepped(self, gradient: Sequence[Tensor]) -> list[Tensor]:
         """W_hat = W - rate * gradient as new leaves: a plain SGD step, as in the paper."""

@@ -5,11 +5,12 @@ from ._concatenated import concatenate
 from ._finite import check_outputs, check_start
 from ._fit_state import FitState, SaveState
 from ._global_state import GlobalState, draw_seed
+from ._half import GradientScaling
 from ._interrupts import raise_interrupt
 from ._loader import BatchLoader
 from ._mlp import MLP
 from ._net import NoisyLabelNet
-from ._net_state import restore_unlisted, uncompiled, unlisted
+from ._net_state import net_state, restore_net, restore_unlisted, uncompiled, unlisted
 from ._one_row import check_one_row, has_batch_of_one
 from ._rows import Batch, CleanBatches, DatasetRows, Rows, SparseRows, as_rows
 from ._sparse import canonical
@@ -23,6 +24,7 @@ __all__ = [
     "DatasetRows",
     "FitState",
     "GlobalState",
+    "GradientScaling",
     "HeldOutPosteriors",
     "NoisyLabelNet",
     "Rows",
@@ -36,7 +38,9 @@ __all__ = [
     "concatenate",
     "draw_seed",
     "has_batch_of_one",
+    "net_state",
     "raise_interrupt",
+    "restore_net",
     "restore_unlisted",
     "uncompiled",
     "unlisted",

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from .._precision import full_precision
+from .._precision import logits_of
 from ..updates import Fixed, Update
 from ._finite import check_losses, check_proba, check_weights
+from ._half import GradientScaling, HalfPrecision
 from ._interrupts import raise_interrupt
 from ._lean import LeanNet, floating_dtype
 from ._loader import BatchLoader
@@ -22,28 +23,13 @@ from ._mlp import MLP
 from ._net_state import uncompiled
 from ._one_row import check_loader
 from ._rows import Batch, CleanBatches, Loaded, rows_at_once
+from ._scores import accuracy, noisy_accuracy, softmax
 
 # used by nets without an update
 _FIXED = Fixed()
 
 
-def _softmax(logits: Tensor) -> Tensor:
-    return torch.softmax(full_precision(logits), dim=-1)
-
-
-def _accuracy(net: "NoisyLabelNet", X: Dataset, y: NDArray) -> float:
-    """Accuracy of the network's predictions."""
-    return float(np.mean(net.predict_proba(X).argmax(axis=1) == y))
-
-
-def _noisy_accuracy(net: "NoisyLabelNet", X: Dataset, y: NDArray) -> float:
-    """Accuracy of the noisy labels predicted through T; of a loss without T, by the network alone."""
-    proba = net.predict_proba(X)
-    T = getattr(net.criterion_, "transition_matrix", np.eye(proba.shape[1]))
-    return float(np.mean((proba @ T).argmax(axis=1) == y))
-
-
-class NoisyLabelNet(LeanNet):
+class NoisyLabelNet(HalfPrecision, LeanNet):
     """skorch classifier whose loss can have learned parameters, and that can train on clean and noisy rows in one step.
 
     Parameters
@@ -66,6 +52,10 @@ class NoisyLabelNet(LeanNet):
     dtype : str or torch.dtype, default="auto"
         Type that inputs are cast to, batch by batch. "auto": floats, uint8 images, and all inputs of modules without an
         embedding are cast to the module's floating type; integers stay integers for embeddings.
+    precision : {"float32", "bf16", "fp16"}, default="float32"
+        Precision that the module computes in, by `torch.autocast`; fp16 with scaled gradients.
+    channels_last : bool, default=False
+        Whether the weights and batches of images have this layout.
     **kwargs
         As for `skorch.NeuralNetClassifier`.
 
@@ -89,9 +79,11 @@ class NoisyLabelNet(LeanNet):
         batch_transform: Callable[[Tensor], Tensor] | None = None,
         labels: str = "noisy",
         dtype: str | torch.dtype = "auto",
+        precision: str = "float32",
+        channels_last: bool = False,
         criterion: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
         train_split: Callable | None = None,
-        predict_nonlinearity: Callable[[Tensor], Tensor] = _softmax,
+        predict_nonlinearity: Callable[[Tensor], Tensor] = softmax,
         iterator_train: type = BatchLoader,
         iterator_train__shuffle: bool = True,
         iterator_valid: type = BatchLoader,
@@ -115,6 +107,8 @@ class NoisyLabelNet(LeanNet):
         self.batch_transform = batch_transform
         self.labels = labels
         self.dtype = dtype
+        self.precision = precision
+        self.channels_last = channels_last
 
     # ---- inputs
     @property
@@ -129,7 +123,7 @@ class NoisyLabelNet(LeanNet):
         x = x.to(device=self.device, dtype=self._dtype_for(x))
         if self.module_.training and self.batch_transform is not None:
             x = self.batch_transform(x)
-        return x
+        return self._laid_out(x)
 
     def _dtype_for(self, x: Tensor) -> torch.dtype:
         if self.dtype != "auto":
@@ -146,7 +140,7 @@ class NoisyLabelNet(LeanNet):
 
     def infer(self, x: Tensor, **fit_params: Any) -> Tensor:
         """Logits of a batch."""
-        return full_precision(self.module_(self.prepare(x), **fit_params))
+        return logits_of(self.module_, self.prepare(x), self.precision, **fit_params)
 
     def evaluated(self, dataset: Any) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield logits and labels of a data set in parts, without drawing random numbers, as a loader would."""
@@ -215,7 +209,7 @@ class NoisyLabelNet(LeanNet):
         loss = self._loss(logits, batch)
         if clean_logits is not None:
             loss = loss + self.clean_weight * F.cross_entropy(clean_logits, batch.clean[1])  # type: ignore[index]
-        loss.backward()
+        self.backward(loss)
         return {"loss": loss, "y_pred": logits}
 
     def _logits(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
@@ -230,7 +224,7 @@ class NoisyLabelNet(LeanNet):
 
     def _output(self, x: Tensor) -> Tensor:
         """Logits of inputs that are prepared."""
-        return full_precision(self.module_(x))
+        return logits_of(self.module_, x, self.precision)
 
     def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Loss of a batch; a criterion gets the columns that it names as arguments."""
@@ -274,11 +268,12 @@ class NoisyLabelNet(LeanNet):
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:
         """Callbacks of skorch, scores of a validation set named after its kind of labels, update and selection."""
-        loss, accuracy = f"valid_{self.labels}_loss", f"valid_{self.labels}_acc"
+        loss, score = f"valid_{self.labels}_loss", f"valid_{self.labels}_acc"
         ours = [
-            ("valid_acc", EpochScoring(_accuracy, name="valid_acc", lower_is_better=False)),
+            ("valid_acc", EpochScoring(accuracy, name="valid_acc", lower_is_better=False)),
             (loss, PassthroughScoring(loss, lower_is_better=True)),
-            (accuracy, EpochScoring(_noisy_accuracy, name=accuracy, lower_is_better=False)),
+            (score, EpochScoring(noisy_accuracy, name=score, lower_is_better=False)),
+            ("scaling", GradientScaling() if self.precision == "fp16" else None),
             ("update", self.update),
             ("select", self.select),
         ]

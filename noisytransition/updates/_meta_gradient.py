@@ -71,6 +71,8 @@ class MetaGradient(Update):
         super().on_train_begin(net, **kwargs)
         self.optimizer_ = self.optimizer(net.criterion_.parameters(), lr=self.lr)
         self.methods_ = candidate_methods(net.plain_module_) if self.method == "auto" else (self.method,)
+        if net.precision != "float32" and len(self.methods_) > 1:
+            self.methods_ = tuple(name for name in self.methods_ if name != "factored")  # which knows no half precision
         self.n_steps_ = 0
         self.meta_loss_: Tensor | None = None
 
@@ -88,6 +90,7 @@ class MetaGradient(Update):
             batch.clean,
             self._rates(net),
             methods=self.methods_,
+            precision=net.precision,
         )
         self.methods_ = (ahead.method,)  # methods that failed are not tried again
         gradients = loss.meta_gradients(ahead.logits.detach(), batch.label, ahead.tangent)

@@ -62,7 +62,7 @@ OF_NETS = [
     *_cases("device", "cannot be used", ["gpu", "cuda:99", "meta", 3.5, "tpu"]),
     *_cases("dtype", "give 'auto'", ["float", "float33", float, "complex64", "bool", "cat", 3, "nn"][1:]),
     *_cases("batch_transform", "give a function", ["flip", 3]),
-    *_cases("verbose", "give 0 or 1", ["loud", None, 0.5]),
+    *_cases("verbose", r"give 0 \(silent\)", ["loud", None, 0.5]),
     *_cases("random_state", "seed|Seed", ["zero", -1, 0.5, 2**40, [[1, 2], ["a"]]][:4]),
     *_cases("callbacks", "list of", ["disable", 3, [3], [("name",)], [("a", 3)], [nn.Linear], [None]]),
     *_cases("module", "give an nn.Module", ["mpl", 3, [nn.Linear(4, 3)], int, {"hidden": 3}]),

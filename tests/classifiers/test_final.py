@@ -260,9 +260,9 @@ def test_a_checkpoint_is_of_the_method_s_own_training(cls, tmp_path):
 
 @both
 def test_trainings_on_clean_rows_that_only_judge_print_nothing(cls, capsys):
-    fit(cls, *problem(60), verbose=1, select_classifier=False)
+    fit(cls, *problem(60), verbose=2, select_classifier=False)
     plain = capsys.readouterr().out.count("train_loss")
-    clf = fit(cls, *problem(60), verbose=1)
+    clf = fit(cls, *problem(60), verbose=2)
     judged = cls is EMTransitionClassifier  # by a training on the noisy rows, which takes its time
     assert capsys.readouterr().out.count("train_loss") == plain + judged + (clf.final_ != "own")
 

@@ -102,7 +102,7 @@ def test_while_early_stopping_runs_out_of_patience(blobs):
             press(2)
 
     stop = Stop(monitor="train_loss", patience=1, threshold=10.0, threshold_mode="abs")
-    interrupted(small(CrossEntropyClassifier, callbacks=[stop], verbose=1), blobs)
+    interrupted(small(CrossEntropyClassifier, callbacks=[stop], verbose=2), blobs)
 
 
 # ---------------------------------------------------------------------------- at any time

@@ -157,8 +157,8 @@ def test_validation_splits_and_scores(cls, blobs):
 
 
 @every
-def test_verbose_prints_a_line_per_epoch(cls, blobs, capsys):
-    clf = fit(cls, blobs, verbose=1)
+def test_verbose_2_prints_a_line_per_epoch(cls, blobs, capsys):
+    clf = fit(cls, blobs, verbose=2)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.strip()[:1].isdigit()]
     assert len(lines) == sum(len(h) for h in clf.histories_.values())
 

@@ -1,0 +1,70 @@
+"""Steps in half precision: gradients of fp16 are scaled; images with channels last."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from skorch import NeuralNetClassifier
+from skorch.callbacks import Callback
+from torch import Tensor
+
+
+class GradientScaling(Callback):
+    """Scale the loss of fp16 trainings, since small gradients are zero in fp16; a step that overflows is left out.
+
+    The state of torch's scaler is saved with that of an interrupted fit.
+    """
+
+    def on_train_begin(self, net: NeuralNetClassifier, **kwargs: Any) -> None:
+        """Make the scaler."""
+        if net.precision == "fp16":
+            self.scaler_ = torch.amp.GradScaler(torch.device(net.device or "cpu").type)
+
+
+class HalfPrecision(NeuralNetClassifier):
+    """Part of a net that takes steps by scaled gradients where `precision` is "fp16", and lays images out."""
+
+    precision: str
+    channels_last: bool
+    _is_scaled = False
+
+    @property
+    def _scaler(self) -> Any:
+        """Scaler of the gradients, in an fp16 training."""
+        callbacks = [callback for _, callback in self.callbacks_ if isinstance(callback, GradientScaling)]
+        return getattr(callbacks[0], "scaler_", None) if self.precision == "fp16" and callbacks else None
+
+    def backward(self, loss: Tensor) -> None:
+        """Compute the gradients of a loss: in fp16 through the module as scaled, and then as they are."""
+        if (scaler := self._scaler) is None:
+            loss.backward()
+            return
+        scaler.scale(loss).backward()
+        for name in self._optimizers:
+            scaler.unscale_(getattr(self, f"{name}_"))
+        self._is_scaled = True
+
+    def _step_optimizer(self, step_fn: Callable | None) -> None:
+        if (scaler := self._scaler) is None:
+            super()._step_optimizer(step_fn)
+            return
+        self._is_scaled = False
+        if step_fn is not None:
+            step_fn()
+        if not self._is_scaled:  # a train_step_single of the user's calls loss.backward()
+            super()._step_optimizer(None)
+            return
+        for name in self._optimizers:
+            scaler.step(getattr(self, f"{name}_"))
+        scaler.update()
+
+    def initialize_module(self) -> "HalfPrecision":
+        """Make the module, with the layout of its weights."""
+        super().initialize_module()
+        if self.channels_last:
+            self.module_.to(memory_format=torch.channels_last)
+        return self
+
+    def _laid_out(self, x: Tensor) -> Tensor:
+        """Batch of images with channels last, where that is wanted."""
+        return x.contiguous(memory_format=torch.channels_last) if self.channels_last and x.ndim == 4 else x

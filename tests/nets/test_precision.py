@@ -1,0 +1,195 @@
+"""Half precision by a parameter: in every method, in the look-ahead, with scaled gradients, saved and resumed."""
+
+import numpy as np
+import pytest
+import torch
+from estimators import CLASSIFIERS, small
+from skorch.callbacks import Callback
+from torch import nn
+from training import StopAfter, assert_same, fit, fit_noisy, refused
+
+from noisytransition import CrossEntropyClassifier, FineTuningClassifier, MetaTransitionClassifier, load
+from noisytransition.losses import ForwardLoss
+from noisytransition.meta_gradient import METHODS, look_ahead
+from noisytransition.nets import GradientScaling
+from noisytransition.transition import pair_noise
+
+every = pytest.mark.parametrize("cls", CLASSIFIERS)
+half = pytest.mark.parametrize(("precision", "dtype"), [("bf16", torch.bfloat16), ("fp16", torch.float16)])
+
+
+class Noting(nn.Linear):
+    """Notes the types that it computes in."""
+
+    types = frozenset()
+
+    def forward(self, x):
+        y = super().forward(x)
+        Noting.types |= {y.dtype}
+        return y
+
+
+# ---------------------------------------------------------------------------- fits
+@every
+@half
+def test_every_method_trains_and_predicts_in_it(cls, blobs, precision, dtype):
+    Noting.types = frozenset()
+    module = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), Noting(16, 3))
+    clf, plain = (fit(cls, blobs, module=module, precision=p) for p in (precision, "float32"))
+    assert Noting.types == {dtype, torch.float32}  # the plain fit, and the checks before the training
+    assert {p.dtype for p in clf.module_.parameters()} == {torch.float32}
+    proba = clf.predict_proba(blobs[4])
+    assert proba.dtype == np.float32
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-6)
+    assert np.abs(proba - plain.predict_proba(blobs[4])).mean() < 0.05
+
+
+@every
+def test_compiled_networks_in_it(cls, blobs):
+    given = {"precision": "bf16", "module": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))}
+    compiled = fit(cls, blobs, compile=True, compile__backend="eager", **given)
+    assert_same(compiled, fit(cls, blobs, **given), blobs[0])
+
+
+def test_float32_is_what_it_was(blobs):
+    assert_same(*(fit(MetaTransitionClassifier, blobs, **p) for p in ({}, {"precision": "float32"})), blobs[0])
+
+
+@pytest.mark.parametrize("cls", [FineTuningClassifier, MetaTransitionClassifier])
+@half
+def test_an_interrupted_fit_goes_on_to_the_same_bits(cls, blobs, tmp_path, precision, dtype):
+    X, y, X_meta, y_meta, *_ = blobs
+    given = {"meta": (X_meta, y_meta), "state": tmp_path / "fit"}
+    whole = fit(cls, blobs, precision=precision)
+    with pytest.raises(KeyboardInterrupt):
+        small(cls, precision=precision, callbacks=[StopAfter(3)]).fit(X, y, **given)
+    assert_same(small(cls, precision=precision).fit(X, y, **given), whole, X)
+
+
+def test_a_saved_classifier_predicts_in_it(blobs, tmp_path):
+    clf = fit(CrossEntropyClassifier, blobs, precision="bf16")
+    clf.save(tmp_path / "clf")
+    np.testing.assert_array_equal(load(tmp_path / "clf").predict_proba(blobs[0]), clf.predict_proba(blobs[0]))
+
+
+def test_a_training_in_another_precision_is_another(blobs, tmp_path):
+    proba = [
+        fit(CrossEntropyClassifier, blobs, memory=tmp_path, precision=p).predict_proba(blobs[0])
+        for p in ("float32", "bf16", "fp16", "fp16")
+    ]
+    assert not (proba[0] == proba[1]).all()
+    assert not (proba[1] == proba[2]).all()
+    np.testing.assert_array_equal(proba[2], proba[3])
+
+
+# ---------------------------------------------------------------------------- the look-ahead
+def problem(dtype=torch.float32):
+    generator = torch.Generator().manual_seed(0)
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.Tanh(), nn.Linear(32, 3)).to(dtype)
+    x, x_meta = (torch.randn(n, 8, generator=generator).to(dtype) for n in (64, 16))
+    y, y_meta = (torch.randint(3, (n,), generator=generator) for n in (64, 16))
+    return module, x, y, (x_meta, y_meta)
+
+
+def tangent(precision, method, dtype=torch.float32):
+    module, x, y, meta = problem(dtype)
+    loss = ForwardLoss(pair_noise(3, 0.3)).to(dtype)
+    rates = {name: 0.1 for name, _ in module.named_parameters()}
+    ahead = look_ahead(module, x, lambda z: loss.cotangent(z, y), meta, rates, methods=(method,), precision=precision)
+    return ahead.tangent.double().flatten()
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("factored", "difference")])
+@half
+def test_the_tangent_is_that_of_float64_up_to_the_digits_of_the_type(method, precision, dtype):
+    exact, found = tangent("float32", method, torch.float64), tangent(precision, method)
+    assert torch.cosine_similarity(exact, found, dim=0) > (0.999 if precision == "fp16" else 0.99)
+    assert (found - exact).norm() / exact.norm() < (0.03 if precision == "fp16" else 0.15)
+
+
+# ---------------------------------------------------------------------------- scaled gradients
+class Gradients(Callback):
+    def on_grad_computed(self, net, named_parameters, **kwargs):
+        self.seen = getattr(self, "seen", None) or [p.grad.clone() for _, p in named_parameters]
+
+
+def test_callbacks_see_gradients_that_are_not_scaled(blobs):
+    seen = []
+    for precision in ("float32", "fp16"):
+        clf = fit(CrossEntropyClassifier, blobs, precision=precision, callbacks=[Gradients()], batch_size=-1)
+        seen.append(dict(clf.net_.callbacks_)["Gradients"].seen)
+    for a, b in zip(*seen, strict=True):
+        assert torch.cosine_similarity(a.flatten(), b.flatten(), dim=0) > 0.999
+        assert (a - b).norm() < 0.02 * a.norm()
+
+
+class Overflowing(GradientScaling):
+    def on_train_begin(self, net, **kwargs):
+        super().on_train_begin(net, **kwargs)
+        self.scaler_ = torch.amp.GradScaler("cpu", init_scale=2.0**40)
+
+
+def test_a_step_that_overflows_is_left_out(blobs):
+    scaling = Overflowing()
+    module = nn.Linear(4, 3)
+    net = fit_noisy(CrossEntropyClassifier, blobs, precision="fp16", module=module, max_epochs=0).net_
+    net.callbacks_ = [(k, scaling if isinstance(c, GradientScaling) else c) for k, c in net.callbacks_]
+    before = module.weight.clone()
+    net.partial_fit(blobs[0].astype(np.float32)[:64], blobs[1][:64], epochs=1)
+    assert torch.equal(net.module_.weight, before)
+    assert scaling.scaler_.get_scale() == 2.0**39
+
+
+# ---------------------------------------------------------------------------- wrong values
+@pytest.mark.parametrize("value", ["half", "float16", None, 16, torch.bfloat16])
+def test_a_wrong_value_is_refused(blobs, value):
+    with refused(r"precision=.*; give one of \['float32', 'bf16', 'fp16'\]"):
+        fit(CrossEntropyClassifier, blobs, precision=value)
+
+
+def test_modules_of_another_type_are_refused(blobs):
+    with refused("is for float32 modules and inputs; this one has .*float64"):
+        fit(CrossEntropyClassifier, blobs, precision="bf16", module=nn.Linear(4, 3).double())
+    with refused("is for float32 modules and inputs"):
+        fit(CrossEntropyClassifier, blobs, precision="bf16", dtype="float16")
+
+
+def test_lbfgs_takes_no_scaled_gradients(blobs):
+    with refused("scales gradients, which LBFGS cannot take"):
+        fit(CrossEntropyClassifier, blobs, precision="fp16", optimizer="lbfgs")
+
+
+def test_channels_last_is_a_flag(blobs):
+    with refused("channels_last='yes'; give True or False", TypeError):
+        fit(CrossEntropyClassifier, blobs, channels_last="yes")
+
+
+# ---------------------------------------------------------------------------- layout
+class Layouts(nn.Conv2d):
+    seen = frozenset()
+
+    def forward(self, x):
+        Layouts.seen |= {x.is_contiguous(memory_format=torch.channels_last)}
+        return super().forward(x)
+
+
+def test_images_and_weights_with_channels_last():
+    X = np.random.default_rng(0).normal(size=(40, 3, 6, 6)).astype(np.float32)
+    module = nn.Sequential(Layouts(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2))
+    plain, last = (
+        small(CrossEntropyClassifier, module=module, channels_last=flag).fit(X, np.arange(40) % 2)
+        for flag in (False, True)
+    )
+    assert Layouts.seen == {False, True}
+    assert last.module_[0].weight.is_contiguous(memory_format=torch.channels_last)
+    assert not plain.module_[0].weight.is_contiguous(memory_format=torch.channels_last)
+    np.testing.assert_allclose(last.predict_proba(X), plain.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@every
+@half
+def test_on_a_gpu(cls, blobs, precision, dtype):
+    clf = fit(cls, blobs, precision=precision, device="cuda")
+    assert np.isfinite(clf.predict_proba(blobs[4])).all()
