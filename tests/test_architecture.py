@@ -114,7 +114,7 @@ def test_a_method_has_its_places():
     assert names <= set(noisytransition.__all__)
     for page in ("methods/index.rst", "api.rst"):
         assert names <= set(
-            re.findall(r"^ *(\w+)", (Path(__file__).parents[1] / "docs" / page).read_text(), re.MULTILINE)
+            re.findall(r"^ *`?(\w+)", (Path(__file__).parents[1] / "docs" / page).read_text(), re.MULTILINE)
         )
 
 
