@@ -98,7 +98,7 @@ def growth():
             "EM": problem.em(),
             "Algorithm 1": problem.meta(),
         }
-        times = turns(ours, 5 if value == 10_000 else TURNS)
+        times = turns(ours, 3 if value == 10_000 else TURNS)
         for name in list(ours)[1:]:
             goal = goals.get(value, {}).get(name) if axis == "classes" else None
             yield ratio(f"{value:,} {axis}", f"{name} / plain", times[name], times["plain"], goal)

@@ -16,7 +16,8 @@ from torch.utils.data import Dataset
 from ..nets import FitState, Rows, draw_seed
 from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
-from ._data import HOW_TO_PASS, Samples, group_names, read_rows, warn_of_chance, warn_of_scale
+from ._data import HOW_TO_PASS, Samples, group_names, read_rows
+from ._data_warnings import warn_of_chance, warn_of_scale
 from ._describe import describe_fit
 from ._memory import as_memory
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, is_default

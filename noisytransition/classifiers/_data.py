@@ -13,27 +13,16 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
-from ..nets import DatasetRows, Rows, as_rows, canonical
-from ..transition import check_mask, refuse_masked, says_nothing
+from ..nets import Rows, as_rows, canonical
+from ..transition import check_mask, refuse_masked
+from ._data_warnings import warn_if_unscaled
 from ._labels import IN_Y, as_column, check_objects, class_codes, labels_of, validate_labels, verified_labels
-
-# clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
-# deviations in the median column; a choice, not measured
-_FAR = 5.0
-
-# columns of sparse rows that are made dense at once for this: 8 MB for each set. A choice, not measured
-_BLOCK = 1000
 
 # samples of a Dataset that are checked: a Dataset may be slow to read. A choice, not measured
 _LOOKED_AT = 8
 
 # from so many clean rows on it is warned of noisy labels that are all true. A choice, not measured
 _MANY = 20
-
-# root mean square of values above which the default network learns little at its default step: from breast cancer
-# (237) and wine (227) one class alone, from iris (4) as much as from standardised columns; of so many rows
-_LARGEST_SIZE = 10.0
-_SIZED_ROWS = 1000
 
 # what scikit-learn lets through as rows
 _ROWS: dict[str, Any] = {"dtype": "numeric", "allow_nd": True, "accept_sparse": "csr"}
@@ -166,7 +155,7 @@ def read_rows(
     n_clean = len(clean_rows := as_rows(clean_inputs))
     if meta is None and not wrapped and n_clean == n:
         _warn_of_length(n)
-    _warn_if_unscaled(inputs, clean_inputs)
+    warn_if_unscaled(inputs, clean_inputs)
     clean = Labelled(clean_rows, validate_labels(y_meta, n_clean, "y_meta"))
     if y_meta_noisy is not None:
         given = validate_labels(y_meta_noisy, n_clean, "y_meta_noisy")
@@ -258,73 +247,6 @@ def _group_codes(groups: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
 def group_names(groups: ArrayLike) -> NDArray:
     """Sorted names of the groups."""
     return np.unique(column_or_1d(as_column(groups)))
-
-
-def _warn_if_unscaled(X: Any, X_meta: Any) -> None:
-    """Warn if the clean rows seem unscaled: a Pipeline passes `meta=` to its last step without transforming it."""
-    if isinstance(X, Dataset) or isinstance(X_meta, Dataset) or X.shape[1:] != X_meta.shape[1:]:
-        return
-    if _median_distance(X, X_meta) > _FAR:
-        warnings.warn(
-            "the clean rows lie far from X in most features: were they scaled alike? A Pipeline transforms neither "
-            "meta= nor X_meta= by itself; use Pipeline(..., transform_input=['X_meta']) with metadata routing, or "
-            "trusted=.",
-            UserWarning,
-            stacklevel=5,
-        )
-
-
-def _median_distance(X: Any, X_meta: Any) -> float:
-    """Distance of the means of the median column, in standard deviations, of about a thousand rows of each set."""
-    samples = [rows[:: rows.shape[0] // 1000 + 1] for rows in (X, X_meta)]
-    width = _BLOCK if any(map(issparse, samples)) else X.shape[1]
-    blocks = ((rows[:, i : i + width] for rows in samples) for i in range(0, X.shape[1], width))
-    return float(np.median(np.concatenate([_distances(*map(_dense, pair)).ravel() for pair in blocks])))
-
-
-def _dense(rows: Any) -> NDArray[np.float64]:
-    return (rows.toarray() if issparse(rows) else rows).astype(np.float64)
-
-
-def _distances(X: NDArray[np.float64], X_meta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Distance of the means of each column, in standard deviations of X."""
-    return np.abs(X_meta.mean(axis=0) - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
-
-
-def warn_of_chance(estimator: object, noisy: Rows, clean: Rows) -> None:
-    """Warn if the noisy labels say nothing about the classes; of a Dataset this is not known without loading it."""
-    if isinstance(noisy, DatasetRows) or isinstance(clean, DatasetRows):
-        return
-    X, X_meta = noisy.source, clean.source
-    if X.shape[1:] != X_meta.shape[1:]:
-        return
-    pvalue = says_nothing(X, noisy.label, X_meta, clean.label, rows=noisy.index, rows_meta=clean.index)
-    if pvalue is None:
-        return
-    warnings.warn(
-        "the noisy labels say nothing about the classes of the rows, as far as a test can tell (independence of the "
-        f"label and of the class of the nearest clean rows: p = {pvalue:.2f}). {type(estimator).__name__} would learn "
-        "chance: check that X and y are in the same order, or train on the clean rows alone, by "
-        "CrossEntropyClassifier().fit(X_meta, y_meta).",
-        UserWarning,
-        stacklevel=3,
-    )
-
-
-def warn_of_scale(noisy: Rows) -> None:
-    """Warn of inputs that the default network would hardly learn from; of a Dataset this is not known without it."""
-    if isinstance(noisy, DatasetRows):
-        return
-    rows = noisy.take(np.arange(min(len(noisy), _SIZED_ROWS))).X
-    values = np.asarray(rows.data if issparse(rows) else rows, dtype=np.float64)
-    size = float(np.linalg.norm(values) / np.sqrt(np.prod(rows.shape)))
-    if size > _LARGEST_SIZE:
-        warnings.warn(
-            f"values of X are large (root mean square {size:.3g}): the default network may learn one class alone. "
-            "Scale X, for example by make_pipeline(StandardScaler(), classifier); images to 0..1.",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _encoded(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Rows | None]:

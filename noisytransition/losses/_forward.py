@@ -135,6 +135,11 @@ class ForwardLoss(nn.Module):
         """Without what is known of T, which is found again."""
         return vars(self) | {"_known": None}
 
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        """Rows in order in memory, as formats of files want them."""
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}transition_logits"] = destination[f"{prefix}transition_logits"].contiguous()
+
     @property
     def log_transition(self) -> Tensor:
         """Log T, a Tensor of shape (n_classes, n_classes)."""
