@@ -357,8 +357,10 @@ def plot(rows):
             x = [int(row["case"].split()[0].replace(",", "")) for row in mine]
             ax.plot(x, [row["ratio"] for row in mine], marker="o", label=name)
         ax.set(xscale="log", yscale="log", xlabel=axis)
+        ax.set_xticks(x, [f"{value:,}" for value in x])
+        ax.minorticks_off()
         ax.grid(which="both", alpha=0.2)
-    axes[0].set_ylabel("step / plain step")
+    axes[0].set_ylabel("epoch / plain epoch")
     axes[0].legend()
     figure.savefig(RESULTS / "speed.png", dpi=120)
 
