@@ -87,7 +87,7 @@ def growth():
     """Epochs as multiples of plain ones, against batch, depth and classes.
 
     The epochs are of 5 to 128 batches, so that what a training writes at its start and after an epoch (T, its history)
-    weighs more than in most fits; with 10,000 classes, 5 batches of 128, it is most of the time.
+    weighs more than in most fits, above all with 10,000 classes, 5 batches of 128.
     """
     problems = {
         ("batch", n): Problem(lambda: mlp(64, 128, 128, 10), (64,), n, max(5, 2048 // n)) for n in (16, 64, 256, 1024)
