@@ -2,6 +2,7 @@
 
 import difflib
 import warnings
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -154,7 +155,7 @@ def class_codes(given: dict[str, NDArray]) -> tuple[NDArray, dict[str, NDArray]]
     classes = _union(labels)
     _check_classes(labels)
     _check_unlabelled(labels, classes)
-    _warn_of_missing_text(labels)
+    _warn_of_missing_text(labels, classes)
     return classes, {name: np.searchsorted(classes, y) for name, y in labels.items()}
 
 
@@ -227,22 +228,17 @@ def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
     warnings.warn(f"{found}, and it is taken as a class: if it is none, {leave_out}.", UserWarning, stacklevel=6)
 
 
-def _warn_of_missing_text(labels: dict[str, NDArray]) -> None:
+def _warn_of_missing_text(labels: dict[str, NDArray], classes: NDArray) -> None:
     """Warn of classes that are named as numpy and pandas write a missing value."""
-    found = [(name, text, int(n)) for name, y in labels.items() if _kind(y) == "text" for text, n in _missing_texts(y)]
-    for name, text, n in found:
-        warnings.warn(
-            f"{name} has the label {text!r} in {n} of {len(labels[name])} rows, and it is taken as a class: if the "
-            "label is missing there, leave out these rows.",
-            UserWarning,
-            stacklevel=6,
-        )
-
-
-def _missing_texts(y: NDArray) -> list[tuple[str, int]]:
-    """Labels that read as a missing value, and how many rows have them."""
-    classes, counts = np.unique(y, return_counts=True)
-    return [(text, n) for text, n in zip(classes.tolist(), counts, strict=True) if str(text).strip() in _MISSING_TEXTS]
+    texts = [text for text in classes.tolist() if isinstance(text, str) and text.strip() in _MISSING_TEXTS]
+    for name, text in product(labels, texts):
+        if n := int((labels[name] == text).sum()):
+            warnings.warn(
+                f"{name} has the label {text!r} in {n} of {len(labels[name])} rows, and it is taken as a class: if the "
+                "label is missing there, leave out these rows.",
+                UserWarning,
+                stacklevel=6,
+            )
 
 
 def _hints(absent: list, noisy: list) -> str:

@@ -31,8 +31,10 @@ class HalfPrecision(NeuralNetClassifier):
     @property
     def _scaler(self) -> Any:
         """Scaler of the gradients, in an fp16 training."""
+        if self.precision != "fp16":
+            return None
         callbacks = [callback for _, callback in self.callbacks_ if isinstance(callback, GradientScaling)]
-        return getattr(callbacks[0], "scaler_", None) if self.precision == "fp16" and callbacks else None
+        return getattr(callbacks[0], "scaler_", None) if callbacks else None
 
     def backward(self, loss: Tensor) -> None:
         """Compute the gradients of a loss: in fp16 through the module as scaled, and then as they are."""
