@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from skorch import NeuralNetClassifier
-from skorch.callbacks import Callback
+from skorch.callbacks import Callback, PrintLog
 from skorch.dataset import get_len
 from skorch.history import History
 from torch import Tensor, nn
@@ -19,8 +19,8 @@ _NOTHING = {name: method for name, method in vars(Callback).items() if name.star
 class LeanNet(NeuralNetClassifier):
     """skorch's classifier, whose loop skips what has no effect.
 
-    Callbacks without a method of their own for an event are not called, the mode of modules is set where it is another
-    one, and entries of the history are written without a search.
+    Callbacks without a method of their own for an event are not called, nor is the table of epochs made where it is not
+    printed; the mode of modules is set where it is another one, and entries of the history are written without a search.
     """
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
@@ -29,12 +29,16 @@ class LeanNet(NeuralNetClassifier):
             raise_interrupt()
         getattr(self, method_name)(self, **cb_kwargs)
         for _, callback in self.callbacks_:
-            if _listens(callback, method_name):
+            if _listens(callback, method_name) and not self._is_unseen(callback):
                 try:
                     getattr(callback, method_name)(self, **cb_kwargs)
                 except KeyboardInterrupt:
                     self.interrupted_by(callback)
                     raise
+
+    def _is_unseen(self, callback: Callback) -> bool:
+        """Whether it makes a table that is not printed."""
+        return type(callback) is PrintLog and not self.verbose and callback.sink is print
 
     def interrupted_by(self, callback: Callback) -> None:
         """Note that a callback has raised KeyboardInterrupt."""

@@ -18,6 +18,14 @@ from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, Meta
 from noisytransition.nets import GlobalState
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_python_s():
+    """A process that is started in the background ignores Ctrl-C, and so do its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def press(times=1):
     for _ in range(times):
         signal.raise_signal(signal.SIGINT)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from skorch import NeuralNetClassifier
-from skorch.callbacks import Callback
+from skorch.callbacks import Callback, PrintLog
 from skorch.history import History
 from torch import nn
 
@@ -54,6 +54,17 @@ class Noting(Callback):
     def on_batch_end(self, net, **kwargs):
         self.seen.append("on_batch_end")
         assert net.history[-1, "batches", -1, "train_batch_size"] == 5
+
+
+def test_the_table_of_epochs_is_made_where_it_is_seen(capsys, monkeypatch):
+    lines = []
+    train(verbose=1)
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    train(callbacks__print_log__sink=lines.append)
+    assert len(lines) == 4
+    monkeypatch.delattr(PrintLog, "table")
+    train()
+    assert not capsys.readouterr().out
 
 
 class Unrelated:
