@@ -20,7 +20,7 @@ class LeanNet(NeuralNetClassifier):
     """skorch's classifier, whose loop skips what has no effect.
 
     Callbacks without a method of their own for an event are not called, nor is the table of epochs made where it is not
-    printed; the mode of modules is set where it is another one, and entries of the history are written without a search.
+    printed; the mode of modules is set where it is another one, and entries of the history are made without a search.
     """
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:

@@ -42,7 +42,7 @@ def test_noise_that_differs_between_rows_is_found():
     assert clf.calibration_weight_ > 1
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_one_T_gives_no_warning(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -91,7 +91,7 @@ def test_a_network_that_is_trained_too_little_is_found(select_epochs):
 
 @pytest.mark.parametrize("cv", [3, None])
 def test_posteriors_for_the_diagnostics_alone_change_nothing(cv, monkeypatch):
-    rows, params = table(300, 30), {"select_epochs": False, "select_classifier": True, "cv": cv}
+    rows, params = table(300, 30), {"select_epochs": False, "select_classifier": True, "cv": cv, "max_epochs": 4}
     clf = fit(rows, **params)
     monkeypatch.setattr(_em_transition, "candidate_epochs", lambda max_epochs: [max_epochs])
     plain = fit(rows, **params)
@@ -162,18 +162,6 @@ def test_error_bars_reach_over_those_of_fine_tuned_networks():
     np.testing.assert_array_equal(low, np.minimum(plain_low, fine_tuned_low))
     np.testing.assert_array_equal(high, np.maximum(plain_high, fine_tuned_high))
     assert (high - low).sum() > (plain_high - plain_low).sum()
-
-
-def test_more_jobs_give_the_same_choices():
-    rows = table(300, 30, by_column=True)
-    one, two = (fit(rows, n_jobs=n, select_classifier=True) for n in (1, 2))
-    assert (one.final_, one.diagnostics_, one.calibration_weight_) == (
-        two.final_,
-        two.diagnostics_,
-        two.calibration_weight_,
-    )
-    np.testing.assert_array_equal(one.final_scores_["log_loss"], two.final_scores_["log_loss"])
-    np.testing.assert_array_equal(one.predict_proba(rows[0]), two.predict_proba(rows[0]))
 
 
 def test_a_choice_without_folds():

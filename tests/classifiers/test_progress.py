@@ -71,7 +71,8 @@ def test_it_changes_no_result(cls, blobs):
 
 
 def test_folds_in_other_processes_are_counted(blobs):
-    clf, progress = recorded(EMTransitionClassifier, blobs, n_jobs=2)
+    with joblib.parallel_config("multiprocessing"):  # processes that are forked start at once
+        clf, progress = recorded(EMTransitionClassifier, blobs, n_jobs=2)
     assert progress.done == progress.plan
     assert_same(clf, fit(EMTransitionClassifier, blobs), blobs[0])
 
