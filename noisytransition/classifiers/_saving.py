@@ -120,8 +120,8 @@ def load(
     >>> path = os.path.join(tempfile.mkdtemp(), "clf.safetensors")
     >>> clf = CrossEntropyClassifier(random_state=0).fit(X, y)
     >>> clf.save(path)
-    >>> bool((load(path).predict_proba(X) == clf.predict_proba(X)).all())
-    True
+    >>> load(path).predict(X[::10])
+    array([0, 0, 1, 1])
     """
     path = Path(path)
     content = read(path, _KIND, _NAMED)

@@ -41,6 +41,15 @@ class Rows(Dataset):
         Positions of these rows in the source; None for all of them.
     columns : dict of str to ndarray
         All columns of these rows, including ``label``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition.nets import Rows
+    >>> rows = Rows(np.array([[0.1], [0.2], [0.3]]), [0, 1, 0], group=[7, 7, 8])
+    >>> part = rows.take([2, 0])
+    >>> part.X.tolist(), {name: column.tolist() for name, column in part.columns.items()}
+    ([[0.3], [0.1]], {'label': [0, 0], 'group': [8, 7]})
     """
 
     def __init__(self, X: Any, label: ArrayLike | None = None, **columns: ArrayLike) -> None:
@@ -100,6 +109,14 @@ class SparseRows(Rows):
     X : CSR array of shape (n_samples, n_features)
     label, **columns
         As in `Rows`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from noisytransition.nets import SparseRows
+    >>> rows = SparseRows(csr_array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]), [0, 1])
+    >>> rows.take([1]).inputs()  # a batch is dense
+    tensor([[1., 0., 0.]], dtype=torch.float64)
     """
 
     def dense(self) -> NDArray:
@@ -117,6 +134,21 @@ class DatasetRows(Rows):
         Map-style. Of a sample that is a tuple or list, the first element is the input.
     label, **columns
         As in `Rows`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import Dataset
+    >>> from noisytransition.nets import DatasetRows
+    >>> class Squares(Dataset):
+    ...     # Samples that are made when they are read
+    ...     def __len__(self):
+    ...         return 1000
+    ...     def __getitem__(self, i):
+    ...         return torch.tensor([float(i**2)])
+    >>> DatasetRows(Squares()).take([3, 4]).inputs()
+    tensor([[ 9.],
+            [16.]])
     """
 
     @property
@@ -221,6 +253,17 @@ class CleanBatches:
         Rows in a batch; -1 for all.
     joint : bool, default=False
         Whether clean and noisy rows go through the module as one batch, also for batch normalisation.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
+    >>> rows = Rows(np.array([[-1.0], [1.0]] * 10, dtype=np.float32), [0, 0] * 10)  # 1 is called 0 in all rows
+    >>> clean = CleanBatches(Rows(np.array([[-1.0], [1.0]], dtype=np.float32), [0, 1]), batch_size=2)
+    >>> given = {"clean_batches": clean, "clean_weight": 3.0}
+    >>> net = NoisyLabelNet(torch.nn.Linear(1, 2), **given, lr=1.0, max_epochs=20, classes=[0, 1], verbose=0)
+    >>> net.fit(rows, rows.label).predict(rows)[:2].tolist()
+    [0, 1]
     """
 
     def __init__(self, rows: Rows, batch_size: int, *, joint: bool = False) -> None:

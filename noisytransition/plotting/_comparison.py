@@ -35,6 +35,15 @@ def plot_comparison(comparison: "Comparison", *, ax: "Panels | None" = None) -> 
         If matplotlib is not installed.
     ValueError
         If no method has an accuracy.
+
+    Examples
+    --------
+    >>> from noisytransition import Comparison, plot_comparison
+    >>> rows = [{"method": "GLC", "seed": 0, "accuracy": 0.82, "transition_error": 0.2},
+    ...         {"method": "EM", "seed": 0, "accuracy": 0.86, "transition_error": 0.1}]
+    >>> panels = plot_comparison(Comparison(rows, ["GLC", "EM"]))
+    >>> [axes.get_xlabel() for axes in panels]
+    ['test accuracy', 'error of T']
     """
     methods = [name for name in comparison.methods if comparison.values(name, "accuracy")]
     if not methods:

@@ -52,6 +52,15 @@ class Calibration(NamedTuple):
         A.
     bias : ndarray of shape (c,)
         b; minus infinity for a class that no row may have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition.transition import Calibration
+    >>> sharper = Calibration(matrix=2 * np.eye(2), bias=np.zeros(2))  # twice the logits
+    >>> sharper([[0.6, 0.4], [0.9, 0.1]]).round(2)
+    array([[0.69, 0.31],
+           [0.99, 0.01]])
     """
 
     matrix: NDArray[np.float64]

@@ -63,6 +63,22 @@ class ClassConditionalTest(NamedTuple):
         finds with a power of about 0.8 at level 0.05.
     classes : tuple
         Names of the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition.transition import class_conditional_test, flip_labels, symmetric_noise
+    >>> y, group = np.arange(600) % 3, np.repeat(["careful", "hasty"], 300)
+    >>> rates = {"careful": 0.1, "hasty": 0.4}
+    >>> by_rate = {name: flip_labels(y, symmetric_noise(3, rate), random_state=0) for name, rate in rates.items()}
+    >>> y_noisy = np.where(group == "careful", by_rate["careful"], by_rate["hasty"])
+    >>> found = class_conditional_test(y, y_noisy, groups=group, random_state=0)
+    >>> found.pvalue
+    0.001
+    >>> for name, noise in found.noise.items():
+    ...     print(f"{name}: {noise.observed:.0%} wrong, {noise.expected:.0%} expected with one T")
+    careful: 12% wrong, 26% expected with one T
+    hasty: 40% wrong, 26% expected with one T
     """
 
     pvalue: float

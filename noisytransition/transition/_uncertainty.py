@@ -40,6 +40,16 @@ class TransitionUncertainty(NamedTuple):
         Standard errors.
     others : tuple of TransitionUncertainty
         Other estimates from the same rows; intervals hold those of all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition.transition import transition_uncertainty
+    >>> proba, y_noisy = np.repeat(np.eye(2), 100, axis=0), np.repeat([0, 1, 1], [80, 20, 100])
+    >>> found = transition_uncertainty(proba, y_noisy, [[0.8, 0.2], [0.0, 1.0]])
+    >>> low, high = found.interval(0.95)
+    >>> print(f"0 is called 1 in {found.transition_matrix[0, 1]:.2f} [{low[0, 1]:.2f}, {high[0, 1]:.2f}] of its rows")
+    0 is called 1 in 0.20 [0.12, 0.28] of its rows
     """
 
     transition_matrix: NDArray[np.float64]
