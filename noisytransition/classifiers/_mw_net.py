@@ -85,8 +85,9 @@ class MWNetClassifier(NoisyLabelClassifier):
     >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, symmetric_noise(3, 0.4), random_state=0)
     >>> clf = MWNetClassifier(weight_lr=1e-2, max_epochs=60, random_state=0)
     >>> clf = clf.fit(X, y_noisy, meta=(X[::5], y[::5]))
-    >>> weights, wrong = clf.sample_weights(X, y_noisy), y_noisy != y
-    >>> print(f"mean weight: {weights[wrong].mean():.1f} of wrong labels, {weights[~wrong].mean():.1f} of right ones")
+    >>> weights = clf.sample_weights(X, y_noisy)
+    >>> wrong, right = (weights[rows].mean() for rows in (y_noisy != y, y_noisy == y))
+    >>> print(f"mean weight: {wrong:.1f} of wrong labels, {right:.1f} of right ones")
     mean weight: 0.3 of wrong labels, 1.0 of right ones
     """
 
@@ -162,6 +163,7 @@ class MWNetClassifier(NoisyLabelClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
 

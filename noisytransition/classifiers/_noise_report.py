@@ -83,6 +83,7 @@ class NoiseReportMixin:
         max_classes : int, default=50
             Classes that are listed, and drawn: those with the most noise.
         title : str, default="Noise report"
+            Heading of the page.
         random_state : int, RandomState, Generator or None, default=0
             Source of the permutations of `class_conditional_test`.
 

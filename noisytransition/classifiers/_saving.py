@@ -91,6 +91,7 @@ def load(
     Parameters
     ----------
     path : str or Path
+        File that `save` wrote.
     module : nn.Module class or instance, optional
         The module that was fitted, if it was not the default one: the file has its weights and not its code. An
         instance is copied. A class is called with the parameters ``module__...``.

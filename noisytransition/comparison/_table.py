@@ -26,6 +26,7 @@ class Comparison:
     Attributes
     ----------
     rows : list of dict
+        The fits that were given.
     methods : list of str
         The methods that have a row.
 
@@ -57,7 +58,9 @@ class Comparison:
         Parameters
         ----------
         method : str
+            Name of one of `methods`.
         column : {"accuracy", "transition_error", "steps", "seconds"}
+            The value to look up; "steps" are gradient steps.
 
         Returns
         -------
@@ -103,6 +106,7 @@ class Comparison:
         to : str
             The method to compare with.
         column : {"accuracy", "transition_error", "steps", "seconds"}, default="accuracy"
+            The value whose differences are taken.
         level : float, default=0.95
             Confidence level of the intervals.
 
@@ -147,6 +151,7 @@ class Comparison:
         Parameters
         ----------
         ax : matplotlib Axes or array of two, optional
+            Where to draw, for accuracy and error of T; default: a new figure.
 
         Returns
         -------

@@ -22,6 +22,7 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
     Parameters
     ----------
     logits : Tensor of shape (n_samples, n_classes)
+        Output of the network for the *true* label, before the softmax.
     y : Tensor of shape (n_samples,)
         Noisy labels, 0 to n_classes - 1.
     log_transition : Tensor of shape (n_classes, n_classes)
@@ -246,7 +247,9 @@ class ForwardLoss(nn.Module):
         Parameters
         ----------
         logits, tangent : Tensor of shape (n_samples, n_classes)
+            Of the noisy batch, from the look-ahead.
         y : Tensor of shape (n_samples,)
+            Noisy labels, 0 to n_classes - 1.
 
         Returns
         -------

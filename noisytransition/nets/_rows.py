@@ -27,6 +27,7 @@ class Rows(Dataset):
     Parameters
     ----------
     X : ndarray of shape (n_samples, ...)
+        Inputs; the array is not copied.
     label : array-like of int, shape (n_samples,), optional
         Default: zeros, for prediction.
     **columns : array-like of shape (n_samples,)
@@ -107,6 +108,7 @@ class SparseRows(Rows):
     Parameters
     ----------
     X : CSR array of shape (n_samples, n_features)
+        Inputs; the matrix is not copied.
     label, **columns
         As in `Rows`.
 
@@ -190,8 +192,11 @@ class Batch(tuple):
     Attributes
     ----------
     x : Tensor of shape (n, ...)
+        Inputs, on the device once the net has prepared them.
     label : Tensor of shape (n,)
+        Class indices.
     columns : dict of str to Tensor of shape (n,)
+        All columns, including ``label``.
     clean : tuple of (Tensor, Tensor) or None
         Clean inputs and labels, once they are drawn for this step.
     logits : Tensor or None
@@ -249,6 +254,7 @@ class CleanBatches:
     Parameters
     ----------
     rows : Rows
+        The clean rows.
     batch_size : int
         Rows in a batch; -1 for all.
     joint : bool, default=False

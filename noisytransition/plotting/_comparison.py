@@ -22,6 +22,7 @@ def plot_comparison(comparison: "Comparison", *, ax: "Panels | None" = None) -> 
     Parameters
     ----------
     comparison : Comparison
+        Result of `compare`.
     ax : matplotlib Axes or array of Axes, optional
         One for the accuracy and, if any method has an error of T, one for that.
 

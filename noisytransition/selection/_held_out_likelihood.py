@@ -97,6 +97,7 @@ class HeldOutLikelihood(Selection):
         Parameters
         ----------
         logits : Tensor of shape (n, n_classes)
+            Of held-out rows.
         labels : Tensor of shape (n,)
             Noisy labels of the same rows.
         end : Tensor of shape (n_classes, n_classes)

@@ -73,7 +73,8 @@ class Last(Selection):
     >>> from noisytransition.nets import NoisyLabelNet, Rows
     >>> from noisytransition.selection import Last
     >>> rows = Rows(np.array([[-1.0], [1.0]] * 5, dtype=np.float32), [0, 1] * 5)
-    >>> net = NoisyLabelNet(torch.nn.Linear(1, 2), select=Last(), lr=1.0, max_epochs=5, verbose=0).fit(rows, rows.label)
+    >>> net = NoisyLabelNet(
+    ...     torch.nn.Linear(1, 2), select=Last(), lr=1.0, max_epochs=5, verbose=0).fit(rows, rows.label)
     >>> net.predict(rows).tolist()
     [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]
     """

@@ -49,9 +49,9 @@ class Calibration(NamedTuple):
     Attributes
     ----------
     matrix : ndarray of shape (c, c)
-        A.
+        A, the linear map of the logarithms of the probabilities.
     bias : ndarray of shape (c,)
-        b; minus infinity for a class that no row may have.
+        b, added to each class; minus infinity for a class that no row may have.
 
     Examples
     --------
@@ -72,6 +72,7 @@ class Calibration(NamedTuple):
         Parameters
         ----------
         proba : array-like of shape (n, c)
+            Probabilities by the same classifier that the map was fitted to.
 
         Returns
         -------

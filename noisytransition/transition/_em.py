@@ -39,6 +39,7 @@ class EMResult(NamedTuple):
     Attributes
     ----------
     transition_matrix : ndarray of shape (c, c)
+        The most likely T, shrunk by the prior.
     counts : ndarray of shape (c, c)
         Expected number of rows of true class i and noisy label j; without the prior's pseudo-counts.
     calibration : Calibration or None

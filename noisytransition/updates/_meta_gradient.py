@@ -32,6 +32,7 @@ class MetaGradient(Update):
     Parameters
     ----------
     clean : CleanBatches
+        Clean rows, a batch of which is drawn for each look-ahead.
     lr : float
         Step size of the loss's parameters (the paper's beta).
     optimizer : callable, default=torch.optim.SGD
@@ -60,7 +61,8 @@ class MetaGradient(Update):
     >>> clean = CleanBatches(Rows(rows.X[:20], y[:20]), batch_size=10)
     >>> _ = torch.manual_seed(0)
     >>> loss, update = ForwardLoss([[0.9, 0.1], [0.1, 0.9]]), MetaGradient(clean, lr=5.0)
-    >>> net = NoisyLabelNet(torch.nn.Linear(1, 2), criterion=loss, update=update, lr=0.5, max_epochs=10, verbose=0)
+    >>> net = NoisyLabelNet(
+    ...     torch.nn.Linear(1, 2), criterion=loss, update=update, lr=0.5, max_epochs=10, verbose=0)
     >>> net = net.fit(rows, rows.label)
     >>> net.criterion_.transition_matrix.round(1)
     array([[0.7, 0.3],

@@ -39,7 +39,8 @@ class Truncation(Update):
     >>> rows = rows.with_columns(index=np.arange(200), weight=1.0)
     >>> _ = torch.manual_seed(0)
     >>> loss, update = GeneralizedCrossEntropyLoss(0.7, truncation=0.3), Truncation(0.3, start=5, every=5)
-    >>> net = NoisyLabelNet(torch.nn.Linear(1, 2), criterion=loss, update=update, lr=1.0, max_epochs=10, verbose=0)
+    >>> net = NoisyLabelNet(
+    ...     torch.nn.Linear(1, 2), criterion=loss, update=update, lr=1.0, max_epochs=10, verbose=0)
     >>> net = net.fit(rows, rows.label)
     >>> left_out = ~update.kept_.numpy()
     >>> print(f"{left_out.sum()} rows are left out, {(y_noisy != y)[left_out].sum()} of them mislabelled")
