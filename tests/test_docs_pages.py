@@ -93,7 +93,8 @@ def test_the_gallery_has_output_and_pictures():
 
 
 def test_methods_that_all_classifiers_have_are_described_once():
-    pages_of = {path.stem.rpartition(".")[2]: path.read_text() for path in (BUILT / "generated").glob("*Classifier.html")}
+    found = (BUILT / "generated").glob("noisytransition.*Classifier.html")
+    pages_of = {path.stem.rpartition(".")[2]: path.read_text() for path in found}
     assert set(pages_of) == {cls.__name__ for cls in METHODS.values()}
     for name, text in pages_of.items():
         assert f'id="noisytransition.{name}.fit"' not in text, name
