@@ -4,15 +4,17 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the networks of the gallery are small: threads only wait for each other
 
+import json
 import re
 import warnings
+from pathlib import Path
 from runpy import run_path
 
 from docutils import nodes
 from docutils.nodes import SkipNode
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
-from sphinx.addnodes import pending_xref
+from sphinx.addnodes import desc_content, pending_xref
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 from sphinx.util.nodes import make_refnode
@@ -46,7 +48,7 @@ html_title = f"{project} {version}"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_copy_source = False
-html_show_search_summary = False  # summaries are fetched, which browsers refuse for files on a disk
+html_show_search_summary = False  # fetched, which browsers refuse for files on a disk; search_summaries.js has others
 autodoc_typehints = "none"  # the docstrings name the types
 
 sphinx_gallery_conf = {
@@ -115,11 +117,33 @@ def skip_fields(app, what, name, obj, skip, options):
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 
+def add_search_scripts(app, pagename, templatename, context, doctree):
+    """Show a line for each page that the search finds."""
+    if pagename == "search":
+        app.add_js_file("summaries.js")
+        app.add_js_file("search_summaries.js")
+
+
+def write_summaries(app, error):
+    """Write these lines: the first paragraph of each page."""
+    if error is None and app.builder.name == "html":
+        pages = {name: app.env.get_doctree(name).findall(nodes.paragraph) for name in app.env.found_docs}
+        first = {name: next((p for p in texts if isinstance(p.parent, SHOWN)), None) for name, texts in pages.items()}
+        lines = {name: " ".join(text.astext().split()) for name, text in first.items() if text is not None}
+        (Path(app.outdir) / "_static" / "summaries.js").write_text(f"const SUMMARIES = {json.dumps(lines)};\n")
+
+
+# parents of paragraphs that say what a page has, unlike notes
+SHOWN = (nodes.section, desc_content)
+
+
 def setup(app):
-    """Register the renderer of formulas, the default role and what it links to."""
+    """Register the renderer of formulas, the default role and what it links to, and the lines of the search."""
     app.add_role("name", Name())
     app.connect("missing-reference", find_name)
     app.connect("autodoc-skip-member", skip_fields)
+    app.connect("html-page-context", add_search_scripts)
+    app.connect("build-finished", write_summaries)
     visitors = (write_mathml, None)
     app.add_html_math_renderer("mathml", inline_renderers=visitors, block_renderers=visitors)
 

@@ -52,7 +52,17 @@ class TrustedKFold(BaseCrossValidator):
         self.random_state = random_state
 
     def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
-        """Return the number of folds; the arguments are ignored."""
+        """Return the number of folds.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            Ignored.
+
+        Returns
+        -------
+        int
+        """
         return self.n_splits
 
     def split(

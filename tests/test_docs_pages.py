@@ -8,6 +8,9 @@ from urllib.parse import unquote
 import pytest
 from browser import NEEDS_CHROMIUM, opened, overflow
 
+from noisytransition import EMTransitionClassifier
+from noisytransition.classifiers import METHODS
+
 BUILT = Path(os.environ.get("BUILT_PAGES", "no folder"))
 pytestmark = [
     NEEDS_CHROMIUM,
@@ -89,8 +92,34 @@ def test_the_gallery_has_output_and_pictures():
         assert "sphx-glr-single-img" in text, path.name
 
 
-def test_search_finds_a_fitted_attribute():
-    with opened((BUILT / "search.html").absolute().as_uri() + "?q=transition_matrix_") as page:
-        page.wait_for_selector("#search-results li a")
-        hits = page.locator("#search-results li a").all_text_contents()
-    assert any("EMTransitionClassifier" in hit for hit in hits), hits
+def test_methods_that_all_classifiers_have_are_described_once():
+    found = (BUILT / "generated").glob("noisytransition.*Classifier.html")
+    pages_of = {path.stem.rpartition(".")[2]: path.read_text() for path in found}
+    assert set(pages_of) == {cls.__name__ for cls in METHODS.values()}
+    for name, text in pages_of.items():
+        own = set(re.findall(rf'id="noisytransition\.{name}\.(\w+)"', text))
+        assert own == ({"sample_weights"} if name == "MWNetClassifier" else set()), name
+        assert text.count('href="../all_classifiers.html"><span class="doc">') == 1, name
+
+
+def test_search_finds_attributes_and_methods():
+    address = (BUILT / "search.html").absolute().as_uri()
+    methods = [name for name in dir(EMTransitionClassifier) if name[0] != "_" and "request" not in name]
+    not_found = []
+    with opened(address) as page:
+        for name in ["transition_matrix_", "oof_proba_", *methods]:
+            page.goto(f"{address}?q={name}")
+            page.wait_for_selector("#search-results li a, #search-results p.search-summary:has-text('not match')")
+            hits = page.locator("#search-results li a").all_text_contents()
+            shown = ("EMTransitionClassifier", f"Classifier.{name}", "What all classifiers share")
+            if not any(part in hit for hit in hits for part in shown):
+                not_found.append(name)
+    # for methods of one's own, and scikit-learn's
+    of_bases = {"from_warm_up", "validation_fraction", "get_metadata_routing"}
+    assert set(not_found) <= of_bases, not_found
+
+
+def test_search_shows_the_first_sentence_of_a_page():
+    with opened((BUILT / "search.html").absolute().as_uri() + "?q=resume") as page:
+        page.wait_for_selector("#search-results li p")
+        assert "Ctrl-C" in " ".join(page.locator("#search-results li p").all_text_contents())

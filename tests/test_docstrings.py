@@ -1,24 +1,131 @@
-"""The examples in the documentation of public names can be copied: they import what they show."""
+"""The documentation of public names: examples that can be copied and show results, parameters that are described."""
 
 import doctest
 import inspect
+import re
 from importlib import import_module
+from pathlib import Path
 
-import pytest
+from numpydoc.docscrape import NumpyDocString
 
 import noisytransition
+from noisytransition import classifiers
 
+ROOT = Path(noisytransition.__file__).parents[1]
 PACKAGES = ["", ".transition", ".datasets", ".losses", ".updates", ".selection", ".nets", ".meta_gradient", ".report"]
+PACKAGES += [".comparison", ".plotting"]
+
+# what the packages of the library share, and docs/api.rst does not list
+INTERNAL = {
+    "noisytransition.nets": "Batch BatchLoader CleanLoss GlobalState GradientScaling HeldOutPosteriors SaveState "
+    "as_rows canonical check_one_row check_outputs check_start concatenate draw_seed has_batch_of_one net_state "
+    "raise_interrupt restore_net restore_unlisted uncompiled unlisted",
+    "noisytransition.meta_gradient": "candidate_methods",
+    "noisytransition.report": "Clean Fitted Judged make_facts sample_facts",
+}
+# whose examples read files that the library does not have
+READ_FILES = {name for name in import_module("noisytransition.datasets").__all__ if name.startswith("load_")}
+READ_FILES = READ_FILES - {"load_npy"} | {"ImageFiles"}
+# methods that torch and skorch call, and the fit: one line says when and with what
+CALLED_BY_OTHERS = ("losses", "updates", "selection", "nets")
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_examples_import_what_they_show(package):
-    module, missing = import_module(noisytransition.__name__ + package), []
-    for name in module.__all__:
-        shown = getattr(module, name)
-        if not (inspect.isclass(shown) or inspect.isfunction(shown)):
-            continue
-        lines = [example.source for example in doctest.DocTestParser().get_examples(inspect.getdoc(shown) or "")]
-        if lines and not any("import " in line and name in line for line in lines):
+def public():
+    """Public classes and functions by their full names, without those of the library's own use."""
+    for package in PACKAGES:
+        module = import_module(noisytransition.__name__ + package)
+        for name in sorted(set(module.__all__) - set(INTERNAL.get(module.__name__, "").split())):
+            shown = getattr(module, name)
+            if inspect.isclass(shown) or inspect.isfunction(shown):
+                yield f"{module.__name__}.{name}", shown
+
+
+PUBLIC = dict(public())
+# their example is docs/all_classifiers.rst
+BASES = {cls.__name__: cls for cls in (classifiers.NoisyLabelClassifier, classifiers.TransitionClassifier)}
+
+
+def examples(shown):
+    return doctest.DocTestParser().get_examples(inspect.getdoc(shown) or "")
+
+
+def test_what_is_not_shown_is_not_in_the_api():
+    api = set(re.findall(r"^ +(?:\w+\.)?(\w+)$", (ROOT / "docs/api.rst").read_text(), re.MULTILINE))
+    assert not {name for names in INTERNAL.values() for name in names.split()} & api
+
+
+def test_public_names_have_examples_that_run():
+    missing = []
+    for name, shown in PUBLIC.items():
+        skipped = name.rpartition(".")[2] in READ_FILES
+        run = [one for one in examples(shown) if skipped or not one.options.get(doctest.SKIP)]
+        if not any("import " not in one.source for one in run):
             missing.append(name)
     assert not missing
+
+
+def test_examples_import_what_they_show():
+    """The name itself, or, of a result, the function that returns it."""
+    missing = []
+    for name, shown in PUBLIC.items():
+        lines, last = [one.source for one in examples(shown)], name.rpartition(".")[2]
+        imports = [line for line in lines if "import " in line]
+        named = any(re.search(rf"\b{last}\b", line) for line in set(lines) - set(imports))
+        if lines and not any("noisytransition" in line and (last in line or not named) for line in imports):
+            missing.append(name)
+    assert not missing
+
+
+def test_examples_show_more_than_truth_values_and_shapes():
+    texts = {name: inspect.getdoc(shown) or "" for name, shown in PUBLIC.items()}
+    texts |= {str(path): path.read_text() for path in (ROOT / "docs").rglob("*.rst") if "_build" not in path.parts}
+    vague = re.compile(r"(True|False|\((\d+, ?)*\d*\))\n")
+    found = [
+        f"{name}: {one.source}"
+        for name, text in texts.items()
+        for one in doctest.DocTestParser().get_examples(text)
+        if vague.fullmatch(one.want) and not one.options.get(doctest.SKIP)
+    ]
+    assert not found
+
+
+def described():
+    """Public classes, functions and methods by name."""
+    for name, shown in (PUBLIC | BASES).items():
+        yield name, shown
+        for method in dir(shown) if inspect.isclass(shown) else ():
+            value = inspect.getattr_static(shown, method)
+            if inspect.isfunction(value) and value.__module__.startswith("noisytransition") and method[0] != "_":
+                yield f"{name}.{method}", value
+
+
+def test_parameters_are_described():
+    faults = []
+    for name, shown in described():
+        page = NumpyDocString(inspect.getdoc(shown) or "")
+        entries = {
+            one.strip().lstrip("*"): " ".join(entry.desc)
+            for section in ("Parameters", "Attributes")
+            for entry in page[section]
+            for one in entry.name.split(",")
+        }
+        faults += [f"{name}: {one} has no description" for one, text in entries.items() if says_nothing(one, text)]
+        if not is_called_by_others(shown):
+            faults += [f"{name}: {one} is missing" for one in arguments(shown) - set(entries)]
+    assert not faults, "\n".join(faults)
+
+
+def says_nothing(name, text):
+    words = set(re.findall(r"[a-z]+", text.lower())) - {"the", "a", "of"}
+    return words <= set(re.findall(r"[a-z]+", name.lower()))
+
+
+def arguments(shown):
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    given = inspect.signature(shown).parameters.values()
+    return {one.name for one in given if one.kind not in kinds and one.name != "self" and one.name[0] != "_"}
+
+
+def is_called_by_others(shown):
+    is_method = inspect.isfunction(shown) and shown.__qualname__ != shown.__name__
+    return is_method and shown.__module__.split(".")[1] in CALLED_BY_OTHERS

@@ -43,6 +43,7 @@ class ClassConditionalMixin:
         Parameters
         ----------
         X_meta : {array-like, sparse matrix} of shape (n_meta, ...) or torch Dataset
+            Clean rows, drawn at random.
         y_meta : array-like of shape (n_meta,)
             True labels.
         y_meta_noisy : array-like of shape (n_meta,)
@@ -52,6 +53,7 @@ class ClassConditionalMixin:
         features : array-like of shape (n_meta, d), optional
             Numbers that T may depend on.
         n_permutations : int, default=999
+            How often the labels are permuted; the smallest p-value is 1 / (n_permutations + 1).
         random_state : int, RandomState, Generator or None
             Source of the permutations.
 

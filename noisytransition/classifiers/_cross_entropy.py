@@ -34,8 +34,9 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from noisytransition import CrossEntropyClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> CrossEntropyClassifier(max_epochs=100, random_state=0).fit(X, y).score(X, y) > 0.9
-    True
+    >>> clf = CrossEntropyClassifier(max_epochs=100, random_state=0).fit(X, y)
+    >>> clf.predict(X[[0, 50, 100]]), y[[0, 50, 100]]
+    (array([0, 1, 2]), array([0, 1, 2]))
     """
 
     def _fit(self, run: Run) -> None:

@@ -159,16 +159,22 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
 
     Examples
     --------
-    >>> from noisytransition.transition import flip_labels, pair_noise, transition_error
-    >>> from sklearn.datasets import load_digits
-    >>> from noisytransition import EMTransitionClassifier
-    >>> X, y = load_digits(return_X_y=True)
-    >>> X, T = X / 16, pair_noise(10, 0.4)
-    >>> y_noisy = flip_labels(y, T, random_state=0)
-    >>> clf = EMTransitionClassifier(random_state=0)
-    >>> clf = clf.fit(X[100:], y_noisy[100:], meta=(X[:100], y[:100]))
-    >>> transition_error(T, clf.transition_matrix_) < 0.12
-    True
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import EMTransitionClassifier, flip_labels
+    >>> from noisytransition.transition import pair_noise
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, pair_noise(3, 0.4), random_state=0)
+    >>> verified = np.arange(150) % 5 == 0  # of these rows both labels are known
+    >>> clf = EMTransitionClassifier(random_state=0).fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+    >>> print(clf.transition_summary(most=3))
+    1 -> 2 0.5... [0.3..., 0.6...]
+    0 -> 1 0.4... [0.3..., 0.6...]
+    2 -> 0 0.3... [0.1..., 0.4...]
+    3 other flips: each below 0.01, ...
+    >>> issues = clf.find_label_issues(X, y_noisy)
+    >>> print(f"{(y_noisy != y)[issues].mean():.0%} of {len(issues)} found labels are wrong")
+    9...% of 6... found labels are wrong
     """
 
     _needs_clean_data = True

@@ -34,6 +34,7 @@ class LabelIssuesMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows whose labels are to be judged, of the form that `fit` had.
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
 
@@ -55,6 +56,7 @@ class LabelIssuesMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows whose labels are to be judged, of the form that `fit` had.
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
 
@@ -76,6 +78,7 @@ class LabelIssuesMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows whose labels are to be judged, of the form that `fit` had.
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
         threshold : float in [0, 1], default=0.5
@@ -101,6 +104,7 @@ class LabelIssuesMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows whose labels are to be judged, of the form that `fit` had.
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
         threshold : float in [0, 1], default=0.9

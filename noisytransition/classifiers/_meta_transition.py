@@ -122,16 +122,17 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from noisytransition.transition import flip_labels, pair_noise, transition_error
-    >>> from noisytransition import MetaTransitionClassifier
+    >>> from noisytransition import MetaTransitionClassifier, flip_labels
+    >>> from noisytransition.transition import pair_noise
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(3, size=600)
     >>> X = rng.normal(size=(600, 2)) + 4 * np.array([[0, 0], [0, 1], [1, 0]])[y]
-    >>> T = pair_noise(3, 0.4)
-    >>> y_noisy = flip_labels(y, T, random_state=0)
+    >>> y_noisy = flip_labels(y, pair_noise(3, 0.4), random_state=0)
     >>> clf = MetaTransitionClassifier(random_state=0).fit(X[60:], y_noisy[60:], meta=(X[:60], y[:60]))
-    >>> transition_error(T, clf.transition_matrix_) < transition_error(T, np.eye(3))
-    True
+    >>> clf.transition_matrix_.round(1)
+    array([[0.6, 0.4, 0. ],
+           [0. , 0.6, 0.4],
+           [0.4, 0. , 0.6]])
     """
 
     _needs_clean_data = True

@@ -79,13 +79,16 @@ class MWNetClassifier(NoisyLabelClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from noisytransition import MWNetClassifier
+    >>> from noisytransition import MWNetClassifier, flip_labels
+    >>> from noisytransition.transition import symmetric_noise
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = MWNetClassifier(max_epochs=100, random_state=0).fit(X, y, trusted=[True, False] * 75)
-    >>> clf.score(X, y) > 0.9
-    True
-    >>> clf.sample_weights(X, y).shape
-    (150,)
+    >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, symmetric_noise(3, 0.4), random_state=0)
+    >>> clf = MWNetClassifier(weight_lr=1e-2, max_epochs=60, random_state=0)
+    >>> clf = clf.fit(X, y_noisy, meta=(X[::5], y[::5]))
+    >>> weights = clf.sample_weights(X, y_noisy)
+    >>> wrong, right = (weights[rows].mean() for rows in (y_noisy != y, y_noisy == y))
+    >>> print(f"mean weight: {wrong:.1f} of wrong labels, {right:.1f} of right ones")
+    mean weight: 0.3 of wrong labels, 1.0 of right ones
     """
 
     _needs_clean_data = True
@@ -160,6 +163,7 @@ class MWNetClassifier(NoisyLabelClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
 

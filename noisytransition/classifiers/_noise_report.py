@@ -83,6 +83,7 @@ class NoiseReportMixin:
         max_classes : int, default=50
             Classes that are listed, and drawn: those with the most noise.
         title : str, default="Noise report"
+            Heading of the page.
         random_state : int, RandomState, Generator or None, default=0
             Source of the permutations of `class_conditional_test`.
 
@@ -101,13 +102,17 @@ class NoiseReportMixin:
 
         Examples
         --------
-        >>> from noisytransition import ForwardClassifier
+        >>> import numpy as np
         >>> from sklearn.datasets import load_iris
+        >>> from noisytransition import GLCClassifier
         >>> X, y = load_iris(return_X_y=True)
-        >>> clf = ForwardClassifier(max_epochs=5, random_state=0).fit(X / 10, y)
-        >>> report = clf.noise_report(X / 10, y)
-        >>> report.facts["data"]["n_rows"]
-        150
+        >>> X, y_noisy = X / 10, np.where(np.arange(150) % 5 == 0, 2, y)
+        >>> clf = GLCClassifier(transition_init="count", max_epochs=5, random_state=0)
+        >>> clf = clf.fit(X, y_noisy, trusted=np.arange(150) % 3 == 0, y_meta=y[::3])
+        >>> print(clf.noise_report(X, y_noisy))
+        About 17 % of the labels are wrong.
+        The most probable flip: 0 is labelled 2 in 24 % of its rows.
+        ...
         """
         check_is_fitted(self, "transition_matrix_")
         _check_options(level, precision, max_rows, max_classes)

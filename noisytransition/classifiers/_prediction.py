@@ -69,6 +69,7 @@ class PredictionMixin(ClassifierMixin):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
 
         Returns
         -------
@@ -85,6 +86,7 @@ class PredictionMixin(ClassifierMixin):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
 
         Returns
         -------
@@ -101,6 +103,7 @@ class PredictionMixin(ClassifierMixin):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
 
         Returns
         -------
@@ -124,10 +127,12 @@ class PredictionMixin(ClassifierMixin):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
         y : array-like of shape (n_samples,)
             Labels to compare predictions with: true ones, except for what `y_meta` replaces. Optional for a Dataset of
             pairs of input and label.
         sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts in the mean; default: all alike.
         trusted, y_meta : array-like, optional
             As in `fit`: the true labels of trusted rows, where y has noisy ones. Searches pass them with metadata
             routing. One without the other is ignored.

@@ -57,14 +57,16 @@ class SModelClassifier(TransitionClassifier):
 
     Examples
     --------
-    >>> from noisytransition.transition import pair_noise, flip_labels
     >>> from sklearn.datasets import load_iris
-    >>> from noisytransition import SModelClassifier
+    >>> from noisytransition import SModelClassifier, flip_labels
+    >>> from noisytransition.transition import pair_noise
     >>> X, y = load_iris(return_X_y=True)
-    >>> y_noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
-    >>> clf = SModelClassifier(random_state=0).fit(X, y_noisy)
-    >>> clf.transition_history_.shape
-    (31, 3, 3)
+    >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, pair_noise(3, 0.3), random_state=0)
+    >>> clf = SModelClassifier(random_state=0).fit(X, y_noisy, meta=(X[::5], y[::5]))
+    >>> clf.transition_matrix_.round(1)
+    array([[0.7, 0.3, 0. ],
+           [0.1, 0.6, 0.3],
+           [0.2, 0. , 0.8]])
     """
 
     _start_without_clean_data = "confusion"

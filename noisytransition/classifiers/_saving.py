@@ -91,6 +91,7 @@ def load(
     Parameters
     ----------
     path : str or Path
+        File that `save` wrote.
     module : nn.Module class or instance, optional
         The module that was fitted, if it was not the default one: the file has its weights and not its code. An
         instance is copied. A class is called with the parameters ``module__...``.
@@ -120,8 +121,8 @@ def load(
     >>> path = os.path.join(tempfile.mkdtemp(), "clf.safetensors")
     >>> clf = CrossEntropyClassifier(random_state=0).fit(X, y)
     >>> clf.save(path)
-    >>> bool((load(path).predict_proba(X) == clf.predict_proba(X)).all())
-    True
+    >>> load(path).predict(X[::10])
+    array([0, 0, 1, 1])
     """
     path = Path(path)
     content = read(path, _KIND, _NAMED)

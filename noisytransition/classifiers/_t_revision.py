@@ -71,14 +71,16 @@ class TRevisionClassifier(TransitionClassifier):
 
     Examples
     --------
-    >>> from noisytransition.transition import pair_noise, flip_labels
     >>> from sklearn.datasets import load_iris
-    >>> from noisytransition import TRevisionClassifier
+    >>> from noisytransition import TRevisionClassifier, flip_labels
+    >>> from noisytransition.transition import pair_noise
     >>> X, y = load_iris(return_X_y=True)
-    >>> y_noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
-    >>> clf = TRevisionClassifier(random_state=0).fit(X, y_noisy)
-    >>> list(clf.histories_)
-    ['warm_up', 'reweighting', 'revision']
+    >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, pair_noise(3, 0.3), random_state=0)
+    >>> clf = TRevisionClassifier(revision_lr=1e-2, random_state=0).fit(X, y_noisy, meta=(X[::5], y[::5]))
+    >>> clf.transition_matrix_.round(1)
+    array([[0.6, 0.3, 0.1],
+           [0.2, 0.3, 0.5],
+           [0.1, 0.1, 0.7]])
     """
 
     def __init__(

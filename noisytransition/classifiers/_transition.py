@@ -48,8 +48,12 @@ class TransitionClassifier(
     warm_up_epochs : int, optional
         Epochs of the warm-up; default: `max_epochs`. A net that is trained too little gives a start far from T, and so
         does one that has memorised the noisy labels.
-    **net_params
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
         As in `NoisyLabelClassifier`.
+    batch_transform, callbacks, batch_history, memory
+        As in `NoisyLabelClassifier`.
+    random_state, verbose
+        As in `NoisyLabelClassifier`, like ``**net_params``.
 
     Notes
     -----
@@ -87,6 +91,7 @@ class TransitionClassifier(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
 
         Returns
         -------

@@ -64,6 +64,7 @@ class TransitionSummaryMixin:
         Parameters
         ----------
         level : float in (0, 1), default=0.9
+            Probability that the population's entry is within its bounds.
 
         Returns
         -------

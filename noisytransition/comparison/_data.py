@@ -25,6 +25,17 @@ class ComparisonData(NamedTuple):
         Names of the classes, in sorted order of the labels.
     rows, rows_meta : array-like of int, optional
         Which rows of their source `X` and `X_meta` are: for features that were computed for the whole source.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition import ComparisonData
+    >>> X, y = np.arange(20.0)[:, None], np.arange(20) // 10
+    >>> y_noisy = np.where(X[:, 0] == 3, 1, y)
+    >>> clean, test, noisy = (np.isin(np.arange(20) % 5, part) for part in ([0], [1], [2, 3, 4]))
+    >>> data = ComparisonData(X[noisy], y_noisy[noisy], X[clean], y[clean], X[test], y[test], y_true=y[noisy])
+    >>> data.y.tolist(), data.y_meta.tolist(), data.y_test.tolist()
+    ([0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1])
     """
 
     X: Any

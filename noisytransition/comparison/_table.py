@@ -26,8 +26,25 @@ class Comparison:
     Attributes
     ----------
     rows : list of dict
+        The fits that were given.
     methods : list of str
         The methods that have a row.
+
+    Examples
+    --------
+    >>> from noisytransition import Comparison
+    >>> rows = []
+    >>> for seed, (glc, em) in enumerate([(0.81, 0.86), (0.83, 0.85), (0.82, 0.86)]):
+    ...     rows.append({"method": "GLC", "seed": seed, "accuracy": glc, "steps": 300, "seconds": 1.0})
+    ...     rows.append({"method": "EM", "seed": seed, "accuracy": em, "steps": 900, "seconds": 3.0})
+    >>> result = Comparison(rows, ["GLC", "EM"])  # `compare` makes it
+    >>> result
+                accuracy       error of T    steps  seconds
+    GLC    0.820 ± 0.010                       300      1.0
+    EM     0.857 ± 0.006                       900      3.0
+    >>> for found in result.differences("GLC"):
+    ...     print("{method}: {mean:+.3f} [{low:.3f}, {high:.3f}]".format(**found))
+    EM: +0.037 [-0.001, 0.075]
     """
 
     def __init__(self, rows: list[dict[str, Any]], methods: list[str]) -> None:
@@ -41,7 +58,9 @@ class Comparison:
         Parameters
         ----------
         method : str
+            Name of one of `methods`.
         column : {"accuracy", "transition_error", "steps", "seconds"}
+            The value to look up; "steps" are gradient steps.
 
         Returns
         -------
@@ -87,6 +106,7 @@ class Comparison:
         to : str
             The method to compare with.
         column : {"accuracy", "transition_error", "steps", "seconds"}, default="accuracy"
+            The value whose differences are taken.
         level : float, default=0.95
             Confidence level of the intervals.
 
@@ -131,6 +151,7 @@ class Comparison:
         Parameters
         ----------
         ax : matplotlib Axes or array of two, optional
+            Where to draw, for accuracy and error of T; default: a new figure.
 
         Returns
         -------

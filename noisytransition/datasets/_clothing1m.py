@@ -44,6 +44,17 @@ class CleanPart(NamedTuple):
         Clean labels.
     y_noisy : ndarray of shape (n,)
         Noisy labels; -1 where there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition.datasets import CleanPart
+    >>> from noisytransition.transition import count_transition_matrix
+    >>> part = CleanPart(X=np.zeros((5, 2)), y=np.array([0, 0, 0, 1, 1]), y_noisy=np.array([0, 0, 1, 1, -1]))
+    >>> both = part.y_noisy >= 0  # rows with both labels
+    >>> count_transition_matrix(part.y[both], part.y_noisy[both]).round(2)
+    array([[0.67, 0.33],
+           [0.  , 1.  ]])
     """
 
     X: Any

@@ -51,8 +51,9 @@ def load_npy(root: str | PathLike, *, classes: Sequence[str] | None = None, **pa
     >>> for part, n in (("train", 60), ("test", 30)):
     ...     np.save(folder / f"X_{part}.npy", np.zeros((n, 2)))
     ...     np.save(folder / f"y_{part}.npy", np.arange(n) % 3)
-    >>> load_npy(folder, n_meta=6, random_state=0).X.shape
-    (54, 2)
+    >>> data = load_npy(folder, n_meta=6, random_state=0)
+    >>> print(len(data.y), "noisy rows; clean rows of the classes", data.y_meta.tolist())
+    54 noisy rows; clean rows of the classes [2, 2, 1, 1, 0, 0]
     """
     arrays = read_npy(_OWN, root, None if classes is None else len(classes))
     return make_noisy_data(*arrays, classes=classes, **params)

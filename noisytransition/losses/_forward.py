@@ -22,6 +22,7 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
     Parameters
     ----------
     logits : Tensor of shape (n_samples, n_classes)
+        Output of the network for the *true* label, before the softmax.
     y : Tensor of shape (n_samples,)
         Noisy labels, 0 to n_classes - 1.
     log_transition : Tensor of shape (n_classes, n_classes)
@@ -48,7 +49,26 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
 
 
 def noisy_log_likelihood(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
-    """Return log P(noisy label | x) of each row; `corrected_cross_entropy` is minus its mean."""
+    """Return log P(noisy label | x) of each row; `corrected_cross_entropy` is minus its mean.
+
+    Parameters
+    ----------
+    logits, y, log_transition
+        As in `corrected_cross_entropy`.
+
+    Returns
+    -------
+    Tensor of shape (n_samples,)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from noisytransition.losses import noisy_log_likelihood
+    >>> sure = torch.tensor([[9.0, -9.0], [9.0, -9.0]])  # both rows are of class 0
+    >>> log_T = torch.tensor([[0.6, 0.4], [0.0, 1.0]]).log()
+    >>> noisy_log_likelihood(sure, torch.tensor([0, 1]), log_T).exp()
+    tensor([0.6000, 0.4000])
+    """
     return _log_likelihood(logits, log_transition.T[y])
 
 
@@ -69,6 +89,16 @@ def clean_posterior(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor
     -------
     Tensor of shape (n_samples, n_classes)
         Rows sum to 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from noisytransition.losses import clean_posterior
+    >>> unsure = torch.zeros(2, 2)
+    >>> log_T = torch.tensor([[0.6, 0.4], [0.0, 1.0]]).log()  # no 1 is ever called 0
+    >>> clean_posterior(unsure, torch.tensor([0, 1]), log_T)
+    tensor([[1.0000, 0.0000],
+            [0.2857, 0.7143]])
     """
     return torch.softmax(logits + log_transition.T[y], dim=1)
 
@@ -217,7 +247,9 @@ class ForwardLoss(nn.Module):
         Parameters
         ----------
         logits, tangent : Tensor of shape (n_samples, n_classes)
+            Of the noisy batch, from the look-ahead.
         y : Tensor of shape (n_samples,)
+            Noisy labels, 0 to n_classes - 1.
 
         Returns
         -------

@@ -22,6 +22,7 @@ class GeneralizedCrossEntropyLoss(nn.Module):
     Parameters
     ----------
     q : float in [0, 1], default=0.7
+        0 is cross-entropy, 1 is ``1 - p_y``.
     truncation : float in (0, 1), optional
         The loss of rows with ``weight`` 0 is the constant ``(1 - truncation^q) / q``, without a gradient.
 
@@ -76,6 +77,7 @@ class BalancedGeneralizedCrossEntropyLoss(GeneralizedCrossEntropyLoss):
     Parameters
     ----------
     n_classes : int
+        Number of labels that have a running mean.
     q : float in [0, 1], default=0.7
         With 0 the loss is cross-entropy.
     truncation : float in (0, 1), optional

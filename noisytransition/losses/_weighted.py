@@ -67,7 +67,9 @@ class WeightedLoss(nn.Module):
         Parameters
         ----------
         logits, tangent : Tensor of shape (n_samples, n_classes)
+            Of the noisy batch, from the look-ahead.
         y : Tensor of shape (n_samples,)
+            Noisy labels, 0 to n_classes - 1.
 
         Returns
         -------

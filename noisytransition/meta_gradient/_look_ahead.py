@@ -24,6 +24,21 @@ class LookAhead(NamedTuple):
         Clean loss after the look-ahead, a scalar.
     method : str
         The method used, a name in `METHODS`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.nn import functional as F
+    >>> from noisytransition.meta_gradient import look_ahead
+    >>> module = torch.nn.Linear(1, 2, bias=False)
+    >>> _ = torch.nn.init.constant_(module.weight, 0.0)
+    >>> x, y = torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1])
+    >>> ahead = look_ahead(module, x, lambda z: (z.softmax(1) - F.one_hot(y)) / len(y), (x, y), {"weight": 1.0})
+    >>> print(f"{F.cross_entropy(ahead.logits, y):.2f} now, {ahead.meta_loss:.2f} after a step")
+    0.69 now, 0.31 after a step
+    >>> ahead.tangent.round(decimals=2)  # by how much a step along the clean gradient changes the logits
+    tensor([[-0.2700,  0.2700],
+            [ 0.2700, -0.2700]])
     """
 
     logits: Tensor
@@ -79,6 +94,23 @@ def look_ahead(
     ----------
     Shu, Zhao, Xu, Meng, "Meta Transition Adaptation for Robust Deep Learning with Noisy Labels", 2020,
     Algorithm 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from noisytransition.losses import ForwardLoss
+    >>> from noisytransition.meta_gradient import look_ahead
+    >>> module, loss = torch.nn.Linear(1, 2, bias=False), ForwardLoss([[0.7, 0.3], [0.3, 0.7]])
+    >>> _ = torch.nn.init.constant_(module.weight, 0.0)
+    >>> x, y_noisy = torch.tensor([[-1.0], [-1.0], [1.0], [1.0]]), torch.tensor([0, 1, 1, 1])
+    >>> clean = torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1])
+    >>> ahead = look_ahead(module, x, lambda z: loss.cotangent(z, y_noisy), clean, {"weight": 0.5})
+    >>> print(f"loss of the clean rows after the step: {ahead.meta_loss:.2f}")
+    loss of the clean rows after the step: 0.64
+    >>> (gradient,) = loss.meta_gradients(ahead.logits.detach(), y_noisy, ahead.tangent)  # for the logits of T
+    >>> gradient.round(decimals=3)
+    tensor([[-0.0250,  0.0250],
+            [ 0.0250, -0.0250]])
     """
     methods = methods or candidate_methods(module)
     if methods[0] == "factored" and (own := factored_point(module, x, rates)) is not None:

@@ -104,6 +104,7 @@ def candidate_methods(module: nn.Module) -> tuple[str, ...]:
     Parameters
     ----------
     module : nn.Module
+        The network that looks ahead.
 
     Returns
     -------

@@ -51,6 +51,7 @@ class HeldOutPosteriors(Callback):
     Parameters
     ----------
     sets : sequence of Rows
+        Held-out rows, each set of which is predicted by itself.
     epochs : sequence of int
         Numbers of epochs after which to predict.
     aside : sequence of int, default=()

@@ -54,6 +54,17 @@ class FitState:
     that the net keeps (counters), the attributes of callbacks that end with an underscore, history and generators.
     A tensor, a module or an optimiser that the net keeps without registering it, also inside a list or a dictionary,
     is an error; so is state of an update or a selection that cannot be saved.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import CrossEntropyClassifier, FitState
+    >>> X, y = load_iris(return_X_y=True)
+    >>> state = FitState(os.path.join(tempfile.mkdtemp(), "fit"))
+    >>> clf = CrossEntropyClassifier(max_epochs=2, random_state=0).fit(X, y, state=state)
+    >>> sorted(os.listdir(state.path))  # the same call reads these files and trains nothing
+    ['cross_entropy.stage', 'fit.state']
     """
 
     def __init__(self, path: str | os.PathLike) -> None:

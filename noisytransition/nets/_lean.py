@@ -11,6 +11,7 @@ from skorch.history import History
 from torch import Tensor, nn
 
 from ._interrupts import raise_interrupt
+from ._mlp import MLP
 
 # what skorch's base class does at each event: nothing
 _NOTHING = {name: method for name, method in vars(Callback).items() if name.startswith("on_")}
@@ -87,6 +88,20 @@ class LeanNet(NeuralNetClassifier):
             return
         for weight in (w for optimizer in optimizers for group in optimizer.param_groups for w in group["params"]):
             weight.grad = None
+
+
+def input_dtype(given: str | torch.dtype, module: nn.Module, x: Tensor) -> torch.dtype:
+    """Type that a batch of inputs is cast to: the given one or, for "auto", what the module takes."""
+    if given != "auto":
+        return getattr(torch, given) if isinstance(given, str) else given
+    is_image = x.dtype is torch.uint8 and x.ndim > 2
+    if x.is_floating_point() or is_image or not _embeds(module):
+        return floating_dtype(module) or torch.float32
+    return x.dtype
+
+
+def _embeds(module: nn.Module) -> bool:
+    return any(isinstance(m, nn.Embedding | nn.EmbeddingBag) for m in module.modules()) and not isinstance(module, MLP)
 
 
 def floating_dtype(module: nn.Module) -> torch.dtype | None:

@@ -27,9 +27,13 @@ class BatchLoader(DataLoader):
     Parameters
     ----------
     dataset : Dataset
+        Rows, or any data set of samples.
     batch_size : int, default=1
+        Rows in a batch.
     shuffle : bool, default=False
+        Draw the rows in a new order in each pass.
     drop_last : bool, default=False
+        Leave out a last batch with fewer rows.
     sampler : Sampler, optional
         Instead of `shuffle`.
     collate_fn : callable, optional

@@ -17,9 +17,8 @@ from ..updates import Fixed, Update
 from ._finite import check_losses, check_proba, check_weights
 from ._half import GradientScaling, HalfPrecision
 from ._interrupts import raise_interrupt
-from ._lean import LeanNet, floating_dtype
+from ._lean import LeanNet, input_dtype
 from ._loader import BatchLoader
-from ._mlp import MLP
 from ._net_state import uncompiled
 from ._one_row import check_loader
 from ._rows import Batch, CleanBatches, Loaded, rows_at_once
@@ -56,13 +55,24 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         Precision that the module computes in, by `torch.autocast`; fp16 with scaled gradients.
     channels_last : bool, default=False
         Whether the weights and batches of images have this layout.
-    **kwargs
-        As for `skorch.NeuralNetClassifier`.
+    criterion, train_split, predict_nonlinearity, iterator_train, iterator_train__shuffle, iterator_valid, **kwargs
+        As for `skorch.NeuralNetClassifier`; the module's logits are made probabilities by softmax.
 
     Notes
     -----
     ``criterion_.transition_matrix`` is T. While the net is trained, it is the T that the loss uses at that moment; when
     the training has ended, it is the T that selection kept.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from noisytransition.losses import ForwardLoss
+    >>> from noisytransition.nets import NoisyLabelNet, Rows
+    >>> rows = Rows(np.array([[-1.0], [1.0]] * 10, dtype=np.float32), [0, 1] * 5 + [1, 1] * 5)
+    >>> loss = ForwardLoss([[0.5, 0.5], [0.0, 1.0]])
+    >>> net = NoisyLabelNet(torch.nn.Linear(1, 2), criterion=loss, lr=1.0, max_epochs=30, verbose=0)
+    >>> net.fit(rows, rows.label).predict(rows)[-2:].tolist()  # both labels are 1
+    [0, 1]
     """
 
     # a loader draws a seed when it starts: inside a training from the global generator, as skorch's does
@@ -120,18 +130,10 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
     def prepare(self, x: Tensor) -> Tensor:
         """Move a batch of inputs to the device, cast it and, in training mode, augment it."""
         x = x if isinstance(x, Tensor) else to_tensor(x, device=self.device)
-        x = x.to(device=self.device, dtype=self._dtype_for(x))
+        x = x.to(device=self.device, dtype=input_dtype(self.dtype, self.plain_module_, x))
         if self.module_.training and self.batch_transform is not None:
             x = self.batch_transform(x)
         return self._laid_out(x)
-
-    def _dtype_for(self, x: Tensor) -> torch.dtype:
-        if self.dtype != "auto":
-            return getattr(torch, self.dtype) if isinstance(self.dtype, str) else self.dtype
-        module, is_image = self.plain_module_, x.dtype is torch.uint8 and x.ndim > 2
-        if x.is_floating_point() or is_image or not _embeds(module):
-            return floating_dtype(module) or torch.float32
-        return x.dtype
 
     def prepared(self, batch: Loaded) -> Batch:
         """Move a batch of a loader to the device and prepare its inputs."""
@@ -333,7 +335,3 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
 def _out_of_patience(callback: Callback) -> bool:
     """Whether a KeyboardInterrupt out of a callback is an EarlyStopping's own way to end the stage."""
     return isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience
-
-
-def _embeds(module: nn.Module) -> bool:
-    return any(isinstance(m, nn.Embedding | nn.EmbeddingBag) for m in module.modules()) and not isinstance(module, MLP)

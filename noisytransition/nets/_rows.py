@@ -27,6 +27,7 @@ class Rows(Dataset):
     Parameters
     ----------
     X : ndarray of shape (n_samples, ...)
+        Inputs; the array is not copied.
     label : array-like of int, shape (n_samples,), optional
         Default: zeros, for prediction.
     **columns : array-like of shape (n_samples,)
@@ -41,6 +42,15 @@ class Rows(Dataset):
         Positions of these rows in the source; None for all of them.
     columns : dict of str to ndarray
         All columns of these rows, including ``label``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition.nets import Rows
+    >>> rows = Rows(np.array([[0.1], [0.2], [0.3]]), [0, 1, 0], group=[7, 7, 8])
+    >>> part = rows.take([2, 0])
+    >>> part.X.tolist(), {name: column.tolist() for name, column in part.columns.items()}
+    ([[0.3], [0.1]], {'label': [0, 0], 'group': [8, 7]})
     """
 
     def __init__(self, X: Any, label: ArrayLike | None = None, **columns: ArrayLike) -> None:
@@ -98,8 +108,17 @@ class SparseRows(Rows):
     Parameters
     ----------
     X : CSR array of shape (n_samples, n_features)
+        Inputs; the matrix is not copied.
     label, **columns
         As in `Rows`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from noisytransition.nets import SparseRows
+    >>> rows = SparseRows(csr_array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]), [0, 1])
+    >>> rows.take([1]).inputs()  # a batch is dense
+    tensor([[1., 0., 0.]], dtype=torch.float64)
     """
 
     def dense(self) -> NDArray:
@@ -117,6 +136,21 @@ class DatasetRows(Rows):
         Map-style. Of a sample that is a tuple or list, the first element is the input.
     label, **columns
         As in `Rows`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import Dataset
+    >>> from noisytransition.nets import DatasetRows
+    >>> class Squares(Dataset):
+    ...     # Samples that are made when they are read
+    ...     def __len__(self):
+    ...         return 1000
+    ...     def __getitem__(self, i):
+    ...         return torch.tensor([float(i**2)])
+    >>> DatasetRows(Squares()).take([3, 4]).inputs()
+    tensor([[ 9.],
+            [16.]])
     """
 
     @property
@@ -158,8 +192,11 @@ class Batch(tuple):
     Attributes
     ----------
     x : Tensor of shape (n, ...)
+        Inputs, on the device once the net has prepared them.
     label : Tensor of shape (n,)
+        Class indices.
     columns : dict of str to Tensor of shape (n,)
+        All columns, including ``label``.
     clean : tuple of (Tensor, Tensor) or None
         Clean inputs and labels, once they are drawn for this step.
     logits : Tensor or None
@@ -217,10 +254,22 @@ class CleanBatches:
     Parameters
     ----------
     rows : Rows
+        The clean rows.
     batch_size : int
         Rows in a batch; -1 for all.
     joint : bool, default=False
         Whether clean and noisy rows go through the module as one batch, also for batch normalisation.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
+    >>> rows = Rows(np.array([[-1.0], [1.0]] * 10, dtype=np.float32), [0, 0] * 10)  # 1 is called 0 in all rows
+    >>> clean = CleanBatches(Rows(np.array([[-1.0], [1.0]], dtype=np.float32), [0, 1]), batch_size=2)
+    >>> given = {"clean_batches": clean, "clean_weight": 3.0}
+    >>> net = NoisyLabelNet(torch.nn.Linear(1, 2), **given, lr=1.0, max_epochs=20, classes=[0, 1], verbose=0)
+    >>> net.fit(rows, rows.label).predict(rows)[:2].tolist()
+    [0, 1]
     """
 
     def __init__(self, rows: Rows, batch_size: int, *, joint: bool = False) -> None:

@@ -22,6 +22,7 @@ def plot_comparison(comparison: "Comparison", *, ax: "Panels | None" = None) -> 
     Parameters
     ----------
     comparison : Comparison
+        Result of `compare`.
     ax : matplotlib Axes or array of Axes, optional
         One for the accuracy and, if any method has an error of T, one for that.
 
@@ -35,6 +36,15 @@ def plot_comparison(comparison: "Comparison", *, ax: "Panels | None" = None) -> 
         If matplotlib is not installed.
     ValueError
         If no method has an accuracy.
+
+    Examples
+    --------
+    >>> from noisytransition import Comparison, plot_comparison
+    >>> rows = [{"method": "GLC", "seed": 0, "accuracy": 0.82, "transition_error": 0.2},
+    ...         {"method": "EM", "seed": 0, "accuracy": 0.86, "transition_error": 0.1}]
+    >>> panels = plot_comparison(Comparison(rows, ["GLC", "EM"]))
+    >>> [axes.get_xlabel() for axes in panels]
+    ['test accuracy', 'error of T']
     """
     methods = [name for name in comparison.methods if comparison.values(name, "accuracy")]
     if not methods:

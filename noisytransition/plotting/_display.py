@@ -184,8 +184,9 @@ class TransitionMatrixDisplay:
 
         Examples
         --------
-        >>> TransitionMatrixDisplay([[0.8, 0.2], [0.1, 0.9]]).plot(include_values=False).text_ is None
-        True
+        >>> display = TransitionMatrixDisplay([[0.8, 0.2], [0.1, 0.9]]).plot(cmap="Blues")
+        >>> [text.get_text() for text in display.text_.ravel()]
+        ['0.80', '0.20', '0.10', '0.90']
         """
         plt = pyplot()
         panels = self._panels({"cmap": cmap, **(im_kw or {})})

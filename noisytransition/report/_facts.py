@@ -36,6 +36,7 @@ class Fitted(NamedTuple):
     classes : list
         Names of the c classes.
     T : ndarray of shape (c, c)
+        The transition matrix.
     counts : ndarray of shape (c,)
         Expected number of rows of each true class.
     bars : tuple of two ndarrays of shape (c, c), or str
@@ -127,8 +128,11 @@ def make_facts(
     Parameters
     ----------
     fitted : Fitted
+        What the classifier says of T.
     judged : Judged
+        The rows whose labels are judged.
     clean : Clean or None
+        Clean rows, for the calibration and the test of one T.
     samples : sequence of dict
         The rows to list, in the order of ``judged.issues``, by `sample_facts`.
     index : sequence
@@ -140,6 +144,7 @@ def make_facts(
     max_classes : int
         Classes that are listed and drawn.
     title, created : str
+        Heading of the page, and the time in ISO 8601.
 
     Returns
     -------

@@ -62,6 +62,23 @@ class NoiseReport:
     ------
     ValueError
         For facts of another kind or of a later version.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import GLCClassifier, flip_labels
+    >>> from noisytransition.transition import pair_noise
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y_noisy = (X - X.mean(axis=0)) / X.std(axis=0), flip_labels(y, pair_noise(3, 0.3), random_state=0)
+    >>> verified = np.arange(150) % 5 < 2
+    >>> clf = GLCClassifier(transition_init="count", random_state=0)  # T is counted in the verified rows
+    >>> clf = clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+    >>> report = clf.noise_report(X, y_noisy)
+    >>> print(report.words["noise"][0])
+    About 30 % of the labels are wrong.
+    >>> [(flip["true"], flip["noisy"], round(flip["probability"], 1)) for flip in report.facts["flips"][:3]]
+    [(1, 2, 0.4), (0, 1, 0.3), (2, 0, 0.2)]
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:

@@ -23,6 +23,7 @@ def sample_facts(source: Any, positions: Sequence[int], columns: Sequence | None
         Arrays of two dimensions, or of three with 1, 3 or 4 channels first or last, are pictures, and so are PIL's
         images and tensors of these shapes.
     positions : sequence of int
+        Which of the rows to show.
     columns : sequence, optional
         Names of the columns of a table without names.
 

@@ -19,6 +19,23 @@ class BestEpoch(Selection):
         Score in the history, such as ``valid_noisy_loss``, ``valid_noisy_acc`` or ``valid_clean_loss``. Of equal epochs
         the first is kept.
     lower_is_better : bool, default=True
+        False for accuracies.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from skorch.dataset import ValidSplit
+    >>> from noisytransition.nets import NoisyLabelNet, Rows
+    >>> from noisytransition.selection import BestEpoch
+    >>> rng = np.random.default_rng(1)
+    >>> rows = Rows(rng.normal(size=(60, 30)).astype(np.float32), rng.integers(2, size=60))  # nothing to learn
+    >>> _, select, split = torch.manual_seed(0), BestEpoch("valid_noisy_loss"), ValidSplit(5)
+    >>> net = NoisyLabelNet(
+    ...     torch.nn.Linear(30, 2), select=select, train_split=split, lr=1.0, max_epochs=6, verbose=0)
+    >>> net = net.fit(rows, rows.label)
+    >>> losses = net.history[:, "valid_noisy_loss"]
+    >>> print(f"epoch {1 + np.argmin(losses)} of {len(losses)} is kept")
+    epoch 1 of 6 is kept
     """
 
     needs_validation = True

@@ -45,6 +45,28 @@ class HeldOutLikelihood(Selection):
     References
     ----------
     Guo, Pleiss, Sun, Weinberger, "On Calibration of Modern Neural Networks", ICML 2017 (temperature scaling).
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from skorch.dataset import ValidSplit
+    >>> from noisytransition.losses import ForwardLoss
+    >>> from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
+    >>> from noisytransition.selection import HeldOutLikelihood
+    >>> from noisytransition.updates import PosteriorCounts
+    >>> y = np.arange(200) % 2
+    >>> y_noisy = np.where(np.isin(np.arange(200) % 10, [0, 2]), 1, y)  # 40 % of class 0 are called 1
+    >>> rows = Rows((2.0 * y - 1)[:, None].astype(np.float32), y_noisy)
+    >>> _ = torch.manual_seed(0)
+    >>> loss, update = ForwardLoss([[0.9, 0.1], [0.1, 0.9]]), PosteriorCounts(0.1)
+    >>> given = {"clean_batches": CleanBatches(Rows(rows.X[:20], y[:20]), 10), "clean_weight": 9.0}
+    >>> given |= {"select": HeldOutLikelihood(), "train_split": ValidSplit(4)}
+    >>> net = NoisyLabelNet(
+    ...     torch.nn.Linear(1, 2), criterion=loss, update=update, **given, lr=1.0, max_epochs=10, verbose=0)
+    >>> net = net.fit(rows, rows.label)
+    >>> net.criterion_.transition_matrix.round(1)
+    array([[0.7, 0.3],
+           [0. , 1. ]])
     """
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
@@ -75,6 +97,7 @@ class HeldOutLikelihood(Selection):
         Parameters
         ----------
         logits : Tensor of shape (n, n_classes)
+            Of held-out rows.
         labels : Tensor of shape (n,)
             Noisy labels of the same rows.
         end : Tensor of shape (n_classes, n_classes)

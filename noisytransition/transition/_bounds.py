@@ -37,12 +37,14 @@ def risk_bound(
     radius : float
         Largest Euclidean norm of a row of X. A bias of the first layer is one more column of X.
     n_classes : int
+        Outputs of the network.
     transition_matrix : array-like of shape (n_classes, n_classes), optional
         T, if it is known. Default: the identity, for clean labels.
     transition_norm : float, optional
         If T is learned from the same rows: largest Frobenius norm of the logits of T. The bound then holds for all
         these T at once.
     delta : float, default=0.05
+        Probability with which the bound may fail.
 
     Returns
     -------

@@ -49,9 +49,18 @@ class Calibration(NamedTuple):
     Attributes
     ----------
     matrix : ndarray of shape (c, c)
-        A.
+        A, the linear map of the logarithms of the probabilities.
     bias : ndarray of shape (c,)
-        b; minus infinity for a class that no row may have.
+        b, added to each class; minus infinity for a class that no row may have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition.transition import Calibration
+    >>> sharper = Calibration(matrix=2 * np.eye(2), bias=np.zeros(2))  # twice the logits
+    >>> sharper([[0.6, 0.4], [0.9, 0.1]]).round(2)
+    array([[0.69, 0.31],
+           [0.99, 0.01]])
     """
 
     matrix: NDArray[np.float64]
@@ -63,6 +72,7 @@ class Calibration(NamedTuple):
         Parameters
         ----------
         proba : array-like of shape (n, c)
+            Probabilities by the same classifier that the map was fitted to.
 
         Returns
         -------

@@ -63,6 +63,21 @@ class ClassConditionalTest(NamedTuple):
         finds with a power of about 0.8 at level 0.05.
     classes : tuple
         Names of the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition.transition import class_conditional_test, flip_labels, symmetric_noise
+    >>> y, group = np.arange(600) % 3, np.repeat(["careful", "hasty"], 300)
+    >>> careful, hasty = (flip_labels(y, symmetric_noise(3, rate), random_state=0) for rate in (0.1, 0.4))
+    >>> y_noisy = np.where(group == "careful", careful, hasty)
+    >>> found = class_conditional_test(y, y_noisy, groups=group, random_state=0)
+    >>> found.pvalue
+    0.001
+    >>> for name, noise in found.noise.items():
+    ...     print(f"{name}: {noise.observed:.0%} wrong, {noise.expected:.0%} expected with one T")
+    careful: 12% wrong, 26% expected with one T
+    hasty: 40% wrong, 26% expected with one T
     """
 
     pvalue: float
@@ -144,6 +159,7 @@ def class_conditional_test(
     classes : array-like of shape (c,), optional
         All labels, in the order of the columns of `proba`. Default: of text the sorted labels of both.
     n_permutations : int, default=999
+        How often the labels are permuted; the smallest p-value is 1 / (n_permutations + 1).
     random_state : int, RandomState, Generator or None
         Source of the permutations.
 

@@ -39,6 +39,7 @@ class EMResult(NamedTuple):
     Attributes
     ----------
     transition_matrix : ndarray of shape (c, c)
+        The most likely T, shrunk by the prior.
     counts : ndarray of shape (c, c)
         Expected number of rows of true class i and noisy label j; without the prior's pseudo-counts.
     calibration : Calibration or None
@@ -57,6 +58,18 @@ class EMResult(NamedTuple):
         Whether the maximisation ended before `max_iter` steps; if calibrated, it always ends after 500.
     n_iter : int
         Steps of the last maximisation.
+
+    Examples
+    --------
+    >>> from noisytransition.transition import em_transition_matrix
+    >>> proba = [[0.9, 0.1]] * 50 + [[0.1, 0.9]] * 50
+    >>> found = em_transition_matrix(proba, [0] * 40 + [1] * 60, prior=None, full_output=True)
+    >>> found.transition_matrix.round(2)
+    array([[0.87, 0.13],
+           [0.  , 1.  ]])
+    >>> found.counts.round(1)  # expected rows of each true class and noisy label
+    array([[40. ,  6.2],
+           [ 0. , 53.8]])
     """
 
     transition_matrix: NDArray[np.float64]

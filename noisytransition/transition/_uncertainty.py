@@ -33,13 +33,25 @@ class TransitionUncertainty(NamedTuple):
     Attributes
     ----------
     transition_matrix : ndarray of shape (c, c)
+        T whose errors these are.
     location : ndarray of shape (c, c)
         The estimate; below it for an entry at 0 whose likelihood is still rising towards negative values.
     scale : ndarray of shape (c, c)
+        Standard deviation of that normal distribution.
     std : ndarray of shape (c, c)
         Standard errors.
     others : tuple of TransitionUncertainty
         Other estimates from the same rows; intervals hold those of all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition.transition import transition_uncertainty
+    >>> proba, y_noisy = np.repeat(np.eye(2), 100, axis=0), np.repeat([0, 1, 1], [80, 20, 100])
+    >>> found = transition_uncertainty(proba, y_noisy, [[0.8, 0.2], [0.0, 1.0]])
+    >>> flip = [matrix[0, 1] for matrix in (found.transition_matrix, *found.interval(0.95))]
+    >>> print("0 is called 1 in {:.2f} of its rows, 95 % interval {:.2f} to {:.2f}".format(*flip))
+    0 is called 1 in 0.20 of its rows, 95 % interval 0.12 to 0.28
     """
 
     transition_matrix: NDArray[np.float64]
@@ -54,6 +66,7 @@ class TransitionUncertainty(NamedTuple):
         Parameters
         ----------
         level : float in (0, 1), default=0.9
+            Probability that the population's entry is within its bounds.
 
         Returns
         -------

@@ -22,6 +22,25 @@ class Update(Callback):
     ----------
     transition_history_ : list of ndarray of shape (n_classes, n_classes)
         T at the start and after each epoch, of a loss that has one.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from noisytransition.losses import ForwardLoss
+    >>> from noisytransition.nets import NoisyLabelNet, Rows
+    >>> from noisytransition.updates import Update
+    >>> class Annealed(Update):
+    ...     # T goes from a first guess to the identity
+    ...     def on_epoch_end(self, net, **kwargs):
+    ...         with torch.no_grad():
+    ...             net.criterion_.transition_logits += torch.eye(2)
+    ...         super().on_epoch_end(net, **kwargs)
+    >>> rows = Rows(np.zeros((4, 1), dtype=np.float32), [0, 0, 1, 1])
+    >>> net = NoisyLabelNet(
+    ...     torch.nn.Linear(1, 2), criterion=ForwardLoss([[0.7, 0.3], [0.3, 0.7]]), update=Annealed(),
+    ...     max_epochs=2, verbose=0).fit(rows, rows.label)
+    >>> [T[0].round(2).tolist() for T in net.update.transition_history_]
+    [[0.7, 0.3], [0.86, 0.14], [0.95, 0.05]]
     """
 
     def attach(self, loss: nn.Module) -> None:
@@ -56,7 +75,25 @@ class Update(Callback):
 
 
 class Fixed(Update):
-    """The parameters of the loss are not updated."""
+    """The parameters of the loss are not updated.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from noisytransition.losses import ForwardLoss
+    >>> from noisytransition.nets import NoisyLabelNet, Rows
+    >>> from noisytransition.updates import Fixed
+    >>> y = np.arange(200) % 2
+    >>> y_noisy = np.where(np.isin(np.arange(200) % 10, [0, 2]), 1, y)  # 40 % of class 0 are called 1
+    >>> rows = Rows((2.0 * y - 1)[:, None].astype(np.float32), y_noisy)
+    >>> loss = ForwardLoss([[0.6, 0.4], [0.0, 1.0]])
+    >>> net = NoisyLabelNet(
+    ...     torch.nn.Linear(1, 2), criterion=loss, update=Fixed(), lr=0.5, max_epochs=5, verbose=0)
+    >>> net = net.fit(rows, rows.label)
+    >>> net.criterion_.transition_matrix.round(2)
+    array([[0.6, 0.4],
+           [0. , 1. ]])
+    """
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Record nothing more: T is that of the start."""
