@@ -11,6 +11,7 @@ from skorch.history import History
 from torch import Tensor, nn
 
 from ._interrupts import raise_interrupt
+from ._rows import Batch
 
 # what skorch's base class does at each event: nothing
 _NOTHING = {name: method for name, method in vars(Callback).items() if name.startswith("on_")}
@@ -116,5 +117,7 @@ def _batches(history: History) -> list[dict[str, Any]] | None:
 
 
 def _n_rows(batch: Any) -> int:
+    if isinstance(batch, Batch):
+        return len(batch.label)  # of all processes
     inputs = batch[0] if isinstance(batch, tuple | list) else batch
     return len(inputs) if isinstance(inputs, Tensor) else get_len(inputs)
