@@ -110,10 +110,16 @@ def open_state(state: FitState, description: dict[str, str], seed: int, processe
     """
     if not processes.are_several:
         return state.open(description, seed), state
+    opened: Any = None
     if processes.share.rank == 0:
-        seed = state.open(description | {"processes": str(processes.share.size)}, seed)
-    seed, other = processes.object_from_first((seed, state.for_reading()))
-    return seed, state if processes.share.rank == 0 else other
+        try:
+            opened = state.open(description | {"processes": str(processes.share.size)}, seed), state.for_reading()
+        except (ValueError, RuntimeError) as error:
+            opened = error  # the others would wait for ever
+    opened = processes.object_from_first(opened)
+    if isinstance(opened, Exception):
+        raise opened
+    return opened[0], state if processes.share.rank == 0 else opened[1]
 
 
 def check_same_state(state: FitState, stage: str, processes: Processes) -> None:
