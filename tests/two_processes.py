@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from contextlib import nullcontext
+from copy import deepcopy
 from datetime import timedelta
 from multiprocessing import forkserver
 from unittest import mock
@@ -187,7 +188,7 @@ def _refused(rank, folder):
     """Messages of errors that come before the first step, by what is wrong."""
     rows, clean = data()
     normal = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
-    sync = nn.SyncBatchNorm.convert_sync_batchnorm(normal)
+    sync = nn.SyncBatchNorm.convert_sync_batchnorm(deepcopy(normal))
     by_chance = ValidSplit(0.5, stratified=False, random_state=rank)
     plain, saved = {"max_epochs": 1, "random_state": 0}, folder / "alone"
     if rank == 0:
@@ -213,9 +214,8 @@ def _refused(rank, folder):
     return found
 
 
-TOGETHER = {
-    f.__name__: f for f in (_own_draws, _first_decides, _reads_its_part, _resumed, _in_half_precision, _refused)
-}
+_THESE = (_own_draws, _first_decides, _reads_its_part, _resumed, _in_half_precision, _refused)
+TOGETHER = {f.__name__.removeprefix("_"): f for f in _THESE}
 
 
 def _work(rank, folder):
