@@ -19,6 +19,7 @@ from ._checks import check_callbacks, check_net_parameters, check_number
 from ._data import HOW_TO_PASS, Samples, group_names, read_rows
 from ._data_warnings import warn_of_chance, warn_of_scale
 from ._describe import describe_fit
+from ._distributed import check_distributed, is_first, joined
 from ._memory import as_memory
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, is_default
 from ._prediction import PredictionMixin
@@ -64,6 +65,10 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         Folder in which every training is kept, and from which one that would be the same is read: of other methods,
         folds, searches and `compare` too. Its files are pickles: use one that only you write to. See
         `docs/long_fits.rst`.
+    distributed : bool, default=False
+        Whether all processes of a `torch.distributed` group (torchrun) train one network together: each computes its
+        part of every batch, and all end with the same classifier, that of one process up to rounding. Each calls `fit`
+        with the same data and parameters, but for its own `device`. See `docs/long_fits.rst`.
     random_state : int, RandomState instance or None, default=None
         An int makes a fit repeatable to the bit on a CPU; with None, torch's global generator gives the seed.
     verbose : int, default=0
@@ -104,6 +109,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         callbacks: Callbacks = None,
         batch_history: bool = False,
         memory: str | PathLike | joblib.Memory | None = None,
+        distributed: bool = False,
         random_state: RandomState = None,
         verbose: int = 0,
         **net_params: Any,
@@ -121,6 +127,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         self.callbacks = callbacks
         self.batch_history = batch_history
         self.memory = memory
+        self.distributed = distributed
         self.random_state = random_state
         self.verbose = verbose
         self._set_net_params(net_params)
@@ -206,7 +213,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 seed=self._seed(),
                 watch=not self._needs_clean_data,
                 batch_history=self.batch_history,
-                progress=progress_of(type(self).__name__, int(self.verbose)),
+                progress=progress_of(type(self).__name__, int(self.verbose) if is_first(self) else 0),
                 memory=as_memory(self.memory),
             )
             self._check_data(run)
@@ -214,7 +221,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 warn_of_chance(self, noisy, clean)
             if is_default(self.module):
                 warn_of_scale(noisy)
-            with run.global_state.borrowed(), run.saved_in(state, description), run.progress:
+            with run.global_state.borrowed(), joined(run, self), run.saved_in(state, description), run.progress:
                 run.progress.expect(self._plan(run))
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories
@@ -250,6 +257,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         check_net_parameters(self)
         check_callbacks(self.callbacks, self._net_params)
         as_memory(self.memory)
+        check_distributed(self)
         given = sorted(name for name in self._net_params if name.startswith("module__"))
         if given and isinstance(self.module, nn.Module):
             raise ValueError(f"{given} set up a module class, but module is an instance of {type(self.module)}.")
@@ -273,7 +281,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     def _shared_params(self, classes: NDArray) -> dict[str, Any]:
         """Parameters of all nets of a fit."""
         own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED}
-        lines = max(int(self.verbose) - 1, 0)  # 1 is the bar
+        lines = max(int(self.verbose) - 1, 0) if is_first(self) else 0  # 1 is the bar
         return own | self._net_params | {"classes": np.arange(len(classes)), "device": self._device(), "verbose": lines}
 
     def _device(self) -> str | torch.device:

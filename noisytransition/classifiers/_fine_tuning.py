@@ -25,7 +25,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
         Step size on the clean rows; default: `lr`.
     lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
         As in `NoisyLabelClassifier`.
-    batch_transform, callbacks, batch_history, memory
+    batch_transform, callbacks, batch_history, memory, distributed
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.

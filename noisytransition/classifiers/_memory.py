@@ -50,7 +50,7 @@ _KNOWN: tuple[type, ...] = (
 )
 _KNOWN += (CleanLoss, GradientScaling, HeldOutPosteriors)
 # parameters of a net that are described by what was made of them, or that have no effect on the result
-_MADE = {"module", "criterion", "callbacks", "verbose"}
+_MADE = {"module", "criterion", "callbacks", "verbose", "processes"}
 
 
 class _Lost(Exception):

@@ -8,7 +8,6 @@ from os import PathLike
 from typing import Any, TypeVar
 
 import joblib
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from skorch.callbacks import Callback
@@ -16,15 +15,17 @@ from skorch.dataset import ValidSplit
 from skorch.history import History
 from torch import nn
 
+from .._processes import Processes
 from ..nets import (
-    MLP,
     CleanBatches,
     CleanLoss,
     FitState,
     GlobalState,
+    InStep,
     NoisyLabelNet,
     Rows,
     SaveState,
+    check_divisible,
     check_one_row,
     check_outputs,
     check_start,
@@ -34,9 +35,10 @@ from ..selection import Last, Selection
 from ..updates import Fixed, Update
 from ._check_output import check_output
 from ._checks import callback_setting, named_callbacks
+from ._distributed import check_same_state, open_state
 from ._memory import train_once
 from ._monitors import check_monitors
-from ._parameters import MODULES, as_optimizer, is_default
+from ._net_params import net_params_of
 from ._progress import Progress, ShowProgress, cost_of
 
 Result = TypeVar("Result")
@@ -73,6 +75,8 @@ class Run:
         Whether a batch has one clean row and no noisy ones, set by methods that train on batches of clean rows.
     global_state : GlobalState
         PyTorch's generators and number of threads, borrowed while the fit trains.
+    processes : Processes
+        Those that train the nets together.
     """
 
     def __init__(
@@ -93,7 +97,7 @@ class Run:
         self.one_clean_row, self.memory = False, memory
         self.progress = Progress() if progress is None else progress
         self.state: FitState | None = None
-        self.global_state = GlobalState()
+        self.global_state, self.processes = GlobalState(), Processes()
         self.histories: dict[str, History] = {}
         self.n_stages = 0
 
@@ -121,7 +125,7 @@ class Run:
             yield
             return
         saved = state if isinstance(state, FitState) else FitState(state)
-        self.seed, self.state = saved.open(description, self.seed), saved
+        self.seed, self.state = open_state(saved, description, self.seed, self.processes)
         try:
             yield
         finally:
@@ -188,7 +192,7 @@ class Run:
         """
         raise_interrupt()
         rows, update = self.noisy if rows is None else rows, Fixed() if update is None else update
-        params = self._net_params(module, rows, net_params) | self._split(held_out)
+        params = net_params_of(self.params, len(self.classes), module, rows, net_params) | self._split(held_out)
         watched = self._watches(clean_batches)
         check_monitors(self._named(), params, stage, params.get("labels", "noisy"), watched=watched)
         if groups := [*update.param_groups(), *params.get("optimizer__param_groups", ())]:
@@ -202,7 +206,11 @@ class Run:
             clean_batches=clean_batches,
             clean_weight=clean_weight,
             callbacks=self._callbacks(stage, callbacks, clean_batches),
+            processes=self.processes,
         ).initialize()
+        if self.processes.are_several:
+            check_divisible(trained)
+            self.processes.from_first(trained.plain_module_, trained.criterion_)
         check_start(trained)
         check_output(trained, rows, self.classes)
         if self.n_stages:
@@ -241,7 +249,8 @@ class Run:
         train = joblib.delayed(_train_part)
         with self.global_state.lent():
             self.progress.say(", ".join(tasks), at_once=True)
-            parallel = joblib.Parallel(n_jobs, return_as="generator" if self.progress.shown else "list")
+            given = {"backend": "sequential"} if self.processes.are_several else {}  # all processes train each part
+            parallel = joblib.Parallel(n_jobs, return_as="generator" if self.progress.shown else "list", **given)
             jobs = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
             done = [self._done(stage, part) for stage, part in zip(tasks, jobs, strict=True)]
         self.n_stages += len(tasks)
@@ -262,6 +271,8 @@ class Run:
     def _fit(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
         """Train an initialised net, for the epochs that neither its saved state nor the memory has."""
         state, is_known = self.state, True
+        if state is not None:
+            check_same_state(state, stage, self.processes)
         if state is not None and state.is_complete(stage):
             state.restore(stage, net)
         else:
@@ -285,27 +296,11 @@ class Run:
     # ---- parameters of a net
     def untrained_module(self) -> nn.Module:
         """Make the user's module, without a draw from the generators: for checks."""
-        params = self._net_params(None, self.noisy, {})
+        params = net_params_of(self.params, len(self.classes), None, self.noisy, {})
         given = params["module"]
         own = {name.removeprefix("module__"): value for name, value in params.items() if name.startswith("module__")}
         with torch.random.fork_rng(devices=[]):
             return given if isinstance(given, nn.Module) else given(**own)
-
-    def _net_params(self, module: nn.Module | None, rows: Rows, own: dict[str, Any]) -> dict[str, Any]:
-        """Parameters of a net: the classifier's, the module, and those of the stage, which override."""
-        params = {name: value for name, value in self.params.items() if name != "callbacks"}
-        if "optimizer" in own:
-            params = {name: value for name, value in params.items() if not name.startswith("optimizer__")}
-        given = params["module"] if module is None else module
-        if isinstance(given, nn.Module):
-            params = {name: value for name, value in params.items() if not name.startswith("module__")}
-            params["module"] = copy.deepcopy(given)
-        elif is_default(given):
-            n_in = int(np.prod(rows.take([0]).inputs().shape[1:]))
-            sizes = {"module__n_in": n_in, "module__n_out": len(self.classes)} | MODULES[given]
-            params = sizes | params | {"module": MLP}
-        params |= own
-        return params | {"optimizer": as_optimizer(params["optimizer"])}
 
     def _split(self, held_out: float) -> dict[str, Any]:
         """Hold out a fraction of the rows, the same in every stage, unless the user gives a split."""
@@ -326,7 +321,8 @@ class Run:
         watching = [("valid_clean_loss", CleanLoss(self.clean))] if self._watches(clean) else []
         shown = [("show_progress", ShowProgress(self.progress, stage))] if self.progress.shown else []
         saving = [] if self.state is None else [("save_state", SaveState(self.state, stage))]
-        return [*watching, *self._users(), *own, *shown, *saving]
+        together = [("in_step", InStep(self.processes))] if self.processes.are_several else []
+        return [*watching, *self._users(), *own, *shown, *saving, *together]
 
     def _watches(self, clean: CleanBatches | None) -> bool:
         """Whether the loss of the clean rows is recorded: where they are not trained on."""

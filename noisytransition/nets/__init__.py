@@ -6,6 +6,7 @@ from ._finite import check_outputs, check_start
 from ._fit_state import FitState, SaveState
 from ._global_state import GlobalState, draw_seed
 from ._half import GradientScaling
+from ._in_step import InStep, check_divisible
 from ._interrupts import raise_interrupt
 from ._loader import BatchLoader
 from ._mlp import MLP
@@ -26,12 +27,14 @@ __all__ = [
     "GlobalState",
     "GradientScaling",
     "HeldOutPosteriors",
+    "InStep",
     "NoisyLabelNet",
     "Rows",
     "SaveState",
     "SparseRows",
     "as_rows",
     "canonical",
+    "check_divisible",
     "check_one_row",
     "check_outputs",
     "check_start",

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -72,7 +73,13 @@ class FitState:
         self._fit: dict[str, Any] = {}
         self._read: dict[str, dict[str, Any]] = {}
         self._lock: FileLock | None = None
-        self._made = False
+        self._made = self._reads_only = False
+
+    def for_reading(self) -> "FitState":
+        """Copy that writes nothing, for the processes that train together with the one that does."""
+        other = copy(self)
+        other._reads_only, other._read, other._lock = True, {}, None
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         """Of a copy in another process, which works for the fit that holds the lock."""
@@ -154,6 +161,8 @@ class FitState:
 
     def save(self, stage: str, net: "NoisyLabelNet", *, complete: bool = False) -> None:
         """Write the net's state, replacing the stage's file in one move."""
+        if self._reads_only:
+            return
         state = {**net_state(net), "complete": complete, "fit": self._name()}  # first: an error leaves no file
         if not (self.path / _FIT).exists():
             write(self.path / _FIT, "fit", self._fit)

@@ -8,6 +8,8 @@ from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback
 from torch import Tensor
 
+from .._processes import Processes
+
 
 class GradientScaling(Callback):
     """Scale the loss of fp16 trainings, since small gradients are zero in fp16; a step that overflows is left out.
@@ -26,6 +28,7 @@ class HalfPrecision(NeuralNetClassifier):
 
     precision: str
     channels_last: bool
+    processes: Processes
     _is_scaled = False
 
     @property
@@ -37,11 +40,12 @@ class HalfPrecision(NeuralNetClassifier):
         return getattr(callbacks[0], "scaler_", None) if callbacks else None
 
     def backward(self, loss: Tensor) -> None:
-        """Compute the gradients of a loss: in fp16 through the module as scaled, and then as they are."""
-        if (scaler := self._scaler) is None:
-            loss.backward()
+        """Compute the gradients of a loss, summed over the processes: in fp16 as scaled, and then as they are."""
+        scaler = self._scaler
+        (loss if scaler is None else scaler.scale(loss)).backward()
+        self.processes.sum_gradients(self.module_)
+        if scaler is None:
             return
-        scaler.scale(loss).backward()
         for name in self._optimizers:
             scaler.unscale_(getattr(self, f"{name}_"))
         self._is_scaled = True

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from skorch.callbacks import Callback, EarlyStopping
+
 # modules whose functions are not interrupted; while a net is trained, none of them is on the stack
 _UNINTERRUPTED = (__name__, f"{__package__}._global_state")
 # whether Ctrl-C was pressed in the fit that the main thread is in; signals reach no other thread
@@ -84,3 +86,8 @@ def _forget() -> bool:
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
+
+
+def out_of_patience(callback: Callback) -> bool:
+    """Whether a KeyboardInterrupt out of a callback is an EarlyStopping's own way to end the stage."""
+    return isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience

@@ -11,7 +11,8 @@ from skorch.history import History
 from torch import Tensor, nn
 
 from ._interrupts import raise_interrupt
-from ._mlp import MLP
+from ._mlp import embeds
+from ._rows import Batch
 
 # what skorch's base class does at each event: nothing
 _NOTHING = {name: method for name, method in vars(Callback).items() if name.startswith("on_")}
@@ -95,13 +96,9 @@ def input_dtype(given: str | torch.dtype, module: nn.Module, x: Tensor) -> torch
     if given != "auto":
         return getattr(torch, given) if isinstance(given, str) else given
     is_image = x.dtype is torch.uint8 and x.ndim > 2
-    if x.is_floating_point() or is_image or not _embeds(module):
+    if x.is_floating_point() or is_image or not embeds(module):
         return floating_dtype(module) or torch.float32
     return x.dtype
-
-
-def _embeds(module: nn.Module) -> bool:
-    return any(isinstance(m, nn.Embedding | nn.EmbeddingBag) for m in module.modules()) and not isinstance(module, MLP)
 
 
 def floating_dtype(module: nn.Module) -> torch.dtype | None:
@@ -135,5 +132,7 @@ def _batches(history: History) -> list[dict[str, Any]] | None:
 
 
 def _n_rows(batch: Any) -> int:
+    if isinstance(batch, Batch):
+        return len(batch.label)  # of all processes
     inputs = batch[0] if isinstance(batch, tuple | list) else batch
     return len(inputs) if isinstance(inputs, Tensor) else get_len(inputs)

@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from skorch.callbacks import Callback, EarlyStopping, EpochScoring, PassthroughScoring
+from skorch.callbacks import Callback, EpochScoring, PassthroughScoring
 from skorch.utils import to_tensor
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from .._precision import logits_of
+from .._processes import ALONE, Processes
 from ..updates import Fixed, Update
 from ._finite import check_losses, check_proba, check_weights
 from ._half import GradientScaling, HalfPrecision
-from ._interrupts import raise_interrupt
+from ._interrupts import out_of_patience, raise_interrupt
 from ._lean import LeanNet, input_dtype
 from ._loader import BatchLoader
 from ._net_state import uncompiled
@@ -55,6 +56,9 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         Precision that the module computes in, by `torch.autocast`; fp16 with scaled gradients.
     channels_last : bool, default=False
         Whether the weights and batches of images have this layout.
+    processes : Processes, optional
+        Those that train this net together. Each computes its part of a batch: inputs are those of the part, labels,
+        logits and losses those of the whole batch.
     criterion, train_split, predict_nonlinearity, iterator_train, iterator_train__shuffle, iterator_valid, **kwargs
         As for `skorch.NeuralNetClassifier`; the module's logits are made probabilities by softmax.
 
@@ -91,6 +95,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         dtype: str | torch.dtype = "auto",
         precision: str = "float32",
         channels_last: bool = False,
+        processes: Processes = ALONE,
         criterion: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
         train_split: Callable | None = None,
         predict_nonlinearity: Callable[[Tensor], Tensor] = softmax,
@@ -119,6 +124,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         self.dtype = dtype
         self.precision = precision
         self.channels_last = channels_last
+        self.processes = processes
 
     # ---- inputs
     @property
@@ -132,7 +138,8 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         x = x if isinstance(x, Tensor) else to_tensor(x, device=self.device)
         x = x.to(device=self.device, dtype=input_dtype(self.dtype, self.plain_module_, x))
         if self.module_.training and self.batch_transform is not None:
-            x = self.batch_transform(x)
+            with self.processes.own_draws():
+                x = self.batch_transform(x)
         return self._laid_out(x)
 
     def prepared(self, batch: Loaded) -> Batch:
@@ -153,12 +160,14 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         for i in range(0, len(dataset), size):
             rows = dataset.__getitems__(range(i, min(i + size, len(dataset))))
             labels = torch.from_numpy(rows.label)
-            yield self.evaluation_step((rows.inputs(), labels)), labels
+            yield self.evaluation_step((self.processes.share.select(rows).inputs(), labels)), labels
 
     def evaluation_step(self, batch: Loaded, training: bool = False) -> Tensor:
         """Logits of a batch; Ctrl-C ends a fit before it."""
         raise_interrupt()
-        return super().evaluation_step(batch, training)
+        with self.processes.own_draws():
+            logits = super().evaluation_step(batch, training)
+        return self.processes.gathered(logits, len(Batch.of(batch).label)) if self.processes.are_several else logits
 
     def get_iterator(self, dataset: Dataset | None, training: bool = False) -> Iterable:
         """Make a loader; of a net that is not being trained, it draws nothing from the global generator."""
@@ -168,6 +177,8 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
             loader = self.iterator_valid(dataset, **self._evaluation_params(dataset))
         if not self._is_trained_now and isinstance(loader, DataLoader) and loader.generator is None:
             loader.generator = torch.Generator()
+        if isinstance(loader, BatchLoader):
+            loader.divide(self.processes)
         if training:
             check_loader(self, loader)
         return loader
@@ -218,15 +229,21 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         """Logits of the noisy rows, computed unless known, and of the clean rows, if they have a weight."""
         known, batch.logits = batch.logits, None  # valid once: a second evaluation is at other weights
         if not self.clean_weight or batch.clean is None:
-            return (self._output(batch.x) if known is None else known), None
+            return (self._output(batch.x, len(batch.label)) if known is None else known), None
+        x, y = batch.clean
         if self.clean_batches is not None and self.clean_batches.joint:
-            both = self._output(torch.cat([batch.x, batch.clean[0]]))
-            return both.split([len(batch.label), len(batch.clean[1])])
-        return (self._output(batch.x) if known is None else known), self._output(batch.clean[0])
+            parts = self._output_of_part(torch.cat([batch.x, x])).split([len(batch.x), len(x)])
+            noisy, clean = (self.processes.gathered(p, len(of)) for p, of in zip(parts, (batch.label, y), strict=True))
+            return noisy, clean
+        return (self._output(batch.x, len(batch.label)) if known is None else known), self._output(x, len(y))
 
-    def _output(self, x: Tensor) -> Tensor:
-        """Logits of inputs that are prepared."""
-        return logits_of(self.module_, x, self.precision)
+    def _output(self, x: Tensor, n: int) -> Tensor:
+        """Logits of the n rows of a batch, from the inputs of the own part."""
+        return self.processes.gathered(self._output_of_part(x), n)
+
+    def _output_of_part(self, x: Tensor) -> Tensor:
+        with self.processes.own_draws():
+            return logits_of(self.module_, x, self.precision)
 
     def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Loss of a batch; a criterion gets the columns that it names as arguments."""
@@ -244,7 +261,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         self._set_training(False)
         batch = self.prepared(batch)
         with torch.no_grad():
-            logits = self._output(batch.x)
+            logits = self._output(batch.x, len(batch.label))
             loss = self._loss(logits, batch)
         self.history.record_batch(f"valid_{self.labels}_loss", loss.item())
         return {"loss": loss, "y_pred": logits}
@@ -304,7 +321,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
 
     def interrupted_by(self, callback: Callback) -> None:
         """A KeyboardInterrupt of EarlyStopping ends the stage, any other the fit."""
-        self._stopped_early = _out_of_patience(callback)
+        self._stopped_early = out_of_patience(callback)
 
     def fit_loop(
         self, X: ArrayLike | Dataset, y: ArrayLike | None = None, epochs: int | None = None, **kwargs: Any
@@ -330,8 +347,3 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
             raise KeyboardInterrupt
         check_weights(self)
         return self
-
-
-def _out_of_patience(callback: Callback) -> bool:
-    """Whether a KeyboardInterrupt out of a callback is an EarlyStopping's own way to end the stage."""
-    return isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience

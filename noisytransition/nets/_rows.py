@@ -281,7 +281,9 @@ class CleanBatches:
         """Draw a batch, prepared for the net."""
         assert self.rows is not None, "the training has ended"
         rows = self.rows.take(torch.randperm(len(self.rows))[: self.size].numpy())
-        return net.prepare(rows.inputs()), torch.from_numpy(rows.label).to(net.device)
+        with net.processes.own_draws():
+            inputs = net.processes.share.select(rows).inputs()
+        return net.prepare(inputs), torch.from_numpy(rows.label).to(net.device)
 
     def release(self) -> None:
         """Drop the rows, so that a trained net does not keep them."""

@@ -111,6 +111,8 @@ class MetaGradient(Update):
             self._rates(net),
             methods=self.methods_,
             precision=net.precision,
+            processes=net.processes,
+            n_samples=len(batch.label),
         )
         self.methods_ = (ahead.method,)  # methods that failed are not tried again
         gradients = loss.meta_gradients(ahead.logits.detach(), batch.label, ahead.tangent)

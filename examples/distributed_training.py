@@ -1,0 +1,79 @@
+"""One network that several processes train, each with its part of every batch: the result of one, up to rounding.
+
+    torchrun --nproc-per-node 2 examples/distributed_training.py
+    torchrun --nproc-per-node 4 examples/distributed_training.py --device cuda
+
+With --device cuda each process has a GPU of its own. On several hosts, start it on each of them, with
+``torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint host:29400``.
+
+Data: scikit-learn's digits, 40 % of some classes named as another; 100 rows have verified labels.
+"""
+
+import argparse
+import os
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from sklearn.datasets import load_digits
+from torch import nn
+
+from noisytransition import MetaTransitionClassifier, flip_labels, transition_error
+from noisytransition.transition import digits_noise
+
+
+class SmallNet(nn.Sequential):
+    """A convolution and two linear layers; GroupNorm, since batch normalisation would see the part of a batch alone."""
+
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(1, 16, 3, padding=1),
+            nn.GroupNorm(4, 16),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(256, 64),
+            nn.ReLU(),
+            nn.Linear(64, 10),
+        )
+
+
+def load():
+    """All rows: every process reads the same, with the same noise."""
+    X, y = load_digits(return_X_y=True)
+    X, T, test = (X / 16).astype(np.float32).reshape(-1, 1, 8, 8), digits_noise(0.4), np.arange(len(y)) % 4 == 0
+    verified = np.arange((~test).sum()) < 100
+    y_noisy = flip_labels(y[~test], T, random_state=0)
+    return (X[~test], y_noisy), {"trusted": verified, "y_meta": y[~test][verified]}, (X[test], y[test]), T
+
+
+def main():
+    """Train together, and once alone to compare."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--epochs", type=int, default=15)
+    args = parser.parse_args()
+    if not dist.is_torchelastic_launched():
+        parser.error("start it by: torchrun --nproc-per-node 2 examples/distributed_training.py")
+    device = "cpu"
+    if args.device == "cuda":
+        device = f"cuda:{os.environ['LOCAL_RANK']}"
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if args.device == "cuda" else "gloo")
+
+    rows, clean, (X_test, y_test), T = load()
+    params = {"transition_init": "gold", "select_classifier": False, "max_epochs": args.epochs, "lr": 0.05}
+    clf = MetaTransitionClassifier(SmallNet, device=device, distributed=True, random_state=0, verbose=1, **params)
+    clf.fit(*rows, **clean)  # every process
+    rank, size = dist.get_rank(), dist.get_world_size()
+    dist.destroy_process_group()
+    if rank == 0:  # all have the same classifier
+        print(f"{size} processes: accuracy {clf.score(X_test, y_test):.3f}", end=", ")
+        print(f"error of T {transition_error(T, clf.transition_matrix_):.3f}")
+        together = clf.transition_matrix_
+        alone = clf.set_params(distributed=False).fit(*rows, **clean)
+        print(f"largest difference to one process: T {np.abs(together - alone.transition_matrix_).max():.1e}")
+
+
+if __name__ == "__main__":
+    main()
