@@ -103,7 +103,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     transition_init_ : ndarray of shape (n_classes, n_classes)
         The start that was used.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        T of the training at the start and after each epoch; `transition_matrix_` is the one that was selected.
+        T of the training at the start and after each epoch (with more than 500 classes, the start and
+        `transition_matrix_` alone); `transition_matrix_` is the one that was selected.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     meta_gradient_method_ : str
@@ -219,7 +220,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
             clean_weight=self.meta_weight,
         )
         self.meta_gradient_method_ = update.method_
-        self._keep_transition(run)
+        self._keep_transition(run, start=start)
         if self._chooses(run) and not self.meta_weight:
             starts = starts_of(self.net_, warm_up)
             self._choose_final(run, starts, *cross_validated_posteriors(run, starts))

@@ -44,7 +44,7 @@ class SModelClassifier(TransitionClassifier):
     transition_init_ : ndarray of shape (n_classes, n_classes)
         The start that was used.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        T at the start and after each epoch.
+        T at the start and after each epoch; with more than 500 classes, at the start and the end alone.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     classes_, net_, histories_, n_features_in_
@@ -92,10 +92,11 @@ class SModelClassifier(TransitionClassifier):
 
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up(run)
+        start = self._start(run, warm_up=warm_up)
         self.net_ = run.train(
             "s_model",
             module=warm_up.plain_module_,
-            loss=ForwardLoss(self._start(run, warm_up=warm_up)),
+            loss=ForwardLoss(start),
             update=ByGradient(self.lr if self.transition_lr is None else self.transition_lr),
         )
-        self._keep_transition(run)
+        self._keep_transition(run, start=start)

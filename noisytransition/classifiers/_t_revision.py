@@ -59,7 +59,8 @@ class TRevisionClassifier(TransitionClassifier):
     transition_init_ : ndarray of shape (n_classes, n_classes)
         T.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        T, and the projected T + dT after each epoch of the last stage.
+        T, and the projected T + dT after each epoch of the last stage; with more than 500 classes, T and
+        `transition_matrix_` alone.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     classes_, net_, histories_, n_features_in_
@@ -113,7 +114,8 @@ class TRevisionClassifier(TransitionClassifier):
 
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up(run, **self._best_epoch())
-        loss = ImportanceReweightedLoss(self._start(run, warm_up=warm_up))
+        start = self._start(run, warm_up=warm_up)
+        loss = ImportanceReweightedLoss(start)
         reweighted = run.train("reweighting", module=warm_up.plain_module_, loss=loss, **self._best_epoch())
         self.net_ = run.train(
             "revision",
@@ -125,7 +127,7 @@ class TRevisionClassifier(TransitionClassifier):
             max_epochs=self.max_epochs if self.revision_epochs is None else self.revision_epochs,
             **self._best_epoch(),
         )
-        self._keep_transition(run)
+        self._keep_transition(run, start=start)
         self.transition_revision_ = loss.revision.detach().double().cpu().numpy()
 
     def _best_epoch(self) -> dict[str, Any]:

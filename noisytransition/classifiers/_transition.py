@@ -99,11 +99,18 @@ class TransitionClassifier(
         """
         return self.predict_proba(X) @ self.transition_matrix_
 
-    def _keep_transition(self, run: Run, fixed: NDArray[np.float64] | None = None) -> None:
-        """Set the fitted attributes of T: of the trained net's loss, or of a T that was fixed."""
+    def _keep_transition(
+        self, run: Run, fixed: NDArray[np.float64] | None = None, *, start: NDArray[np.float64] | None = None
+    ) -> None:
+        """Set the fitted attributes of T: of the trained net's loss, or of a T that was fixed.
+
+        Of many classes the update has no history of T; what is known of it then is `start`, if given, and the end.
+        """
         T = self.net_.criterion_.transition_matrix if fixed is None else fixed
+        recorded = self.net_.update.transition_history_ if fixed is None else [fixed]
+        history = recorded or ([T] if start is None else [start, T])
         noisy = np.bincount(run.noisy.label, minlength=len(T))
-        self.transition_history_ = np.stack(self.net_.update.transition_history_ if fixed is None else [fixed])
+        self.transition_history_ = np.stack(history)
         self.transition_init_, self.transition_matrix_ = self.transition_history_[0], T
         # the counts of the true classes under which those of the noisy labels are most likely
         self.class_counts_ = noisy.sum() * denoise_proba([noisy / noisy.sum()], T, n_iter=_MAX_ITER)[0]

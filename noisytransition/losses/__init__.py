@@ -1,6 +1,12 @@
 """Loss functions for noisy labels: torch criteria of logits, integer labels, and other columns that they name."""
 
-from ._forward import ForwardLoss, clean_posterior, corrected_cross_entropy, noisy_log_likelihood
+from ._forward import (
+    ForwardLoss,
+    clean_posterior,
+    corrected_cross_entropy,
+    log_likelihood_by_columns,
+    noisy_log_likelihood,
+)
 from ._generalized import BalancedGeneralizedCrossEntropyLoss, GeneralizedCrossEntropyLoss
 from ._gold import GoldCorrectionLoss
 from ._importance import ImportanceReweightedLoss
@@ -15,5 +21,6 @@ __all__ = [
     "WeightedLoss",
     "clean_posterior",
     "corrected_cross_entropy",
+    "log_likelihood_by_columns",
     "noisy_log_likelihood",
 ]

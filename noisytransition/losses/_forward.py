@@ -11,6 +11,8 @@ from torch.nn import functional as F
 # smallest initial entry of T: with log 0 the gradient would be 0 for good, and a label with an empty column would have
 # an infinite loss. A choice, not measured.
 MIN_ENTRY = 1e-12
+# entries of T in a part that is computed at once: all of T for up to 1,024 classes
+_PART_SIZE = 2**20
 
 
 def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
@@ -69,11 +71,11 @@ def noisy_log_likelihood(logits: Tensor, y: Tensor, log_transition: Tensor) -> T
     >>> noisy_log_likelihood(sure, torch.tensor([0, 1]), log_T).exp()
     tensor([0.6000, 0.4000])
     """
-    return _log_likelihood(logits, log_transition.T[y])
+    return log_likelihood_by_columns(logits, log_transition.T[y])
 
 
-def _log_likelihood(logits: Tensor, columns: Tensor) -> Tensor:
-    """Log-likelihood of rows, from the columns of log T of their labels."""
+def log_likelihood_by_columns(logits: Tensor, columns: Tensor) -> Tensor:
+    """Return log P(noisy label | x) of each row, from the column of log T of its label: both (n_samples, n_classes)."""
     return torch.logsumexp(F.log_softmax(logits, 1) + columns, dim=1)
 
 
@@ -178,7 +180,19 @@ class ForwardLoss(nn.Module):
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
         """T, a float64 ndarray of shape (n_classes, n_classes); row i, column j is P(noisy j | true i)."""
-        return torch.softmax(self.transition_logits.detach().double().cpu(), dim=1).numpy()
+        logits = self.transition_logits.detach().cpu()
+        T = np.empty(logits.shape)
+        for part, out in zip(_parts(logits), _parts(T), strict=True):
+            out[:] = torch.softmax(part.double(), dim=1)
+        return T
+
+    @property
+    def transition_by_label(self) -> Tensor:
+        """T transposed, of the type of its logits: row j belongs to the noisy label j."""
+        by_label = self.transition_logits.detach().T
+        if len(_parts(by_label)) == 1:
+            return self.log_transition.detach().exp().T.contiguous()
+        return self._write_proba(torch.empty_like(by_label))
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
@@ -186,7 +200,7 @@ class ForwardLoss(nn.Module):
 
     def log_likelihood(self, logits: Tensor, y: Tensor) -> Tensor:
         """Log P(noisy label | x) of each row, as `noisy_log_likelihood`."""
-        return _log_likelihood(logits, self._columns(y).to(logits.dtype))
+        return log_likelihood_by_columns(logits, self._columns(y).to(logits.dtype))
 
     def posterior(self, logits: Tensor, y: Tensor) -> Tensor:
         """P(true | x, noisy label), as `clean_posterior`."""
@@ -204,10 +218,12 @@ class ForwardLoss(nn.Module):
         logits = self.transition_logits
         if self._known is None or not self._known.holds_for(logits):
             by_label = logits.detach().T
-            top = by_label.amax(0)
-            proba = (by_label - top).exp_()
-            total = proba.sum(0)
-            self._known = _Known.of(logits, top + total.log(), proba.div_(total) if self._keeps_proba else None)
+            top, total = by_label.amax(0), torch.zeros_like(by_label[0])
+            for part in _parts(by_label):
+                proba = (part - top).exp_()
+                total += proba.sum(0)
+            keeps = self._keeps_proba and len(proba) == len(by_label)
+            self._known = _Known.of(logits, top + total.log(), proba.div_(total) if keeps else None)
         return self._known
 
     @torch.no_grad()
@@ -257,13 +273,27 @@ class ForwardLoss(nn.Module):
         """
         q = self.posterior(logits, y)
         terms = (q * (tangent - (q * tangent).sum(1, keepdim=True)) / len(y)).to(self.transition_logits.dtype)
-        by_label = self._taken_proba().mul_(-terms.sum(0)).index_add_(0, y, terms)
+        by_label = self._proba_times(-terms.sum(0)).index_add_(0, y, terms)
         return [by_label.T]
 
-    def _taken_proba(self) -> Tensor:
-        """T transposed, for the caller to write into; from now on it comes with the normaliser at no cost."""
-        known = self._normalized()
-        self._keeps_proba, self._known = True, known._replace(proba=None)
+    def _proba_times(self, factor: Tensor) -> Tensor:
+        """T transposed, times a factor for each true class; in the place of the last gradient where T is large."""
+        known, logits = self._normalized(), self.transition_logits
+        self._keeps_proba, self._known = True, known._replace(proba=None)  # from now on T comes with the normaliser
         if known.proba is not None:
-            return known.proba
-        return (self.transition_logits.detach().T - known.normalizer).exp_()
+            return known.proba.mul_(factor)
+        last = logits.grad
+        return self._write_proba(torch.empty_like(logits.T) if last is None else last.T, factor)
+
+    def _write_proba(self, out: Tensor, factor: Tensor | float = 1.0) -> Tensor:
+        """Write T transposed, times a factor for each true class."""
+        normalizer = self._normalized().normalizer
+        for part, values in zip(_parts(self.transition_logits.detach().T), _parts(out), strict=True):
+            torch.sub(part, normalizer, out=values).exp_().mul_(factor)
+        return out
+
+
+def _parts(matrix: Any) -> Any:
+    """Rows of a square matrix in parts that the processor's cache holds."""
+    n = max(1, _PART_SIZE // len(matrix))
+    return [matrix[i : i + n] for i in range(0, len(matrix), n)]

@@ -45,7 +45,7 @@ def check_weights(net: "NoisyLabelNet") -> None:
     """Raise if a training has made weights of the module, or parameters of the loss, that are not finite."""
     if bad := _not_finite(net):
         raise ValueError(f"weights are not finite after epoch {len(net.history)}, in {bad}: {_advice(net)}")
-    if bad := [name for name, value in net.criterion_.state_dict().items() if bool(torch.isnan(value).any())]:
+    if bad := [name for name, value in _of_loss(net.criterion_) if _has_nan(value)]:
         raise ValueError(
             f"{type(net.criterion_).__name__} has NaN in {bad} after epoch {len(net.history)}: lower the step size of "
             "its parameters."
@@ -91,6 +91,18 @@ def _trained(net: "NoisyLabelNet") -> Iterator[tuple[str, Tensor]]:
     for part in net._modules:
         weights = uncompiled(getattr(net, f"{part}_")).named_parameters()
         yield from ((name, weight) for name, weight in weights if weight.requires_grad)
+
+
+def _of_loss(loss: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Parameters and buffers of a loss; its state_dict may be a copy."""
+    yield from loss.named_parameters()
+    yield from loss.named_buffers()
+
+
+def _has_nan(value: Tensor) -> bool:
+    """Whether an entry is NaN; the largest of them is, if one is."""
+    largest = value.amax() if value.numel() and value.is_floating_point() else value
+    return bool(torch.isnan(largest).any())
 
 
 def _dtype(module: nn.Module) -> torch.dtype:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.data import Dataset
 
-from ..losses import noisy_log_likelihood
+from ..losses import log_likelihood_by_columns
 from ._selection import Selection, State
 
 if TYPE_CHECKING:
@@ -104,15 +104,16 @@ class HeldOutLikelihood(Selection):
             Logits of the T of training.
         """
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # half precision is too coarse
-        start = F.softmax(self.start_, 1)
-        candidates = [torch.lerp(start, F.softmax(end, 1), share).log() for share in _SHARES]
-        fits = [_log_likelihoods(logits, labels, log_T) for log_T in candidates]
+        start, end = F.softmax(self.start_, 1), F.softmax(end, 1)
+        at_start, at_end = (T.T[labels] for T in (start, end))  # all that the likelihood reads
+        fits = [_log_likelihoods(logits, torch.lerp(at_start, at_end, share).log()) for share in _SHARES]
         best = max(range(len(fits)), key=lambda k: fits[k].sum().item())
         if (mean := fits[best].mean().item()) > self.log_likelihood_:
             self.log_likelihood_ = mean
-            gain = fits[best] - _log_likelihoods(logits, labels, start.log())
+            gain = fits[best] - _log_likelihoods(logits, at_start.log())
             standard_error = gain.std(correction=0) / (len(gain) - 1) ** 0.5  # nan for one row: then the start is kept
-            self.kept_ = candidates[best] if gain.mean() > standard_error else self.start_.clone()
+            moved = gain.mean() > standard_error
+            self.kept_ = torch.lerp(start, end, _SHARES[best]).log() if moved else self.start_.clone()
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Put the T that is kept into the loss."""
@@ -120,12 +121,12 @@ class HeldOutLikelihood(Selection):
         super().on_train_end(net, **kwargs)
 
 
-def _log_likelihoods(logits: Tensor, labels: Tensor, log_transition: Tensor) -> Tensor:
-    """Return the log-likelihood of each label under T, at the temperature that maximises their sum."""
-    log_T = log_transition.to(logits)
+def _log_likelihoods(logits: Tensor, columns: Tensor) -> Tensor:
+    """Log-likelihood of each row's label, from its column of log T, at the temperature that maximises their sum."""
+    columns = columns.to(logits)
 
     def at(log_temperature: float) -> Tensor:
-        return noisy_log_likelihood(logits / np.exp(log_temperature), labels, log_T)
+        return log_likelihood_by_columns(logits / np.exp(log_temperature), columns)
 
     best: Any = minimize_scalar(lambda t: -at(t).mean().item(), bounds=_LOG_TEMPERATURES, method="bounded")
     return at(best.x)

@@ -39,8 +39,8 @@ _LOG_SCALES = (-3.0, 2.0)
 _LARGE_LOGIT = 300.0
 # numbers in a block of rows: 512 KiB
 _BLOCK_SIZE = 2**16
-# improvement of the mean log-likelihood of a row that ends the maximisation
-_TOLERANCE = 1e-7
+#: improvement of the mean log-likelihood of a row that ends the maximisation
+TOLERANCE = 1e-7
 
 
 class Calibration(NamedTuple):
@@ -142,7 +142,7 @@ class CalibratedLikelihood:
         if self.x is None:
             self.x = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T))
         most = min(max_iter, _MAX_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES)
-        options = {"maxiter": most, "ftol": _TOLERANCE, "maxcor": 20}
+        options = {"maxiter": most, "ftol": TOLERANCE, "maxcor": 20}
         known = self.pairs + pseudo_counts
         found = optimize.minimize(self.objective, self.x, args=(known,), jac=True, method="L-BFGS-B", options=options)
         self.x = found.x

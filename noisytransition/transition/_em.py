@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._calibration import CalibratedLikelihood, Calibration, Maximum
+from ._calibration import MOST_CLASSES_WITH_MATRIX, TOLERANCE, CalibratedLikelihood, Calibration, Maximum
 from ._checks import (
     as_floats,
     check_count,
@@ -119,6 +119,9 @@ def em_transition_matrix(
     more than 20 classes B = 0, and the maximisation ends early: a T without a prior would fit chance. Maximum and
     strength of the prior of T are found in turn, until the strength settles.
 
+    Without clean rows and with more than 20 classes, the first maximum, which gives the strength, is one to 1e-7 of
+    the mean log-likelihood of a row; it is completed if there is no shrinkage.
+
     Parameters
     ----------
     proba : array-like of shape (n, c)
@@ -229,7 +232,10 @@ def _empirical_bayes(
     Where the counts of the first maximum speak against the prior, the maximum with a strong prior is tried too: with
     little information the first T is far from any, and the evidence of all labels tells which is right.
     """
-    found = likelihood.maximise(T, np.zeros_like(T), max_iter, tol)
+    none, is_many = np.zeros_like(T), len(T) > MOST_CLASSES_WITH_MATRIX
+    # for the strength alone: entries of T without a prior go on changing long after the likelihood has stopped to rise
+    is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None and isinstance(strength, str)
+    found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))
     if prior is None or (not isinstance(strength, str) and strength == 0):
         return _result(found, None, 0.0, found.log_likelihood)
     M, a, evidence = _fitted_prior(prior, strength, found)
@@ -238,6 +244,9 @@ def _empirical_bayes(
         M_shrunk, a_shrunk, evidence_shrunk = _fitted_prior(prior, strength, shrunk, _STRONG * M)
         if evidence_shrunk > evidence:
             found, M, a, evidence = shrunk, M_shrunk, a_shrunk, evidence_shrunk
+        elif is_rough and not found.converged:
+            found = likelihood.maximise(found.transition_matrix, none, max_iter, tol)
+            evidence = _fitted_prior(prior, strength, found)[2]
     M_next, a_next = M, a
     for _ in range(_MAX_ROUNDS if a else 0):
         M, a = M_next, a_next
@@ -270,20 +279,28 @@ class Likelihood:
 
     def __init__(self, proba: NDArray, y: NDArray, pairs: NDArray) -> None:
         order = np.argsort(y, kind="stable")
-        self.pairs = pairs
+        self.pairs = np.asfortranarray(pairs)
         # the rows of noisy label j are one block: counting needs products of a matrix and a vector alone
-        self.blocks = np.split(proba[order], np.cumsum(np.bincount(y, minlength=len(pairs)))[:-1])
+        self.edges = np.concatenate([[0], np.bincount(y, minlength=len(pairs)).cumsum()])
+        self.blocks = np.split(proba[order], self.edges[1:-1])
 
-    def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
-        """Find the maximum by expectation-maximisation, extrapolated where it is slow (SQUAREM)."""
-        known = self.pairs + pseudo_counts
+    def maximise(
+        self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float, row_gain: float = -np.inf
+    ) -> Maximum:
+        """Find the maximum by expectation-maximisation, extrapolated where it is slow (SQUAREM).
+
+        It ends when no entry of T changes by more than `tol`, or the mean log-likelihood of a row by less than
+        `row_gain`.
+        """
+        T, known = np.asfortranarray(T), self.pairs + pseudo_counts  # a step reads and writes T column by column
         log_likelihood, one = self.step(T, known)
-        n_iter = 1
-        while _distance(T, one) > tol and n_iter < max_iter:
+        n_iter, gain = 1, np.inf
+        while _distance(T, one) > tol and n_iter < max_iter and gain >= row_gain:
             higher, two = self.step(one, known)
             beyond = _extrapolated(T, one, two)
             highest, after = self.step(beyond, known)
-            T, log_likelihood, one = (beyond, highest, after) if highest >= higher else (one, higher, two)
+            T, now, one = (beyond, highest, after) if highest >= higher else (one, higher, two)
+            gain, log_likelihood = (now - log_likelihood) / self.edges[-1], now
             n_iter += 1
         counts = self._counts(T)[0] + self.pairs
         return Maximum(one, counts, None, log_likelihood, _distance(T, one) <= tol, n_iter)
@@ -291,14 +308,19 @@ class Likelihood:
     def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-likelihood at T, and T after a step of expectation-maximisation."""
         counts, log_likelihood = self._counts(T)
-        log_likelihood += float((known * finite_log(T)).sum())
-        return log_likelihood, normalise_rows(counts + known, T)
+        if known.any():
+            log_likelihood += float((known * finite_log(T)).sum())
+            counts += known
+        return log_likelihood, normalise_rows(counts, T)
 
     def _counts(self, T: NDArray) -> tuple[NDArray[np.float64], float]:
         """Counts of (true, noisy), the true label by its posterior; and the log-likelihood of the noisy rows."""
-        of_rows = [np.maximum(block @ column, TINY**2) for block, column in zip(self.blocks, T.T, strict=True)]
-        sums = [block.T @ (1 / likelihood) for block, likelihood in zip(self.blocks, of_rows, strict=True)]
-        return T * np.stack(sums, axis=1), float(sum(np.log(likelihood).sum() for likelihood in of_rows))
+        counts, likelihood = np.empty(T.shape, order="F"), np.empty(self.edges[-1])
+        for j, block in enumerate(self.blocks):  # each is read once while the processor's cache holds it
+            of_rows = np.maximum(block @ T[:, j], TINY**2, out=likelihood[self.edges[j] : self.edges[j + 1]])
+            np.matmul(1 / of_rows, block, out=counts[:, j])
+        counts *= T
+        return counts, float(np.log(likelihood, out=likelihood).sum())
 
 
 def _distance(T: NDArray, other: NDArray) -> float:
@@ -307,9 +329,14 @@ def _distance(T: NDArray, other: NDArray) -> float:
 
 def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
     """Where two slow steps lead (SQUAREM)."""
-    step, change = one - T, two - 2 * one + T
+    step = one - T
+    change = two - one
+    change -= step
     length = np.clip(np.linalg.norm(step) / max(float(np.linalg.norm(change)), TINY), 1.0, _MAX_EXTRAPOLATION)
-    return normalise_rows(np.maximum(T + 2 * length * step + length**2 * change, _SMALLEST_SHARE * T), T)
+    step *= 2 * length
+    step += T
+    step += np.multiply(change, length**2, out=change)
+    return normalise_rows(np.maximum(step, np.multiply(T, _SMALLEST_SHARE, out=change), out=step), T)
 
 
 def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray | None, NDArray]:

@@ -68,7 +68,7 @@ class PosteriorCounts(Update):
         super().on_train_begin(net, **kwargs)
         # C[i, j] = weights_[i] * counts_[j, i]: the older counts decay in the weights alone, and a batch adds to the
         # rows of counts_ of its labels alone
-        self.counts_: Tensor = net.criterion_.log_transition.detach().exp().T.contiguous()
+        self.counts_: Tensor = net.criterion_.transition_by_label
         self.sums_: Tensor = self.counts_.sum(0)
         self.weights_: Tensor = torch.full_like(self.sums_, 1 / len(self.sums_))
         self.share_ = 1.0

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from ..nets import Batch, NoisyLabelNet
 
 
+#: with more of them T is not recorded after each epoch: T of 1,000 classes takes 8 MB
+MOST_CLASSES_IN_HISTORY = 500
+
+
 class Update(Callback):
     """Base class: how the parameters of a loss are updated; a skorch callback with hooks before and after each step.
 
@@ -21,7 +25,7 @@ class Update(Callback):
     Attributes
     ----------
     transition_history_ : list of ndarray of shape (n_classes, n_classes)
-        T at the start and after each epoch, of a loss that has one.
+        T at the start and after each epoch, of a loss that has one; empty with more than 500 classes.
 
     Examples
     --------
@@ -70,8 +74,9 @@ class Update(Callback):
         self._record(net)
 
     def _record(self, net: "NoisyLabelNet") -> None:
-        if hasattr(net.criterion_, "transition_matrix"):
-            self.transition_history_.append(net.criterion_.transition_matrix)
+        if len(net.classes_) <= MOST_CLASSES_IN_HISTORY:
+            T = getattr(net.criterion_, "transition_matrix", None)
+            self.transition_history_ += [] if T is None else [T]
 
 
 class Fixed(Update):

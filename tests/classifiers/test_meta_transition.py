@@ -384,3 +384,13 @@ def test_frozen_layers_stay(blobs):
     clf = fit(blobs, module=module, select_classifier=False)
     assert (clf.net_.module_[0].weight == module[0].weight).all()
     assert not (clf.net_.module_[2].weight == module[2].weight).all()
+
+
+def test_many_classes_have_the_start_and_the_end_in_the_history(blobs, monkeypatch):
+    whole = fit(blobs)
+    monkeypatch.setattr("noisytransition.updates._update.MOST_CLASSES_IN_HISTORY", 2)
+    clf = fit(blobs)
+    assert clf.transition_history_.shape == (2, 3, 3)
+    np.testing.assert_array_equal(clf.transition_matrix_, whole.transition_matrix_)
+    np.testing.assert_array_equal(clf.transition_history_[-1], clf.transition_matrix_)
+    np.testing.assert_allclose(clf.transition_init_, whole.transition_init_, rtol=1e-6)

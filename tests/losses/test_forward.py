@@ -247,3 +247,31 @@ def test_gradients_are_the_same_with_T_known_or_not(problem):
     first, second, third = (loss.meta_gradients(z, y, u)[0].clone() for _ in range(3))
     assert torch.equal(first, second)
     assert torch.equal(first, third)
+
+
+# ---------------------------------------------------------------------------- many classes
+@pytest.mark.parametrize("change", CHANGES)
+def test_parts_of_T_give_what_all_of_it_gives(change, monkeypatch):
+    """In parts of two labels, the last of one."""
+    g = torch.Generator().manual_seed(0)
+    theta, z, u = (torch.randn(5, 5, generator=g, dtype=torch.float64) for _ in range(3))
+    y = torch.tensor([0, 3, 3, 1, 0])
+    whole, expected_T = loss_of(theta), F.softmax(theta, 1)
+    expected = whole(z, y), whole.meta_gradients(z, y, u)[0].clone()
+    monkeypatch.setattr("noisytransition.losses._forward._PART_SIZE", 10)
+    loss = change(ForwardLoss(np.full((5, 5), 0.2)).double(), theta)
+    np.testing.assert_allclose(loss.transition_matrix, expected_T, rtol=1e-12)
+    torch.testing.assert_close(loss.transition_by_label, expected_T.T, rtol=1e-12, atol=0)
+    for _ in range(2):
+        torch.testing.assert_close(loss(z, y), expected[0], **CLOSE)
+        (gradient,) = loss.meta_gradients(z, y, u)
+        torch.testing.assert_close(gradient, expected[1], **CLOSE)
+        loss.transition_logits.grad = gradient  # the next one takes its place
+
+
+def test_the_place_of_the_last_gradient_is_taken(monkeypatch):
+    monkeypatch.setattr("noisytransition.losses._forward._PART_SIZE", 10)
+    loss, z, y = ForwardLoss(np.full((5, 5), 0.2)), torch.randn(3, 5), torch.tensor([0, 3, 3])
+    (first,) = loss.meta_gradients(z, y, torch.randn(3, 5))
+    loss.transition_logits.grad = first
+    assert loss.meta_gradients(z, y, torch.randn(3, 5))[0].data_ptr() == first.data_ptr()

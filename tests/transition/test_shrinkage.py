@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from posteriors import draw, simulated
-from scipy.special import betaln, polygamma
+from scipy.special import betaln, gammaln, polygamma, xlogy
 
 from noisytransition.transition import (
+    _em,
     _shrinkage,
     em_transition_matrix,
     pair_noise,
@@ -14,7 +15,7 @@ from noisytransition.transition import (
     symmetric_noise,
     transition_error,
 )
-from noisytransition.transition._shrinkage import fitted_prior, log_evidence
+from noisytransition.transition._shrinkage import Evidence, fitted_prior
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -116,14 +117,14 @@ def test_the_evidence_is_bounded_where_nearly_no_label_is_wrong():
 def test_entries_that_a_prior_rules_out_have_no_part_in_its_evidence():
     prior = np.array([[0.7, 0.3, 0], [0, 0.7, 0.3], [0.3, 0, 0.7]])
     allowed = 1000 * prior
-    evidence = [log_evidence(allowed + n * (prior == 0), prior, 50.0, []) for n in (0, 1, 50)]
+    evidence = [Evidence(allowed + n * (prior == 0), prior, [])(50.0) for n in (0, 1, 50)]
     np.testing.assert_allclose(evidence, evidence[0])
 
 
 @pytest.mark.parametrize("strength", [1e13, 1e16, 1e300])
 def test_a_prior_of_any_strength_has_an_evidence(strength):
     counts, prior = 300 * pair_noise(3, 0.3), symmetric_noise(3, 0.4)
-    assert log_evidence(counts, prior, strength, []) == pytest.approx(log_evidence(counts, prior, 1e12, []), abs=0.1)
+    assert Evidence(counts, prior, [])(strength) == pytest.approx(Evidence(counts, prior, [])(1e12), abs=0.1)
 
 
 @pytest.mark.parametrize("seed", [0, 2, 6])
@@ -156,5 +157,59 @@ def test_the_strength_is_that_of_a_search_among_all(seed):
     groups = _shrinkage._groups("symmetric", counts)
     found = _shrinkage._rates(groups, counts)
     strengths = _shrinkage._STRENGTHS.tolist()
-    expected = max((log_evidence(counts, found, a, groups), a) for a in strengths)
+    expected = max((Evidence(counts, found, groups)(a), a) for a in strengths)
     assert _shrinkage._highest_evidence(counts, found, strengths, groups) == expected
+
+
+# ---------------------------------------------------------------------------- many classes
+def evidence_by_entries(counts, M, a, groups):
+    """The formula, entry by entry."""
+    rows = gammaln(a) - gammaln(a + counts.sum(axis=1))
+    best = counts / counts.sum(axis=1, keepdims=True)
+    entries = gammaln(a * M + counts) - gammaln(a * M) - xlogy(counts, best)
+    of_entry = (a * M) ** 2 * (polygamma(1, a * M) - polygamma(1, a * M + counts))
+    information = np.array([max(of_entry[group].sum(), 1.0) for group in groups])
+    rates = np.array([M[group].sum() for group in groups])
+    log_information = np.log(information).sum() + np.log((rates**2 / information).sum())
+    return rows.sum() + entries.sum() - log_information / 2
+
+
+@pytest.mark.parametrize("prior", ["symmetric", np.arange(120) // 7, np.minimum(np.arange(120), 60)])
+def test_the_evidence_of_many_entries_is_that_of_each(prior):
+    rng = np.random.default_rng(0)
+    counts = rng.gamma(0.3, size=(120, 120)) ** 2 * (1 + 100 * np.eye(120))  # from 1e-20 to 1e4
+    counts[rng.random((120, 120)) < 0.1] = 0
+    groups = _shrinkage._groups(prior, counts)
+    M = _shrinkage._rates(groups, counts)
+    found = Evidence(counts, M, groups)
+    assert min(len(entries.M) for entries in found.entries) < 3000
+    for a in (0.1, 3.0, 77.0, 2e4, 1e6):
+        assert found(a) == pytest.approx(evidence_by_entries(counts, M, a, groups), rel=1e-10)
+
+
+@pytest.mark.parametrize("f", [np.log1p, lambda x: gammaln(x + 1e-3), lambda x: polygamma(1, x + 0.5)])
+def test_a_sum_by_points_is_the_sum_over_all(f):
+    x = np.random.default_rng(0).lognormal(0, 6, 20_000)
+    points, weights = _shrinkage._quadrature(x)
+    assert len(points) < 2000
+    assert (weights * f(points)).sum() == pytest.approx(f(x).sum(), rel=1e-10)
+
+
+def test_many_classes_without_shrinkage_have_the_most_likely_T():
+    T = pair_noise(25, 0.4)
+    proba, _, noisy = simulated(0, T, n=1500)
+    found = em_transition_matrix(proba, noisy, full_output=True)
+    plain = em_transition_matrix(proba, noisy, prior=None, full_output=True)
+    assert found.strength == 0
+    assert found.converged
+    assert found.log_likelihood == pytest.approx(plain.log_likelihood, abs=1e-3)
+    np.testing.assert_allclose(found.transition_matrix, plain.transition_matrix, atol=1e-3)
+
+
+def test_many_classes_have_the_strength_of_the_most_likely_T(monkeypatch):
+    proba, _, noisy = simulated(0, symmetric_noise(25, 0.4), n=1500)
+    roughly = em_transition_matrix(proba, noisy, full_output=True)
+    monkeypatch.setattr(_em, "TOLERANCE", -np.inf)
+    fully = em_transition_matrix(proba, noisy, full_output=True)
+    assert roughly.strength == fully.strength > 0
+    np.testing.assert_allclose(roughly.transition_matrix, fully.transition_matrix, atol=1e-3)
