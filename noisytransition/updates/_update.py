@@ -74,7 +74,7 @@ class Update(Callback):
         self._record(net)
 
     def _record(self, net: "NoisyLabelNet") -> None:
-        if len(net.classes_) <= MOST_CLASSES_IN_HISTORY:
+        if net.classes is None or len(net.classes) <= MOST_CLASSES_IN_HISTORY:
             T = getattr(net.criterion_, "transition_matrix", None)
             self.transition_history_ += [] if T is None else [T]
 
