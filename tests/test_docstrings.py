@@ -18,9 +18,9 @@ PACKAGES += [".comparison", ".plotting"]
 # what the packages of the library share, and docs/api.rst does not list
 INTERNAL = {
     "noisytransition.losses": "log_likelihood_by_columns",
-    "noisytransition.nets": "Batch BatchLoader CleanLoss GlobalState GradientScaling HeldOutPosteriors InStep SaveState "
-    "as_rows canonical check_divisible check_one_row check_outputs check_start concatenate draw_seed has_batch_of_one net_state "
-    "raise_interrupt restore_net restore_unlisted uncompiled unlisted",
+    "noisytransition.nets": "Batch BatchLoader CleanLoss GlobalState GradientScaling HeldOutPosteriors InStep "
+    "SaveState as_rows canonical check_divisible check_one_row check_outputs check_start concatenate draw_seed "
+    "has_batch_of_one net_state raise_interrupt restore_net restore_unlisted uncompiled unlisted",
     "noisytransition.meta_gradient": "candidate_methods",
     "noisytransition.report": "Clean Fitted Judged make_facts sample_facts",
 }

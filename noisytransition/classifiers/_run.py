@@ -250,13 +250,18 @@ class Run:
         with self.global_state.lent():
             self.progress.say(", ".join(tasks), at_once=True)
             given = {"backend": "sequential"} if self.processes.are_several else {}  # all processes train each part
-            parallel = joblib.Parallel(n_jobs, return_as="generator" if self.progress.shown else "list", **given)
+            parallel = joblib.Parallel(n_jobs, return_as=self._order_of_results(), **given)
             jobs = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
             done = [self._done(stage, part) for stage, part in zip(tasks, jobs, strict=True)]
         self.n_stages += len(tasks)
         results, histories = zip(*done, strict=True)
         self.histories.update(zip(tasks, histories, strict=True))
         return list(results)
+
+    def _order_of_results(self) -> str:
+        """As they come where progress is shown, if joblib's backend can; all together if not."""
+        backend, _ = joblib.parallel.get_active_backend()
+        return "generator" if self.progress.shown and backend.supports_return_generator else "list"
 
     def _done(self, stage: str, part: Result) -> Result:
         self.progress.end(stage)

@@ -22,7 +22,7 @@ several = st.lists(batches(c=3, scale=4.0), min_size=1, max_size=5)
 
 def begun(rate, burn_in=0, T=START):
     """An update at the beginning of a training, and the net with its loss."""
-    net = SimpleNamespace(criterion_=ForwardLoss(T), classes_=range(3))
+    net = SimpleNamespace(criterion_=ForwardLoss(T), classes=None, classes_=range(3))
     update = PosteriorCounts(rate, burn_in)
     update.on_train_begin(net)
     return update, net
