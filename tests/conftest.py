@@ -1,5 +1,6 @@
 """Problems that many tests share."""
 
+import functools
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # numpy too: pytest-xdist has a process for each core
@@ -8,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
+from training import fit
 
+from noisytransition.classifiers import _final
 from noisytransition.transition import flip_labels, pair_noise
 
 # a machine's speed decides no test, and every run tries the same examples; `--hypothesis-profile search` draws others
@@ -59,3 +62,15 @@ def blobs():
 def true_labels():
     """True labels of the noisy rows of `blobs`."""
     return _labelled_blobs()[1][100:400]
+
+
+@pytest.fixture(scope="session")
+def plain(blobs):
+    """Fits of `blobs` that tests only read: one for each class."""
+    return functools.cache(lambda cls: fit(cls, blobs))
+
+
+@pytest.fixture
+def few_epochs(monkeypatch):
+    """Candidates for the last classifier are trained on the clean rows for two epochs at most."""
+    monkeypatch.setattr(_final, "_EPOCHS", (1, 2))

@@ -1,6 +1,5 @@
 """Rules that hold for every classifier."""
 
-import functools
 import inspect
 import pickle
 import warnings
@@ -13,6 +12,7 @@ import torch
 from estimators import (
     CLASSIFIERS,
     NEED_CLEAN_DATA,
+    PLAIN,
     SELF_CLEANED,
     WITH_TRANSITION,
     WITHOUT_CLEAN_DATA,
@@ -33,8 +33,6 @@ from training import assert_same, fit, refused
 from noisytransition import (
     ComparisonData,
     CrossEntropyClassifier,
-    EMTransitionClassifier,
-    FineTuningClassifier,
     MetaTransitionClassifier,
     TrustedKFold,
     compare,
@@ -47,23 +45,17 @@ every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
 
 def checked(cls):
-    """Of fewer epochs and, by EM, of fewer trainings than the default."""
-    fewer = {"cv": 2, "meta_weight": 0.2, "select_classifier": False} if issubclass(cls, EMTransitionClassifier) else {}
+    """Of fewer epochs and trainings than the default."""
+    few = {"cv": 2, "meta_weight": 0.2, "fine_tuning_epochs": 8, "revision_epochs": 2} | PLAIN
+    fewer = {name: value for name, value in few.items() if name in cls._get_param_names()}
     if issubclass(cls, MetaTransitionClassifier):
-        fewer = {"transition_init": "gold"}  # its default start is that of EM
-    fewer |= {"fine_tuning_epochs": 8} if issubclass(cls, FineTuningClassifier) else {}
+        fewer["transition_init"] = "gold"
     return cls(max_epochs=10, batch_size=64, lr=0.5, random_state=0, **fewer)
 
 
 @parametrize_with_checks([checked(cls) for cls in WITHOUT_CLEAN_DATA + SELF_CLEANED])
 def test_scikit_learn(estimator, check):
     check(estimator)
-
-
-@pytest.fixture(scope="module")
-def plain(blobs):
-    """Fits of `blobs` that tests only read: one for each class."""
-    return functools.cache(lambda cls: fit(cls, blobs))
 
 
 # ---------------------------------------------------------------------------- clean data
@@ -215,14 +207,14 @@ def test_bad_data_is_refused_before_training(cls, X, y, message):
 
 @every
 @pytest.mark.parametrize("dtype", ["int64", "Int64", "category", "boolean", "string"])
-def test_columns_of_a_data_frame_keep_their_labels(cls, blobs, dtype):
+def test_columns_of_a_data_frame_keep_their_labels(cls, blobs, plain, dtype):
     X, y, X_meta, y_meta, *_ = blobs
     y, y_meta = (labels > 0 if dtype == "boolean" else labels for labels in (y, y_meta))
     column, meta_column = (pd.Series(labels).astype(dtype) for labels in (y, y_meta))
     clf = small(cls).fit(X, column, meta=(X_meta, meta_column))
     assert clf.classes_.tolist() == sorted(column.unique())
     assert type(clf.classes_.tolist()[0]) is {"boolean": bool, "string": str}.get(dtype, int)
-    assert_same(clf, small(cls).fit(X, y, meta=(X_meta, y_meta)), X)
+    assert_same(clf, small(cls).fit(X, y, meta=(X_meta, y_meta)) if dtype == "boolean" else plain(cls), X)
 
 
 # ---------------------------------------------------------------------------- parameters
@@ -508,7 +500,7 @@ def test_iris(cls):
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     scores = cross_val_score(
-        checked(cls).set_params(lr=0.1, batch_size=32, max_epochs=30), X, y, cv=3, params={"meta": (X[::5], y[::5])}
+        checked(cls).set_params(lr=0.1, batch_size=32, max_epochs=20), X, y, cv=2, params={"meta": (X[::5], y[::5])}
     )
     assert scores.mean() > 0.85
 

@@ -61,7 +61,7 @@ def choice(cls):
 
 @every
 @pytest.mark.parametrize("form", FORMS)
-def test_no_row_is_in_a_pickle(cls, form, blobs):
+def test_no_row_is_in_a_pickle(cls, form, blobs, few_epochs):
     args, clean = FORMS[form](*marked(blobs))
     scores = EpochScoring("accuracy", on_train=True, name="train_acc", lower_is_better=False)
     params = {"lr": 1e-4, "callbacks": [scores], "train_split": ValidSplit(4)} | choice(cls)
@@ -69,7 +69,7 @@ def test_no_row_is_in_a_pickle(cls, form, blobs):
 
 
 @every
-def test_no_row_is_in_a_pickle_of_a_fit_that_is_resumed_or_read(cls, blobs, tmp_path):
+def test_no_row_is_in_a_pickle_of_a_fit_that_is_resumed_or_read(cls, blobs, tmp_path, few_epochs):
     args, clean = FORMS["meta"](*marked(blobs))
     for _ in range(2):
         assert found(small(cls, lr=1e-4, **choice(cls)).fit(*args, **clean, state=tmp_path / "state")) == set()

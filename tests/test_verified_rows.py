@@ -227,8 +227,7 @@ def test_a_pipeline_scales_verified_rows(cls, verified):
     assert_same(by_hand, pipe[-1], X)
 
 
-@every
-@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize(("cls", "piped"), [*((cls, False) for cls in CLASSIFIERS), (GLCClassifier, True)])
 def test_with_routing_a_search_scores_held_out_rows_by_their_true_labels(cls, piped, verified, routing):
     X, y, mask, true = verified
     clf = Pipeline([("clf", small(cls))]) if piped else small(cls)
@@ -244,8 +243,7 @@ def test_with_routing_a_search_scores_held_out_rows_by_their_true_labels(cls, pi
     )
 
 
-@every
-@pytest.mark.parametrize("scoring", [None, "neg_log_loss"])
+@pytest.mark.parametrize(("cls", "scoring"), [*((cls, None) for cls in CLASSIFIERS), (GLCClassifier, "neg_log_loss")])
 def test_without_routing_true_labels_in_y_are_those_of_the_scores(cls, scoring, verified):
     X, y, mask, true = verified
     mixed = np.where(mask, true, y)

@@ -36,7 +36,10 @@ _SMALLEST_PROBA = 1e-7
 # of a temperature: from a twentieth of the logarithms to seven times as much
 _LOG_SCALES = (-3.0, 2.0)
 # sums and products of exponentials of smaller logits neither overflow nor vanish
-_LARGE_LOGIT = 300.0
+_LARGE_LOGIT = {"d": 300.0, "f": 80.0}
+# without B, more numbers are in single precision: an evaluation takes 31 ms instead of 82 (49,000 rows, 100 classes,
+# one core of an AMD EPYC without AVX-512)
+_MOST_IN_DOUBLE = 2**20
 # numbers in a block of rows: 512 KiB
 _BLOCK_SIZE = 2**16
 #: improvement of the mean log-likelihood of a row that ends the maximisation
@@ -135,6 +138,8 @@ class CalibratedLikelihood:
         self.absent = ~(proba.any(axis=0) | proba_meta.any(axis=0) | self.clean.any(axis=0))
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         self.precision = map_precision(self.u)
+        if not self.with_matrix and self.u.size > _MOST_IN_DOUBLE:
+            self.u = self.u.astype(np.float32)
         self.x: NDArray | None = None  # where the last maximisation ended
 
     def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
@@ -176,9 +181,11 @@ class CalibratedLikelihood:
         n = len(self.u)
         log_scale, bias, matrix, logits_T = self.unpack(x)
         log_T, scale = special.log_softmax(logits_T, axis=1), _scale(log_scale)
-        log_p = special.log_softmax(self._logits(slice(self.n, None), scale, bias, matrix), axis=1)
+        T = np.exp(log_T)
+        of_clean_rows = self._logits(slice(self.n, None), scale, bias, matrix)
+        log_p = special.log_softmax(of_clean_rows.astype(np.float64), axis=1)
         of_clean = self.meta_weight * (self.clean - np.exp(log_p))
-        log_likelihood, counts, of_bias, of_matrix = self._sums(scale, bias, matrix, np.exp(log_T))
+        log_likelihood, counts, of_bias, of_matrix = self._sums(scale, bias, matrix, T)
         of_bias, of_matrix = of_bias + of_clean.sum(axis=0), of_matrix + self._by_logits(of_clean, self.u[self.n :])
         log_likelihood += self.meta_weight * (self.clean * log_p).sum() + (known * log_T).sum()
         prior = -(log_scale**2 + (bias**2).sum() + self.precision * (matrix**2).sum()) / 2
@@ -186,7 +193,7 @@ class CalibratedLikelihood:
             scale * (np.trace(of_matrix) if self.with_matrix else of_matrix.sum()) - log_scale,
             of_bias - bias,
             of_matrix - self.precision * matrix if self.with_matrix else matrix,
-            known + counts - np.exp(log_T) * (known + counts).sum(axis=1, keepdims=True),
+            known + counts - T * (known + counts).sum(axis=1, keepdims=True),
         )
         return -(log_likelihood + prior) / n, -gradient / n
 
@@ -202,19 +209,29 @@ class CalibratedLikelihood:
         log_likelihood, counts, of_bias = 0.0, np.zeros((self.c, self.c)), np.zeros(self.c)
         of_matrix: Any = 0.0
         for label, rows in self.blocks:
-            u, column = self.u[rows], T[:, label]
+            u, column = self.u[rows], T[:, label].astype(self.u.dtype)
             p = _exp(self._logits(rows, scale, bias, matrix))
             sums = p.sum(axis=1)
             of_row = np.maximum(p @ column / sums, TINY**2)
-            log_likelihood += float(np.log(of_row).sum())
-            counts[:, label] += column * ((1 / (of_row * sums)) @ p)
-            p *= np.outer(1 / (of_row * sums), column) - 1 / sums[:, None]  # posterior less softmax: gradient by logits
-            of_bias += p.sum(axis=0)
-            of_matrix = of_matrix + self._by_logits(p, u)
+            log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
+            if self.with_matrix:
+                counts[:, label] += column * ((1 / (of_row * sums)) @ p)
+                p *= np.outer(1 / (of_row * sums), column) - 1 / sums[:, None]  # posterior less softmax, as below
+                of_bias += p.sum(axis=0)
+                of_matrix = of_matrix + self._by_logits(p, u)
+            else:  # the same sums without the posterior of each row
+                weights = np.stack([1 / (of_row * sums), 1 / sums])
+                posterior, softmax = weights @ p
+                counts[:, label] += column * posterior
+                of_bias += column * posterior - softmax
+                p *= u
+                posterior, softmax = weights @ p
+                of_matrix = of_matrix + (column * posterior - softmax)
         return log_likelihood, counts, of_bias, of_matrix
 
     def _logits(self, rows: slice, scale: float, bias: NDArray, matrix: NDArray) -> NDArray[np.float64]:
-        z = scale * self.u[rows] + np.where(self.absent, _IMPOSSIBLE, bias)
+        z = scale * self.u[rows]
+        z += np.where(self.absent, _IMPOSSIBLE, bias).astype(z.dtype)
         return z + self.u[rows] @ matrix.T if self.with_matrix else z
 
     def _by_logits(self, residual: NDArray, u: NDArray) -> NDArray[np.float64]:
@@ -224,7 +241,7 @@ class CalibratedLikelihood:
 
 def _exp(z: NDArray) -> NDArray[np.float64]:
     """Exponentials of logits, in their place, each row up to a factor: that of its largest one, if some are large."""
-    if max(z.max(), -z.min()) > _LARGE_LOGIT:
+    if max(z.max(), -z.min()) > _LARGE_LOGIT[z.dtype.char]:
         z -= z.max(axis=1, keepdims=True)
     return np.exp(z, out=z)
 

@@ -6,7 +6,7 @@ import torch
 from estimators import CLASSIFIERS, small
 from sklearn.metrics import accuracy_score
 from torch.utils.data import Dataset, Subset, TensorDataset
-from training import assert_same, fit, refused
+from training import assert_same, refused
 
 from noisytransition import CrossEntropyClassifier, FineTuningClassifier
 
@@ -39,10 +39,10 @@ KINDS = {
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_its_labels_are_taken(cls, kind, blobs):
+def test_its_labels_are_taken(cls, kind, blobs, plain):
     X, y, X_meta, y_meta, X_test, y_test, _ = blobs
     clf = small(cls).fit(KINDS[kind](X, y), meta=KINDS[kind](X_meta, y_meta))
-    assert_same(clf, fit(cls, blobs), X)
+    assert_same(clf, plain(cls), X)
     assert clf.score(KINDS[kind](X_test, y_test)) == clf.score(X_test, y_test)
 
 

@@ -123,6 +123,26 @@ def test_blocks_of_rows_give_the_sums_of_all_rows_at_once(c, log_scale, monkeypa
             np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-10)
 
 
+def test_many_numbers_in_single_precision_give_the_same_to_a_few_digits(monkeypatch):
+    c, rng = 30, np.random.default_rng(0)
+    T = pair_noise(c, 0.4)
+    y = rng.integers(c, size=3000)
+    proba = special.softmax(1.5 * rng.normal(size=(3000, c)) + 5 * np.eye(c)[y], axis=1)
+    rows = proba[500:], flip_labels(y[500:], T, random_state=0), proba[:500], y[:500]
+    point = 0.3, rng.normal(size=c), np.zeros((c, c)), rng.normal(size=(c, c))
+    found = []
+    for most in (2**20, 0):
+        monkeypatch.setattr(_calibration, "_MOST_IN_DOUBLE", most)
+        likelihood = CalibratedLikelihood(*rows, np.zeros((c, c)))
+        result = em_transition_matrix(*rows[:2], proba_meta=rows[2], y_meta=rows[3])
+        found.append((likelihood.u.dtype, *likelihood.objective(likelihood.pack(*point), T), result))
+    (exact, value, gradient, T_exact), (single, *others) = found
+    assert (exact, single) == (np.float64, np.float32)
+    for one, other, rtol in zip((value, gradient), others, (1e-6, 1e-5), strict=False):
+        assert np.linalg.norm(other - one) < rtol * np.linalg.norm(one)
+    assert np.abs(others[-1] - T_exact).max() < 0.005  # both end where the likelihood rises by 1e-7
+
+
 @pytest.mark.parametrize("c", [3, 22])
 def test_scores_at_the_identity_are_those_of_the_objective(c):
     """Of clean rows alone: their sum is the objective's gradient, where the prior of the map has none."""
