@@ -72,5 +72,5 @@ def plain(blobs):
 
 @pytest.fixture
 def few_epochs(monkeypatch):
-    """Candidates for the last classifier are trained on the clean rows for two epochs at most."""
-    monkeypatch.setattr(_final, "_EPOCHS", (1, 2))
+    """Candidates for the last classifier are trained on the clean rows for five epochs at most."""
+    monkeypatch.setattr(_final, "_EPOCHS", (1, 2, 5))

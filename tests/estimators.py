@@ -33,7 +33,7 @@ def _self_cleaned(cls):
 SELF_CLEANED = [_self_cleaned(cls) for cls in NEED_CLEAN_DATA]
 
 
-PLAIN = {"select_classifier": False, "calibration_weight": 1}
+PLAIN = {"select_classifier": False, "select_epochs": False, "calibration_weight": 1}
 
 
 def small(cls, **params):
@@ -45,7 +45,7 @@ def small(cls, **params):
     fast |= {name: 2 for name in ("warm_up_epochs", "fine_tuning_epochs") if name in known}
     if "cv" in known:
         fast |= {"cv": 2}
-    # choices by clean rows take longer than the fit: tests/classifiers/test_final.py and test_diagnostics.py have them
+    # choices take longer than the fit: test_final.py, test_diagnostics.py and test_em_transition.py have them
     fast |= {name: plain for name, plain in PLAIN.items() if name in known}
     if issubclass(cls, MetaTransitionClassifier):
         fast["transition_init"] = "gold"

@@ -500,7 +500,7 @@ def test_iris(cls):
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     scores = cross_val_score(
-        checked(cls).set_params(lr=0.1, batch_size=32, max_epochs=20), X, y, cv=2, params={"meta": (X[::5], y[::5])}
+        checked(cls).set_params(lr=0.1, batch_size=32, max_epochs=30), X, y, cv=3, params={"meta": (X[::5], y[::5])}
     )
     assert scores.mean() > 0.85
 
