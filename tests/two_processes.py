@@ -84,11 +84,11 @@ class Read(Dataset):
 def fits():
     """Classifiers by name, with their data."""
     rows, clean = data()
-    own = {"meta_batch_size": 7}  # parts of 3 and 4 clean rows
-    cases = {
-        name: (small(cls, batch_size=32, **(own if "meta_batch_size" in cls._get_param_names() else {})), rows, clean)
-        for name, cls in METHODS.items()
-    }
+    cases = {}
+    for name, cls in METHODS.items():
+        own = {"meta_batch_size": 7, "select_epochs": True}  # parts of 3 and 4 clean rows
+        own = {key: value for key, value in own.items() if key in cls._get_param_names()}
+        cases[name] = small(cls, batch_size=32, **own), rows, clean
     split, watched = ValidSplit(4, stratified=False), {"monitor": "valid_noisy_loss", "patience": 2, "load_best": True}
     callbacks = [LRScheduler("ReduceLROnPlateau", patience=0), EarlyStopping(**watched)]
     others = {

@@ -121,7 +121,7 @@ def test_a_search_pays_the_warm_up_once(blobs, tmp_path, trained):
 
 def test_meta_transition_from_em_and_em_share_the_folds(blobs, tmp_path, trained):
     same = {"memory": tmp_path, "cv": 3}
-    fit(EMTransitionClassifier, blobs, **same)
+    fit(EMTransitionClassifier, blobs, select_epochs=True, **same)
     assert trained == ["warm_up", "fold_0", "fold_1", "fold_2", "em"]
     same.pop("cv")
     clf = fit(MetaTransitionClassifier, blobs, transition_init="em", **same)
