@@ -46,10 +46,10 @@ every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
 def checked(cls):
     """Of fewer epochs and trainings than the default."""
-    few = {"cv": 2, "meta_weight": 0.2, "fine_tuning_epochs": 8, "revision_epochs": 2} | PLAIN
+    few = {"cv": 2, "fine_tuning_epochs": 8, "revision_epochs": 2} | PLAIN
     fewer = {name: value for name, value in few.items() if name in cls._get_param_names()}
     if issubclass(cls, MetaTransitionClassifier):
-        fewer["transition_init"] = "gold"
+        fewer["transition_init"] = "gold"  # its default start is that of EM
     return cls(max_epochs=10, batch_size=64, lr=0.5, random_state=0, **fewer)
 
 
