@@ -147,6 +147,10 @@ class Processes:
         own = torch.tensor([number], device=self.device)
         return self.gathered(own, self.share.size).tolist()
 
+    def agree(self, number: int) -> bool:
+        """Whether all processes give the same integer."""
+        return len(set(self.numbers(number))) == 1
+
     # ---- random numbers
     def begin_epoch(self) -> None:
         """Seed what this process draws for its part, from the common generator, which stays as it is."""

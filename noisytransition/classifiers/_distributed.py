@@ -68,14 +68,14 @@ def joined(run: "Run", estimator: Any) -> Iterator[None]:
         return
     with run.processes.at_work(run.params["device"]):
         try:
-            found = run.processes.numbers(_digest(run, estimator))
+            agree = run.processes.agree(_digest(run, estimator))
         except RuntimeError as error:
             raise ValueError(
                 f"the processes cannot add up tensors on device={str(run.params['device'])!r}: {error}. Take the "
                 "backend 'gloo' for the CPU, 'nccl' for GPUs, and of these one for each process: "
                 "device=f'cuda:{os.environ[\"LOCAL_RANK\"]}'."
             ) from error
-        if len(set(found)) > 1:
+        if not agree:
             raise ValueError(
                 "the processes have different data or parameters. Give each the same rows and labels, all of them, "
                 "with a seed for all that is random (flip_labels(..., random_state=0), train_test_split)."
@@ -126,7 +126,7 @@ def check_same_state(state: FitState, stage: str, processes: Processes) -> None:
     """Raise unless all processes go on from the same epoch of a stage."""
     if not processes.are_several:
         return
-    if len(set(processes.numbers(2 * state.epochs_done(stage) + state.is_complete(stage)))) > 1:
+    if not processes.agree(2 * state.epochs_done(stage) + state.is_complete(stage)):
         raise ValueError(
             f"the processes read other states of {stage!r} in {str(state.path)!r}: give a folder on a disk that all "
             "hosts share, or leave state out."

@@ -36,7 +36,7 @@ class InStep(Callback):
     ) -> None:
         """Check, copy the weights, and seed what each process draws for its part."""
         known = [torch.get_rng_state().numpy(), _rows_of(dataset_train), _rows_of(dataset_valid)]
-        if len(set(self.processes.numbers(crc32(b"".join(part.tobytes() for part in known))))) > 1:
+        if not self.processes.agree(crc32(b"".join(part.tobytes() for part in known))):
             raise ValueError(
                 "the processes are not in step: they hold out other rows, or have drawn other random numbers. Give "
                 "train_split a random_state, and let callbacks draw the same from torch's generator in each process."
