@@ -1,6 +1,7 @@
 """T from posteriors of held-out rows: how many epochs, how much a clean row counts, what verified pairs say."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,10 +10,11 @@ from numpy.typing import NDArray
 from ..transition import (
     MOST_CLASSES,
     EMResult,
+    FirstMaximum,
     PairEstimate,
     Prior,
     TransitionUncertainty,
-    em_transition_matrix,
+    first_maximum,
     held_out_log_loss,
     pair_counts,
     revised_by_pairs,
@@ -90,25 +92,33 @@ def estimate_transition(
     each counts once, as in the likelihood, or all together as much as the noisy rows; and T is revised if pairs of
     true and noisy labels are known and contradict it.
     """
-    params = {"prior": prior, "strength": strength}
+    likeliest = partial(_first_maximum, run=run, start=start, params={"prior": prior, "strength": strength})
     first = 1.0 if isinstance(weight, str) else float(weight)
-    results = [_most_likely_transition(candidate, run, start, first, params) for candidate in candidates]
-    log_evidence = np.array([result.log_evidence for result in results])
-    best = int(log_evidence.argmax())
-    evidence = {"epochs": np.array([c.epochs for c in candidates]), "log_evidence": log_evidence}
-    chosen, others, gain = results[best], [], 0.0
+    chosen, evidence = _highest_evidence(candidates, partial(likeliest, weight=first))
+    taken, others, gain = chosen.candidate, [], 0.0
     if isinstance(weight, str):
-        taken = candidates[best]
         equal = len(taken.rows[0]) / len(taken.rows[1])
         of_rows = _gain(taken, run, start, equal)
         gain = float(of_rows.sum())
-        anchored = [Likely(_most_likely_transition(c, run, start, equal, params), c) for c in (taken, fine_tuned) if c]
-        others = anchored
+        others = [Likely(likeliest(c, weight=equal).settled(), c) for c in (taken, fine_tuned) if c]
         if gain > max(_LEAST_GAIN, of_rows.std() * len(of_rows) ** 0.5):
-            others = [Likely(chosen, taken), *anchored[1:]]
-            chosen, first = anchored[0].result, equal
-    revised = _revised(Likely(chosen, candidates[best]), run)
-    return Estimate(chosen, candidates[best], first, others, evidence, gain, revised)
+            chosen, others[0], first = others[0], chosen, equal
+    return Estimate(*chosen, first, others, evidence, gain, _revised(chosen, run))
+
+
+def _highest_evidence(
+    candidates: Sequence[Candidate], likeliest: Callable[[Candidate], FirstMaximum]
+) -> tuple[Likely, dict[str, NDArray]]:
+    """The candidate with the highest evidence, and the evidence of all; of the others only as much as tells it."""
+    best, log_evidence = None, []
+    for candidate in candidates:
+        found = likeliest(candidate)
+        log_evidence.append(found.log_evidence)
+        if best is None or found.log_evidence > best[0].log_evidence:
+            best = found, candidate  # of the others no copy of the posteriors is kept
+    assert best is not None  # there is at least one candidate
+    evidence = {"epochs": np.array([c.epochs for c in candidates]), "log_evidence": np.array(log_evidence)}
+    return Likely(best[0].settled(), best[1]), evidence
 
 
 def _revised(likely: Likely, run: Run) -> PairEstimate | None:
@@ -128,11 +138,11 @@ def _revised(likely: Likely, run: Run) -> PairEstimate | None:
     )
 
 
-def _most_likely_transition(
+def _first_maximum(
     candidate: Candidate, run: Run, start: NDArray, weight: float, params: dict[str, Any]
-) -> EMResult:
+) -> FirstMaximum:
     (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
-    result: Any = em_transition_matrix(
+    return first_maximum(
         proba,
         run.noisy.label[noisy],
         init=start,
@@ -140,10 +150,8 @@ def _most_likely_transition(
         proba_meta=proba_meta,
         y_meta=run.clean.label[clean],
         meta_weight=weight,
-        full_output=True,
         **params,
     )
-    return result
 
 
 def _gain(candidate: Candidate, run: Run, start: NDArray, weight: float) -> NDArray[np.float64]:

@@ -4,15 +4,15 @@ One model of how a classifier's probabilities are wrong serves the estimate of T
 the error bars: an affine map of their logarithms, whose parameters have a prior.
 """
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
+from ._calibration_rows import RowsByLabel, RowsOfFewClasses
 from ._checks import check_probabilities
-from ._estimation import TINY, finite_log
+from ._estimation import finite_log
 
 # logit of a class that no row may have: its probability is 0, its logarithm finite
 _IMPOSSIBLE = -1e9
@@ -35,12 +35,6 @@ _MAX_ITER_MANY_CLASSES = 40
 _SMALLEST_PROBA = 1e-7
 # of a temperature: from a twentieth of the logarithms to seven times as much
 _LOG_SCALES = (-3.0, 2.0)
-# sums and products of exponentials of smaller logits neither overflow nor vanish
-_LARGE_LOGIT = {"d": 300.0, "f": 80.0}
-# without B, more numbers are in single precision: exponentials of doubles take most of the time
-_MOST_IN_DOUBLE = 2**20
-# numbers in a block of rows: 512 KiB
-_BLOCK_SIZE = 2**16
 #: improvement of the mean log-likelihood of a row that ends the maximisation
 TOLERANCE = 1e-7
 
@@ -130,15 +124,15 @@ class CalibratedLikelihood:
         meta_weight: float = 1.0,
     ) -> None:
         self.c, self.n, self.pairs, self.meta_weight = len(pairs), len(y), pairs, meta_weight
+        self.n_rows = len(y) + len(y_meta)
+        self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
-        self.u = centred_logits(np.concatenate([proba[order], proba_meta]))
-        self.blocks = _blocks(y[order], self.c)
+        u = centred_logits(np.concatenate([proba[order], proba_meta]))
         self.clean = np.eye(self.c)[y_meta]
         self.absent = ~(proba.any(axis=0) | proba_meta.any(axis=0) | self.clean.any(axis=0))
-        self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
-        self.precision = map_precision(self.u)
-        if not self.with_matrix and self.u.size > _MOST_IN_DOUBLE:
-            self.u = self.u.astype(np.float32)
+        self.precision = map_precision(u)
+        self.u_clean = u[self.n :]
+        self.rows = (RowsOfFewClasses if self.with_matrix else RowsByLabel)(u[: self.n], y[order], self.c)
         self.x: NDArray | None = None  # where the last maximisation ended
 
     def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
@@ -156,7 +150,7 @@ class CalibratedLikelihood:
         sums = total.sum(axis=1, keepdims=True)
         T = np.where(sums > 0, total / np.where(sums > 0, sums, 1), T)
         converged = bool(found.success) or found.nit < max_iter  # or ended early, as it is meant to
-        return Maximum(T, counts + self.pairs, calibration, -found.fun * len(self.u), converged, found.nit)
+        return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, found.nit)
 
     # ---- parameters
     def pack(self, log_scale: float, bias: NDArray, matrix: NDArray, logits_T: NDArray) -> NDArray[np.float64]:
@@ -177,15 +171,16 @@ class CalibratedLikelihood:
     # ---- value and gradient
     def objective(self, x: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Mean loss of a row, and its gradient."""
-        n = len(self.u)
+        n = self.n_rows
         log_scale, bias, matrix, logits_T = self.unpack(x)
-        log_T, scale = special.log_softmax(logits_T, axis=1), _scale(log_scale)
+        log_T, scale, bias_of_all = _log_softmax(logits_T), _scale(log_scale), self._bias_of_all(bias)
         T = np.exp(log_T)
-        of_clean_rows = self._logits(slice(self.n, None), scale, bias, matrix)
-        log_p = special.log_softmax(of_clean_rows.astype(np.float64), axis=1)
+        u = self.u_clean
+        log_p = _log_softmax(scale * u + (u @ matrix.T if self.with_matrix else 0) + bias_of_all)
         of_clean = self.meta_weight * (self.clean - np.exp(log_p))
-        log_likelihood, counts, of_bias, of_matrix = self._sums(scale, bias, matrix, T)
-        of_bias, of_matrix = of_bias + of_clean.sum(axis=0), of_matrix + self._by_logits(of_clean, self.u[self.n :])
+        log_likelihood, counts, of_bias, of_matrix = self.rows.sums(scale, bias_of_all, matrix, T)
+        of_bias = of_bias + of_clean.sum(axis=0)
+        of_matrix = of_matrix + (of_clean.T @ u if self.with_matrix else (of_clean * u).sum(axis=0))  # or its diagonal
         log_likelihood += self.meta_weight * (self.clean * log_p).sum() + (known * log_T).sum()
         prior = -(log_scale**2 + (bias**2).sum() + self.precision * (matrix**2).sum()) / 2
         gradient = self.pack(
@@ -199,57 +194,10 @@ class CalibratedLikelihood:
     def counts(self, x: NDArray) -> NDArray[np.float64]:
         """Expected number of noisy rows of each true and noisy label."""
         log_scale, bias, matrix, logits_T = self.unpack(x)
-        return self._sums(_scale(log_scale), bias, matrix, special.softmax(logits_T, axis=1))[1]
+        return self.rows.sums(_scale(log_scale), self._bias_of_all(bias), matrix, np.exp(_log_softmax(logits_T)))[1]
 
-    def _sums(
-        self, scale: float, bias: NDArray, matrix: NDArray, T: NDArray
-    ) -> tuple[float, NDArray, NDArray, NDArray]:
-        """Log-likelihood of the noisy rows, their counts, and its gradient with respect to b and to the matrix."""
-        log_likelihood, counts, of_bias = 0.0, np.zeros((self.c, self.c)), np.zeros(self.c)
-        of_matrix: Any = 0.0
-        for label, rows in self.blocks:
-            u, column = self.u[rows], T[:, label].astype(self.u.dtype)
-            p = _exp(self._logits(rows, scale, bias, matrix))
-            sums = p.sum(axis=1)
-            of_row = np.maximum(p @ column / sums, TINY**2)
-            log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
-            of_posterior, of_softmax = 1 / (of_row * sums), 1 / sums
-            of_label = column * (of_posterior @ p)
-            counts[:, label] += of_label
-            if self.with_matrix:
-                p *= np.outer(of_posterior, column) - of_softmax[:, None]  # posterior less softmax: gradient by logits
-                of_bias += p.sum(axis=0)
-                of_matrix = of_matrix + self._by_logits(p, u)
-            else:  # the same sums without the posterior of each row
-                of_bias += of_label - of_softmax @ p
-                p *= u
-                of_matrix = of_matrix + (column * (of_posterior @ p) - of_softmax @ p)
-        return log_likelihood, counts, of_bias, of_matrix
-
-    def _logits(self, rows: slice, scale: float, bias: NDArray, matrix: NDArray) -> NDArray[np.float64]:
-        z = scale * self.u[rows]
-        z += np.where(self.absent, _IMPOSSIBLE, bias).astype(z.dtype)
-        return z + self.u[rows] @ matrix.T if self.with_matrix else z
-
-    def _by_logits(self, residual: NDArray, u: NDArray) -> NDArray[np.float64]:
-        """Sum over rows of residual times logit: of all pairs of classes, or with itself alone where there is no B."""
-        return residual.T @ u if self.with_matrix else np.einsum("ni,ni->i", residual, u)
-
-
-def _exp(z: NDArray) -> NDArray[np.float64]:
-    """Exponentials of logits, in their place, each row up to a factor: that of its largest one, if some are large."""
-    if max(z.max(), -z.min()) > _LARGE_LOGIT[z.dtype.char]:
-        z -= z.max(axis=1, keepdims=True)
-    return np.exp(z, out=z)
-
-
-def _blocks(y: NDArray, c: int) -> list[tuple[int, slice]]:
-    """Blocks of sorted labels, each of one label, and small enough for the processor's cache."""
-    most, blocks = max(1, _BLOCK_SIZE // c), []
-    edges = np.concatenate([[0], np.bincount(y, minlength=c).cumsum()])
-    for label, (first, end) in enumerate(pairwise(edges.tolist())):
-        blocks += [(label, slice(i, min(i + most, end))) for i in range(first, end, most)]
-    return blocks
+    def _bias_of_all(self, bias: NDArray) -> NDArray[np.float64]:
+        return np.where(self.absent, _IMPOSSIBLE, bias)
 
 
 def tempered_log_loss(proba: NDArray, y: NDArray) -> NDArray[np.float64]:
@@ -271,6 +219,12 @@ def tempered_log_loss(proba: NDArray, y: NDArray) -> NDArray[np.float64]:
 
     best: Any = optimize.minimize_scalar(lambda s: loss(s).sum(), bounds=_LOG_SCALES, method="bounded")
     return loss(best.x)
+
+
+def _log_softmax(z: NDArray) -> NDArray[np.float64]:
+    """Logarithm of the softmax of each row; for small arrays several times as fast as scipy's."""
+    z = z - z.max(axis=1, keepdims=True)
+    return z - np.log(np.exp(z).sum(axis=1, keepdims=True))
 
 
 def _scale(log_scale: float) -> float:

@@ -15,15 +15,12 @@ from ._checks import (
     check_transition_matrix,
     is_number,
 )
-from ._estimation import TINY, finite_log, normalise_rows
+from ._estimation import finite_log, normalise_rows
+from ._likelihood import Likelihood
 from ._shrinkage import Prior, check_prior, fitted_prior
 
 #: of one maximisation, which ends before by its tolerance
 MAX_ITER = 1000
-# bound of the extrapolation, in steps of expectation-maximisation: beyond, it is seldom accepted
-_MAX_EXTRAPOLATION = 1e3
-# what an extrapolation leaves of an entry at least: an entry that is 0 stays 0
-_SMALLEST_SHARE = 0.05
 # share of the uniform matrix in the start: a flip that starts at 0 would never come up
 _UNIFORM_SHARE = 0.1
 # strength of the prior and counts depend on each other: they settle in one to three rounds, in 2 of 180 fits (36 cells
@@ -184,6 +181,96 @@ def em_transition_matrix(
     array([[0.72, 0.28],
            [0.  , 1.  ]])
     """
+    first = first_maximum(
+        proba,
+        y_noisy,
+        init=init,
+        prior=prior,
+        strength=strength,
+        proba_meta=proba_meta,
+        y_meta=y_meta,
+        meta_weight=meta_weight,
+        counts=counts,
+        max_iter=max_iter,
+        tol=tol,
+    )
+    found = first.settled()
+    return found if full_output else found.transition_matrix
+
+
+class FirstMaximum(NamedTuple):
+    """Maximum of a likelihood of T, the prior of T that was fitted there, and the evidence of all labels.
+
+    Attributes
+    ----------
+    log_evidence : float
+        As in `EMResult`: it does not change after this maximum.
+    """
+
+    likelihood: Likelihood | CalibratedLikelihood
+    init: NDArray[np.float64]
+    found: Maximum
+    M: Any  # None without a prior
+    a: float
+    log_evidence: float
+    search: "_Search"
+
+    def settled(self) -> EMResult:
+        """Maximise again with the prior's pseudo-counts until their number settles."""
+        found, M, a, (prior, strength, max_iter, tol) = self.found, self.M, self.a, self.search
+        M_next, a_next = M, a
+        for _ in range(_MAX_ROUNDS if a else 0):
+            M, a = M_next, a_next
+            found = self.likelihood.maximise(found.transition_matrix, a * M, max_iter, tol)
+            M_next, a_next, _ = fitted_prior(prior, strength, found.counts)
+            if a_next in (a, 0.0):
+                break
+        if not found.converged:
+            warnings.warn(f"T still moved after {found.n_iter} steps (max_iter).", UserWarning, stacklevel=3)
+        T, counts, calibration, log_likelihood, converged, n_iter = found
+        empty = (counts.sum(axis=1) == 0) & (a == 0)
+        T = np.where(empty[:, None], self.init, T)
+        return EMResult(T, counts, calibration, M, a, log_likelihood, self.log_evidence, converged, n_iter)
+
+
+class _Search(NamedTuple):
+    prior: Prior
+    strength: float | str
+    max_iter: int
+    tol: float
+
+
+def first_maximum(
+    proba: ArrayLike,
+    y_noisy: ArrayLike,
+    *,
+    init: ArrayLike | None = None,
+    prior: Prior = "symmetric",
+    strength: float | str = "auto",
+    proba_meta: ArrayLike | None = None,
+    y_meta: ArrayLike | None = None,
+    meta_weight: float = 1.0,
+    counts: ArrayLike | None = None,
+    max_iter: int = MAX_ITER,
+    tol: float = 1e-5,
+) -> FirstMaximum:
+    """Begin `em_transition_matrix`: enough to compare probabilities by their evidence.
+
+    Parameters
+    ----------
+    proba, y_noisy, init, prior, strength, proba_meta, y_meta, meta_weight, counts, max_iter, tol
+        As in `em_transition_matrix`.
+
+    Returns
+    -------
+    FirstMaximum
+        Its `settled` gives the result.
+
+    Raises
+    ------
+    ValueError
+        As in `em_transition_matrix`.
+    """
     proba = check_probabilities(proba)
     n_rows, c = proba.shape
     if c < 2 or not n_rows:
@@ -201,12 +288,7 @@ def em_transition_matrix(
     likelihood: Any = Likelihood(proba, y, known)
     if proba_meta is not None:
         likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, known, meta_weight)
-    found = _empirical_bayes(likelihood, off_zero(T), prior, strength, max_iter, tol)
-    if not found.converged:
-        warnings.warn(f"T still moved after {found.n_iter} steps (max_iter).", UserWarning, stacklevel=2)
-    empty = (found.counts.sum(axis=1) == 0) & (found.strength == 0)
-    found = found._replace(transition_matrix=np.where(empty[:, None], T, found.transition_matrix))
-    return found if full_output else found.transition_matrix
+    return _begun(likelihood, T, _Search(prior, strength, max_iter, tol))
 
 
 def off_zero(T: NDArray) -> NDArray[np.float64]:
@@ -214,25 +296,19 @@ def off_zero(T: NDArray) -> NDArray[np.float64]:
     return (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / len(T)
 
 
-def _empirical_bayes(
-    likelihood: "Likelihood | CalibratedLikelihood",
-    T: NDArray,
-    prior: Prior,
-    strength: float | str,
-    max_iter: int,
-    tol: float,
-) -> EMResult:
-    """Maximise, and maximise again with the prior's pseudo-counts until their number settles.
+def _begun(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search: _Search) -> FirstMaximum:
+    """Maximise without a prior, and fit the prior to the counts.
 
-    Where the counts of the first maximum speak against the prior, the maximum with a strong prior is tried too: with
-    little information the first T is far from any, and the evidence of all labels tells which is right.
+    Where these speak against the prior, the maximum with a strong prior is tried too: with little information the first
+    T is far from any, and the evidence of all labels tells which is right.
     """
-    none, is_many = np.zeros_like(T), len(T) > MOST_CLASSES_WITH_MATRIX
+    prior, strength, max_iter, tol = search
+    T, none, is_many = off_zero(init), np.zeros_like(init), len(init) > MOST_CLASSES_WITH_MATRIX
     # for the strength alone: entries of T without a prior go on changing long after the likelihood has stopped to rise
     is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None and isinstance(strength, str)
     found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))
     if prior is None or (not isinstance(strength, str) and strength == 0):
-        return _result(found, None, 0.0, found.log_likelihood)
+        return FirstMaximum(likelihood, init, found, None, 0.0, found.log_likelihood, search)
     M, a, evidence = _fitted_prior(prior, strength, found)
     if not a and isinstance(strength, str):
         shrunk = likelihood.maximise(M, _STRONG * M, max_iter, tol)
@@ -242,14 +318,7 @@ def _empirical_bayes(
         elif is_rough and not found.converged:
             found = likelihood.maximise(found.transition_matrix, none, max_iter, tol)
             evidence = _fitted_prior(prior, strength, found)[2]
-    M_next, a_next = M, a
-    for _ in range(_MAX_ROUNDS if a else 0):
-        M, a = M_next, a_next
-        found = likelihood.maximise(found.transition_matrix, a * M, max_iter, tol)
-        M_next, a_next, _ = fitted_prior(prior, strength, found.counts)
-        if a_next in (a, 0.0):
-            break
-    return _result(found, M, a, evidence)
+    return FirstMaximum(likelihood, init, found, M, a, evidence, search)
 
 
 def _fitted_prior(
@@ -262,76 +331,6 @@ def _fitted_prior(
     evidence += found.log_likelihood - float((pseudo_counts * log_T).sum())
     evidence += float((found.counts * (log_best - log_T)).sum())
     return M, a, evidence
-
-
-def _result(found: Maximum, M: NDArray | None, a: float, log_evidence: float) -> EMResult:
-    T, counts, calibration, log_likelihood, converged, n_iter = found
-    return EMResult(T, counts, calibration, M, a, log_likelihood, log_evidence, converged, n_iter)
-
-
-class Likelihood:
-    """Log-likelihood of T: noisy rows with their probabilities as they are, and rows of which both labels are known."""
-
-    def __init__(self, proba: NDArray, y: NDArray, pairs: NDArray) -> None:
-        order = np.argsort(y, kind="stable")
-        self.pairs = np.asfortranarray(pairs)
-        # the rows of noisy label j are one block: counting needs products of a matrix and a vector alone
-        self.edges = np.concatenate([[0], np.bincount(y, minlength=len(pairs)).cumsum()])
-        self.blocks = np.split(proba[order], self.edges[1:-1])
-
-    def maximise(
-        self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float, row_gain: float = -np.inf
-    ) -> Maximum:
-        """Find the maximum by expectation-maximisation, extrapolated where it is slow (SQUAREM).
-
-        It ends when no entry of T changes by more than `tol`, or the mean log-likelihood of a row by less than
-        `row_gain`.
-        """
-        T, known = np.asfortranarray(T), self.pairs + pseudo_counts  # a step reads and writes T column by column
-        log_likelihood, one = self.step(T, known)
-        n_iter, gain = 1, np.inf
-        while _distance(T, one) > tol and n_iter < max_iter and gain >= row_gain:
-            higher, two = self.step(one, known)
-            beyond = _extrapolated(T, one, two)
-            highest, after = self.step(beyond, known)
-            T, now, one = (beyond, highest, after) if highest >= higher else (one, higher, two)
-            gain, log_likelihood = (now - log_likelihood) / self.edges[-1], now
-            n_iter += 1
-        counts = self._counts(T)[0] + self.pairs
-        return Maximum(one, counts, None, log_likelihood, _distance(T, one) <= tol, n_iter)
-
-    def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
-        """Log-likelihood at T, and T after a step of expectation-maximisation."""
-        counts, log_likelihood = self._counts(T)
-        if known.any():
-            log_likelihood += float((known * finite_log(T)).sum())
-            counts += known
-        return log_likelihood, normalise_rows(counts, T)
-
-    def _counts(self, T: NDArray) -> tuple[NDArray[np.float64], float]:
-        """Counts of (true, noisy), the true label by its posterior; and the log-likelihood of the noisy rows."""
-        counts, likelihood = np.empty(T.shape, order="F"), np.empty(self.edges[-1])
-        for j, block in enumerate(self.blocks):  # each is read once while the processor's cache holds it
-            of_rows = np.maximum(block @ T[:, j], TINY**2, out=likelihood[self.edges[j] : self.edges[j + 1]])
-            np.matmul(1 / of_rows, block, out=counts[:, j])
-        counts *= T
-        return counts, float(np.log(likelihood, out=likelihood).sum())
-
-
-def _distance(T: NDArray, other: NDArray) -> float:
-    return float(np.abs(T - other).max())
-
-
-def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
-    """Where two slow steps lead (SQUAREM)."""
-    step = one - T
-    change = two - one
-    change -= step
-    length = np.clip(np.linalg.norm(step) / max(float(np.linalg.norm(change)), TINY), 1.0, _MAX_EXTRAPOLATION)
-    step *= 2 * length
-    step += T
-    step += np.multiply(change, length**2, out=change)
-    return normalise_rows(np.maximum(step, np.multiply(T, _SMALLEST_SHARE, out=change), out=step), T)
 
 
 def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray | None, NDArray]:

@@ -57,10 +57,10 @@ def test_finds_T_where_classes_overlap(T, params):
 def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(cv, n_rows, monkeypatch):
     """Each row is its own feature and all weights start at 0: of a row not trained on, the net knows nothing."""
     seen = []
-    whole = _estimate.em_transition_matrix
+    whole = _estimate.first_maximum
     monkeypatch.setattr(
         _estimate,
-        "em_transition_matrix",
+        "first_maximum",
         lambda proba, y, **kw: seen.append((proba, kw["proba_meta"])) or whole(proba, y, **kw),
     )
     module = nn.Linear(60, 3, bias=False)

@@ -9,7 +9,7 @@ from scipy import optimize, special
 from strategies import floats, labels, row_stochastic, transition_matrices
 
 from noisytransition.transition import (
-    _calibration,
+    _calibration_rows,
     em_transition_matrix,
     flip_labels,
     pair_noise,
@@ -99,30 +99,6 @@ def test_the_gradient_is_that_of_the_objective(c):
     np.testing.assert_allclose(likelihood.objective(x, known)[1], differences, atol=1e-5)
 
 
-@pytest.mark.parametrize("log_scale", [0.3, 5.0], ids=["small logits", "large logits"])
-@pytest.mark.parametrize("c", [3, 22])
-def test_blocks_of_rows_give_the_sums_of_all_rows_at_once(c, log_scale, monkeypatch):
-    proba, y, _, _, T = draw(0, c, n=300)
-    bias, added = np.linspace(-1, 1, c), 0.1 * np.eye(c)[::-1] * (c == 3)
-    sums = []
-    for size in (1, 17 * c, 10**9):
-        monkeypatch.setattr(_calibration, "_BLOCK_SIZE", size)
-        likelihood = CalibratedLikelihood(proba, y, proba[:0], y[:0], np.zeros((c, c)))
-        sums.append(likelihood._sums(np.exp(log_scale), bias, added, T))
-    order = np.argsort(y, kind="stable")
-    u = likelihood.u
-    p = special.softmax(np.exp(log_scale) * u + u @ added.T + bias, axis=1)
-    joint = p * T.T[y[order]]
-    residual = joint / joint.sum(axis=1, keepdims=True) - p
-    counts = (residual + p).T @ np.eye(c)[y[order]]
-    of_matrix = residual.T @ u if c == 3 else (residual * u).sum(axis=0)
-    for found_ in sums:
-        for value, expected in zip(
-            found_, (np.log(joint.sum(axis=1)).sum(), counts, residual.sum(axis=0), of_matrix), strict=True
-        ):
-            np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-10)
-
-
 def test_many_numbers_in_single_precision_give_the_same_to_a_few_digits(monkeypatch):
     c, rng = 30, np.random.default_rng(0)
     T = pair_noise(c, 0.4)
@@ -132,10 +108,10 @@ def test_many_numbers_in_single_precision_give_the_same_to_a_few_digits(monkeypa
     point = 0.3, rng.normal(size=c), np.zeros((c, c)), rng.normal(size=(c, c))
     found = []
     for most in (2**20, 0):
-        monkeypatch.setattr(_calibration, "_MOST_IN_DOUBLE", most)
+        monkeypatch.setattr(_calibration_rows, "_MOST_IN_DOUBLE", most)
         likelihood = CalibratedLikelihood(*rows, np.zeros((c, c)))
         result = em_transition_matrix(*rows[:2], proba_meta=rows[2], y_meta=rows[3])
-        found.append((likelihood.u.dtype, *likelihood.objective(likelihood.pack(*point), T), result))
+        found.append((likelihood.rows.u.dtype, *likelihood.objective(likelihood.pack(*point), T), result))
     (exact, value, gradient, T_exact), (single, *others) = found
     assert (exact, single) == (np.float64, np.float32)
     for one, other, rtol in zip((value, gradient), others, (1e-6, 1e-5), strict=False):
@@ -156,7 +132,7 @@ def test_scores_at_the_identity_are_those_of_the_objective(c):
     prior = map_prior(clean)
     assert len(prior) == len(scores)
     np.testing.assert_allclose(prior[: 1 + c], 1)
-    np.testing.assert_allclose(prior[1 + c :], map_precision(likelihood.u))
+    np.testing.assert_allclose(prior[1 + c :], map_precision(likelihood.u_clean))
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,14 @@ from noisytransition.transition import (
     confident_transition_matrix,
     count_transition_matrix,
     em_transition_matrix,
+    first_maximum,
     flip_labels,
     pair_counts,
     pair_noise,
+    symmetric_noise,
     transition_error,
 )
-from noisytransition.transition._em import Likelihood
+from noisytransition.transition._likelihood import Likelihood
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -187,6 +189,16 @@ def test_counts_say_how_many_rows_are_behind_T():
     np.testing.assert_allclose(found.counts.sum(axis=0), np.bincount(y) + 4)
     weights = found.counts + found.strength * found.prior
     np.testing.assert_allclose(found.transition_matrix, weights / weights.sum(axis=1, keepdims=True), atol=1e-4)
+
+
+def test_the_first_maximum_tells_the_evidence_of_the_result():
+    proba, _, noisy = simulated(0, symmetric_noise(4, 0.3))
+    first = first_maximum(proba, noisy)
+    found, whole = first.settled(), em_transition_matrix(proba, noisy, full_output=True)
+    assert first.log_evidence == found.log_evidence == whole.log_evidence
+    np.testing.assert_array_equal(found.transition_matrix, whole.transition_matrix)
+    assert found.strength > 0
+    assert np.abs(found.transition_matrix - first.found.transition_matrix).max() > 1e-4  # it is shrunk later
 
 
 def test_a_class_that_no_row_may_have_keeps_its_start():
