@@ -50,7 +50,7 @@ def checked(cls):
     fewer = {name: value for name, value in few.items() if name in cls._get_param_names()}
     if issubclass(cls, MetaTransitionClassifier):
         fewer["transition_init"] = "gold"  # its default start is that of EM
-    return cls(max_epochs=10, batch_size=64, lr=0.5, random_state=0, **fewer)
+    return cls(max_epochs=5, batch_size=64, lr=0.5, random_state=0, **fewer)
 
 
 @parametrize_with_checks([checked(cls) for cls in WITHOUT_CLEAN_DATA + SELF_CLEANED])
