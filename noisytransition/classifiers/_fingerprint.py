@@ -247,7 +247,9 @@ def _found(value: Callable) -> object:
 def _is_library(module: str) -> bool:
     """Whether a module is Python's, ours or an installed one; one that is installed to be edited is the user's."""
     top = module.partition(".")[0]
-    if top in {*sys.stdlib_module_names, __name__.partition(".")[0]} - {"__main__"}:
+    if top == "__main__":  # the user's, though `python -m pytest` runs a file of a library in it
+        return False
+    if top in {*sys.stdlib_module_names, __name__.partition(".")[0]}:
         return True
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     return bool({"site-packages", "dist-packages"} & set(Path(file).parts))

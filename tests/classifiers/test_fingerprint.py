@@ -266,6 +266,15 @@ class Uses:
         self.by = by
 
 
+def test_a_function_of_the_main_module_is_the_user_s(monkeypatch):
+    """A library's file is the main module's where Python runs one (``python -m pytest``)."""
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", torch.__file__, raising=False)
+    flip = eval("lambda x: -x", {"__name__": "__main__"})
+    assert flip.__module__ == "__main__"
+    with pytest.raises(ValueError, match="lambda"):
+        describe(flip, "batch_transform")
+
+
 def test_decorated_functions_and_objects_inside_a_library_s_are_described():
     before = describe(decorated)
     decorated.__closure__[0].cell_contents.__defaults__ = (1,)
