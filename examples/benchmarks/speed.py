@@ -12,8 +12,6 @@ Algorithm 1 by `higher` and `torchopt` is timed where they are installed (``pip 
 import argparse
 import inspect
 import os
-import subprocess
-import sys
 import time
 import warnings
 from functools import partial
@@ -25,6 +23,7 @@ import torch
 from shared import RESULTS, add_row, markdown, publish, read_rows, versions, write_csv
 from sklearn.neural_network import MLPClassifier
 from skorch import NeuralNetClassifier
+from speed_memory import disk, memory
 from speed_steps import LOOPS, LR, MOMENTUM, Problem, cnn, mlp, plain
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
@@ -243,42 +242,6 @@ def posteriors(n, c):
     return lambda: label_posterior(proba, y_noisy, T)
 
 
-# ---------------------------------------------------------------------------- memory
-FITS = {
-    "cross-entropy": "CrossEntropyClassifier(**p).fit(X, y)",
-    "GLC": "GLCClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
-    "meta-transition": "MetaTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
-    "EM": "EMTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
-    "EM, trusted=": "EMTransitionClassifier(**p).fit(X, y, trusted=trusted)",
-}
-MEMORY = """
-import resource, warnings
-import numpy as np
-from noisytransition import *
-warnings.simplefilter("ignore")
-rng, p = np.random.default_rng(0), {{"module": "linear", "max_epochs": 1, "random_state": 0}}
-X = rng.standard_normal((60_000, 1000), dtype=np.float32)  # no doubles: a peak before the fit would hide that of it
-y = rng.integers(10, size=60_000)
-X[np.arange(60_000), y] += 3
-X_meta, y_meta, trusted = X[:1000].copy(), y[:1000], np.arange(60_000) < 1000
-def fit(X, y, X_meta, y_meta, trusted):
-    {fit}
-fit(X[:2000].copy(), y[:2000], X_meta, y_meta, trusted[:2000])  # loads what is loaded once
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-fit(X, y, X_meta, y_meta, trusted)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / X.nbytes)
-"""
-
-
-def memory():
-    """Peak memory of fits beyond the data, as a multiple of the data."""
-    for name, fit in FITS.items():
-        out = subprocess.run([sys.executable, "-c", MEMORY.format(fit=fit)], capture_output=True, text=True, check=True)
-        value = float(out.stdout)
-        row = {"case": "60,000 rows of 1,000 columns, linear", "what": f"memory of {name} / data"}
-        yield row | {"ratio": value, "low": value, "high": value, "goal": 0.15}
-
-
 # ---------------------------------------------------------------------------- all of them
 GROUPS = {
     "steps": steps,
@@ -288,6 +251,7 @@ GROUPS = {
     "fits": fits,
     "arrays": arrays,
     "memory": memory,
+    "disk": disk,
 }
 
 

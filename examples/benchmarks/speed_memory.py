@@ -1,0 +1,99 @@
+"""Memory of fits, and rows on disk: the part of `speed.py` that needs a fresh process for each fit."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+FITS = {
+    "cross-entropy": "CrossEntropyClassifier(**p).fit(X, y)",
+    "GLC": "GLCClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
+    "meta-transition": "MetaTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
+    "EM": "EMTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
+    "EM, trusted=": "EMTransitionClassifier(**p).fit(X, y, trusted=trusted)",
+}
+MEMORY = """
+import resource, warnings
+import numpy as np
+from noisytransition import *
+warnings.simplefilter("ignore")
+rng, p = np.random.default_rng(0), {{"module": "linear", "max_epochs": 1, "random_state": 0}}
+X = rng.standard_normal((60_000, 1000), dtype=np.float32)  # no doubles: a peak before the fit would hide that of it
+y = rng.integers(10, size=60_000)
+X[np.arange(60_000), y] += 3
+X_meta, y_meta, trusted = X[:1000].copy(), y[:1000], np.arange(60_000) < 1000
+def fit(X, y, X_meta, y_meta, trusted):
+    {fit}
+fit(X[:2000].copy(), y[:2000], X_meta, y_meta, trusted[:2000])  # loads what is loaded once
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+fit(X, y, X_meta, y_meta, trusted)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / X.nbytes)
+"""
+
+
+def memory():
+    """Peak memory of fits beyond the data, as a multiple of the data."""
+    for name, fit in FITS.items():
+        out = subprocess.run([sys.executable, "-c", MEMORY.format(fit=fit)], capture_output=True, text=True, check=True)
+        yield one("60,000 rows of 1,000 columns, linear", f"memory of {name} / data", float(out.stdout), 0.15)
+
+
+DISK = """
+import sys, threading, time, warnings
+from pathlib import Path
+import numpy as np
+import torch
+from noisytransition import CrossEntropyClassifier
+class Rows(torch.utils.data.Dataset):
+    def __init__(self, X):
+        self.X = X
+    def __len__(self):
+        return len(self.X)
+    def __getitem__(self, i):
+        return torch.from_numpy(np.array(self.X[i]))
+def anonymous():  # memory that is not the file's: the system drops pages of a file when it needs them
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("RssAnon:")[2].split()[0]) * 1024
+def watch():
+    while not ended.wait(0.01):
+        seen.append(anonymous())
+torch.set_num_threads(1)
+warnings.simplefilter("ignore")
+form, folder = sys.argv[1:]
+X = np.load(f"{folder}/X.npy", mmap_mode=None if form == "array in memory" else "r")
+size, y, ended, seen = X.nbytes, np.load(f"{folder}/y.npy"), threading.Event(), []
+X = Rows(X) if form == "Dataset" else X
+part = torch.utils.data.Subset(X, range(2000)) if form == "Dataset" else X[:2000]
+clf = CrossEntropyClassifier("linear", max_epochs=1, batch_size=512, random_state=0)
+clf.fit(part, y[:2000])  # loads what is loaded once
+before, started, watching = anonymous(), time.process_time(), threading.Thread(target=watch)
+watching.start()
+clf.fit(X, y)
+ended.set()
+print(time.process_time() - started, (max(seen) - before) / size)
+"""
+
+
+def disk(n=1_000_000):
+    """An epoch of rows on disk, memory-mapped or read by a Dataset, against rows in memory: one fit of each.
+
+    The file was just written, so that the system still has it in its cache. Memory is that of the process alone.
+    """
+    case, forms = f"{n:,} rows of 64 columns, linear", ("array in memory", "memory-mapped array", "Dataset")
+    with tempfile.TemporaryDirectory() as folder:
+        rng = np.random.default_rng(0)
+        np.save(Path(folder) / "X.npy", rng.standard_normal((n, 64), dtype=np.float32))
+        np.save(Path(folder) / "y.npy", rng.integers(10, size=n))
+        command = [sys.executable, "-c", DISK]
+        outs = [subprocess.run([*command, form, folder], capture_output=True, text=True, check=True) for form in forms]
+    (in_memory, _), *others = [map(float, out.stdout.split()) for out in outs]
+    for form, (seconds, beyond) in zip(forms[1:], others, strict=True):
+        yield one(case, f"time of {form} / array in memory", seconds / in_memory)
+        yield one(case, f"memory of {form} / data", beyond)
+
+
+def one(case, what, value, goal=None):
+    """Row of a value that was measured once."""
+    return {"case": case, "what": what, "ratio": value, "low": value, "high": value, "goal": goal}
