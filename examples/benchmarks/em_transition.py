@@ -282,7 +282,7 @@ def write_table():
         if per_class > 10 or len(rows) < 3:
             continue
         parts = [values(rows, "error", n) for n in errors] + [values(rows, "accuracy", n) for n in accuracies]
-        lines.append((f"{kind}, {noise} ({len(rows)} seeds)", map(spread, parts)))
+        lines.append((f"{kind}, {noise}", map(spread, parts)))
     write_csv(ROWS.with_suffix(".csv"), heads, lines)
 
 
