@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from browser import NEEDS_CHROMIUM, opened
+from browser import NEEDS_CHROMIUM, opened, overflow
 
 from noisytransition import EMTransitionClassifier
 from noisytransition.classifiers import METHODS
@@ -37,11 +37,6 @@ CUT_CODE = """() => [...document.querySelectorAll("article pre")]
     .map(pre => pre.textContent.split("\\n").sort((a, b) => b.length - a.length)[0])"""
 
 
-# on a phone the theme lets the whole text scroll to the side
-WIDER = """() => Math.max(...[document.documentElement, ...document.querySelectorAll(".content")]
-    .map(node => node.scrollWidth - node.clientWidth))"""
-
-
 def pages():
     return sorted(path for path in BUILT.rglob("*.html") if "_static" not in path.parts)
 
@@ -52,11 +47,13 @@ def test_pages_are_drawn_and_fit_the_screen(part):
     with opened((BUILT / "index.html").absolute().as_uri()) as page:
         for path in pages()[part::2]:
             page.goto(path.absolute().as_uri())
-            found = page.evaluate(FAULTS) + [f"code is cut off: {line}" for line in page.evaluate(CUT_CODE)]
+            found = []
             for width in (390, 1400):
                 page.set_viewport_size({"width": width, "height": 900})
-                if wider := page.evaluate(WIDER):
+                found += [f"on a screen of {width}: {fault}" for fault in page.evaluate(FAULTS)]
+                if wider := overflow(page):
                     found.append(f"{wider} pixels wider than a screen of {width}")
+            found += [f"code is cut off: {line}" for line in page.evaluate(CUT_CODE)]
             if found:
                 faults[path.name] = found
     assert not faults, "\n".join(f"{name}: {fault}" for name, found in faults.items() for fault in found)

@@ -49,7 +49,8 @@ FITS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "form"), [*((name, "array") for name in FITS), ("trusted", "sparse"), ("folds", "on disk")]
+    ("name", "form"),
+    [*((name, "array") for name in FITS), ("trusted", "sparse"), ("trusted", "on disk"), ("folds", "on disk")],
 )
 def test_a_fit_does_not_copy_its_data(name, form, wide, tmp_path, monkeypatch):
     monkeypatch.setattr(_chance, "_MOST_ROWS", 500)  # a sample, whatever the size of the data

@@ -204,13 +204,7 @@ def arrays():
     ):
         call = function(n, c)
         seconds = turns({name: call}, 3)[name]
-        low, middle, high = np.percentile(seconds, [25, 50, 75])
-        yield {"case": f"{n:,} rows, {c} classes", "what": f"{name}, seconds"} | {
-            "ratio": middle,
-            "low": low,
-            "high": high,
-            "goal": goal,
-        }
+        yield ratio(f"{n:,} rows, {c} classes", f"{name}, seconds", seconds, 1, goal)
 
 
 def drawn(n, c):

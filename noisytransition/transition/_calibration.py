@@ -123,7 +123,7 @@ class CalibratedLikelihood:
         pairs: NDArray,
         meta_weight: float = 1.0,
     ) -> None:
-        self.c, self.n, self.pairs, self.meta_weight = len(pairs), len(y), pairs, meta_weight
+        self.c, self.pairs, self.meta_weight = len(pairs), pairs, meta_weight
         self.n_rows = len(y) + len(y_meta)
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
@@ -131,8 +131,8 @@ class CalibratedLikelihood:
         self.clean = np.eye(self.c)[y_meta]
         self.absent = ~(proba.any(axis=0) | proba_meta.any(axis=0) | self.clean.any(axis=0))
         self.precision = map_precision(u)
-        self.u_clean = u[self.n :]
-        self.rows = (RowsOfFewClasses if self.with_matrix else RowsByLabel)(u[: self.n], y[order], self.c)
+        self.u_clean = u[len(y) :].copy()  # a view would hold all of u
+        self.rows = (RowsOfFewClasses if self.with_matrix else RowsByLabel)(u[: len(y)], y[order], self.c)
         self.x: NDArray | None = None  # where the last maximisation ended
 
     def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
