@@ -24,9 +24,11 @@ from ._cross_fitting import Candidate
 from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run
 
-# rise of the log-likelihood of held-out clean rows for which the larger weight is taken, if it is also above its
+# rise of the log-likelihood of held-out clean rows for which a larger weight is taken, if it is also above its
 # standard error: below, a few rows decide (design half of examples/benchmarks/zoo, seeds 11 to 13, and em_defaults.py)
 _LEAST_GAIN = 2.0
+# powers of n / n_meta that are tried as the weight of a clean row, the largest first
+_POWERS = (1.0, 0.75, 0.5)
 
 
 class Likely(NamedTuple):
@@ -47,11 +49,12 @@ class Estimate(NamedTuple):
     weight : float
         How often a clean row counted in their calibration.
     others : list of Likely
-        T at the weight that was not taken, and T of networks that the clean rows have fine-tuned.
+        T at the weights 1 and n / n_meta as far as they were not taken, and T of networks that the clean rows have
+        fine-tuned.
     evidence : dict of ndarray
         ``epochs`` and ``log_evidence`` of all candidates.
     gain : float
-        By how much the larger weight raises the log-likelihood of held-out clean rows.
+        By how much the weight that was taken raises the log-likelihood of held-out clean rows; n / n_meta if that is 1.
     revised : PairEstimate or None
         T after verified pairs spoke against one T for all rows.
     """
@@ -88,9 +91,9 @@ def estimate_transition(
     """T of the candidate under which all labels have the highest evidence, T integrated out.
 
     The evidence supposes that one T is true for all rows. Where it is not, it moves the classes' boundary instead, and
-    the clean rows, which are few, hardly weigh. Therefore clean rows are held out of the calibration to decide whether
-    each counts once, as in the likelihood, or all together as much as the noisy rows; and T is revised if pairs of
-    true and noisy labels are known and contradict it.
+    the clean rows, which are few, hardly weigh. Therefore clean rows are held out of the calibration to decide how
+    often each counts: once, as in the likelihood, or up to so often that all together weigh as much as the noisy rows;
+    and T is revised if pairs of true and noisy labels are known and contradict it.
     """
     likeliest = partial(_first_maximum, run=run, start=start, params={"prior": prior, "strength": strength})
     first = 1.0 if isinstance(weight, str) else float(weight)
@@ -98,11 +101,16 @@ def estimate_transition(
     taken, others, gain = chosen.candidate, [], 0.0
     if isinstance(weight, str):
         equal = len(taken.rows[0]) / len(taken.rows[1])
-        of_rows = _gain(taken, run, start, equal)
-        gain = float(of_rows.sum())
-        others = [Likely(likeliest(c, weight=equal).settled(), c) for c in (taken, fine_tuned) if c]
-        if gain > max(_LEAST_GAIN, of_rows.std() * len(of_rows) ** 0.5):
-            chosen, others[0], first = others[0], chosen, equal
+        first, gain = _preferred_weight(taken, run, start, equal)
+        plain, even = chosen, Likely(likeliest(taken, weight=equal).settled(), taken)
+        if first == 1:
+            others = [even]
+        elif first == equal:
+            chosen, others = even, [plain]
+        else:
+            chosen, others = Likely(likeliest(taken, weight=first).settled(), taken), [plain, even]
+        if fine_tuned:
+            others.append(Likely(likeliest(fine_tuned, weight=equal).settled(), fine_tuned))
     return Estimate(*chosen, first, others, evidence, gain, _revised(chosen, run))
 
 
@@ -154,31 +162,37 @@ def _first_maximum(
     )
 
 
-def _gain(candidate: Candidate, run: Run, start: NDArray, weight: float) -> NDArray[np.float64]:
-    """Rise of the log-likelihood of each held-out clean row if each counts `weight` times, not once."""
+def _preferred_weight(candidate: Candidate, run: Run, start: NDArray, equal: float) -> tuple[float, float]:
+    """The largest weight that held-out clean rows prefer to 1, else 1; and its gain, or that of the largest one."""
+    once, gains = _held_out_loss(candidate, run, start, 1.0), []
+    for weight in (equal**power for power in _POWERS):
+        of_rows = once - _held_out_loss(candidate, run, start, weight)
+        gains.append(float(of_rows.sum()))
+        if gains[-1] > max(_LEAST_GAIN, of_rows.std() * len(of_rows) ** 0.5):
+            return weight, gains[-1]
+    return 1.0, gains[0]
+
+
+def _held_out_loss(candidate: Candidate, run: Run, start: NDArray, weight: float) -> NDArray[np.float64]:
+    """Loss of each clean row, held out of the calibration, if the others count `weight` times."""
     (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
     y_meta, pairs = run.clean.label[clean], known_pairs(run)
-    folds = fold_of_rows(y_meta, min(N_FOLDS, len(y_meta)), np.random.default_rng(run.seed))
-    once, often = (
-        held_out_log_loss(
-            np.asarray(proba, dtype=np.float64),
-            run.noisy.label[noisy],
-            np.asarray(proba_meta, dtype=np.float64),
-            y_meta,
-            folds,
-            init=start,
-            pairs=np.zeros_like(start) if pairs is None else pairs,
-            meta_weight=w,
-        )
-        for w in (1.0, weight)
+    return held_out_log_loss(
+        np.asarray(proba, dtype=np.float64),
+        run.noisy.label[noisy],
+        np.asarray(proba_meta, dtype=np.float64),
+        y_meta,
+        fold_of_rows(y_meta, min(N_FOLDS, len(y_meta)), np.random.default_rng(run.seed)),
+        init=start,
+        pairs=np.zeros_like(start) if pairs is None else pairs,
+        meta_weight=weight,
     )
-    return once - often
 
 
 def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     """Error bars of T; None with too many classes.
 
-    They reach over those of the T at the other weight of the clean rows, and of the T of fine-tuned networks: how far
+    They reach over those of the T at other weights of the clean rows, and of the T of fine-tuned networks: how far
     these are apart shows what the assumption of one T is worth.
     """
     if len(run.classes) > MOST_CLASSES:
