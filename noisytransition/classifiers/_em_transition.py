@@ -75,8 +75,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         `strength` of `em_transition_matrix`: pseudo-counts per class; "auto" goes by the evidence.
     calibration_weight : float or "auto", default="auto"
         How often a clean row counts in the calibration behind T. 1 is the likelihood. "auto": n / n_meta, at which all
-        clean rows count as much as all noisy ones, if this raises the log-likelihood of held-out clean rows by more
-        than 2 and by more than one standard error; else 1. With a number, "not_one_T" is not looked for.
+        clean rows count as much as all noisy ones, or this to the power 3/4 or 1/2: the largest that raises the
+        log-likelihood of held-out clean rows by more than 2 and by more than one standard error; else 1. With a number,
+        "not_one_T" is not looked for.
     meta_batch_size : int, optional
         Clean rows in a step; default: a quarter of `batch_size`.
     select_classifier : bool, default=True

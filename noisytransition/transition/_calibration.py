@@ -12,7 +12,7 @@ from scipy import optimize, special
 
 from ._calibration_rows import RowsByLabel, RowsOfFewClasses
 from ._checks import check_probabilities
-from ._estimation import finite_log
+from ._estimation import TINY, finite_log
 
 # logit of a class that no row may have: its probability is 0, its logarithm finite
 _IMPOSSIBLE = -1e9
@@ -28,6 +28,12 @@ _MAX_LOG_SCALE = 10.0
 # beyond, the likelihood rises little and T does not get better: 10,000 images of CIFAR-10 (seed 0 of
 # examples/benchmarks/cv_none.py), error of T after 200, 500, 850 iterations (the last) 0.103, 0.110, 0.116
 _MAX_ITER = 500
+# then small entries of T, along whose logits the likelihood is nearly flat, take most of the steps, and the parameters
+# get units of their own. From the start these would lead away: with a network that is trained too little there are
+# other maxima, at which T is wrong ("digits, pair 0.4, under-trained" of examples/benchmarks/zoo)
+_MAX_ITER_IN_ONE_UNIT = 100
+# of the mean loss of a row along a logit of T behind which there are nearly no rows
+_LEAST_CURVATURE = 1e-4
 # with many classes a T without a prior overfits, and the map with it: simulated pair noise, 100 classes, error
 # of T after 30, 60, 500 iterations 0.819, 0.819, 0.859
 _MAX_ITER_MANY_CLASSES = 40
@@ -140,22 +146,43 @@ class CalibratedLikelihood:
         if self.x is None:
             self.x = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T))
         most = min(max_iter, _MAX_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES)
-        options = {"maxiter": most, "ftol": TOLERANCE, "maxcor": 20}
         known = self.pairs + pseudo_counts
-        found = optimize.minimize(self.objective, self.x, args=(known,), jac=True, method="L-BFGS-B", options=options)
-        self.x = found.x
-        counts, calibration = self.counts(found.x), self.calibration(found.x)
-        T = special.softmax(self.unpack(found.x)[3], axis=1)
+        found = self._search(np.ones_like(self.x), known, min(most, _MAX_ITER_IN_ONE_UNIT))
+        n_iter = found.nit
+        if n_iter == _MAX_ITER_IN_ONE_UNIT < most:
+            found = self._search(self.units(self.x, known), known, most - n_iter)
+            n_iter += found.nit
+        counts, calibration = self.counts(self.x), self.calibration(self.x)
+        T = special.softmax(self.unpack(self.x)[3], axis=1)
         total = counts + known
         sums = total.sum(axis=1, keepdims=True)
         T = np.where(sums > 0, total / np.where(sums > 0, sums, 1), T)
-        converged = bool(found.success) or found.nit < max_iter  # or ended early, as it is meant to
-        return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, found.nit)
+        converged = bool(found.success) or n_iter < max_iter  # or ended early, as it is meant to
+        return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, n_iter)
+
+    def _search(self, unit: NDArray, known: NDArray, max_iter: int) -> Any:
+        """Go on from x, in these units of the parameters."""
+
+        def objective(z: NDArray) -> tuple[float, NDArray]:
+            value, gradient = self.objective(z * unit, known)
+            return value, gradient * unit
+
+        options = {"maxiter": max_iter, "ftol": TOLERANCE, "maxcor": 20}
+        found: Any = optimize.minimize(objective, self.x / unit, jac=True, method="L-BFGS-B", options=options)
+        self.x = found.x * unit
+        return found
 
     # ---- parameters
     def pack(self, log_scale: float, bias: NDArray, matrix: NDArray, logits_T: NDArray) -> NDArray[np.float64]:
         """All that is sought, in one vector; without B for many classes."""
         return np.concatenate([[log_scale], bias, matrix.ravel() if self.with_matrix else [], logits_T.ravel()])
+
+    def units(self, x: NDArray, known: NDArray) -> NDArray[np.float64]:
+        """Those in which the loss is about as curved along all logits of T; along small entries it is nearly flat."""
+        total = self.counts(x) + known
+        T = total / np.maximum(total.sum(axis=1, keepdims=True), TINY)
+        of_T = 1 / np.sqrt(total * (1 - T) / self.n_rows + _LEAST_CURVATURE)
+        return self.pack(1.0, np.ones(self.c), np.ones_like(of_T), of_T)
 
     def unpack(self, x: NDArray) -> tuple[float, NDArray, NDArray, NDArray]:
         """Log s, b, B and the logits of T."""

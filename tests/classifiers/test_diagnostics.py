@@ -8,7 +8,7 @@ import pytest
 from training import refused
 
 from noisytransition import EMTransitionClassifier, count_transition_matrix, load
-from noisytransition.classifiers import _em_transition
+from noisytransition.classifiers import _em_transition, _estimate
 from noisytransition.transition import flip_labels, pair_noise, transition_error
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0, "select_classifier": False}
@@ -136,8 +136,8 @@ def test_error_bars_reach_over_those_of_the_other_weight(by_column, tmp_path):
     rows = table(by_column=by_column)
     clf = fit(rows)
     equal = (len(rows[0]) - rows[3]) / rows[3]
-    assert clf.calibration_weight_ in (1.0, pytest.approx(equal))
-    other = fit(rows, calibration_weight=1.0 if clf.calibration_weight_ > 1 else equal)
+    assert clf.calibration_weight_ == (pytest.approx(equal) if by_column else 1)
+    other = fit(rows, calibration_weight=1.0 if by_column else equal)
     np.testing.assert_array_equal(clf.transition_uncertainty_.others[0].transition_matrix, other.transition_matrix_)
     for mine, bound, of_other in zip(
         clf.transition_interval(), (np.less_equal, np.greater_equal), other.transition_interval(), strict=True
@@ -148,6 +148,33 @@ def test_error_bars_reach_over_those_of_the_other_weight(by_column, tmp_path):
     np.testing.assert_array_equal(again.transition_interval(), clf.transition_interval())
     assert again.diagnostics_ == clf.diagnostics_
     assert again.calibration_weight_ == clf.calibration_weight_
+
+
+@pytest.mark.parametrize(("gains", "power"), [((3, 3, 3), 1), ((1, 3, 3), 0.75), ((1, 1, 3), 0.5), ((1, 1, 1), 0)])
+def test_the_largest_weight_that_held_out_rows_prefer_is_taken(gains, power, monkeypatch):
+    rows, tried = table(300, 40), []
+
+    def loss(candidate, run, start, weight):
+        """Of 20 rows, together lower than at weight 1 by the gain."""
+        tried.append(weight)
+        return np.full(20, 1 - (0, *gains)[len(tried) - 1] / 20)
+
+    monkeypatch.setattr(_estimate, "_held_out_loss", loss)
+    clf = fit(rows, cv=None, max_epochs=2)
+    n_noisy, n_clean = 100, 20  # behind T, without folds
+    taken, equal = (n_noisy / n_clean) ** power, n_noisy / n_clean
+    assert clf.calibration_weight_ == pytest.approx(taken)
+    assert tried == pytest.approx([1, equal, equal**0.75, equal**0.5][: len(tried)])
+    plain = {w: fit(rows, cv=None, max_epochs=2, calibration_weight=w).transition_matrix_ for w in {1, taken, equal}}
+    np.testing.assert_array_equal(clf.transition_matrix_, plain.pop(taken))
+    others = clf.transition_uncertainty_.others
+    np.testing.assert_array_equal([bars.transition_matrix for bars in others], [plain[w] for w in sorted(plain)])
+
+
+def test_a_gain_below_its_standard_error_is_none(monkeypatch):
+    of_rows = iter([np.zeros(20)] + 3 * [np.where(np.arange(20) < 11, -10, 10.0)])
+    monkeypatch.setattr(_estimate, "_held_out_loss", lambda *args: next(of_rows))
+    assert fit(table(300, 40), cv=None, max_epochs=2).calibration_weight_ == 1
 
 
 def test_error_bars_reach_over_those_of_fine_tuned_networks():
