@@ -9,6 +9,7 @@ from scipy import optimize, special
 from strategies import floats, labels, row_stochastic, transition_matrices
 
 from noisytransition.transition import (
+    _calibration,
     _calibration_rows,
     em_transition_matrix,
     flip_labels,
@@ -97,6 +98,43 @@ def test_the_gradient_is_that_of_the_objective(c):
     assert len(x) == 1 + c + c * c * (2 if c == 3 else 1)  # no matrix for many classes
     differences = optimize.approx_fprime(x, lambda at: likelihood.objective(at, known)[0], 1e-6)
     np.testing.assert_allclose(likelihood.objective(x, known)[1], differences, atol=1e-5)
+
+
+def test_units_save_steps_and_the_maximum_is_as_high(monkeypatch):
+    rng, c, n, n_clean = np.random.default_rng(0), 10, 8000, 200
+    y, T = rng.integers(c, size=n), 0.9 * np.eye(c) + 0.1 * rng.dirichlet(np.full(c, 0.3), size=c)
+    proba, noisy = (
+        special.softmax(2 * rng.normal(size=(n, c)) + 5 * np.eye(c)[y], axis=1),
+        flip_labels(y, T, random_state=0),
+    )
+    found = []
+    for most in (100, 500):
+        monkeypatch.setattr(_calibration, "_MAX_ITER_IN_ONE_UNIT", most)
+        rows = proba[n_clean:], noisy[n_clean:], proba[:n_clean], y[:n_clean]
+        likelihood = CalibratedLikelihood(*rows, np.zeros((c, c)))
+        found.append(likelihood.maximise(np.full((c, c), 1 / c), np.zeros((c, c)), 1000, 0.0))
+    by_units, plain = found
+    assert 100 < by_units.n_iter < 0.6 * plain.n_iter
+    assert plain.n_iter < 500
+    assert by_units.log_likelihood > plain.log_likelihood - 0.1
+    np.testing.assert_allclose(by_units.transition_matrix, plain.transition_matrix, atol=0.01)
+
+
+def test_units_are_those_of_the_curvature_of_known_pairs():
+    n, T, step = 1e6, np.array([[0.9, 0.1], [0.02, 0.98]]), 1e-2
+    likelihood = CalibratedLikelihood(*draw(0, c=2)[:4], np.zeros((2, 2)))
+    x = likelihood.pack(0.0, np.zeros(2), np.zeros((2, 2)), np.log(T))
+    *of_map, of_T = likelihood.unpack(likelihood.units(x, n * T))
+    assert all(np.all(unit == 1) for unit in of_map)
+
+    def loss(k, move):
+        logits = np.log(T)
+        logits[k] += move
+        return -(n * T * special.log_softmax(logits, axis=1)).sum() / likelihood.n_rows
+
+    for k, unit in np.ndenumerate(of_T):
+        curvature = (loss(k, -step) - 2 * loss(k, 0) + loss(k, step)) / step**2
+        assert unit == pytest.approx(curvature**-0.5, rel=0.01)
 
 
 def test_many_numbers_in_single_precision_give_the_same_to_a_few_digits(monkeypatch):
