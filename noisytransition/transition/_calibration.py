@@ -28,11 +28,11 @@ _MAX_LOG_SCALE = 10.0
 # beyond, the likelihood rises little and T does not get better: 10,000 images of CIFAR-10 (seed 0 of
 # examples/benchmarks/cv_none.py), error of T after 200, 500, 850 iterations (the last) 0.103, 0.110, 0.116
 _MAX_ITER = 500
-# then small entries of T, along whose logits the likelihood is nearly flat, take most of the steps, and the parameters
-# get units of their own. From the start these would lead away: with a network that is trained too little there are
-# other maxima, at which T is wrong ("digits, pair 0.4, under-trained" of examples/benchmarks/zoo)
+# After so many, T's logits get units of their own: the likelihood is nearly flat along those of small entries, which
+# would take most of the steps. Not from the start: beside a network that is trained too little there are other maxima,
+# at which T is wrong ("digits, pair 0.4, under-trained" of examples/benchmarks/zoo)
 _MAX_ITER_IN_ONE_UNIT = 100
-# of the mean loss of a row along a logit of T behind which there are nearly no rows
+# added to the curvature along a logit of T, of the mean loss of a row: there may be no row behind the entry
 _LEAST_CURVATURE = 1e-4
 # with many classes a T without a prior overfits, and the map with it: simulated pair noise, 100 classes, error
 # of T after 30, 60, 500 iterations 0.819, 0.819, 0.859
