@@ -12,7 +12,7 @@ from scipy import optimize, special
 
 from ._calibration_rows import RowsByLabel, RowsOfFewClasses
 from ._checks import check_probabilities
-from ._estimation import TINY, finite_log
+from ._estimation import finite_log, normalise_rows
 
 # logit of a class that no row may have: its probability is 0, its logarithm finite
 _IMPOSSIBLE = -1e9
@@ -154,9 +154,7 @@ class CalibratedLikelihood:
             n_iter += found.nit
         counts, calibration = self.counts(self.x), self.calibration(self.x)
         T = special.softmax(self.unpack(self.x)[3], axis=1)
-        total = counts + known
-        sums = total.sum(axis=1, keepdims=True)
-        T = np.where(sums > 0, total / np.where(sums > 0, sums, 1), T)
+        T = normalise_rows(counts + known, T)
         converged = bool(found.success) or n_iter < max_iter  # or ended early, as it is meant to
         return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, n_iter)
 
@@ -180,8 +178,7 @@ class CalibratedLikelihood:
     def units(self, x: NDArray, known: NDArray) -> NDArray[np.float64]:
         """Those in which the loss is about as curved along all logits of T; along small entries it is nearly flat."""
         total = self.counts(x) + known
-        T = total / np.maximum(total.sum(axis=1, keepdims=True), TINY)
-        of_T = 1 / np.sqrt(total * (1 - T) / self.n_rows + _LEAST_CURVATURE)
+        of_T = 1 / np.sqrt(total * (1 - normalise_rows(total, total)) / self.n_rows + _LEAST_CURVATURE)
         return self.pack(1.0, np.ones(self.c), np.ones_like(of_T), of_T)
 
     def unpack(self, x: NDArray) -> tuple[float, NDArray, NDArray, NDArray]:
