@@ -20,6 +20,12 @@ settings.register_profile("same", settings.get_profile("search"), derandomize=Tr
 settings.load_profile("same")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Collect tests alone: for examples in docstrings, which no test has, each file would be imported once more."""
+    return [collector for collector in (yield) if type(collector) is pytest.Module]
+
+
 @pytest.fixture(autouse=True)
 def _one_thread():
     torch.set_num_threads(1)

@@ -41,11 +41,10 @@ def pages():
     return sorted(path for path in BUILT.rglob("*.html") if "_static" not in path.parts)
 
 
-@pytest.mark.parametrize("part", [0, 1])  # two processes share the pages
-def test_pages_are_drawn_and_fit_the_screen(part):
+def test_pages_are_drawn_and_fit_the_screen():
     faults = {}
     with opened((BUILT / "index.html").absolute().as_uri()) as page:
-        for path in pages()[part::2]:
+        for path in pages():
             page.goto(path.absolute().as_uri())
             found = []
             for width in (390, 1400):

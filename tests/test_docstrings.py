@@ -20,7 +20,7 @@ INTERNAL = {
     "noisytransition.losses": "log_likelihood_by_columns",
     "noisytransition.nets": "Batch BatchLoader CleanLoss GlobalState GradientScaling HeldOutPosteriors InStep "
     "SaveState as_rows canonical check_divisible check_one_row check_outputs check_start concatenate draw_seed "
-    "has_batch_of_one net_state raise_interrupt restore_net restore_unlisted uncompiled unlisted",
+    "has_batch_of_one net_state raise_interrupt restore_net restore_unlisted seed_generators uncompiled unlisted",
     "noisytransition.meta_gradient": "candidate_methods",
     "noisytransition.report": "Clean Fitted Judged make_facts sample_facts",
 }

@@ -30,6 +30,7 @@ from ..nets import (
     check_outputs,
     check_start,
     raise_interrupt,
+    seed_generators,
 )
 from ..selection import Last, Selection
 from ..updates import Fixed, Update
@@ -197,7 +198,7 @@ class Run:
         check_monitors(self._named(), params, stage, params.get("labels", "noisy"), watched=watched)
         if groups := [*update.param_groups(), *params.get("optimizer__param_groups", ())]:
             params["optimizer__param_groups"] = groups
-        torch.manual_seed(self.seed)
+        seed_generators(self.seed)
         trained = net(
             **params,
             criterion=loss,
@@ -214,7 +215,7 @@ class Run:
         check_start(trained)
         check_output(trained, rows, self.classes)
         if self.n_stages:
-            torch.manual_seed(self.seed + self.n_stages)  # a later stage draws its own batches
+            seed_generators(self.seed + self.n_stages)  # a later stage draws its own batches
         elif self.one_clean_row:
             loader = trained.get_iterator(self.clean)
             check_one_row(trained, loader, f"{len(self.clean)} clean row{'s' * (len(self.clean) > 1)}")
@@ -309,9 +310,8 @@ class Run:
 
     def _split(self, held_out: float) -> dict[str, Any]:
         """Hold out a fraction of the rows, the same in every stage, unless the user gives a split."""
-        if not held_out or self.params.get("train_split") is not None:
-            return {}
-        return {"train_split": ValidSplit(held_out, random_state=self.seed)}
+        is_drawn = held_out and self.params.get("train_split") is None
+        return {"train_split": ValidSplit(held_out, random_state=self.seed)} if is_drawn else {}
 
     # ---- callbacks of a net
     def _selection(self, select: Selection | None, params: dict[str, Any]) -> Selection:

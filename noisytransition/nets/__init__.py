@@ -4,7 +4,7 @@ from ._callbacks import CleanLoss, HeldOutPosteriors
 from ._concatenated import concatenate
 from ._finite import check_outputs, check_start
 from ._fit_state import FitState, SaveState
-from ._global_state import GlobalState, draw_seed
+from ._global_state import GlobalState, draw_seed, seed_generators
 from ._half import GradientScaling
 from ._in_step import InStep, check_divisible
 from ._interrupts import raise_interrupt
@@ -45,6 +45,7 @@ __all__ = [
     "raise_interrupt",
     "restore_net",
     "restore_unlisted",
+    "seed_generators",
     "uncompiled",
     "unlisted",
 ]
