@@ -12,9 +12,9 @@ all in the same order. A second call adds missing results; with ``--keep FOLDER`
 computed again.
 
 Rows are noisy training rows, ranked by the probability that their labels are wrong. Digits: 100 clean rows, the net of
-`em_transition.py`. CIFAR-10N: 10,000 images, 500 of them clean; either the small CNN of `cifar10.py` with 6 epochs and
-EM with `meta_weight=0.25`; or an MLP on the features of `image_features.py`, which is more accurate and faster, and EM
-at its defaults (the weight decay of the MLP was chosen on seed 0). T is that of the fitted `EMTransitionClassifier`.
+`em_transition.py`. CIFAR-10N: 10,000 images, 500 of them clean; either the small CNN of `cifar10.py` with 6 epochs, or
+an MLP on the features of `image_features.py`, which is more accurate and faster (its weight decay was chosen on seed
+0). T is that of an `EMTransitionClassifier` at its defaults.
 All methods of ranking get the same probabilities, of four kinds:
 
 * noisy label, out of fold: of the net trained by cross-entropy on noisy labels, the usual input of cleanlab. "Ours"
@@ -41,19 +41,7 @@ import numpy as np
 from em_transition import NET, SMALL
 from image_features import image_features
 from problems import digits
-from shared import (
-    FIRST_EM,
-    NEW_NET,
-    PLAIN_EM,
-    RESULTS,
-    add_row,
-    markdown,
-    out_of_fold,
-    publish,
-    read_rows,
-    spread,
-    versions,
-)
+from shared import NEW_NET, RESULTS, add_row, markdown, out_of_fold, publish, read_rows, spread, versions
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import cross_val_predict
 
@@ -107,8 +95,7 @@ def probabilities(cell, seed, folder):
     else:
         data, params = digits(cell, seed), NET | SMALL
     params, meta = params | {"random_state": seed}, (data.X_meta, data.y_meta)
-    weight = 0.25 if cell in IMAGES else "auto"
-    em = EMTransitionClassifier(meta_weight=weight, **PLAIN_EM, **params).fit(data.X, data.y, meta=meta)
+    em = EMTransitionClassifier(**params).fit(data.X, data.y, meta=meta)
     found = {
         "y": data.y,
         "y_true": data.y_true,
@@ -303,8 +290,7 @@ def report():
     cells = {c: found for c, found in cells.items() if found}
     parts = [
         "# Finding wrong labels",
-        f"Mean ± standard deviation over seeds. {versions()}. {FIRST_EM} See `label_issues.py` for the kinds of "
-        "probabilities.",
+        f"Mean ± standard deviation over seeds. {versions()}. See `label_issues.py` for the kinds of probabilities.",
         "## Ours minus cleanlab's: average precision\n\nPaired over seeds, mean ± standard error, on the same "
         "probabilities; a star where ours is lower by more than two standard errors.\n\n" + differences(cells),
         "## Average precision of finding wrong labels",
