@@ -7,16 +7,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # numpy too: pytest-xdist has a p
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import settings
-from training import fit
 
-from noisytransition.classifiers import _final
-from noisytransition.transition import flip_labels, pair_noise
+# torch and the library are imported by the fixtures: the main process of pytest-xdist reads this file and runs no test
 
 # a machine's speed decides no test, and every run tries the same examples; `--hypothesis-profile search` draws others
 settings.register_profile("search", deadline=None, print_blob=True)
-settings.register_profile("same", settings.get_profile("search"), derandomize=True, database=None)
+settings.register_profile("same", settings.get_profile("search"), derandomize=True, database=None, max_examples=50)
 settings.load_profile("same")
 
 
@@ -28,10 +25,14 @@ def pytest_collect_file():
 
 @pytest.fixture(autouse=True)
 def _one_thread():
+    import torch
+
     torch.set_num_threads(1)
 
 
 def _double_precision():
+    import torch
+
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
@@ -58,6 +59,8 @@ def _labelled_blobs():
 @pytest.fixture(scope="session")
 def blobs():
     """Three Gaussian classes with pair noise: X, y_noisy, X_meta, y_meta, X_test, y_test, T."""
+    from noisytransition.transition import flip_labels, pair_noise
+
     X, y = _labelled_blobs()
     T = pair_noise(3, 0.4)
     y_noisy = flip_labels(y, T, random_state=0)
@@ -73,10 +76,14 @@ def true_labels():
 @pytest.fixture(scope="session")
 def plain(blobs):
     """Fits of `blobs` that tests only read: one for each class."""
+    from training import fit
+
     return functools.cache(lambda cls: fit(cls, blobs))
 
 
 @pytest.fixture
 def few_epochs(monkeypatch):
     """Candidates for the last classifier are trained on the clean rows for five epochs at most."""
+    from noisytransition.classifiers import _final
+
     monkeypatch.setattr(_final, "_EPOCHS", (1, 2, 5))

@@ -101,14 +101,10 @@ def estimate_transition(
     taken, others, gain = chosen.candidate, [], 0.0
     if isinstance(weight, str):
         equal = len(taken.rows[0]) / len(taken.rows[1])
-        first, gain = _preferred_weight(taken, run, start, equal)
-        plain, even = chosen, Likely(likeliest(taken, weight=equal).settled(), taken)
-        if first == 1:
-            others = [even]
-        elif first == equal:
-            chosen, others = even, [plain]
-        else:
-            chosen, others = Likely(likeliest(taken, weight=first).settled(), taken), [plain, even]
+        found, (first, gain) = {1.0: chosen}, _preferred_weight(taken, run, start, equal)
+        for each in {first, equal} - {1.0}:
+            found[each] = Likely(likeliest(taken, weight=each).settled(), taken)
+        chosen, others = found.pop(first), list(found.values())
         if fine_tuned:
             others.append(Likely(likeliest(fine_tuned, weight=equal).settled(), fine_tuned))
     return Estimate(*chosen, first, others, evidence, gain, _revised(chosen, run))
