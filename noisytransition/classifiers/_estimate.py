@@ -104,7 +104,8 @@ def estimate_transition(
         found, (first, gain) = {1.0: chosen}, _preferred_weight(taken, run, start, equal)
         for each in {first, equal} - {1.0}:
             found[each] = Likely(likeliest(taken, weight=each).settled(), taken)
-        chosen, others = found.pop(first), list(found.values())
+        chosen, others = found[first], [found[each] for each in (1.0, equal) if each != first]
+        others = others or [chosen]  # as many clean rows as noisy ones: all weights are 1
         if fine_tuned:
             others.append(Likely(likeliest(fine_tuned, weight=equal).settled(), fine_tuned))
     return Estimate(*chosen, first, others, evidence, gain, _revised(chosen, run))

@@ -191,6 +191,14 @@ def test_error_bars_reach_over_those_of_fine_tuned_networks():
     assert (high - low).sum() > (plain_high - plain_low).sum()
 
 
+def test_with_as_many_clean_rows_as_noisy_ones_all_weights_are_one():
+    clf = fit(table(90, 90, by_column=True), select_classifier=True, max_epochs=2)
+    at_equal, fine_tuned = clf.transition_uncertainty_.others
+    np.testing.assert_array_equal(at_equal.transition_matrix, clf.transition_matrix_)
+    assert not np.array_equal(fine_tuned.transition_matrix, clf.transition_matrix_)
+    assert "not_one_T" not in clf.diagnostics_
+
+
 def test_a_choice_without_folds():
     clf = fit(table(by_column=True), cv=None)
     assert "not_one_T" in clf.diagnostics_
