@@ -96,18 +96,22 @@ def estimate_transition(
     and T is revised if pairs of true and noisy labels are known and contradict it.
     """
     likeliest = partial(_first_maximum, run=run, start=start, params={"prior": prior, "strength": strength})
+
+    def settled(candidate: Candidate, weight: float) -> Likely:
+        return Likely(likeliest(candidate, weight=weight).settled(), candidate)
+
     first = 1.0 if isinstance(weight, str) else float(weight)
     chosen, evidence = _highest_evidence(candidates, partial(likeliest, weight=first))
     taken, others, gain = chosen.candidate, [], 0.0
     if isinstance(weight, str):
         equal = len(taken.rows[0]) / len(taken.rows[1])
-        found, (first, gain) = {1.0: chosen}, _preferred_weight(taken, run, start, equal)
-        for each in {first, equal} - {1.0}:
-            found[each] = Likely(likeliest(taken, weight=each).settled(), taken)
-        chosen, others = found[first], [found[each] for each in (1.0, equal) if each != first]
-        others = others or [chosen]  # as many clean rows as noisy ones: all weights are 1
+        first, gain = _preferred_weight(taken, run, start, equal)
+        found = {w: chosen if w == 1 else settled(taken, w) for w in {1.0, equal, first}}
+        chosen = found[first]
+        # with as many clean rows as noisy ones all weights are 1
+        others = [found[w] for w in (1.0, equal) if w != first] or [chosen]
         if fine_tuned:
-            others.append(Likely(likeliest(fine_tuned, weight=equal).settled(), fine_tuned))
+            others.append(settled(fine_tuned, equal))
     return Estimate(*chosen, first, others, evidence, gain, _revised(chosen, run))
 
 

@@ -132,7 +132,7 @@ def draw_seed() -> int:
 def seed_generators(seed: int) -> None:
     """Seed PyTorch's global generators; without an accelerator, only the one that there is.
 
-    `torch.manual_seed` keeps the seed for each kind of device with a printed stack, even where there is none: 2 ms.
+    `torch.manual_seed` keeps the seed, with a printed stack, for each kind of device, even where there is none.
     """
     if torch.accelerator.is_available():
         torch.manual_seed(seed)
