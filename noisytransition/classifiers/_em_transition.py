@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..losses import ForwardLoss
-from ..transition import MOST_CLASSES, MOST_CLASSES_OF_PAIRS, Prior, check_count, check_prior, is_number
+from ..transition import Prior, check_count, check_prior, is_number
 from ._checks import check_batch_size, check_flag
 from ._cross_fitting import (
     Candidate,
@@ -266,12 +266,6 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.diagnostics_ = diagnose(T, candidates, uncertainty, run)
         if self.diagnostics_:
             warnings.warn(f"T may be wrong: {'; '.join(self.diagnostics_.values())}.", UserWarning, stacklevel=4)
-
-    def _no_error_bars(self) -> str:
-        return (
-            f"no error bars of T with {len(self.classes_)} classes; they are for up to {MOST_CLASSES}, and for up to "
-            f"{MOST_CLASSES_OF_PAIRS} where verified pairs contradict one T."
-        )
 
     # ---- checks
     def _check_parameters(self) -> None:

@@ -107,6 +107,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         `transition_matrix_` alone); `transition_matrix_` is the one that was selected.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
+    transition_std_ : ndarray of shape (n_classes, n_classes)
+        Standard errors of T's entries, where T starts from "em", as by default (see `transition_interval`).
     meta_gradient_method_ : str
         The method that was used.
     final_ : str

@@ -1,4 +1,4 @@
-"""Whether the scores that callbacks follow are recorded in a training."""
+"""The scores that callbacks follow: rows are held out for them, and what no training records is refused."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -8,39 +8,58 @@ from ._checks import callback_setting
 
 # scores of rows that are not trained on, by the names in the history
 _HELD_OUT = {f"valid_{kind}{score}" for kind in ("", "noisy_", "clean_") for score in ("loss", "acc")}
+# part of the rows that is held out for a callback; a choice, not measured
+_FRACTION = 0.1
 
 
-def check_monitors(
-    callbacks: Sequence[tuple[str | None, Any]], params: Mapping[str, Any], stage: str, labels: str, *, watched: bool
-) -> None:
-    """Raise if a callback follows a score that a training does not record, as EarlyStopping does by default.
+def held_out_fraction(
+    callbacks: Sequence[tuple[str | None, Any]],
+    params: Mapping[str, Any],
+    stage: str,
+    held_out: float,
+    *,
+    watched: bool,
+) -> float:
+    """Part of the rows to hold out: that of the method, or a tenth if a callback follows scores of held-out rows.
 
     Parameters
     ----------
     callbacks : sequence of (str or None, callback)
-        The user's callbacks.
+        The user's callbacks; EarlyStopping follows ``valid_loss`` by default.
     params : mapping
         Parameters of the net.
     stage : str
         Name of the training.
-    labels : {"noisy", "clean"}
-        Kind of the labels trained on.
+    held_out : float
+        What the method holds out.
     watched : bool
-        Whether the loss of the clean rows is recorded.
+        Whether the loss of the clean rows is recorded in any case.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a callback follows a score that this training does not record.
     """
-    has_split = params.get("train_split") is not None
-    held_out = [f"valid_{kind}{score}" for kind in ("", f"{labels}_") for score in ("loss", "acc")]
-    recorded = sorted({"train_loss", *(held_out if has_split else ()), *(["valid_clean_loss"] if watched else ())})
+    labels = params.get("labels", "noisy")
+    of_split = {f"valid_{kind}{score}" for kind in ("", f"{labels}_") for score in ("loss", "acc")}
+    in_any_case = {"train_loss", *(["valid_clean_loss"] if watched else [])}
     own = {name for pair in callbacks for name in (pair[0], getattr(pair[1], "name", None))}
     for name, callback in callbacks:
         monitor = str(_monitor(name, callback, params)).removesuffix("_best")
-        if monitor in _HELD_OUT - {*recorded} - own:
-            hold_out = "" if has_split else "hold out rows by train_split=skorch.dataset.ValidSplit(5), or "
+        if monitor not in _HELD_OUT - in_any_case - own:
+            continue
+        if monitor not in of_split:
             kind = callback if isinstance(callback, type) else type(callback)
             raise ValueError(
-                f"{kind.__name__} monitors {monitor!r}, which the training {stage!r} does not record: {hold_out}"
-                f"give monitor= one of {recorded}."
+                f"{kind.__name__} monitors {monitor!r}, which the training {stage!r} does not record: "
+                f"give monitor= one of {sorted(in_any_case | of_split)}."
             )
+        held_out = held_out or _FRACTION
+    return held_out
 
 
 def _monitor(name: str | None, callback: Any, params: Mapping[str, Any]) -> Any:

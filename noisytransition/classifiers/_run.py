@@ -38,7 +38,7 @@ from ._check_output import check_output
 from ._checks import callback_setting, named_callbacks
 from ._distributed import check_same_state, open_state
 from ._memory import train_once
-from ._monitors import check_monitors
+from ._monitors import held_out_fraction
 from ._net_params import net_params_of
 from ._progress import Progress, ShowProgress, cost_of
 
@@ -193,9 +193,9 @@ class Run:
         """
         raise_interrupt()
         rows, update = self.noisy if rows is None else rows, Fixed() if update is None else update
-        params = net_params_of(self.params, len(self.classes), module, rows, net_params) | self._split(held_out)
-        watched = self._watches(clean_batches)
-        check_monitors(self._named(), params, stage, params.get("labels", "noisy"), watched=watched)
+        params = net_params_of(self.params, len(self.classes), module, rows, net_params)
+        watched, holds_out = self._watches(clean_batches), bool(held_out or params.get("train_split"))
+        params |= self._split(held_out_fraction(self._named(), params, stage, held_out, watched=watched))
         if groups := [*update.param_groups(), *params.get("optimizer__param_groups", ())]:
             params["optimizer__param_groups"] = groups
         seed_generators(self.seed)
@@ -203,7 +203,7 @@ class Run:
             **params,
             criterion=loss,
             update=update,
-            select=self._selection(select, params),
+            select=self._selection(select, holds_out),
             clean_batches=clean_batches,
             clean_weight=clean_weight,
             callbacks=self._callbacks(stage, callbacks, clean_batches),
@@ -314,12 +314,12 @@ class Run:
         return {"train_split": ValidSplit(held_out, random_state=self.seed)} if is_drawn else {}
 
     # ---- callbacks of a net
-    def _selection(self, select: Selection | None, params: dict[str, Any]) -> Selection:
+    def _selection(self, select: Selection | None, holds_out: bool) -> Selection:
         """Keep the last epoch where no rows are held out to select by, or where a callback of the user's selects."""
         if select is None or not select.needs_validation:
             return select or Last()
         selected = any(callback_setting(*named, "load_best", self.params) for named in self._named())
-        return Last() if selected or params.get("train_split") is None else select
+        return select if holds_out and not selected else Last()
 
     def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], clean: CleanBatches | None) -> list[Any]:
         """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..nets import NoisyLabelNet
 from ..transition import (
+    TransitionUncertainty,
     anchor_transition_matrix,
     confusion_transition_matrix,
     count_transition_matrix,
@@ -17,7 +18,7 @@ from ..transition import (
     symmetric_noise,
 )
 from ._cross_fitting import JointTraining, balanced_weight, candidate_epochs, cross_fit, plan_of_folds
-from ._estimate import estimate_transition
+from ._estimate import error_bars, estimate_transition
 from ._folds import N_FOLDS
 from ._run import Run
 
@@ -51,6 +52,10 @@ class Start:
             Trains a net by cross-entropy on the noisy rows, a model of the noisy labels, and returns it.
         """
         raise NotImplementedError
+
+    def with_error_bars(self, run: Run, warm_up: WarmUp) -> tuple[NDArray[np.float64], TransitionUncertainty | None]:
+        """Return T and its error bars, which need posteriors of rows that are not trained on: None without them."""
+        return self.matrix(run, warm_up), None
 
 
 class Anchor(Start):
@@ -116,13 +121,14 @@ class MaximumLikelihood(Start):
         """Work of the folds."""
         return plan_of_folds(run, prefix="start_")
 
-    def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
+    def with_error_bars(self, run: Run, warm_up: WarmUp) -> tuple[NDArray[np.float64], TransitionUncertainty | None]:
         """Train in folds."""
         gold = self.gold.matrix(run, warm_up)
         gold = floor_transition_matrix(gold, 1e-3 / len(gold))
         epochs = candidate_epochs(run.params["max_epochs"])
         folds = cross_fit(run, JointTraining(gold, balanced_weight(run)), epochs=epochs, prefix="start_")
-        return estimate_transition(folds.candidates, run, gold).transition_matrix
+        estimate = estimate_transition(folds.candidates, run, gold)
+        return estimate.transition_matrix, error_bars(estimate, run)
 
 
 class Confusion(Start):

@@ -109,6 +109,8 @@ class TransitionClassifier(
         T = self.net_.criterion_.transition_matrix if fixed is None else fixed
         recorded = self.net_.update.transition_history_ if fixed is None else [fixed]
         history = recorded or ([T] if start is None else [start, T])
+        if hasattr(self, "transition_uncertainty_"):  # of the start
+            self.transition_uncertainty_ = self.transition_uncertainty_.around(T)
         noisy = np.bincount(run.noisy.label, minlength=len(T))
         self.transition_history_ = np.stack(history)
         self.transition_init_, self.transition_matrix_ = self.transition_history_[0], T
@@ -127,6 +129,8 @@ class TransitionClassifier(
     def _start(self, run: Run, warm_up: NoisyLabelNet | None = None, **selection: Any) -> NDArray[np.float64]:
         """Start of T, with a lower bound of its entries: the meta-gradient of the exact identity is zero.
 
+        Its error bars, if there are any, are kept until T is known.
+
         Parameters
         ----------
         run : Run
@@ -138,7 +142,9 @@ class TransitionClassifier(
         T = self.transition_init
         if isinstance(T, str):
             start = self._starts()[self._start_name(run)]
-            T = start.matrix(run, lambda: warm_up or self._warm_up(run, **selection))
+            T, bars = start.with_error_bars(run, lambda: warm_up or self._warm_up(run, **selection))
+            if bars is not None:
+                self.transition_uncertainty_ = bars._replace(transition_matrix=self._floored(T))
         return self._floored(T)
 
     def _start_name(self, run: Run) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..transition import TransitionUncertainty, check_count, check_rate
+from ..transition import MOST_CLASSES, MOST_CLASSES_OF_PAIRS, TransitionUncertainty, check_count, check_rate
 
 # a flip from one class to another, by their indices
 Flip = tuple[int, int]
@@ -42,7 +42,7 @@ class TransitionSummaryMixin:
 
     @property
     def transition_std_(self) -> NDArray[np.float64]:
-        """Standard errors of T's entries, of shape (n_classes, n_classes), in methods with error bars.
+        """Standard errors of T's entries, of shape (n_classes, n_classes), where there are error bars.
 
         Raises
         ------
@@ -55,11 +55,14 @@ class TransitionSummaryMixin:
             raise AttributeError(str(error)) from None
 
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds of T in the population that the rows come from, by `EMTransitionClassifier`.
+        """Bounds of T in the population that the rows come from, if T comes from maximum likelihood.
 
-        They include the chance in the labels and the uncertainty of the classifier that the clean rows show
-        (`noisytransition.transition.transition_uncertainty`). That needs probabilities of rows that the network was
-        not trained on, which the other methods do not have.
+        That is in `EMTransitionClassifier`, and in every method with ``transition_init="em"``, which is the default of
+        `MetaTransitionClassifier`. They include the chance in the labels and the uncertainty of the classifier that the
+        clean rows show (`noisytransition.transition.transition_uncertainty`). That needs probabilities of rows that the
+        network was not trained on, which other starts of T do not have.
+
+        A method that moves T from this start has bounds as wide around its T, which reach over those of the start.
 
         Parameters
         ----------
@@ -74,8 +77,8 @@ class TransitionSummaryMixin:
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1, or if there are no error bars: in other methods, and for more than 50
-            classes.
+            If `level` is not between 0 and 1, or if there are no error bars: with another start of T, for more than
+            1,000 classes, and for more than 50 where verified pairs contradict one T.
         """
         return self._error_bars().interval(level)
 
@@ -128,12 +131,10 @@ class TransitionSummaryMixin:
     def _error_bars(self) -> TransitionUncertainty:
         check_is_fitted(self, "transition_matrix_")
         if not hasattr(self, "transition_uncertainty_"):
-            raise ValueError(self._no_error_bars())
+            raise ValueError(
+                f"no error bars of T of {type(self).__name__} with {len(self.classes_)} classes: they need "
+                "probabilities of rows that the network was not trained on, which EMTransitionClassifier and "
+                f"transition_init='em' have, and at most {MOST_CLASSES} classes, or {MOST_CLASSES_OF_PAIRS} where "
+                "verified pairs contradict one T."
+            )
         return self.transition_uncertainty_
-
-    def _no_error_bars(self) -> str:
-        """Why there are none."""
-        return (
-            f"{type(self).__name__} has no error bars of T: they need probabilities of rows that the network was not "
-            "trained on. EMTransitionClassifier has them; fit it on the same rows."
-        )

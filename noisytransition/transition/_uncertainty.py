@@ -21,6 +21,8 @@ _MOST_AS_ONE_MATRIX = 50
 _CHUNK = 4096
 # precision of the prior of an entry of T: without any data a standard error of 0.5
 _PRIOR_PRECISION = 4.0
+# difference of entries that are the same but for rounding in single precision
+_ROUNDING = 1e-6
 # lowest location of an entry that is cut off at 0, in scales below 0: the tail probability underflows beyond
 _MAX_DEPTH = 30.0
 
@@ -87,6 +89,25 @@ class TransitionUncertainty(NamedTuple):
         high = np.minimum(np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T)), 1)
         lows, highs = zip((low, high), *(bars.interval(level) for bars in self.others), strict=True)
         return np.min(lows, axis=0), np.max(highs, axis=0)
+
+    def around(self, T: NDArray[np.float64]) -> "TransitionUncertainty":
+        """Error bars of a T that a method made from this one: as wide around it, and reaching over these.
+
+        Parameters
+        ----------
+        T : ndarray of shape (c, c)
+            The other transition matrix.
+
+        Returns
+        -------
+        TransitionUncertainty
+            With the same bounds, if it is this T but for rounding.
+        """
+        same = np.abs(T - self.transition_matrix) <= _ROUNDING
+        if same.all():
+            return self._replace(transition_matrix=T)
+        location = np.where(same, self.location, T)
+        return TransitionUncertainty(T, location, self.scale, self.std).joined(self)
 
     def joined(self, *others: "TransitionUncertainty") -> "TransitionUncertainty":
         """Error bars that reach over those of other estimates from the same rows.

@@ -1,5 +1,6 @@
-"""Callbacks that follow a score: it must be recorded, and the error says which ones are."""
+"""Callbacks that follow a score: rows are held out for it, or the error says which scores there are."""
 
+import numpy as np
 import pytest
 from estimators import CLASSIFIERS, NEED_CLEAN_DATA, WITHOUT_CLEAN_DATA, small
 from skorch.callbacks import Checkpoint, EarlyStopping, EpochScoring, LRScheduler
@@ -10,27 +11,54 @@ from training import fit, fit_noisy, refused
 from noisytransition import (
     CrossEntropyClassifier,
     FineTuningClassifier,
-    ForwardClassifier,
     MetaTransitionClassifier,
     TRevisionClassifier,
 )
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
-# T-Revision holds out noisy rows in every training
-HOLDS_OUT = [TRevisionClassifier]
-SAYS = "monitors 'valid_loss', which the training '.*' does not record: hold out rows by train_split=.*ValidSplit"
 
 
 @every
 @pytest.mark.parametrize("stop", [EarlyStopping(patience=1), EarlyStopping, ("stop", EarlyStopping())])
-def test_early_stopping_without_held_out_rows_is_refused(cls, stop, blobs):
-    if cls in HOLDS_OUT:
-        assert "valid_loss" in fit(cls, blobs, callbacks=[stop]).history_[-1]
-        return
-    # the first training of Forward holds out rows, the second does not
-    raises = pytest.raises(ValueError, match=SAYS) if cls is ForwardClassifier else refused(f"EarlyStopping {SAYS}")
-    with raises:
-        fit(cls, blobs, callbacks=[stop])
+def test_early_stopping_has_held_out_rows_by_default(cls, stop, blobs):
+    clf = fit(cls, blobs, callbacks=[stop])
+    assert all("valid_loss" in history[-1] for history in clf.histories_.values())
+
+
+def rows_trained_on(clf):
+    """Largest number of rows that an epoch of each training had."""
+    sizes = {
+        name: [sum(b.get("train_batch_size", 0) for b in e["batches"]) for e in h] for name, h in clf.histories_.items()
+    }
+    return {name: max(of_epochs) for name, of_epochs in sizes.items()}
+
+
+@pytest.mark.parametrize("monitor", ["valid_loss", "valid_acc", "valid_noisy_loss", "valid_acc_best"])
+def test_a_tenth_of_the_rows_is_held_out(monitor, blobs):
+    clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=[EarlyStopping(monitor)], batch_history=True)
+    assert rows_trained_on(clf) == {"cross_entropy": 270}
+    split = fit_noisy(
+        CrossEntropyClassifier, blobs, callbacks=[EarlyStopping(monitor)], train_split=ValidSplit(3), batch_history=True
+    )
+    assert rows_trained_on(split) == {"cross_entropy": 200}
+    plain = fit_noisy(CrossEntropyClassifier, blobs, callbacks=[EarlyStopping("train_loss")], batch_history=True)
+    assert rows_trained_on(plain) == {"cross_entropy": 300}
+
+
+def test_what_a_method_holds_out_stays_as_it_is(blobs):
+    clf = fit(TRevisionClassifier, blobs, callbacks=[EarlyStopping()], validation_fraction=0.3, batch_history=True)
+    assert set(rows_trained_on(clf).values()) == {210}
+
+
+def test_clean_rows_are_held_out_where_they_are_trained_on(blobs):
+    clf = fit(FineTuningClassifier, blobs, callbacks=[EarlyStopping()], batch_history=True)
+    assert list(rows_trained_on(clf).values()) == [270, 54]
+
+
+def test_T_is_not_selected_by_rows_that_are_held_out_for_a_callback(blobs):
+    clf = fit(MetaTransitionClassifier, blobs, callbacks=[EarlyStopping()], validation_fraction=0, transition_lr=5.0)
+    np.testing.assert_allclose(clf.transition_matrix_, clf.transition_history_[-1], atol=1e-6)
+    assert not np.allclose(clf.transition_matrix_, clf.transition_init_, atol=1e-3)
 
 
 @every
@@ -47,19 +75,19 @@ def test_what_the_error_names_can_be_followed(cls, blobs):
         fit(cls, blobs, callbacks=[EarlyStopping("valid_clean_loss")])
 
 
+NOISY = r"\['train_loss', 'valid_acc', 'valid_loss', 'valid_noisy_acc', 'valid_noisy_loss'\]"
+
+
 @pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
 def test_the_loss_of_clean_rows_is_not_recorded_where_they_are_trained_on(cls, blobs):
-    with refused(r"'valid_clean_loss', which .* does not record.*give monitor= one of \['train_loss'\]"):
+    with refused(f"'valid_clean_loss', which .* does not record: give monitor= one of {NOISY}"):
         fit(cls, blobs, callbacks=[EarlyStopping("valid_clean_loss")])
 
 
 def test_clean_rows_must_be_there_to_be_followed(blobs):
-    with refused(r"monitors 'valid_clean_loss'.*one of \['train_loss'\]"):
-        fit_noisy(CrossEntropyClassifier, blobs, callbacks=[EarlyStopping("valid_clean_loss")])
-    recorded = r"one of \['train_loss', 'valid_acc', 'valid_loss', 'valid_noisy_acc', 'valid_noisy_loss'\]"
-    with refused(f"does not record: give monitor= {recorded}"):
-        split = ValidSplit(5)
-        fit_noisy(CrossEntropyClassifier, blobs, callbacks=[EarlyStopping("valid_clean_loss")], train_split=split)
+    for split in ({}, {"train_split": ValidSplit(5)}):
+        with refused(f"monitors 'valid_clean_loss'.*one of {NOISY}"):
+            fit_noisy(CrossEntropyClassifier, blobs, callbacks=[EarlyStopping("valid_clean_loss")], **split)
 
 
 @pytest.mark.parametrize(
@@ -70,10 +98,11 @@ def test_clean_rows_must_be_there_to_be_followed(blobs):
         ("stop", EarlyStopping("train_loss")),
     ],
 )
-def test_other_callbacks_are_checked_too(callback, blobs):
-    with refused("monitors 'valid_(loss|acc)'"):
-        stop = {"callbacks__stop__monitor": "valid_acc"} if isinstance(callback, tuple) else {}
-        fit_noisy(CrossEntropyClassifier, blobs, callbacks=[callback], **stop)
+def test_other_callbacks_have_held_out_rows_too(callback, blobs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # Checkpoint writes there
+    stop = {"callbacks__stop__monitor": "valid_acc"} if isinstance(callback, tuple) else {}
+    clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=[callback], **stop)
+    assert "valid_loss" in clf.history_[-1]
 
 
 def test_scores_of_the_user_s_own_may_have_any_name(blobs):

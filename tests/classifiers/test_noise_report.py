@@ -174,7 +174,7 @@ def test_a_test_that_cannot_be_made_says_why(glc, blobs):
 def test_more_classes_than_error_bars_are_for(em, blobs, monkeypatch):
     monkeypatch.delattr(em, "transition_uncertainty_")
     facts = em.noise_report(*blobs[:2]).facts
-    assert facts["missing"]["intervals"].startswith("There are no intervals: no error bars of T with 3 classes")
+    assert facts["missing"]["intervals"].startswith("There are no intervals: no error bars of T of EMTransition")
     assert facts["noise"]["low"] is None
 
 

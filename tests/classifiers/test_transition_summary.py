@@ -8,7 +8,8 @@ import pytest
 from estimators import CLASSIFIERS, WITH_TRANSITION, small
 from sklearn.exceptions import NotFittedError
 
-from noisytransition import EMTransitionClassifier, ForwardClassifier, GLCClassifier
+from noisytransition import EMTransitionClassifier, ForwardClassifier, GLCClassifier, MetaTransitionClassifier
+from noisytransition.classifiers._starts import MaximumLikelihood
 
 NAMES = np.array(["ant", "bee", "cat"])
 WITHOUT_BARS = [cls for cls in WITH_TRANSITION if cls is not EMTransitionClassifier]
@@ -48,11 +49,41 @@ def test_the_rest_is_one_line(blobs):
 @pytest.mark.parametrize("cls", WITHOUT_BARS)
 def test_methods_without_error_bars_say_which_has_them(cls, blobs):
     clf = named(cls, blobs)
-    with pytest.raises(ValueError, match=f"{cls.__name__} has no error bars.*EMTransitionClassifier has them"):
+    with pytest.raises(ValueError, match=f"no error bars of T of {cls.__name__} with 3 .*transition_init='em' have"):
         clf.transition_interval()
     assert not hasattr(clf, "transition_std_")
-    with pytest.raises(AttributeError, match="EMTransitionClassifier has them"):
+    with pytest.raises(AttributeError, match="EMTransitionClassifier and transition_init='em' have"):
         _ = clf.transition_std_
+
+
+@pytest.mark.parametrize("cls", WITHOUT_BARS)
+def test_error_bars_are_those_of_the_start_around_T(cls, blobs, monkeypatch):
+    found, make = [], MaximumLikelihood.with_error_bars
+    monkeypatch.setattr(MaximumLikelihood, "with_error_bars", lambda *given: found.append(make(*given)) or found[-1])
+    clf = named(cls, blobs, transition_init="em")
+    ((start, bars),) = found
+    T, (low, high) = clf.transition_matrix_, clf.transition_interval()
+    assert ((low <= T) & (high >= T)).all()
+    assert re.search(r" \[0\.\d\d, 0\.\d\d\]", clf.transition_summary())
+    if cls in (ForwardClassifier, GLCClassifier):
+        np.testing.assert_array_equal(clf.transition_std_, bars.std)
+        np.testing.assert_allclose((low, high), bars.interval(), atol=1e-3)  # but for the floor
+    else:
+        of_start = bars.interval()
+        assert (low <= of_start[0] + 1e-3).all()  # but for the floor
+        assert (high >= of_start[1] - 1e-3).all()
+        moved = np.abs(T - start).argmax()
+        assert clf.transition_std_.flat[moved] >= bars.std.flat[moved]  # the meta-transition may keep its start
+
+
+def test_the_meta_transition_has_error_bars_by_default(blobs, few_epochs):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = MetaTransitionClassifier(max_epochs=3, random_state=0).fit(X, y, meta=(X_meta, y_meta))
+    low, high = clf.transition_interval()
+    assert ((low <= clf.transition_matrix_) & (high >= clf.transition_matrix_)).all()
+    assert (low < high).all()
+    clf.set_params(transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
+    assert not hasattr(clf, "transition_std_")
 
 
 def test_standard_errors_are_those_of_the_last_fit(blobs):
