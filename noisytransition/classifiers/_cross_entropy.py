@@ -1,6 +1,12 @@
 """Cross-entropy on the noisy labels, as if they were true."""
 
+from typing import Any
+
+from torch import nn
+
 from ._base import NoisyLabelClassifier
+from ._checks import check_number
+from ._parameters import Module
 from ._run import Run
 
 
@@ -11,7 +17,12 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
 
     Parameters
     ----------
-    module, lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    module : nn.Module class or instance, optional
+        As in `NoisyLabelClassifier`.
+    label_smoothing : float in [0, 1], default=0.0
+        Share of each label that is spread over all classes in the loss, as in `torch.nn.CrossEntropyLoss`; a remedy for
+        noise itself (Lukasik et al.).
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, batch_history, memory, distributed
         As in `NoisyLabelClassifier`.
@@ -29,6 +40,10 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
     n_features_in_ : int
         Columns of X.
 
+    References
+    ----------
+    Lukasik, Bhojanapalli, Menon, Kumar, "Does Label Smoothing Mitigate Label Noise?", ICML 2020.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -39,5 +54,13 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
     (array([0, 1, 2]), array([0, 1, 2]))
     """
 
+    def __init__(self, module: Module = None, *, label_smoothing: float = 0.0, **net_params: Any) -> None:
+        super().__init__(module, **net_params)
+        self.label_smoothing = label_smoothing
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number(self, "label_smoothing", high=1.0)
+
     def _fit(self, run: Run) -> None:
-        self.net_ = run.train("cross_entropy")
+        self.net_ = run.train("cross_entropy", loss=nn.CrossEntropyLoss(label_smoothing=self.label_smoothing))

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from torch import nn
+
 from ..nets import has_batch_of_one
 from ..transition import check_count
 from ._base import NoisyLabelClassifier
@@ -23,6 +25,8 @@ class FineTuningClassifier(NoisyLabelClassifier):
         Epochs on the clean rows; with 0 the result is that of cross-entropy.
     fine_tuning_lr : float, optional
         Step size on the clean rows; default: `lr`.
+    label_smoothing : float in [0, 1], default=0.0
+        As in `CrossEntropyClassifier`, for the noisy rows alone.
     lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, batch_history, memory, distributed
@@ -57,15 +61,18 @@ class FineTuningClassifier(NoisyLabelClassifier):
         *,
         fine_tuning_epochs: int = 50,
         fine_tuning_lr: float | None = None,
+        label_smoothing: float = 0.0,
         **net_params: Any,
     ) -> None:
         super().__init__(module, **net_params)
         self.fine_tuning_epochs = fine_tuning_epochs
         self.fine_tuning_lr = fine_tuning_lr
+        self.label_smoothing = label_smoothing
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_count(self.fine_tuning_epochs, 0, "fine_tuning_epochs")
+        check_number(self, "label_smoothing", high=1.0)
         if self.fine_tuning_lr is not None:
             check_number(self, "fine_tuning_lr")
 
@@ -78,7 +85,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
         return {"fine_tuning": len(run.clean) * self.fine_tuning_epochs}
 
     def _fit(self, run: Run) -> None:
-        noisy_net = run.train("cross_entropy")
+        noisy_net = run.train("cross_entropy", loss=nn.CrossEntropyLoss(label_smoothing=self.label_smoothing))
         self.net_ = run.train(
             "fine_tuning",
             run.clean,
