@@ -26,6 +26,7 @@ from ._prediction import PredictionMixin
 from ._progress import progress_of
 from ._run import Run
 from ._saving import save
+from ._unlabeled import labelled_rows
 
 
 class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
@@ -81,9 +82,9 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     """
 
     # searches and pipelines route clean data to `fit` without a `set_fit_request` by the user
-    __metadata_request__fit = dict.fromkeys(("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"), True) | {
-        "groups": False
-    }
+    __metadata_request__fit = dict.fromkeys(
+        ("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy", "unlabeled"), True
+    ) | {"groups": False}
     # with routing, held-out trusted rows of a search are scored by their true labels
     __metadata_request__score = dict.fromkeys(("trusted", "y_meta"), True)
 
@@ -151,6 +152,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         trusted: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        unlabeled: Any = None,
         state: FitState | str | PathLike | None = None,
     ) -> "NoisyLabelClassifier":
         """Train on noisy labels, with the help of clean rows: rows of X that were verified, or others.
@@ -161,9 +163,10 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             Table, images or sequences. Rows of a sparse matrix are made dense batch by batch. A Dataset gives inputs,
             or pairs of input and label.
         y : array-like of shape (n_samples,)
-            Noisy labels of any kind: str, bool, numbers. Leave out rows without a label (None, NaN, -1 beside 0, 1, 2).
-            Optional for a Dataset of pairs: its labels are taken, which loads each sample once, but not those of a
-            TensorDataset. Where `y` is given, the labels of the Dataset are not used.
+            Noisy labels of any kind: str, bool, numbers. Rows without a label (None, NaN, -1 beside 0, 1, 2) are an
+            error, unless `unlabeled` says what marks them. Optional for a Dataset of pairs: its labels are taken, which
+            loads each sample once, but not those of a TensorDataset. Where `y` is given, the labels of the Dataset are
+            not used.
         trusted : array-like of shape (n_samples,) of bool, optional
             Marks the rows of X whose labels were verified: the clean rows. They leave the noisy set. Give their true
             labels as `y_meta`; without it, y has the true labels of these rows.
@@ -182,6 +185,9 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         groups : array-like of shape (n_samples,), optional
             Group of each row of X (source, annotator), for methods that have a T for each group. The methods of the
             library itself have one T and refuse it.
+        unlabeled : label, optional
+            What y has for rows without a label: -1, "unknown", or NaN for all that is missing (None, NaN, NaT and
+            pandas' NA). They are left out: without a label, a row says nothing of T. Not for trusted rows.
         state : FitState or path, optional
             Folder in which the fit is saved after every epoch. If it exists, the fit resumes from it.
 
@@ -200,6 +206,10 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             if groups is not None and not self._takes_groups:
                 raise ValueError(
                     f"{type(self).__name__} has no use for groups: it knows one T, if any. Leave them out."
+                )
+            if unlabeled is not None:
+                X, y, trusted, y_meta, y_meta_noisy, groups = labelled_rows(
+                    unlabeled, X, y, trusted, y_meta, y_meta_noisy, groups
                 )
             classes, noisy, clean = read_rows(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, groups)
             if clean is None and self._needs_clean_data:
