@@ -17,7 +17,7 @@ from ._checks import (
 )
 from ._estimation import finite_log, normalise_rows
 from ._likelihood import Likelihood
-from ._shrinkage import Prior, check_prior, fitted_prior
+from ._shrinkage import Prior, check_prior, fitted_prior, least_strength
 
 #: of one maximisation, which ends before by its tolerance
 MAX_ITER = 1000
@@ -282,13 +282,12 @@ def first_maximum(
         raise ValueError(f"meta_weight={meta_weight!r}; give a finite number above 0.")
     proba_meta, y_meta = _check_clean(proba_meta, y_meta, c)
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
-    max_iter = check_count(max_iter, 1, "max_iter")
     if not is_number(tol) or not 0 <= tol < np.inf:
         raise ValueError(f"tol={tol!r}; give a finite number of at least 0.")
     likelihood: Any = Likelihood(proba, y, known)
     if proba_meta is not None:
         likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, known, meta_weight)
-    return _begun(likelihood, T, _Search(prior, strength, max_iter, tol))
+    return _begun(likelihood, T, _Search(prior, strength, check_count(max_iter, 1, "max_iter"), tol))
 
 
 def off_zero(T: NDArray) -> NDArray[np.float64]:
@@ -299,8 +298,8 @@ def off_zero(T: NDArray) -> NDArray[np.float64]:
 def _begun(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search: _Search) -> FirstMaximum:
     """Maximise without a prior, and fit the prior to the counts.
 
-    Where these speak against the prior, the maximum with a strong prior is tried too: with little information the first
-    T is far from any, and the evidence of all labels tells which is right.
+    Where these speak against the prior, the maximum with a strong one is tried too; with many classes, whose counts are
+    small, also that with the weakest one that would count. The evidence of all labels tells which is right.
     """
     prior, strength, max_iter, tol = search
     T, none, is_many = off_zero(init), np.zeros_like(init), len(init) > MOST_CLASSES_WITH_MATRIX
@@ -311,11 +310,13 @@ def _begun(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search:
         return FirstMaximum(likelihood, init, found, None, 0.0, found.log_likelihood, search)
     M, a, evidence = _fitted_prior(prior, strength, found)
     if not a and isinstance(strength, str):
-        shrunk = likelihood.maximise(M, _STRONG * M, max_iter, tol)
-        M_shrunk, a_shrunk, evidence_shrunk = _fitted_prior(prior, strength, shrunk, _STRONG * M)
-        if evidence_shrunk > evidence:
-            found, M, a, evidence = shrunk, M_shrunk, a_shrunk, evidence_shrunk
-        elif is_rough and not found.converged:
+        for tried in (least_strength(M), _STRONG) if is_many else (_STRONG,):
+            shrunk = likelihood.maximise(M, tried * M, max_iter, tol)
+            M_shrunk, a_shrunk, evidence_shrunk = _fitted_prior(prior, strength, shrunk, tried * M)
+            if evidence_shrunk > evidence and (a_shrunk or tried == _STRONG):
+                given = evidence_shrunk if tried == _STRONG else evidence
+                return FirstMaximum(likelihood, init, shrunk, M_shrunk, a_shrunk, given, search)
+        if is_rough and not found.converged:
             found = likelihood.maximise(found.transition_matrix, none, max_iter, tol)
             evidence = _fitted_prior(prior, strength, found)[2]
     return FirstMaximum(likelihood, init, found, M, a, evidence, search)

@@ -34,10 +34,15 @@ def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[
     M = _rates(groups, counts) if groups else np.asarray(given, dtype=np.float64)
     strengths = _STRENGTHS.tolist() if isinstance(strength, str) else [max(float(strength), TINY)]
     evidence, best = _highest_evidence(counts, M, strengths, groups)
-    wrong = M * ~np.eye(len(M), dtype=bool)
-    if isinstance(strength, str) and wrong[best * M < 1].sum() > wrong.sum() / 2:
+    if isinstance(strength, str) and best < least_strength(M):
         best = 0.0
     return M, float(best) if best > TINY else 0.0, evidence
+
+
+def least_strength(M: NDArray) -> float:
+    """The least strength at which half of the wrong labels are at entries that get a pseudo-count or more."""
+    rates = np.sort(M[~np.eye(len(M), dtype=bool)])[::-1]
+    return float(1 / rates[np.searchsorted(np.cumsum(rates), rates.sum() / 2)]) if rates.any() else 0.0
 
 
 def _highest_evidence(

@@ -216,9 +216,9 @@ def test_error_bars_are_for_some_classes_alone(cv, monkeypatch):
         monkeypatch.setattr(module, "MOST_CLASSES", 2)
     clf.fit(X, y, meta=meta)
     assert not hasattr(clf, "transition_std_")
-    with pytest.raises(ValueError, match="with 3 classes: .* at most 2 classes"):
+    with pytest.raises(ValueError, match=r"with 3 classes: .* at most 2 classes"):
         clf.transition_interval()
-    with pytest.raises(AttributeError, match="with 3 classes: .* at most 2 classes"):
+    with pytest.raises(AttributeError, match=r"with 3 classes: .* at most 2 classes"):
         _ = clf.transition_std_
     assert "[" not in clf.transition_summary()
     with pytest.raises(NotFittedError):
