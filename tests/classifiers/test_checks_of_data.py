@@ -47,8 +47,8 @@ def test_classes_that_all_have_noisy_labels_are_not_warned_of(blobs):
         (
             -1,
             int,
-            r"y has the label -1 in 10 of 300 rows, beside 0 to 2: leave out.*keep those with y != -1 \(unlabeled=-1 does\); "
-            "if -1 is a class",
+            r"y has the label -1 in 10 of 300 rows, beside 0 to 2: leave out.*keep those with y != -1 "
+            r"\(unlabeled=-1 does\); if -1 is a class",
         ),
         (-1, float, "y has the label -1 in 10 of 300 rows"),
     ],
