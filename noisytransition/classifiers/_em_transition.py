@@ -261,6 +261,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.class_counts_ = counts.sum(axis=1) * (len(run.noisy) / len(noisy))
         if self.cv is not None and result.calibration is not None:
             self.oof_proba_ = result.calibration(best.posteriors[0]).astype(np.float32)[np.argsort(noisy)]
+        self.__dict__.pop("transition_uncertainty_", None)  # of the start
         if (uncertainty := error_bars(T, run)) is not None:
             self.transition_uncertainty_ = uncertainty
         self.diagnostics_ = diagnose(T, candidates, uncertainty, run)

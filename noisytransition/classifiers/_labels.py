@@ -68,9 +68,7 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
 
 def check_objects(y: Any, name: str) -> None:
     """Raise for missing labels, and for text among others."""
-    labels = as_array(as_column(y), name)
-    if labels.dtype.kind == "U" and isinstance(y, list | tuple):
-        labels = np.array(y, dtype=object)  # numpy makes text of all that is among text, also of NaN
+    labels = as_given(y, name)
     if labels.dtype.kind not in "fO" or not labels.ndim:
         return
     _check_missing(labels.ravel(), name)
@@ -78,8 +76,14 @@ def check_objects(y: Any, name: str) -> None:
         raise ValueError(f"{name} mixes labels of several kinds, text and others; name all classes in the same way.")
 
 
+def as_given(y: Any, name: str) -> NDArray:
+    """Labels as an array with their missing values: numpy makes text of all that is among text, also of NaN."""
+    labels = as_array(as_column(y), name)
+    return np.array(y, dtype=object) if labels.dtype.kind == "U" and isinstance(y, list | tuple) else labels
+
+
 def _check_missing(labels: NDArray, name: str) -> None:
-    missing = np.isnan(labels) if labels.dtype.kind == "f" else np.array([is_missing(label) for label in labels], bool)
+    missing = are_missing(labels)
     if not missing.any():
         return
     found = sorted({str(label).replace("nan", "NaN") for label in labels[missing]})
@@ -88,6 +92,13 @@ def _check_missing(labels: NDArray, name: str) -> None:
         f"without a label, and keep those with pandas.notna({name})"
         f"{'; or give unlabeled=numpy.nan, which does' if name == 'y' else ''}."
     )
+
+
+def are_missing(labels: NDArray) -> NDArray[np.bool_]:
+    """Which labels are missing values."""
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    return np.array([is_missing(label) for label in labels], dtype=bool)
 
 
 def is_missing(label: object) -> bool:

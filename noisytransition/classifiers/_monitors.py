@@ -6,8 +6,13 @@ from typing import Any
 
 from ._checks import callback_setting
 
-# scores of rows that are not trained on, by the names in the history
-_HELD_OUT = {f"valid_{kind}{score}" for kind in ("", "noisy_", "clean_") for score in ("loss", "acc")}
+
+def _scores(*kinds: str) -> set[str]:
+    """Scores of rows that are not trained on, by their names in the history, for these kinds of labels."""
+    return {f"valid_{kind}{score}" for kind in kinds for score in ("loss", "acc")}
+
+
+_HELD_OUT = _scores("", "noisy_", "clean_")
 # part of the rows that is held out for a callback; a choice, not measured
 _FRACTION = 0.1
 
@@ -44,8 +49,7 @@ def held_out_fraction(
     ValueError
         If a callback follows a score that this training does not record.
     """
-    labels = params.get("labels", "noisy")
-    of_split = {f"valid_{kind}{score}" for kind in ("", f"{labels}_") for score in ("loss", "acc")}
+    of_split = _scores("", f"{params.get('labels', 'noisy')}_")
     in_any_case = {"train_loss", *(["valid_clean_loss"] if watched else [])}
     own = {name for pair in callbacks for name in (pair[0], getattr(pair[1], "name", None))}
     for name, callback in callbacks:

@@ -139,13 +139,14 @@ class TransitionClassifier(
         **selection
             ``select`` and ``held_out`` of that training.
         """
-        T = self.transition_init
-        if isinstance(T, str):
-            start = self._starts()[self._start_name(run)]
-            T, bars = start.with_error_bars(run, lambda: warm_up or self._warm_up(run, **selection))
-            if bars is not None:
-                self.transition_uncertainty_ = bars._replace(transition_matrix=self._floored(T))
-        return self._floored(T)
+        if not isinstance(self.transition_init, str):
+            return self._floored(self.transition_init)
+        start = self._starts()[self._start_name(run)]
+        T, bars = start.with_error_bars(run, lambda: warm_up or self._warm_up(run, **selection))
+        T = self._floored(T)
+        if bars is not None:
+            self.transition_uncertainty_ = bars._replace(transition_matrix=T)
+        return T
 
     def _start_name(self, run: Run) -> str:
         name = str(self.transition_init)

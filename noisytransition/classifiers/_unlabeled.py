@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing, check_consistent_length
 from torch.utils.data import Dataset, Subset
 
-from ..transition import as_array, check_mask
+from ..transition import check_mask
 from ._data import Samples
-from ._labels import as_column, is_missing, labels_of
+from ._labels import are_missing, as_column, as_given, is_missing, labels_of
 
 
 def labelled_rows(
@@ -71,7 +71,7 @@ def _trusted(trusted: ArrayLike, without: NDArray[np.bool_], unlabeled: Any) -> 
 
 def _marked(y: Any, unlabeled: Any) -> NDArray[np.bool_]:
     """Rows whose label is the mark."""
-    labels = np.array(y, dtype=object) if isinstance(y, list | tuple) else as_array(as_column(y), "y")
+    labels = as_given(y, "y").ravel()
     if is_missing(unlabeled):
-        return np.array([is_missing(label) for label in labels.ravel()], dtype=bool)
-    return np.array([type(label == unlabeled) in (bool, np.bool_) and label == unlabeled for label in labels.ravel()])
+        return are_missing(labels)
+    return np.array([type(label == unlabeled) in (bool, np.bool_) and label == unlabeled for label in labels])

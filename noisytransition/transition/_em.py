@@ -23,8 +23,7 @@ from ._shrinkage import Prior, check_prior, fitted_prior, least_strength
 MAX_ITER = 1000
 # share of the uniform matrix in the start: a flip that starts at 0 would never come up
 _UNIFORM_SHARE = 0.1
-# strength of the prior and counts depend on each other: they settle in one to three rounds, in 2 of 180 fits (36 cells
-# of examples/benchmarks/em_transition.py, 5 seeds) in more than eight
+# strength and counts settle in one to three rounds, in 2 of 180 fits (examples/benchmarks/em_transition.py) in over 8
 _MAX_ROUNDS = 10
 # pseudo-counts per class with which T is all but the prior
 _STRONG = 1e6
@@ -282,12 +281,13 @@ def first_maximum(
         raise ValueError(f"meta_weight={meta_weight!r}; give a finite number above 0.")
     proba_meta, y_meta = _check_clean(proba_meta, y_meta, c)
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
+    max_iter = check_count(max_iter, 1, "max_iter")
     if not is_number(tol) or not 0 <= tol < np.inf:
         raise ValueError(f"tol={tol!r}; give a finite number of at least 0.")
     likelihood: Any = Likelihood(proba, y, known)
     if proba_meta is not None:
         likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, known, meta_weight)
-    return _begun(likelihood, T, _Search(prior, strength, check_count(max_iter, 1, "max_iter"), tol))
+    return _begun(likelihood, T, _Search(prior, strength, max_iter, tol))
 
 
 def off_zero(T: NDArray) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from noisytransition import (
     label_posterior,
     transition_error,
 )
-from noisytransition.classifiers import _estimate, _transition_summary
+from noisytransition.classifiers import _em_transition, _estimate, _transition_summary
 from noisytransition.classifiers._folds import fold_of_rows
 from noisytransition.classifiers._run import Run
 from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_uncertainty
@@ -223,6 +223,13 @@ def test_error_bars_are_for_some_classes_alone(cv, monkeypatch):
     assert "[" not in clf.transition_summary()
     with pytest.raises(NotFittedError):
         EMTransitionClassifier().transition_interval()
+
+
+def test_error_bars_of_the_start_are_not_those_of_T(monkeypatch):
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
+    monkeypatch.setattr(_em_transition, "error_bars", lambda *_: None)
+    clf = EMTransitionClassifier(**OF_T, transition_init="em").fit(X, y, meta=meta)
+    assert not hasattr(clf, "transition_std_")
 
 
 def test_label_posterior_follows_T():
