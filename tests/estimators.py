@@ -1,6 +1,8 @@
 """All classifiers, small enough to train in a test, and versions that find clean rows for themselves."""
 
+import numpy as np
 import page_methods
+from sklearn.utils import _safe_indexing
 
 from noisytransition.classifiers import METHODS, MetaTransitionClassifier, TransitionClassifier
 
@@ -19,8 +21,11 @@ WITH_TRANSITION = [cls for cls in CLASSIFIERS if issubclass(cls, TransitionClass
 class SelfCleaned:
     """Takes the training rows for clean ones where none are given: what scikit-learn's checks can call."""
 
-    def fit(self, X, y, **kwargs):
-        return super().fit(X, y, **({"meta": (X, y)} | kwargs))
+    def fit(self, X, y, sample_weight=None, **kwargs):
+        clean = X, y
+        if isinstance(sample_weight, np.ndarray) and 0 < np.count_nonzero(sample_weight) < np.size(sample_weight):
+            clean = [_safe_indexing(part, np.flatnonzero(sample_weight)) for part in clean]
+        return super().fit(X, y, **({"meta": clean, "sample_weight": sample_weight} | kwargs))
 
 
 def _self_cleaned(cls):

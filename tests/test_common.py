@@ -58,7 +58,16 @@ def checked(cls):
     return cls(max_epochs=5, batch_size=64, lr=0.5, random_state=0, **fewer)
 
 
-@parametrize_with_checks([checked(cls) for cls in WITHOUT_CLEAN_DATA + SELF_CLEANED if is_own(cls)])
+# rows are drawn by their weights: equal in the mean over epochs; test_sample_weight.py has what is equal to the bit
+_DRAWN = dict.fromkeys(
+    [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")],
+    "rows are drawn by their weights, which is the repetition of rows in the mean only",
+)
+
+
+@parametrize_with_checks(
+    [checked(cls) for cls in WITHOUT_CLEAN_DATA + SELF_CLEANED if is_own(cls)], expected_failed_checks=lambda _: _DRAWN
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

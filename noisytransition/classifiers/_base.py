@@ -20,13 +20,14 @@ from ._data import HOW_TO_PASS, Samples, group_names, read_rows
 from ._data_warnings import warn_of_chance, warn_of_scale
 from ._describe import describe_fit
 from ._distributed import check_distributed, is_first, joined
+from ._left_out import labelled_rows
 from ._memory import as_memory
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, is_default
 from ._prediction import PredictionMixin
 from ._progress import progress_of
 from ._run import Run
 from ._saving import save
-from ._unlabeled import labelled_rows
+from ._weights import weighted, weighted_rows
 
 
 class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
@@ -153,6 +154,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         y_meta_noisy: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         unlabeled: Any = None,
+        sample_weight: ArrayLike | None = None,
         state: FitState | str | PathLike | None = None,
     ) -> "NoisyLabelClassifier":
         """Train on noisy labels, with the help of clean rows: rows of X that were verified, or others.
@@ -188,6 +190,11 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         unlabeled : label, optional
             What y has for rows without a label: -1, "unknown", or NaN for all that is missing (None, NaN, NaT and
             pandas' NA). They are left out: without a label, a row says nothing of T. Not for trusted rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows of X in every training on noisy rows: a row is drawn as often as its weight says, those
+            of weight 0 are left out. Weights of trusted rows are not used. T is a conditional probability, so that rows
+            count once where it is estimated from posteriors; a weight must not depend on the noisy label of a row with
+            this true label.
         state : FitState or path, optional
             Folder in which the fit is saved after every epoch. If it exists, the fit resumes from it.
 
@@ -207,14 +214,21 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 raise ValueError(
                     f"{type(self).__name__} has no use for groups: it knows one T, if any. Leave them out."
                 )
+            of_rows: dict[str, Any] = {
+                "y_meta": y_meta,
+                "trusted": trusted,
+                "y_meta_noisy": y_meta_noisy,
+                "groups": groups,
+            }
+            of_rows["sample_weight"] = sample_weight
             if unlabeled is not None:
-                X, y, trusted, y_meta, y_meta_noisy, groups = labelled_rows(
-                    unlabeled, X, y, trusted, y_meta, y_meta_noisy, groups
-                )
-            classes, noisy, clean = read_rows(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, groups)
+                X, y, of_rows = labelled_rows(unlabeled, X, y, of_rows)
+            if sample_weight is not None:
+                X, y, of_rows = weighted_rows(X, y, of_rows)
+            classes, noisy, clean = read_rows(self, X, y, meta, X_meta, **of_rows)
             if clean is None and self._needs_clean_data:
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
-            noisy = self._grouped(noisy, groups)
+            noisy, clean = weighted(self, self._grouped(noisy, of_rows["groups"]), clean, classes)
             description = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
             run = Run(
                 self._shared_params(classes),

@@ -8,6 +8,7 @@ from ._base import NoisyLabelClassifier
 from ._checks import check_number
 from ._parameters import Module
 from ._run import Run
+from ._weights import ClassWeight
 
 
 class CrossEntropyClassifier(NoisyLabelClassifier):
@@ -22,6 +23,9 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
     label_smoothing : float in [0, 1], default=0.0
         Share of each label that is spread over all classes in the loss, as in `torch.nn.CrossEntropyLoss`; a remedy for
         noise itself (Lukasik et al.).
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each label: how often its rows are drawn, relative to others. "balanced": n_samples / (n_classes *
+        count of the label), as in scikit-learn.
     lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, batch_history, memory, distributed
@@ -54,9 +58,17 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
     (array([0, 1, 2]), array([0, 1, 2]))
     """
 
-    def __init__(self, module: Module = None, *, label_smoothing: float = 0.0, **net_params: Any) -> None:
+    def __init__(
+        self,
+        module: Module = None,
+        *,
+        label_smoothing: float = 0.0,
+        class_weight: ClassWeight = None,
+        **net_params: Any,
+    ) -> None:
         super().__init__(module, **net_params)
         self.label_smoothing = label_smoothing
+        self.class_weight = class_weight
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -43,12 +43,12 @@ Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
 
 
 class Labelled(NamedTuple):
-    """Validated inputs and labels of the user; noisy labels of clean rows by their name, and groups, where given."""
+    """Validated inputs and labels of the user; noisy labels of clean rows, and other columns, by name."""
 
     inputs: Rows
     y: NDArray
     y_noisy: dict[str, NDArray] = {}  # noqa: RUF012  # never changed
-    group: NDArray | None = None
+    columns: dict[str, NDArray] = {}  # noqa: RUF012
 
 
 def validate_rows(estimator: BaseEstimator, X: Samples, *, reset: bool, name: str = "X") -> Any:
@@ -119,6 +119,7 @@ def read_rows(
     trusted: ArrayLike | None = None,
     y_meta_noisy: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    sample_weight: NDArray | None = None,
 ) -> tuple[NDArray, Rows, Rows | None]:
     """Read noisy and clean rows, whichever form the clean data has, and encode the labels as 0..c-1.
 
@@ -127,7 +128,8 @@ def read_rows(
     classes : ndarray of shape (n_classes,)
         Sorted labels.
     noisy : Rows
-        With a column ``group`` if `groups` is given: the index of the group among the sorted names.
+        With a column ``group`` if `groups` is given: the index of the group among the sorted names; and with
+        ``sample_weight``.
     clean : Rows or None
         With a column ``noisy_label`` if `y_meta_noisy` is given, or `y_meta` for trusted rows.
     """
@@ -142,7 +144,9 @@ def read_rows(
         inputs, y = _numbers(estimator, X, as_column(y))
         inputs = _native(inputs, "X")
     n = len(rows := as_rows(inputs))
-    noisy = Labelled(rows, validate_labels(y, n, "y"), group=_group_codes(groups, n))
+    given = {"group": _group_codes(groups, n), "sample_weight": sample_weight}
+    columns = {name: column for name, column in given.items() if column is not None}
+    noisy = Labelled(rows, validate_labels(y, n, "y"), columns=columns)
     if trusted is not None:
         return _encoded(*_by_mask(noisy, trusted, y_meta, y_meta_noisy))
     if meta is not None:
@@ -158,8 +162,7 @@ def read_rows(
     warn_if_unscaled(inputs, clean_inputs)
     clean = Labelled(clean_rows, validate_labels(y_meta, n_clean, "y_meta"))
     if y_meta_noisy is not None:
-        given = validate_labels(y_meta_noisy, n_clean, "y_meta_noisy")
-        clean = clean._replace(y_noisy={"y_meta_noisy": given})
+        clean = clean._replace(y_noisy={"y_meta_noisy": validate_labels(y_meta_noisy, n_clean, "y_meta_noisy")})
     return _encoded(noisy, clean)
 
 
@@ -210,7 +213,7 @@ def _by_mask(
     if not mask.any():
         raise ValueError(f"the clean set is empty: no row is trusted. {_IN_FOLDS} {HOW_TO_PASS}")
     noisy, clean = (Labelled(rows.inputs.take(np.flatnonzero(m)), rows.y[m]) for m in (~mask, mask))
-    noisy = noisy._replace(group=None if rows.group is None else rows.group[~mask])
+    noisy = noisy._replace(columns={name: column[~mask] for name, column in rows.columns.items()})
     if y_meta is not None:
         verified = verified_labels(y_meta, mask, "y_meta")
         _warn_of_scores(y_meta, len(mask))
@@ -253,9 +256,7 @@ def _encoded(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Ro
     """Sorted classes, and both sets with labels 0..c-1."""
     labels = {"y": noisy.y} | ({} if clean is None else {"y_meta": clean.y} | clean.y_noisy)
     classes, codes = class_codes(labels)
-    noisy_rows = noisy.inputs.with_columns(label=codes["y"])
-    if noisy.group is not None:
-        noisy_rows = noisy_rows.with_columns(group=noisy.group)
+    noisy_rows = noisy.inputs.with_columns(label=codes["y"], **noisy.columns)
     if clean is None:
         return classes, noisy_rows, None
     clean_rows = clean.inputs.with_columns(label=codes["y_meta"])

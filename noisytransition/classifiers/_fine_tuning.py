@@ -10,6 +10,7 @@ from ._base import NoisyLabelClassifier
 from ._checks import check_number
 from ._parameters import Module
 from ._run import Run
+from ._weights import ClassWeight
 
 
 class FineTuningClassifier(NoisyLabelClassifier):
@@ -27,6 +28,8 @@ class FineTuningClassifier(NoisyLabelClassifier):
         Step size on the clean rows; default: `lr`.
     label_smoothing : float in [0, 1], default=0.0
         As in `CrossEntropyClassifier`, for the noisy rows alone.
+    class_weight : dict, "balanced" or None, default=None
+        As in `CrossEntropyClassifier`; for the clean rows too, by their own counts.
     lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, batch_history, memory, distributed
@@ -62,12 +65,14 @@ class FineTuningClassifier(NoisyLabelClassifier):
         fine_tuning_epochs: int = 50,
         fine_tuning_lr: float | None = None,
         label_smoothing: float = 0.0,
+        class_weight: ClassWeight = None,
         **net_params: Any,
     ) -> None:
         super().__init__(module, **net_params)
         self.fine_tuning_epochs = fine_tuning_epochs
         self.fine_tuning_lr = fine_tuning_lr
         self.label_smoothing = label_smoothing
+        self.class_weight = class_weight
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

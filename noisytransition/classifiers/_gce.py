@@ -11,6 +11,7 @@ from ._base import NoisyLabelClassifier
 from ._checks import check_flag, check_number
 from ._parameters import Module
 from ._run import Run
+from ._weights import ClassWeight
 
 
 class GCEClassifier(NoisyLabelClassifier):
@@ -40,6 +41,8 @@ class GCEClassifier(NoisyLabelClassifier):
         Epochs before rows are left out; default: a third of `max_epochs`.
     truncation_every : int, default=10
         Epochs between two checks of all rows.
+    class_weight : dict, "balanced" or None, default=None
+        As in `CrossEntropyClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, batch_history, memory, distributed
@@ -80,6 +83,7 @@ class GCEClassifier(NoisyLabelClassifier):
         truncation: float | None = None,
         truncation_start: int | None = None,
         truncation_every: int = 10,
+        class_weight: ClassWeight = None,
         **net_params: Any,
     ) -> None:
         super().__init__(module, **net_params)
@@ -88,6 +92,7 @@ class GCEClassifier(NoisyLabelClassifier):
         self.truncation = truncation
         self.truncation_start = truncation_start
         self.truncation_every = truncation_every
+        self.class_weight = class_weight
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -13,6 +13,7 @@ from ._mlp import MLP
 from ._net import NoisyLabelNet
 from ._net_state import net_state, restore_net, restore_unlisted, uncompiled, unlisted
 from ._one_row import check_one_row, has_batch_of_one
+from ._proportional import ProportionalSampler
 from ._rows import Batch, CleanBatches, DatasetRows, Rows, SparseRows, as_rows
 from ._sparse import canonical
 
@@ -29,6 +30,7 @@ __all__ = [
     "HeldOutPosteriors",
     "InStep",
     "NoisyLabelNet",
+    "ProportionalSampler",
     "Rows",
     "SaveState",
     "SparseRows",

@@ -19,6 +19,7 @@ from torch.utils.data import (
 )
 
 from .._processes import ALONE, Processes, Share
+from ._proportional import ProportionalSampler
 from ._rows import Batch, Rows
 
 
@@ -32,7 +33,7 @@ class BatchLoader(DataLoader):
     batch_size : int, default=1
         Rows in a batch.
     shuffle : bool, default=False
-        Draw the rows in a new order in each pass.
+        Draw the rows in a new order in each pass; by their column ``sample_weight``, if they have one.
     drop_last : bool, default=False
         Leave out a last batch with fewer rows.
     sampler : Sampler, optional
@@ -54,7 +55,7 @@ class BatchLoader(DataLoader):
         **kwargs: Any,
     ) -> None:
         if sampler is None:
-            sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)  # type: ignore[arg-type]
+            sampler = _shuffled(dataset) if shuffle else SequentialSampler(dataset)  # type: ignore[arg-type]
         batches = JoinedSampler(sampler, batch_size, drop_last)
         super().__init__(dataset, batch_sampler=batches, collate_fn=_Collate(collate_fn), **kwargs)
 
@@ -160,17 +161,28 @@ def _unwrapped(dataset: Dataset) -> tuple[Rows | None, NDArray | None]:
     return (dataset if isinstance(dataset, Rows) else None), places
 
 
+def _shuffled(dataset: Any) -> Sampler:
+    """Draw all rows once or, where they have different weights, in proportion to these."""
+    rows, places = _unwrapped(dataset)
+    weights = None if rows is None else rows.columns.get("sample_weight")
+    if weights is None or not np.ptp(weights := weights if places is None else weights[places]):
+        return RandomSampler(dataset)
+    return ProportionalSampler(weights)
+
+
 def _is_known(sampler: object) -> bool:
     """Whether a sampler draws its order at once, from a generator of its own with a seed of the global one."""
     if type(sampler) is RandomSampler:
         all_once = not sampler.replacement and sampler.num_samples == len(sampler.data_source)
         return all_once and sampler.generator is None
-    return type(sampler) is SequentialSampler
+    return type(sampler) in (SequentialSampler, ProportionalSampler)
 
 
 def _order(sampler: Any) -> NDArray[np.int64]:
     """Indices of an epoch, as torch's sampler draws them."""
     if type(sampler) is SequentialSampler:
         return np.arange(len(sampler))
+    if type(sampler) is ProportionalSampler:
+        return sampler.order()
     seed = int(torch.empty((), dtype=torch.int64).random_().item())
     return torch.randperm(len(sampler), generator=torch.Generator().manual_seed(seed)).numpy()

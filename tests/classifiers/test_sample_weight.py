@@ -1,0 +1,204 @@
+"""Weights of rows and of classes: how often a row is drawn."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from estimators import CLASSIFIERS, small
+from scipy.sparse import csr_matrix
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from skorch.dataset import ValidSplit
+from torch.utils.data import TensorDataset
+from training import assert_same, fit, refused
+
+from noisytransition import (
+    CrossEntropyClassifier,
+    EMTransitionClassifier,
+    FineTuningClassifier,
+    GCEClassifier,
+    GLCClassifier,
+)
+
+WEIGHTS = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 4.0], size=300)
+KEPT = WEIGHTS > 0
+every = pytest.mark.parametrize("cls", CLASSIFIERS)
+with_class_weight = pytest.mark.parametrize("cls", [CrossEntropyClassifier, FineTuningClassifier, GCEClassifier])
+
+
+def weighted(cls, blobs, weights=WEIGHTS, **params):
+    X, y, X_meta, y_meta, *_ = blobs
+    return small(cls, **params).fit(X, y, meta=(X_meta, y_meta), sample_weight=weights)
+
+
+# ---------------------------------------------------------------------------- weights of rows
+@every
+def test_equal_weights_are_as_none(cls, blobs, plain):
+    assert_same(weighted(cls, blobs, np.full(300, 0.3)), plain(cls), blobs[0])
+
+
+@every
+def test_a_factor_changes_nothing_and_rows_without_weight_are_left_out(cls, blobs, plain):
+    X, y, X_meta, y_meta, *_ = blobs
+    kept = small(cls).fit(X[KEPT], y[KEPT], meta=(X_meta, y_meta), sample_weight=1024 * WEIGHTS[KEPT])
+    clf = weighted(cls, blobs)
+    assert_same(clf, kept, X)
+    assert not np.array_equal(clf.predict_proba(X), plain(cls).predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "form", [pd.DataFrame, csr_matrix, np.ndarray.tolist, lambda X: TensorDataset(torch.tensor(X))]
+)
+@pytest.mark.parametrize("weights", [list, pd.Series])
+def test_forms(form, weights, blobs):
+    X, y, *_ = blobs
+    clf = small(CrossEntropyClassifier).fit(form(X), y, sample_weight=weights(WEIGHTS))
+    expected = small(CrossEntropyClassifier).fit(form(X[KEPT]), y[KEPT], sample_weight=WEIGHTS[KEPT])
+    np.testing.assert_array_equal(clf.predict_proba(X), expected.predict_proba(X))
+
+
+def test_labels_of_a_dataset(blobs):
+    X, y, *_ = blobs
+    pairs = TensorDataset(torch.tensor(X), torch.tensor(y))
+    clf = small(CrossEntropyClassifier).fit(pairs, sample_weight=WEIGHTS)
+    np.testing.assert_array_equal(
+        clf.predict(X), small(CrossEntropyClassifier).fit(X, y, sample_weight=WEIGHTS).predict(X)
+    )
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_weights_of_trusted_rows_are_not_used(whole, blobs):
+    X, y, *_ = blobs
+    mask, true = np.arange(300) % 4 == 1, (y + 1) % 3
+    given = {"trusted": mask, "y_meta": true if whole else true[mask]}
+    clf = small(GLCClassifier).fit(X, y, sample_weight=WEIGHTS, **given)
+    other = np.where(mask, 0, WEIGHTS)
+    assert_same(clf, small(GLCClassifier).fit(X, y, sample_weight=other, **given), X)
+
+
+def test_weights_go_with_their_rows_where_some_have_no_label(blobs):
+    X, y, *_ = blobs
+    without = np.arange(300) % 7 == 3
+    clf = small(CrossEntropyClassifier).fit(X, np.where(without, -1, y), unlabeled=-1, sample_weight=WEIGHTS)
+    expected = small(CrossEntropyClassifier).fit(X[~without], y[~without], sample_weight=WEIGHTS[~without])
+    assert_same(clf, expected, X)
+
+
+def test_the_weighted_majority_of_each_point_is_learned():
+    """Two points, each with both labels in equal numbers."""
+    X, y = np.repeat([[-1.0], [1.0]], 200, axis=0), np.tile([0, 1], 200)
+    right = y == (X[:, 0] > 0)
+    clf = small(CrossEntropyClassifier, max_epochs=100, batch_size=-1).fit(X, y, sample_weight=np.where(right, 4, 1))
+    np.testing.assert_allclose(clf.predict_proba(X)[right, y[right]], 0.8, atol=0.03)  # of 0.5 without weights
+
+
+def test_a_held_out_part_of_the_rows_has_weights_too(blobs):
+    X, y, *_ = blobs
+    split = ValidSplit(0.3, random_state=0)
+    clf = small(CrossEntropyClassifier, train_split=split).fit(X, y, sample_weight=WEIGHTS)
+    assert not np.array_equal(
+        clf.predict_proba(X), small(CrossEntropyClassifier, train_split=split).fit(X[KEPT], y[KEPT]).predict_proba(X)
+    )
+
+
+def test_T_is_not_changed_by_weights_that_do_not_depend_on_the_label():
+    rng = np.random.default_rng(0)
+    T, y = np.array([[0.7, 0.3], [0.1, 0.9]]), rng.integers(2, size=3000)
+    X, noisy = rng.normal(size=(3000, 2)) + 3 * y[:, None], (rng.random(3000) < T[y, 1]).astype(int)
+    given = {"meta": (X[:200], y[:200]), "sample_weight": rng.choice([0.2, 5.0], size=2800)}
+    clf = EMTransitionClassifier(max_epochs=4, random_state=0).fit(X[200:], noisy[200:], **given)
+    np.testing.assert_allclose(clf.transition_matrix_, T, atol=0.04)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(299), r"shape \(299,\) for 300 rows; give one number for each row"),
+        (2.0, r"shape \(\) for 300 rows"),
+        (np.ones((300, 2)), "sample_weight|2d"),
+        (np.zeros(300), "zero for all noisy rows; give a weight above 0"),
+        (np.full(300, -1.0), "negative entries"),
+        (np.full(300, np.nan), "or NaN; give finite numbers"),
+        (["a"] * 300, "no numbers"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weights, message, blobs):
+    with refused(message):
+        weighted(CrossEntropyClassifier, blobs, weights)
+
+
+@pytest.mark.parametrize("own", [{"iterator_train__shuffle": False}, {"iterator_train": torch.utils.data.DataLoader}])
+def test_a_loader_that_knows_nothing_of_weights_is_refused(own, blobs):
+    with refused(rf"weights decide how rows are drawn, and so do \['{next(iter(own))}'\]"):
+        weighted(CrossEntropyClassifier, blobs, **own)
+
+
+def test_in_scikit_learn(blobs):
+    X, y, _, _, X_test, y_test, *_ = blobs
+    pipe = make_pipeline(StandardScaler(), small(CrossEntropyClassifier))
+    clf = pipe.fit(X, y, crossentropyclassifier__sample_weight=WEIGHTS)
+    assert clf.score(X_test, y_test) > 0.5
+    scores = cross_val_score(small(CrossEntropyClassifier), X, y, cv=2, params={"sample_weight": WEIGHTS})
+    assert np.isfinite(scores).all()
+    boosted = AdaBoostClassifier(small(CrossEntropyClassifier), n_estimators=2, random_state=0).fit(X, y)
+    assert boosted.score(X_test, y_test) > 0.5
+
+
+# ---------------------------------------------------------------------------- weights of classes
+@with_class_weight
+def test_a_heavy_class_is_predicted_more_often(cls, blobs):
+    X = blobs[0]
+    shares = [(fit(cls, blobs, class_weight=w).predict(X) == 1).mean() for w in ({1: 0.02}, None, {1: 50})]
+    assert shares[0] < shares[1] < shares[2]
+
+
+def test_balanced_classes_meet_the_boundary_that_equal_ones_have():
+    """As scikit-learn's logistic regression with the same weights."""
+    rng = np.random.default_rng(0)
+    y = (np.arange(2000) % 10 == 0).astype(int)
+    X = rng.normal(size=(2000, 1)) + 2 * y[:, None]
+    params = {"module": "linear", "max_epochs": 40, "batch_size": 256, "random_state": 0}
+    clf = CrossEntropyClassifier(class_weight="balanced", **params).fit(X, y)
+    twin = LogisticRegression(class_weight="balanced", C=1e6).fit(X, y)
+    np.testing.assert_allclose(clf.predict_proba(X), twin.predict_proba(X), atol=0.06)
+    assert abs(CrossEntropyClassifier(**params).fit(X, y).predict_proba(X) - twin.predict_proba(X)).max() > 0.3
+
+
+def test_class_weights_are_those_of_their_rows(blobs):
+    X, y, *_ = blobs
+    names = np.array(["ant", "bee", "cat"])
+    clf = small(CrossEntropyClassifier, class_weight={"bee": 3.0}).fit(X, names[y])
+    twin = small(CrossEntropyClassifier).fit(X, names[y], sample_weight=np.where(y == 1, 3.0, 1.0))
+    np.testing.assert_array_equal(clf.predict_proba(X), twin.predict_proba(X))
+    both = small(CrossEntropyClassifier, class_weight={"bee": 3.0}).fit(X, names[y], sample_weight=WEIGHTS)
+    twin = small(CrossEntropyClassifier).fit(X, names[y], sample_weight=WEIGHTS * np.where(y == 1, 3.0, 1.0))
+    np.testing.assert_array_equal(both.predict_proba(X), twin.predict_proba(X))
+
+
+def test_fine_tuning_balances_the_clean_rows_by_their_own_counts(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    few = np.flatnonzero((y_meta != 2) | (np.arange(len(y_meta)) % 6 == 0))
+    given = {"meta": (X_meta[few], y_meta[few])}
+    plain, balanced = (
+        small(FineTuningClassifier, class_weight=w, fine_tuning_epochs=20).fit(X, y, **given).predict_proba(X)[:, 2]
+        for w in (None, "balanced")
+    )
+    assert balanced.mean() > plain.mean() + 0.02
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ("heavy", "class_weight='heavy'; give 'balanced', a dict"),
+        ([1, 2, 3], "give 'balanced', a dict from label to weight, or None"),
+        ({7: 2.0}, r"class_weight has \[7\], and the labels are \[0, 1, 2\]"),
+        ({1: 0.0}, "give weights above 0, and leave out rows of none"),
+        ({1: np.nan}, "give weights above 0"),
+    ],
+)
+def test_class_weights_that_are_none_are_refused(weight, message, blobs):
+    with refused(message):
+        fit(CrossEntropyClassifier, blobs, class_weight=weight)
