@@ -128,25 +128,23 @@ class PreActResNet18(nn.Sequential):
 
 
 # ---------------------------------------------------------------------------- smaller networks
-class Residual(nn.Sequential):
-    """Adds its input to its output."""
-
-    def forward(self, x):
-        """Add the input."""
-        return x + super().forward(x)
+def pooled_block(n_in, n_out):
+    """Two convolutions of 3 x 3; the first is pooled before its batch normalisation, which is cheap."""
+    first = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False), nn.MaxPool2d(2), nn.BatchNorm2d(n_out)
+    return *first, nn.ReLU(inplace=True), conv(n_out, n_out)
 
 
-class ResNet9(nn.Sequential):
-    """ResNet-9 for images of 32 x 32: six convolutions in line, two residual pairs."""
+class FastCNN(nn.Sequential):
+    """Seven convolutions for images of 32 x 32, made to be trained in few epochs.
+
+    The order of the layers is that of Jordan, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU", 2024;
+    with narrower layers. Its first filters, initial weights, loss and optimiser are left out.
+    """
 
     def __init__(self, n_classes):
-        pool = nn.MaxPool2d(2)
-        super().__init__(
-            Normalise(),
-            *(conv(3, 64), conv(64, 128), pool, Residual(conv(128, 128), conv(128, 128))),
-            *(conv(128, 256), pool, conv(256, 512), pool, Residual(conv(512, 512), conv(512, 512))),
-            *(nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(512, n_classes)),
-        )
+        stem = nn.Conv2d(3, 24, 2), nn.ReLU(inplace=True)
+        blocks = (layer for widths in pairwise((24, 64, 128, 256)) for layer in pooled_block(*widths))
+        super().__init__(Normalise(), *stem, *blocks, nn.MaxPool2d(3), nn.Flatten(), nn.Linear(256, n_classes))
 
 
 class SmallCNN(nn.Sequential):
@@ -164,7 +162,7 @@ IMAGES = {
     "ResNet-50": ResNet50,
     "ResNet-110": ResNet110,
     "PreAct ResNet-18": PreActResNet18,
-    "ResNet-9": ResNet9,
+    "fast CNN": FastCNN,
     "small CNN": SmallCNN,
 }
 HEADS = ("linear", "MLP")

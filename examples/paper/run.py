@@ -33,6 +33,7 @@ import numpy as np
 import torch
 from filelock import FileLock, Timeout
 from skorch.callbacks import LRScheduler
+from torch.optim.lr_scheduler import PolynomialLR
 
 from examples.benchmarks.shared import add_row, crop_and_flip, read_rows
 from examples.paper.data import Places, load
@@ -94,10 +95,11 @@ def fit(cell, data, places, **own):
 def classifier(cell, data, places, own):
     """Unfitted classifier of a cell."""
     params = dict(cell.settings)
-    decay_at, augment = params.pop("decay_at", None), params.pop("augment", False)
-    if decay_at:
+    if decay_at := params.pop("decay_at", None):
         params["callbacks"] = [("decay", LRScheduler("MultiStepLR", milestones=decay_at, gamma=0.1))]
-    if augment:
+    if params.pop("linear_decay", False):
+        params["callbacks"] = [("decay", LRScheduler(PolynomialLR, total_iters=params["max_epochs"]))]
+    if params.pop("augment", False):
         params["batch_transform"] = crop_and_flip
     net = parameters(cell.network, int(np.prod(np.shape(data.X[0]))), N_CLASSES[cell.data], places.weights)
     return METHODS[cell.method](**(net | params | own), random_state=cell.seed, device=places.device)
