@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..transition import TransitionUncertainty, tempered_log_loss, transition_error
+from ..transition import PairEstimate, TransitionUncertainty, tempered_log_loss, transition_error
 from ._cross_fitting import Candidate
 from ._estimate import Estimate
 from ._run import Run
@@ -60,10 +60,16 @@ def _missing_class(run: Run) -> str:
 
 def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:
     """Clean rows contradict the likelihood of all labels, which supposes that one T is true for all rows."""
-    if estimate.revised is not None:
+    if isinstance(estimate.revised, PairEstimate):
         return (
             "the verified pairs contradict the T of all labels: T probably differs between rows; the flips below are "
             "means over them, by a posterior that fits the pairs"
+        )
+    if estimate.revised is not None:
+        return (
+            "labels are wrong on rows that look like another class more often, so that T differs between rows; the "
+            "flips below are means over them; verify rows with their noisy label (trusted= with y_meta=), which T is "
+            "then fitted to"
         )
     if bars is None or not bars.others:
         return ""

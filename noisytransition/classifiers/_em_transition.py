@@ -50,7 +50,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     for all rows. Two choices by held-out clean rows make up for it where it is not: how much the clean rows count in
     the calibration (`calibration_weight`), and which classifier is the last (`select_classifier`). If the noisy labels
     of the clean rows are known (`trusted`, or `y_meta_noisy`) and contradict one T, T is the mean of a posterior that
-    is fitted to them (`docs/trust.rst`). `diagnostics_` names reasons not to trust T.
+    is fitted to them (`docs/trust.rst`); if none are known, all labels may contradict it (`instance_dependent`).
+    `diagnostics_` names reasons not to trust T.
 
     The cost is that of five trainings, a warm-up for T's start, the folds and the last one, and for the choice of the
     classifier one more, without clean rows, and nine of 50 epochs on two thirds of the clean rows. For a network that
@@ -78,6 +79,11 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         clean rows count as much as all noisy ones, or this to the power 3/4 or 1/2: the largest that raises the
         log-likelihood of held-out clean rows by more than 2 and by more than one standard error; else 1. With a number,
         "not_one_T" is not looked for.
+    instance_dependent : bool, default=True
+        Where no pair of true and noisy label is known: let the probability of a noisy label rise with that of its
+        class, ``P(j | i, x) ~ R[i, j] p_j(x)^a``, if all labels are more likely so; T is then the mean over all rows.
+        People, for one, err on rows that look like another class. False: one T is true for all rows. Not with more than
+        20 classes or with a number as `prior_strength`.
     meta_batch_size : int, optional
         Clean rows in a step; default: a quarter of `batch_size`.
     select_classifier : bool, default=True
@@ -138,6 +144,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         ``epochs`` and ``log_evidence`` of each number of epochs.
     calibration_weight_ : float
         How often a clean row counted in the calibration.
+    instance_dependence_ : float
+        The power a of `instance_dependent`: 0 where one T is taken for all rows.
     final_ : str
         If there was a choice, the classifier: "own", "fine-tuned, 10 epochs", "clean rows, 50 epochs", ...
     final_scores_ : dict of ndarray
@@ -191,6 +199,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         transition_prior: Prior = "symmetric",
         prior_strength: float | str = "auto",
         calibration_weight: float | str = "auto",
+        instance_dependent: bool = True,
         meta_batch_size: int | None = None,
         select_classifier: bool = True,
         n_jobs: int | None = None,
@@ -198,6 +207,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     ) -> None:
         super().__init__(module, transition_init=transition_init, **net_params)
         self.calibration_weight = calibration_weight
+        self.instance_dependent = instance_dependent
         self.select_classifier = select_classifier
         self.meta_weight = meta_weight
         self.cv = cv
@@ -230,6 +240,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             prior=self.transition_prior,
             strength=self.prior_strength,
             weight=self.calibration_weight,
+            depends=self.instance_dependent,
         )
         self._keep(run, start, T, folds.candidates)
         self.meta_weight_ = in_folds
@@ -254,13 +265,14 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.transition_history_ = np.stack([start, T.transition_matrix])
         result, best = T.result, T.candidate
         self.transition_counts_, self.prior_strength_ = T.counts, result.strength
-        self.calibration_, self.calibration_weight_, self.cv_results_ = result.calibration, T.weight, T.evidence
+        self.instance_dependence_ = getattr(T.revised, "power", 0.0)
+        self.calibration_, self.calibration_weight_, self.cv_results_ = T.calibration, T.weight, T.evidence
         self.n_epochs_, (noisy, _) = best.epochs, best.rows
         # from x too: nearer than what T makes of the noisy labels' shares
         counts = T.counts - (0.0 if (pairs := known_pairs(run)) is None else pairs)
         self.class_counts_ = counts.sum(axis=1) * (len(run.noisy) / len(noisy))
-        if self.cv is not None and result.calibration is not None:
-            self.oof_proba_ = result.calibration(best.posteriors[0]).astype(np.float32)[np.argsort(noisy)]
+        if self.cv is not None and T.calibration is not None:
+            self.oof_proba_ = T.calibration(best.posteriors[0]).astype(np.float32)[np.argsort(noisy)]
         self.__dict__.pop("transition_uncertainty_", None)  # of the start
         if (uncertainty := error_bars(T, run)) is not None:
             self.transition_uncertainty_ = uncertainty
@@ -276,6 +288,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             check_count(self.cv, 2, "cv")
         check_flag(self, "select_epochs")
         check_flag(self, "select_classifier")
+        check_flag(self, "instance_dependent")
         self._check_weight("calibration_weight", "above 0")
         if self.n_jobs == 0 or not isinstance(self.n_jobs, int | None) or isinstance(self.n_jobs, bool):
             raise ValueError(f"n_jobs={self.n_jobs!r}; give a number of processes, -1 for one per core, or None.")

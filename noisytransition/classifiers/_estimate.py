@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from ..transition import (
     MOST_CLASSES,
+    Calibration,
     EMResult,
     FirstMaximum,
+    InstanceDependentEstimate,
     PairEstimate,
     Prior,
     TransitionUncertainty,
     first_maximum,
     held_out_log_loss,
+    instance_dependent,
     pair_counts,
     revised_by_pairs,
     transition_uncertainty,
@@ -55,8 +58,8 @@ class Estimate(NamedTuple):
         ``epochs`` and ``log_evidence`` of all candidates.
     gain : float
         By how much the weight that was taken raises the log-likelihood of held-out clean rows; n / n_meta if that is 1.
-    revised : PairEstimate or None
-        T after verified pairs spoke against one T for all rows.
+    revised : PairEstimate, InstanceDependentEstimate or None
+        T after verified pairs, or if there are none all labels, spoke against one T for all rows.
     """
 
     result: EMResult
@@ -65,7 +68,12 @@ class Estimate(NamedTuple):
     others: list[Likely]
     evidence: dict[str, NDArray]
     gain: float
-    revised: PairEstimate | None
+    revised: PairEstimate | InstanceDependentEstimate | None
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """Map that calibrates the posteriors."""
+        return (self.revised if isinstance(self.revised, InstanceDependentEstimate) else self.result).calibration
 
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
@@ -87,13 +95,15 @@ def estimate_transition(
     prior: Prior = "symmetric",
     strength: float | str = "auto",
     weight: float | str = "auto",
+    depends: bool = True,
 ) -> Estimate:
     """T of the candidate under which all labels have the highest evidence, T integrated out.
 
     The evidence supposes that one T is true for all rows. Where it is not, it moves the classes' boundary instead, and
     the clean rows, which are few, hardly weigh. Therefore clean rows are held out of the calibration to decide how
-    often each counts: once, as in the likelihood, or up to so often that all together weigh as much as the noisy rows;
-    and T is revised if pairs of true and noisy labels are known and contradict it.
+    often each counts: once, as in the likelihood, or up to so often that all together weigh as much as the noisy rows.
+    T is revised if pairs of true and noisy labels are known and contradict it; or, where none are known and `depends`,
+    if all labels are far more likely where labels may depend on the row.
     """
     likeliest = partial(_first_maximum, run=run, start=start, params={"prior": prior, "strength": strength})
 
@@ -112,7 +122,10 @@ def estimate_transition(
         others = [found[w] for w in (1.0, equal) if w != first] or [chosen]
         if fine_tuned:
             others.append(settled(fine_tuned, equal))
-    return Estimate(*chosen, first, others, evidence, gain, _revised(chosen, run))
+    revised: PairEstimate | InstanceDependentEstimate | None = _revised(chosen, run)
+    if depends and revised is None and known_pairs(run) is None and strength == "auto":
+        revised = _instance_dependent(chosen, run, start, prior, first)
+    return Estimate(*chosen, first, others, evidence, gain, revised)
 
 
 def _highest_evidence(
@@ -145,6 +158,18 @@ def _revised(likely: Likely, run: Run) -> PairEstimate | None:
         y_noisy_pairs=run.clean.columns["noisy_label"][clean],
         counts=counts,
     )
+
+
+def _instance_dependent(
+    likely: Likely, run: Run, start: NDArray, prior: Prior, weight: float
+) -> InstanceDependentEstimate | None:
+    """T of labels that depend on the row, if all labels contradict the most likely T."""
+    (result, candidate), (noisy, clean) = likely, likely.candidate.rows
+    if result.calibration is None:
+        return None
+    proba, proba_meta = (np.asarray(p, dtype=np.float64) for p in candidate.posteriors)
+    labels = run.noisy.label[noisy], proba_meta, run.clean.label[clean]
+    return instance_dependent(proba, *labels, one_T=result, init=start, prior=prior, meta_weight=weight)
 
 
 def _first_maximum(
@@ -198,10 +223,13 @@ def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     """
     if len(run.classes) > MOST_CLASSES:
         return None
-    own = _error_bars(Likely(estimate.result, estimate.candidate), run)
-    if estimate.revised is not None:  # not without a calibration, so there are error bars of the one T
-        return estimate.revised.error_bars(own.std)
-    return own if own is None else own.joined(*(_error_bars(other, run) for other in estimate.others))
+    own, revised = _error_bars(Likely(estimate.result, estimate.candidate), run), estimate.revised
+    if isinstance(revised, PairEstimate):  # not without a calibration, so there are error bars of the one T
+        return revised.error_bars(own.std)
+    if own is None:
+        return None
+    bars = own.joined(*(_error_bars(other, run) for other in estimate.others))
+    return bars if revised is None else bars.around(revised.transition_matrix)
 
 
 def _error_bars(likely: Likely, run: Run) -> Any:

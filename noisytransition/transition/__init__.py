@@ -34,6 +34,8 @@ from ._estimation import pair_counts as pair_counts
 from ._flip_labels import RandomState as RandomState
 from ._flip_labels import as_generator as as_generator
 from ._flip_labels import flip_labels
+from ._instance_dependent import InstanceDependentEstimate as InstanceDependentEstimate
+from ._instance_dependent import instance_dependent as instance_dependent
 from ._issues import find_label_issues, label_quality, relabel
 from ._labels import as_positions as as_positions
 from ._labels import like_series as like_series

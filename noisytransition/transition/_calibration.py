@@ -4,6 +4,7 @@ One model of how a classifier's probabilities are wrong serves the estimate of T
 the error bars: an affine map of their logarithms, whose parameters have a prior.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,14 +161,9 @@ class CalibratedLikelihood:
 
     def _search(self, unit: NDArray, known: NDArray, max_iter: int) -> Any:
         """Go on from x, in these units of the parameters."""
-
-        def objective(z: NDArray) -> tuple[float, NDArray]:
-            value, gradient = self.objective(z * unit, known)
-            return value, gradient * unit
-
-        options = {"maxiter": max_iter, "ftol": TOLERANCE, "maxcor": 20}
-        found: Any = optimize.minimize(objective, self.x / unit, jac=True, method="L-BFGS-B", options=options)
-        self.x = found.x * unit
+        assert self.x is not None  # where maximise begins
+        found = minimum(lambda x: self.objective(x, known), self.x, unit, max_iter)
+        self.x = found.x
         return found
 
     # ---- parameters
@@ -190,38 +186,69 @@ class CalibratedLikelihood:
     def calibration(self, x: NDArray) -> Calibration:
         """The map."""
         log_scale, bias, matrix, _ = self.unpack(x)
-        return Calibration(matrix + _scale(log_scale) * np.eye(self.c), np.where(self.absent, -np.inf, bias))
+        return Calibration(self.linear(log_scale, matrix), np.where(self.absent, -np.inf, bias))
+
+    def linear(self, log_scale: float, matrix: NDArray) -> NDArray[np.float64]:
+        """Linear part of the map, s + B."""
+        return matrix + _scale(log_scale) * np.eye(self.c)
 
     # ---- value and gradient
     def objective(self, x: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Mean loss of a row, and its gradient."""
-        n = self.n_rows
         log_scale, bias, matrix, logits_T = self.unpack(x)
-        log_T, scale, bias_of_all = _log_softmax(logits_T), _scale(log_scale), self._bias_of_all(bias)
+        log_T = _log_softmax(logits_T)
         T = np.exp(log_T)
-        u = self.u_clean
-        log_p = _log_softmax(scale * u + (u @ matrix.T if self.with_matrix else 0) + bias_of_all)
+        of_rows, counts, of_bias, of_matrix = self.rows.sums(_scale(log_scale), self.bias_of_all(bias), matrix, T)
+        of_T = known + counts - T * (known + counts).sum(axis=1, keepdims=True)
+        return self.with_clean_rows(x, of_rows, float((known * log_T).sum()), of_bias, of_matrix, of_T)
+
+    def with_clean_rows(
+        self, x: NDArray, of_rows: float, of_known: float, of_bias: NDArray, of_matrix: NDArray, of_T: NDArray
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Mean loss of a row and its gradient, from those of the noisy rows and pairs; clean rows and priors added."""
+        log_scale, bias, matrix, _ = self.unpack(x)
+        scale, u = _scale(log_scale), self.u_clean
+        log_p = _log_softmax(scale * u + (u @ matrix.T if self.with_matrix else 0) + self.bias_of_all(bias))
         of_clean = self.meta_weight * (self.clean - np.exp(log_p))
-        log_likelihood, counts, of_bias, of_matrix = self.rows.sums(scale, bias_of_all, matrix, T)
         of_bias = of_bias + of_clean.sum(axis=0)
         of_matrix = of_matrix + (of_clean.T @ u if self.with_matrix else (of_clean * u).sum(axis=0))  # or its diagonal
-        log_likelihood += self.meta_weight * (self.clean * log_p).sum() + (known * log_T).sum()
+        log_likelihood = of_rows + (self.meta_weight * (self.clean * log_p).sum() + of_known)
         prior = -(log_scale**2 + (bias**2).sum() + self.precision * (matrix**2).sum()) / 2
         gradient = self.pack(
             scale * (np.trace(of_matrix) if self.with_matrix else of_matrix.sum()) - log_scale,
             of_bias - bias,
             of_matrix - self.precision * matrix if self.with_matrix else matrix,
-            known + counts - T * (known + counts).sum(axis=1, keepdims=True),
+            of_T,
         )
-        return -(log_likelihood + prior) / n, -gradient / n
+        return -(log_likelihood + prior) / self.n_rows, -gradient / self.n_rows
 
     def counts(self, x: NDArray) -> NDArray[np.float64]:
         """Expected number of noisy rows of each true and noisy label."""
         log_scale, bias, matrix, logits_T = self.unpack(x)
-        return self.rows.sums(_scale(log_scale), self._bias_of_all(bias), matrix, np.exp(_log_softmax(logits_T)))[1]
+        return self.rows.sums(_scale(log_scale), self.bias_of_all(bias), matrix, np.exp(_log_softmax(logits_T)))[1]
 
-    def _bias_of_all(self, bias: NDArray) -> NDArray[np.float64]:
+    def bias_of_all(self, bias: NDArray) -> NDArray[np.float64]:
+        """The bias b, with that of classes which no row may have."""
         return np.where(self.absent, _IMPOSSIBLE, bias)
+
+
+def minimum(
+    objective: Callable[[NDArray], tuple[float, NDArray]],
+    x: NDArray,
+    unit: NDArray,
+    max_iter: int,
+    bounds: Any = None,
+) -> Any:
+    """Result of L-BFGS from x, in these units of the parameters; bounds are in units too, its x is not."""
+
+    def in_units(z: NDArray) -> tuple[float, NDArray]:
+        value, gradient = objective(z * unit)
+        return value, gradient * unit
+
+    options = {"maxiter": max_iter, "ftol": TOLERANCE, "maxcor": 20}
+    found: Any = optimize.minimize(in_units, x / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    found.x = found.x * unit
+    return found
 
 
 def tempered_log_loss(proba: NDArray, y: NDArray) -> NDArray[np.float64]:

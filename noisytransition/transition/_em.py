@@ -308,21 +308,21 @@ def _begun(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search:
     found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))
     if prior is None or (not isinstance(strength, str) and strength == 0):
         return FirstMaximum(likelihood, init, found, None, 0.0, found.log_likelihood, search)
-    M, a, evidence = _fitted_prior(prior, strength, found)
+    M, a, evidence = prior_at_maximum(prior, strength, found)
     if not a and isinstance(strength, str):
         for tried in (least_strength(M), _STRONG) if is_many else (_STRONG,):
             shrunk = likelihood.maximise(M, tried * M, max_iter, tol)
-            M_shrunk, a_shrunk, evidence_shrunk = _fitted_prior(prior, strength, shrunk, tried * M)
+            M_shrunk, a_shrunk, evidence_shrunk = prior_at_maximum(prior, strength, shrunk, tried * M)
             if evidence_shrunk > evidence and (a_shrunk or tried == _STRONG):
                 given = evidence_shrunk if tried == _STRONG else evidence
                 return FirstMaximum(likelihood, init, shrunk, M_shrunk, a_shrunk, given, search)
         if is_rough and not found.converged:
             found = likelihood.maximise(found.transition_matrix, none, max_iter, tol)
-            evidence = _fitted_prior(prior, strength, found)[2]
+            evidence = prior_at_maximum(prior, strength, found)[2]
     return FirstMaximum(likelihood, init, found, M, a, evidence, search)
 
 
-def _fitted_prior(
+def prior_at_maximum(
     prior: Prior, strength: float | str, found: Maximum, pseudo_counts: NDArray | float = 0.0
 ) -> tuple[NDArray, float, float]:
     """Prior of the counts at a maximum, its strength, and the log-evidence of all labels."""

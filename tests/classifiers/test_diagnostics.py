@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from training import refused
 
 from noisytransition import EMTransitionClassifier, count_transition_matrix, load
@@ -34,12 +35,40 @@ def fit(rows, *, pairs=False, clean=slice(None), **params):
     return clf.fit(X[n:], noisy[n:], meta=(X_meta, y_meta), y_meta_noisy=known if pairs else None)
 
 
+@cache
+def guessed_labels(n=3000, n_clean=150, power=0.4):
+    """The same, but wrong on rows that look like another class more often: T, and the rows."""
+    X, y, _, _ = table(n, n_clean)
+    looks = -((X[:, None, :2] - 2.2 * np.array([[0, 0], [0, 1], [1, 0]])) ** 2).sum(axis=2) / 2
+    flips = pair_noise(3, 0.4)[y] * softmax(looks, axis=1) ** power
+    drawn = np.random.default_rng(0).random((len(y), 1)) * flips.sum(axis=1, keepdims=True)
+    noisy = (flips.cumsum(axis=1) < drawn).sum(axis=1)
+    return count_transition_matrix(y, noisy, 3), (X, y, noisy, n_clean)
+
+
 # ---------------------------------------------------------------------------- reasons
 def test_noise_that_differs_between_rows_is_found():
     with pytest.warns(UserWarning, match="T may be wrong: .*contradict each other under one T"):
-        clf = fit(table(by_column=True))
+        clf = fit(table(by_column=True), instance_dependent=False)
     assert set(clf.diagnostics_) == {"not_one_T"}
     assert clf.calibration_weight_ > 1
+    assert clf.instance_dependence_ == 0
+
+
+def test_labels_that_depend_on_the_look_of_the_row_are_found():
+    truth, rows = guessed_labels()
+    with pytest.warns(UserWarning, match="T may be wrong: labels are wrong on rows that look like another class"):
+        clf = fit(rows)
+    assert clf.instance_dependence_ > 0.1
+    one_T = fit(rows, instance_dependent=False)
+    assert one_T.instance_dependence_ == 0
+    error = transition_error(truth, clf.transition_matrix_)
+    assert error < 0.6 * transition_error(truth, one_T.transition_matrix_)
+    low, high = clf.transition_interval()
+    for T in (clf.transition_matrix_, one_T.transition_matrix_):
+        assert ((low <= T) & (high >= T)).all()
+    np.testing.assert_allclose(clf.class_counts_.sum(), len(rows[1]) - rows[3], rtol=1e-3)
+    assert fit(rows, pairs=True).instance_dependence_ == 0
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -56,7 +85,7 @@ def test_pairs_that_contradict_T_are_gone_by():
     truth, counted = count_transition_matrix(y, noisy, 3), count_transition_matrix(y[:n], noisy[:n], 3)
     with pytest.warns(UserWarning, match="verified pairs contradict the T"):
         clf = fit(rows, pairs=True)
-    plain = fit(rows)
+    plain = fit(rows, instance_dependent=False)
     assert "not_one_T" in clf.diagnostics_
     error = transition_error(truth, clf.transition_matrix_)
     assert error < 0.2 * transition_error(truth, plain.transition_matrix_)
@@ -134,10 +163,10 @@ def test_bad_weights_are_refused_before_training(weight):
 @pytest.mark.parametrize("by_column", [True, False])
 def test_error_bars_reach_over_those_of_the_other_weight(by_column, tmp_path):
     rows = table(by_column=by_column)
-    clf = fit(rows)
+    clf = fit(rows, instance_dependent=False)
     equal = (len(rows[0]) - rows[3]) / rows[3]
     assert clf.calibration_weight_ == (pytest.approx(equal) if by_column else 1)
-    other = fit(rows, calibration_weight=1.0 if by_column else equal)
+    other = fit(rows, calibration_weight=1.0 if by_column else equal, instance_dependent=False)
     np.testing.assert_array_equal(clf.transition_uncertainty_.others[0].transition_matrix, other.transition_matrix_)
     for mine, bound, of_other in zip(
         clf.transition_interval(), (np.less_equal, np.greater_equal), other.transition_interval(), strict=True
@@ -179,7 +208,7 @@ def test_a_gain_below_its_standard_error_is_none(monkeypatch):
 
 def test_error_bars_reach_over_those_of_fine_tuned_networks():
     rows = table(by_column=True)
-    plain, clf = (fit(rows, select_classifier=choose) for choose in (False, True))
+    plain, clf = (fit(rows, select_classifier=choose, instance_dependent=False) for choose in (False, True))
     np.testing.assert_array_equal(clf.transition_matrix_, plain.transition_matrix_)
     assert [len(c.transition_uncertainty_.others) for c in (plain, clf)] == [1, 2]
     (low, high), (plain_low, plain_high) = clf.transition_interval(), plain.transition_interval()
