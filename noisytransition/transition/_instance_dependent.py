@@ -8,7 +8,7 @@ from scipy import special
 
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration, minimum
 from ._em import MAX_ITER, EMResult, off_zero, prior_at_maximum
-from ._estimation import TINY, normalise_rows
+from ._estimation import TINY, finite_log, normalise_rows
 from ._shrinkage import Prior
 
 # where the search for the power begins; it is 0 where one T is true for all rows
@@ -66,8 +66,9 @@ def instance_dependent(
     of true class i, as expected counts. Towards a = 1 labels look as if they were true ones, drawn from p, and one T
     near the identity is as likely: such noise shows only in rows of which both labels are known.
 
-    One T stays as it is (None) unless the log of the Bayes factor against it, by Schwarz's criterion, is above 1; with
-    more than 20 classes, or a class of which nothing is known.
+    One T stays as it is (None) unless the log of the Bayes factor against it, by Schwarz's criterion, is above 1, and
+    the clean rows are not less likely without it: T may differ between rows in other ways too. It also stays with more
+    than 20 classes, or a class of which nothing is known.
 
     Parameters
     ----------
@@ -104,11 +105,18 @@ def instance_dependent(
     evidence = log_likelihood - unshrunk.log_likelihood - np.log(len(y)) / 2
     if prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, "auto", unshrunk)[2])
-    if evidence <= _POSITIVE_EVIDENCE:
+    before, after = one_T.calibration, likelihood.calibration(x[:-1])
+    if evidence <= _POSITIVE_EVIDENCE or _log_score(after, proba_meta, y_meta) < _log_score(before, proba_meta, y_meta):
         return None
     counts = dependent.sums(x).counts
     T = normalise_rows(counts + one_T.transition_matrix)  # a class without any row keeps its T
-    return InstanceDependentEstimate(T, counts, likelihood.calibration(x[:-1]), float(x[-1]), float(evidence))
+    return InstanceDependentEstimate(T, counts, after, float(x[-1]), float(evidence))
+
+
+def _log_score(calibration: Calibration | None, proba: NDArray, y: NDArray) -> float:
+    """Log-likelihood of the labels of clean rows."""
+    assert calibration is not None  # there are clean rows
+    return float(finite_log(calibration(proba)[np.arange(len(y)), y]).sum())
 
 
 class InstanceDependentLikelihood:

@@ -49,8 +49,9 @@ def counted(rows):
 
 @pytest.fixture
 def always(monkeypatch):
-    """Take the estimate whatever its evidence."""
+    """Take the estimate whatever its evidence and the clean rows."""
     monkeypatch.setattr(module, "_POSITIVE_EVIDENCE", -np.inf)
+    monkeypatch.setattr(module, "_log_score", lambda *rows: 0.0)
 
 
 # ---------------------------------------------------------------------------- the likelihood
@@ -158,6 +159,15 @@ def test_a_strong_prior_is_part_of_the_evidence_of_one_T():
     assert instance_dependent(*labels, one_T=better, init=np.full((3, 3), 1 / 3)) is None
     without = instance_dependent(*labels, one_T=better, init=np.full((3, 3), 1 / 3), prior=None)
     assert without.log_evidence == pytest.approx(found.log_evidence)
+
+
+@pytest.mark.parametrize(("score", "taken"), [(-1.0, False), (0.0, True), (1.0, True)])
+def test_clean_rows_must_not_be_less_likely(score, taken, monkeypatch):
+    rows = drawn(0, 0.3)
+    one_T = both(rows)[0]
+    of_one = one_T.calibration.matrix
+    monkeypatch.setattr(module, "_log_score", lambda map_, *rows: 0.0 if (map_.matrix == of_one).all() else score)
+    assert (both(rows)[1] is not None) == taken
 
 
 @pytest.mark.usefixtures("always")
