@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_wine
 from torch import nn
 from torch.nn.functional import cosine_similarity
+from torch.utils.data import TensorDataset
 from training import fit, no_training, refused
 
 from noisytransition import CrossEntropyClassifier, MetaTransitionClassifier, MWNetClassifier
@@ -35,6 +36,27 @@ def test_classes_that_all_have_noisy_labels_are_not_warned_of(blobs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(MetaTransitionClassifier, blobs, max_epochs=1)
+
+
+# ---------------------------------------------------------------------------- several labels for each row
+VOTES = r"y should be a 1d array .* shape \(300, 2\): .*take the majority, or give one row for each label"
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, np.ndarray.tolist])
+@pytest.mark.parametrize("more", [{}, {"unlabeled": -1}, {"sample_weight": np.ones(300)}])
+def test_several_labels_for_each_row_are_refused_with_what_to_do(form, more, blobs):
+    X, y, *_ = blobs
+    for rows in (X, TensorDataset(torch.tensor(X))):
+        with refused(VOTES):
+            small(CrossEntropyClassifier).fit(rows, form(np.column_stack([y, y])), **more)
+        with refused(VOTES):
+            small(CrossEntropyClassifier).fit(rows, form(np.column_stack([y, y])), trusted=np.arange(300) < 9, **more)
+
+
+def test_clean_rows_have_one_label_each(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    with refused(r"y_meta should be a 1d array with one label for each row, got the shape \(\d+, 3\)\.$"):
+        small(CrossEntropyClassifier).fit(X, y, meta=(X_meta, np.eye(3)[y_meta]))
 
 
 # ---------------------------------------------------------------------------- rows without a label
