@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from estimators import CLASSIFIERS, NEED_CLEAN_DATA, WITHOUT_CLEAN_DATA, small
+from sklearn.metrics import f1_score, make_scorer
 from skorch.callbacks import (
     BatchScoring,
     Callback,
@@ -14,7 +15,6 @@ from skorch.callbacks import (
     PassthroughScoring,
 )
 from skorch.dataset import ValidSplit
-from sklearn.metrics import f1_score, make_scorer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 from training import fit, fit_noisy, refused
 
