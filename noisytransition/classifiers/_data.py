@@ -36,7 +36,8 @@ HOW_TO_PASS = (
 _IN_FOLDS = (
     "In cross-validation, calibration or a learning curve the training rows of one fold are meant: give a cv that "
     "shuffles (StratifiedKFold(5, shuffle=True); learning_curve(..., shuffle=True)), one that keeps trusted rows in "
-    "each fold (TrustedKFold), or clean rows that are not cut, as meta=."
+    "each fold (TrustedKFold; in CalibratedClassifierCV after sklearn.set_config(enable_metadata_routing=True)), or "
+    "clean rows that are not cut, as meta=."
 )
 
 Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
