@@ -367,7 +367,17 @@ def test_images_and_tokens_for_a_module_of_the_user_s_are_not_warned_of(dtype, s
         CrossEntropyClassifier(AnyOutput, max_epochs=0).fit(rows, np.arange(30) % 3)
 
 
-def test_columns_of_text_are_refused_with_what_to_do():
-    table = pd.DataFrame({"age": [20.0, 30.0], "city": ["Oslo", "Bonn"]})
-    with no_training(), refused(r"X has text \(.*'Oslo'\): encode it in a Pipeline \(OneHotEncoder"):
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        (pd.DataFrame({"age": [20.0, 30.0], "city": ["Oslo", "Bonn"]}), r"X has text \(.*'Oslo'\)"),
+        (np.array([["Oslo"], ["Bonn"]]), r"X has text \("),
+        (np.array([[b"Oslo"], [b"Bonn"]]), r"X has text \("),
+        ([["Oslo"], ["Bonn"]], r"X has text \("),
+        (pd.DataFrame({"city": pd.Categorical(["Oslo", "Bonn"])}), "X has text or categories"),
+        (pd.DataFrame({"age": [20.0, 30.0], "city": pd.Categorical(["Oslo", "Bonn"])}), "X has text or categories"),
+    ],
+)
+def test_columns_of_text_are_refused_with_what_to_do(table, what):
+    with no_training(), refused(rf"{what}.*: encode it in a Pipeline \(OneHotEncoder"):
         CrossEntropyClassifier().fit(table, [0, 1])
