@@ -87,8 +87,8 @@ class TrustedKFold(BaseCrossValidator):
         if groups is None or y is None:
             raise ValueError(
                 "TrustedKFold needs y, and the mask of trusted rows as groups=. Where no groups= can be given, as in "
-                "CalibratedClassifierCV, sklearn.set_config(enable_metadata_routing=True) makes fit(X, y, trusted=mask) "
-                "enough."
+                "CalibratedClassifierCV, sklearn.set_config(enable_metadata_routing=True) makes "
+                "fit(X, y, trusted=mask) enough."
             )
         check_count(self.n_splits, 2, "n_splits")
         y = as_array(y, "y")
