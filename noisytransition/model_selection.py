@@ -85,7 +85,11 @@ class TrustedKFold(BaseCrossValidator):
             If the mask is missing or is no mask of the rows of `y`, or there are fewer trusted rows than folds.
         """
         if groups is None or y is None:
-            raise ValueError("TrustedKFold needs y, and the mask of trusted rows as groups= (or routed as trusted=).")
+            raise ValueError(
+                "TrustedKFold needs y, and the mask of trusted rows as groups=. Where no groups= can be given, as in "
+                "CalibratedClassifierCV, sklearn.set_config(enable_metadata_routing=True) makes "
+                "fit(X, y, trusted=mask) enough."
+            )
         check_count(self.n_splits, 2, "n_splits")
         y = as_array(y, "y")
         if y.ndim != 1:

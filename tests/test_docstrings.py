@@ -45,6 +45,9 @@ PUBLIC = dict(public())
 # their example is docs/all_classifiers.rst
 BASES = {cls.__name__: cls for cls in (classifiers.NoisyLabelClassifier, classifiers.TransitionClassifier)}
 
+# an option of pytest's: numbers are compared as far as they are shown
+doctest.register_optionflag("NUMBER")
+
 
 def examples(shown):
     return doctest.DocTestParser().get_examples(inspect.getdoc(shown) or "")

@@ -244,8 +244,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             self._check_data(run)
             if clean is not None and self._needs_clean_data:
                 warn_of_chance(self, noisy, clean)
-            if is_default(self.module):
-                warn_of_scale(noisy)
+            warn_of_scale(noisy, default=is_default(self.module))
             with run.global_state.borrowed(), joined(run, self), run.saved_in(state, description), run.progress:
                 run.progress.expect(self._plan(run))
                 self._fit(run)

@@ -27,6 +27,9 @@ _MANY = 20
 # what scikit-learn lets through as rows
 _ROWS: dict[str, Any] = {"dtype": "numeric", "allow_nd": True, "accept_sparse": "csr"}
 
+# what to do with text
+_ENCODE = "encode it in a Pipeline (OneHotEncoder in a ColumnTransformer, TfidfVectorizer for sentences)"
+
 # end of error messages about clean data
 HOW_TO_PASS = (
     "Pass verified labels as fit(X, y, trusted=mask, y_meta=labels), with a boolean mask over the rows of X; or, for "
@@ -36,7 +39,8 @@ HOW_TO_PASS = (
 _IN_FOLDS = (
     "In cross-validation, calibration or a learning curve the training rows of one fold are meant: give a cv that "
     "shuffles (StratifiedKFold(5, shuffle=True); learning_curve(..., shuffle=True)), one that keeps trusted rows in "
-    "each fold (TrustedKFold), or clean rows that are not cut, as meta=."
+    "each fold (TrustedKFold; in CalibratedClassifierCV after sklearn.set_config(enable_metadata_routing=True)), or "
+    "clean rows that are not cut, as meta=."
 )
 
 Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
@@ -70,14 +74,15 @@ def _numbers(estimator: BaseEstimator, *data: Any, name: str = "X", reset: bool 
     try:
         return validate_data(estimator, *data, reset=reset, **_ROWS)
     except ValueError as error:
-        if "could not convert string" not in str(error):
+        if not any(said in str(error) for said in ("could not convert string", "arrays of bytes/strings")):
             raise
-        how = "OneHotEncoder in a ColumnTransformer, TfidfVectorizer for sentences"
-        raise ValueError(f"{name} has text ({error}): encode it in a Pipeline ({how}).") from error
+        raise ValueError(f"{name} has text ({error}): {_ENCODE}.") from error
 
 
 def _native(X: Any, name: str) -> Any:
     """Convert to the byte order of the machine and to double precision at most: torch has no others."""
+    if X.dtype.kind == "O":
+        raise ValueError(f"{name} has text or categories (dtype object): {_ENCODE}.")
     if X.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {X.dtype}; give numbers.")
     if X.dtype.itemsize <= 8:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, TensorDataset
 
 from ..nets import DatasetRows, Rows
 from ..transition import says_nothing
@@ -22,6 +22,8 @@ _BLOCK = 1000
 # (237) and wine (227) one class alone, from iris (4) as much as from standardised columns; of so many rows
 _LARGEST_SIZE = 10.0
 _SIZED_ROWS = 1000
+# the same of other networks, which may be made for their inputs; a choice, not measured
+_LARGEST_SIZE_OF_OTHERS = 100.0
 
 
 def warn_if_unscaled(X: Any, X_meta: Any) -> None:
@@ -75,17 +77,37 @@ def warn_of_chance(estimator: object, noisy: Rows, clean: Rows) -> None:
     )
 
 
-def warn_of_scale(noisy: Rows) -> None:
-    """Warn of inputs that the default network would hardly learn from; of a Dataset this is not known without it."""
-    if isinstance(noisy, DatasetRows):
+def warn_of_scale(noisy: Rows, *, default: bool) -> None:
+    """Warn of inputs that the network would hardly learn from; of a Dataset but a TensorDataset it is not known.
+
+    Parameters
+    ----------
+    noisy : Rows
+    default : bool
+        Whether the network is the default one. Others may be made for large integers (images, tokens), and for values
+        that are a little larger.
+    """
+    rows = _first_rows(noisy)
+    if rows is None or rows.dtype.kind not in ("biuf" if default else "f"):
         return
-    rows = noisy.take(np.arange(min(len(noisy), _SIZED_ROWS))).X
     values = np.asarray(rows.data if issparse(rows) else rows, dtype=np.float64)
     size = float(np.linalg.norm(values) / np.sqrt(np.prod(rows.shape)))
-    if size > _LARGEST_SIZE:
+    if size > (_LARGEST_SIZE if default else _LARGEST_SIZE_OF_OTHERS):
+        network = "the default network" if default else "a network that does not scale its inputs itself"
         warnings.warn(
-            f"values of X are large (root mean square {size:.3g}): the default network may learn one class alone. "
+            f"values of X are large (root mean square {size:.3g}): {network} may learn one class alone. "
             "Scale X, for example by make_pipeline(StandardScaler(), classifier); images to 0..1.",
             UserWarning,
             stacklevel=3,
         )
+
+
+def _first_rows(noisy: Rows) -> Any:
+    """Some inputs as they are given; of a Dataset those of the first tensor, or None."""
+    rows = noisy.take(np.arange(min(len(noisy), _SIZED_ROWS)))
+    if not isinstance(noisy, DatasetRows):
+        return rows.X
+    if not isinstance(noisy.source, TensorDataset):
+        return None
+    tensor = noisy.source.tensors[0][rows.index]
+    return (tensor.double() if tensor.is_floating_point() else tensor).numpy(force=True)

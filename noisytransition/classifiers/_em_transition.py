@@ -35,6 +35,11 @@ _MARGIN = 1.0
 class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     r"""Learn T and the classifier together as the maximum of one likelihood, with no step size for T.
 
+    Use it first where some rows are verified, best rows that keep their noisy label. It costs six trainings of the
+    network, and nine short ones on the clean rows; ``cv=None`` with ``select_classifier=False`` two. Do not take it
+    first without clean rows, or for accuracy alone with a network that is too large for this: `FineTuningClassifier`
+    trains two networks.
+
     Noisy rows count by ``sum_i f_i(x) T[i, y]``, clean rows by ``f_y(x)``. While a network trains, T follows the
     posterior counts of its batches (`noisytransition.updates.PosteriorCounts`). T itself comes from posteriors of rows
     that a network was not trained on, so that memorised labels do not enter it::
@@ -53,10 +58,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     is fitted to them (`docs/trust.rst`); if none are known, all labels may contradict it (`instance_dependent`).
     `diagnostics_` names reasons not to trust T.
 
-    The cost is that of five trainings, a warm-up for T's start, the folds and the last one, and for the choice of the
-    classifier one more, without clean rows, and nine of 50 epochs on two thirds of the clean rows. For a network that
-    is too large for this, ``cv=None`` with ``select_classifier=False`` takes two: one without a part of the rows, and
-    the last one.
+    The six trainings are a warm-up for T's start, the three folds, the last network, and one without clean rows by
+    which the last classifier is chosen. The nine have 50 epochs on two thirds of the clean rows. The two of ``cv=None``
+    with ``select_classifier=False`` are one without a part of the rows, and the last one.
 
     Parameters
     ----------

@@ -77,8 +77,17 @@ def check_objects(y: Any, name: str) -> None:
 
 
 def as_given(y: Any, name: str) -> NDArray:
-    """Labels as an array with their missing values: numpy makes text of all that is among text, also of NaN."""
+    """Labels of rows, one for each, as an array with their missing values: numpy makes text of NaN among text."""
     labels = as_array(as_column(y), name)
+    if labels.ndim > 1 and labels.shape[1:] != (1,):
+        several = (
+            f": of several labels for each row take the majority, or give one row for each label (X repeated, {name} "
+            f"flattened); of one-hot labels {name}.argmax(axis=1)"
+        )
+        raise ValueError(
+            f"{name} should be a 1d array with one label for each row, got the shape {labels.shape}"
+            f"{several if name == 'y' else ''}."
+        )
     return np.array(y, dtype=object) if labels.dtype.kind == "U" and isinstance(y, list | tuple) else labels
 
 

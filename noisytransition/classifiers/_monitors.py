@@ -1,10 +1,16 @@
 """The scores that callbacks follow: rows are held out for them, and what no training records is refused."""
 
+import copy
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skorch.callbacks import BatchScoring, EpochScoring
+
+from ..updates import MetaGradient
 from ._checks import callback_setting
+
+Named = tuple[str | None, Any]
 
 
 def _scores(*kinds: str) -> set[str]:
@@ -13,12 +19,14 @@ def _scores(*kinds: str) -> set[str]:
 
 
 _HELD_OUT = _scores("", "noisy_", "clean_")
+# what skorch writes in each epoch beside scores
+_COUNTS = {"epoch", "dur", "train_batch_count", "valid_batch_count"}
 # part of the rows that is held out for a callback; a choice, not measured
 _FRACTION = 0.1
 
 
 def held_out_fraction(
-    callbacks: Sequence[tuple[str | None, Any]],
+    callbacks: Sequence[Named],
     params: Mapping[str, Any],
     stage: str,
     held_out: float,
@@ -30,7 +38,7 @@ def held_out_fraction(
     Parameters
     ----------
     callbacks : sequence of (str or None, callback)
-        The user's callbacks; EarlyStopping follows ``valid_loss`` by default.
+        The user's callbacks, and the update; EarlyStopping follows ``valid_loss`` by default.
     params : mapping
         Parameters of the net.
     stage : str
@@ -51,23 +59,41 @@ def held_out_fraction(
     """
     of_split = _scores("", f"{params.get('labels', 'noisy')}_")
     in_any_case = {"train_loss", *(["valid_clean_loss"] if watched else [])}
-    own = {name for pair in callbacks for name in (pair[0], getattr(pair[1], "name", None))}
+    own = set().union(*(_written(*pair, params) for pair in callbacks))
     for name, callback in callbacks:
-        monitor = str(_monitor(name, callback, params)).removesuffix("_best")
-        if monitor not in _HELD_OUT - in_any_case - own:
+        monitor = _setting(name, callback, "monitor", params)
+        monitor = monitor.removesuffix("_best") if isinstance(monitor, str) else None
+        if monitor is None or monitor in in_any_case | own | _COUNTS:
             continue
-        if monitor not in of_split:
-            kind = callback if isinstance(callback, type) else type(callback)
+        if monitor in of_split:
+            held_out = held_out or _FRACTION
+        elif monitor in _HELD_OUT or all(_is_known(callback) for _, callback in callbacks):
             raise ValueError(
-                f"{kind.__name__} monitors {monitor!r}, which the training {stage!r} does not record: "
-                f"give monitor= one of {sorted(in_any_case | of_split)}."
+                f"{_kind(callback).__name__} monitors {monitor!r}, which the training {stage!r} does not record: "
+                f"give monitor= one of {sorted(in_any_case | of_split | own)}."
             )
-        held_out = held_out or _FRACTION
     return held_out
 
 
-def _monitor(name: str | None, callback: Any, params: Mapping[str, Any]) -> Any:
-    """What a callback follows; of a class, the default of its constructor."""
-    default = inspect.signature(callback).parameters.get("monitor") if isinstance(callback, type) else None
-    given = callback_setting(name, callback, "monitor", params)
+def _written(name: str | None, callback: Any, params: Mapping[str, Any]) -> set[str]:
+    """Names under which a callback of skorch's, or the update, writes into the history."""
+    if isinstance(callback, EpochScoring | BatchScoring):
+        callback = copy.copy(callback).initialize()
+    names = {_setting(name, callback, attribute, params) for attribute in ("name_", "name", "event_name")}
+    return {n for n in names if isinstance(n, str)} | ({"meta_loss"} if isinstance(callback, MetaGradient) else set())
+
+
+def _kind(callback: Any) -> type:
+    return callback if isinstance(callback, type) else type(callback)
+
+
+def _is_known(callback: Any) -> bool:
+    """Whether it is a callback of skorch's or of this library's: others may write what they like."""
+    return _kind(callback).__module__.split(".")[0] in ("skorch", __name__.split(".")[0])
+
+
+def _setting(name: str | None, callback: Any, attribute: str, params: Mapping[str, Any]) -> Any:
+    """A setting of a callback; of a class, the default of its constructor."""
+    default = inspect.signature(callback).parameters.get(attribute) if isinstance(callback, type) else None
+    given = callback_setting(name, callback, attribute, params)
     return default.default if default is not None and given is None else given

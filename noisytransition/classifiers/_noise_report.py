@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 from torch.utils.data import Dataset
 
-from ..nets import as_rows
+from ..nets import DatasetRows, Rows, as_rows
 from ..report import Clean, Fitted, Judged, NoiseReport, make_facts, sample_facts
 from ..transition import (
     ClassConditionalTest,
@@ -128,7 +128,7 @@ class NoiseReportMixin:
             make_facts(
                 _fitted(self, level),
                 judged,
-                None if X_meta is None else _clean(self, X_meta, y_meta, y_meta_noisy, random_state),
+                None if X_meta is None else _clean(self, rows, X_meta, y_meta, y_meta_noisy, random_state),
                 sample_facts(display_rows, listed.tolist(), getattr(self, "feature_names_in_", None)),
                 _index(X, y_noisy, listed),
                 level=level,
@@ -231,11 +231,23 @@ def _part(X: Any, rows: Any, block: slice) -> Any:
     return _safe_indexing(X, block) if hasattr(X, "columns") else rows.take(np.arange(block.start, block.stop)).X
 
 
-def _clean(clf: Any, X_meta: Samples, y_meta: Any, y_meta_noisy: Any, random_state: RandomState) -> Clean:
-    n = len(as_rows(validate_rows(clf, X_meta, reset=False, name="X_meta")))
+def _clean(clf: Any, rows: Rows, X_meta: Samples, y_meta: Any, y_meta_noisy: Any, random_state: RandomState) -> Clean:
+    n = len(clean_rows := as_rows(validate_rows(clf, X_meta, reset=False, name="X_meta")))
     y = label_codes(y_meta, clf.classes_, n, "y_meta")
     noisy = None if y_meta_noisy is None else label_codes(y_meta_noisy, clf.classes_, n, "y_meta_noisy")
-    return Clean(clf.predict_proba(X_meta), y, noisy, _test(clf, X_meta, y_meta, y_meta_noisy, random_state))
+    test = _test(clf, X_meta, y_meta, y_meta_noisy, random_state)
+    return Clean(clf.predict_proba(X_meta), y, noisy, test, _n_among(clean_rows, rows))
+
+
+def _n_among(some: Rows, rows: Rows) -> int:
+    """How many rows have the inputs of one of others; of a Dataset it is not known without loading it."""
+    if isinstance(some, DatasetRows) or isinstance(rows, DatasetRows):
+        return 0
+    wanted, found = [row.tobytes() for row in some.dense().astype(np.float64)], set()
+    for block in _blocks(len(rows), int(np.prod(some.source.shape[1:]))):
+        inputs = rows.take(np.arange(block.start, block.stop)).dense().astype(np.float64)
+        found |= {row.tobytes() for row in inputs}.intersection(wanted)
+    return sum(row in found for row in wanted)
 
 
 def _test(clf: Any, X_meta: Samples, y_meta: Any, y_meta_noisy: Any, random_state: Any) -> ClassConditionalTest | str:

@@ -183,8 +183,7 @@ class Run:
         callbacks : sequence of (str, Callback)
             Callbacks of the method, called after the user's.
         **net_params
-            Parameters of the net, which override the classifier's. If ``optimizer`` is one of them, the user's
-            ``optimizer__...`` are not used.
+            Parameters of the net, instead of the classifier's; with ``optimizer``, no ``optimizer__...`` of the user's.
 
         Returns
         -------
@@ -194,8 +193,9 @@ class Run:
         raise_interrupt()
         rows, update = self.noisy if rows is None else rows, Fixed() if update is None else update
         params = net_params_of(self.params, len(self.classes), module, rows, net_params)
-        watched, holds_out = self._watches(clean_batches), bool(held_out or params.get("train_split"))
-        params |= self._split(held_out_fraction(self._named(), params, stage, held_out, watched=watched))
+        named, holds_out = [*self._named(), ("update", update)], bool(held_out or params.get("train_split"))
+        watched = self._watches(clean_batches)
+        params |= self._split(held_out_fraction(named, params, stage, held_out, watched=watched))
         if groups := [*update.param_groups(), *params.get("optimizer__param_groups", ())]:
             params["optimizer__param_groups"] = groups
         seed_generators(self.seed)

@@ -102,12 +102,15 @@ class Clean(NamedTuple):
         Noisy labels, where they are known.
     test : ClassConditionalTest, or str
         Whether one T is enough; or a sentence that says why it was not tested.
+    n_judged : int
+        How many of them are among the rows whose labels are judged.
     """
 
     proba: NDArray[np.float64]
     y: NDArray[np.intp]
     y_noisy: NDArray[np.intp] | None
     test: ClassConditionalTest | str
+    n_judged: int = 0
 
 
 def make_facts(
@@ -172,7 +175,9 @@ def make_facts(
             "n_left_out": len(names) - len(shown),
             "n_at_risk": sum(bool(of["risks"]) for of in of_classes),
         },
-        "calibration": calibration_facts(clean.proba, clean.y, level) if clean is not None else None,
+        "calibration": None
+        if clean is None
+        else calibration_facts(clean.proba, clean.y, level) | {"n_judged": clean.n_judged},
         "label_issues": _label_issues(judged, names, samples, index, 1 - noise["rate"]),
         "one_transition_matrix": _one_transition_matrix(clean),
         "limits": limit_facts(fitted.T, fitted.counts, fitted.bars, names, z, precision),

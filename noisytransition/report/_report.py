@@ -45,7 +45,7 @@ class NoiseReport:
           ``n_rows`` (expected rows of the true class), ``n_given`` (rows with this label), ``n_clean`` and ``risks``;
           ``n_left_out``, ``n_at_risk``;
         * ``calibration``, or None: ``n_rows``, ``accuracy``, ``low``, ``high``, ``confidence``,
-          ``expected_calibration_error`` and ``bins``;
+          ``expected_calibration_error``, ``bins`` and ``n_judged`` (clean rows that are among the rows of X);
         * ``label_issues``: ``n_issues``, ``n_expected`` (sum of the probabilities that a label is wrong),
           ``agreement`` of predictions and labels, ``right`` (the share by T), ``memorised``, and ``listed`` rows, each
           with ``row``, ``given``, ``proposed``, ``given_probability``, ``proposed_probability`` and ``sample``

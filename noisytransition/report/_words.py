@@ -127,9 +127,12 @@ def _calibration(facts: Facts) -> list[str]:
     calibrated = (
         f"it is {sure} by {100 * abs(gap):.1f} points" if abs(gap) >= _GAP else "it is well calibrated on average"
     )
+    among = found.get("n_judged", 0)
+    which = "is a row" if among == 1 else "are rows"
+    seen = f"; {number(among)} of them {which} of X: if fit was given these, this is too good" if among else ""
     sentences = [
         f"The classifier is right on {percent(found['accuracy'])} of {of(found['n_rows'], 'clean row')} "
-        f"({percents(found['low'], found['high'])}) and expects {percent(found['confidence'])}: {calibrated}.",
+        f"({percents(found['low'], found['high'])}) and expects {percent(found['confidence'])}: {calibrated}{seen}.",
         f"Expected calibration error: {found['expected_calibration_error']:.3f}, over bins of the probability of the "
         "predicted class.",
         "This holds only if fit has not seen these rows. On rows that fit was given, it is too good.",

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_wine
 from torch import nn
 from torch.nn.functional import cosine_similarity
+from torch.utils.data import Subset, TensorDataset
 from training import fit, no_training, refused
 
 from noisytransition import CrossEntropyClassifier, MetaTransitionClassifier, MWNetClassifier
@@ -35,6 +36,27 @@ def test_classes_that_all_have_noisy_labels_are_not_warned_of(blobs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(MetaTransitionClassifier, blobs, max_epochs=1)
+
+
+# ---------------------------------------------------------------------------- several labels for each row
+VOTES = r"y should be a 1d array .* shape \(300, 2\): .*take the majority, or give one row for each label"
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, np.ndarray.tolist])
+@pytest.mark.parametrize("more", [{}, {"unlabeled": -1}, {"sample_weight": np.ones(300)}])
+def test_several_labels_for_each_row_are_refused_with_what_to_do(form, more, blobs):
+    X, y, *_ = blobs
+    for rows in (X, TensorDataset(torch.tensor(X))):
+        with refused(VOTES):
+            small(CrossEntropyClassifier).fit(rows, form(np.column_stack([y, y])), **more)
+        with refused(VOTES):
+            small(CrossEntropyClassifier).fit(rows, form(np.column_stack([y, y])), trusted=np.arange(300) < 9, **more)
+
+
+def test_clean_rows_have_one_label_each(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    with refused(r"y_meta should be a 1d array with one label for each row, got the shape \(\d+, 3\)\.$"):
+        small(CrossEntropyClassifier).fit(X, y, meta=(X_meta, np.eye(3)[y_meta]))
 
 
 # ---------------------------------------------------------------------------- rows without a label
@@ -306,18 +328,56 @@ def test_the_factored_method_needs_rows_of_one_axis(blobs):
         )
 
 
-@pytest.mark.parametrize("form", [np.asarray, csr_array])
-def test_columns_that_are_not_scaled_are_warned_of(form):
+LINEAR = {"module": nn.Linear, "module__in_features": 13, "module__out_features": 3}
+
+
+def as_dataset(X):
+    return TensorDataset(torch.tensor(X, dtype=torch.float32))
+
+
+@pytest.mark.parametrize("params", [{}, LINEAR], ids=["default", "own"])
+@pytest.mark.parametrize("form", [np.asarray, csr_array, as_dataset])
+def test_columns_that_are_not_scaled_are_warned_of(form, params):
     X, y = load_wine(return_X_y=True)
     with pytest.warns(UserWarning, match=r"values of X are large .*Scale X"):
-        CrossEntropyClassifier(max_epochs=0).fit(form(X), y)
+        CrossEntropyClassifier(max_epochs=0, **params).fit(form(X), y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        CrossEntropyClassifier(max_epochs=0).fit(form(X / X.max(axis=0)), y)
-        CrossEntropyClassifier(nn.Linear, module__in_features=13, module__out_features=3, max_epochs=0).fit(form(X), y)
+        CrossEntropyClassifier(max_epochs=0, **params).fit(form(X / X.max(axis=0)), y)
 
 
-def test_columns_of_text_are_refused_with_what_to_do():
-    table = pd.DataFrame({"age": [20.0, 30.0], "city": ["Oslo", "Bonn"]})
-    with no_training(), refused(r"X has text \(.*'Oslo'\): encode it in a Pipeline \(OneHotEncoder"):
+class AnyOutput(nn.Module):
+    """Takes images and tokens of any kind."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(1, 3)
+
+    def forward(self, X):
+        return self.linear(X.flatten(1).float().mean(dim=1, keepdim=True))
+
+
+@pytest.mark.parametrize("form", [np.asarray, lambda X: TensorDataset(torch.tensor(X)), Subset])
+@pytest.mark.parametrize(("dtype", "shape"), [("uint8", (3, 4, 4)), ("int64", (7,)), ("bool", (7,))])
+def test_images_and_tokens_for_a_module_of_the_user_s_are_not_warned_of(dtype, shape, form):
+    X = np.random.default_rng(0).integers(256, size=(30, *shape)).astype(dtype)
+    rows = Subset(TensorDataset(torch.tensor(X)), range(30)) if form is Subset else form(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CrossEntropyClassifier(AnyOutput, max_epochs=0).fit(rows, np.arange(30) % 3)
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        (pd.DataFrame({"age": [20.0, 30.0], "city": ["Oslo", "Bonn"]}), r"X has text \(.*'Oslo'\)"),
+        (np.array([["Oslo"], ["Bonn"]]), r"X has text \("),
+        (np.array([[b"Oslo"], [b"Bonn"]]), r"X has text \("),
+        ([["Oslo"], ["Bonn"]], r"X has text \("),
+        (pd.DataFrame({"city": pd.Categorical(["Oslo", "Bonn"])}), "X has text or categories"),
+        (pd.DataFrame({"age": [20.0, 30.0], "city": pd.Categorical(["Oslo", "Bonn"])}), "X has text or categories"),
+    ],
+)
+def test_columns_of_text_are_refused_with_what_to_do(table, what):
+    with no_training(), refused(rf"{what}.*: encode it in a Pipeline \(OneHotEncoder"):
         CrossEntropyClassifier().fit(table, [0, 1])

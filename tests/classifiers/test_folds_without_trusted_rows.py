@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from estimators import CLASSIFIERS, small
+from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_validate, learning_curve
@@ -12,7 +13,8 @@ from training import refused
 
 from noisytransition import FineTuningClassifier, GLCClassifier, TrustedKFold
 
-SAYS = "no row is trusted. In cross-validation.*cv that shuffles.*TrustedKFold.*meta="
+ROUTING = r"sklearn.set_config\(enable_metadata_routing=True\)"
+SAYS = f"no row is trusted. In cross-validation.*cv that shuffles.*TrustedKFold.*{ROUTING}.*meta="
 TOGETHER, LAST = np.arange(300) < 60, np.arange(300) >= 240
 SHUFFLED = StratifiedKFold(3, shuffle=True, random_state=0)
 
@@ -48,6 +50,10 @@ def test_what_the_error_says_helps(cls, rows):
         warnings.simplefilter("error", FitFailedWarning)
         for cv, more in ((SHUFFLED, {}), (TrustedKFold(3), {"groups": TOGETHER})):
             assert np.isfinite(cross_validate(clf, *rows, cv=cv, params=mask, **more)["test_score"]).all()
+        with refused(f"mask of trusted rows as groups=.*CalibratedClassifierCV, {ROUTING}"):
+            CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(*rows, **mask)
+        with config_context(enable_metadata_routing=True):
+            CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(*rows, **mask)
         calibrated = CalibratedClassifierCV(clf, cv=SHUFFLED).fit(*rows, **mask)
         assert calibrated.predict_proba(rows[0]).shape == (300, 3)
         sizes = {"train_sizes": [0.2, 1.0], "shuffle": True, "random_state": 0}

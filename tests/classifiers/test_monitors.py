@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 from estimators import CLASSIFIERS, NEED_CLEAN_DATA, WITHOUT_CLEAN_DATA, small
-from skorch.callbacks import Checkpoint, EarlyStopping, EpochScoring, LRScheduler
+from sklearn.metrics import f1_score, make_scorer
+from skorch.callbacks import (
+    BatchScoring,
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    EpochScoring,
+    EpochTimer,
+    LRScheduler,
+    PassthroughScoring,
+)
 from skorch.dataset import ValidSplit
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 from training import fit, fit_noisy, refused
@@ -12,6 +22,7 @@ from noisytransition import (
     CrossEntropyClassifier,
     FineTuningClassifier,
     MetaTransitionClassifier,
+    MWNetClassifier,
     TRevisionClassifier,
 )
 
@@ -75,7 +86,7 @@ def test_what_the_error_names_can_be_followed(cls, blobs):
         fit(cls, blobs, callbacks=[EarlyStopping("valid_clean_loss")])
 
 
-NOISY = r"\['train_loss', 'valid_acc', 'valid_loss', 'valid_noisy_acc', 'valid_noisy_loss'\]"
+NOISY = r"\[('meta_loss', )?'train_loss', 'valid_acc', 'valid_loss', 'valid_noisy_acc', 'valid_noisy_loss'\]"
 
 
 @pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
@@ -109,6 +120,65 @@ def test_scores_of_the_user_s_own_may_have_any_name(blobs):
     score = EpochScoring(lambda net, X, y: 0.5, name="valid_acc", on_train=True, lower_is_better=False)
     clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=[score, EarlyStopping("valid_acc", patience=2)])
     assert "valid_acc" in clf.history_[-1]
+
+
+@every
+@pytest.mark.parametrize(
+    "callback",
+    [
+        EarlyStopping("valid_foo"),
+        ("stop", EarlyStopping("foo_best")),
+        Checkpoint("valid_f1_best"),
+        LRScheduler(ReduceLROnPlateau, monitor="train_accuracy"),
+    ],
+)
+def test_scores_that_nothing_records_are_refused_with_those_that_exist(cls, callback, blobs):
+    with refused("monitors '(valid_foo|foo|valid_f1|train_accuracy)', which the training .*one of .*'train_loss'"):
+        fit(cls, blobs, callbacks=[callback])
+
+
+def test_the_refusal_names_scores_of_the_user_s_own(blobs):
+    score = EpochScoring(make_scorer(f1_score, average="macro"), on_train=True)
+    with refused("'valid_foo'.*one of .*'f1_score'"):
+        fit_noisy(CrossEntropyClassifier, blobs, callbacks=[score, EarlyStopping("valid_foo")])
+
+
+class Writes(Callback):
+    """Writes a score of its own."""
+
+    def on_epoch_end(self, net, **kwargs):
+        net.history.record("mine", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("callback", "monitor"),
+    [
+        (EpochScoring("accuracy", on_train=True), "accuracy_best"),
+        (EpochScoring(lambda net, X, y: 0.5, on_train=True), "<lambda>"),
+        (EpochScoring(make_scorer(f1_score, average="macro"), on_train=True), "f1_score"),
+        (BatchScoring(lambda net, X, y: 0.5, name="half", on_train=True), "half"),
+        (PassthroughScoring("train_batch_size", on_train=True), "train_batch_size"),
+        (LRScheduler("StepLR", step_size=1, event_name="rate"), "rate"),
+        (LRScheduler("StepLR", step_size=1), "event_lr"),
+        (Writes(), "mine"),
+        (EpochTimer(), "dur"),
+    ],
+)
+def test_scores_that_callbacks_write_may_be_followed(callback, monitor, blobs):
+    clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=[callback, EarlyStopping(monitor)], max_epochs=2)
+    assert monitor in clf.history_[-1]
+
+
+def test_a_name_that_is_set_by_a_parameter_may_be_followed(blobs):
+    callbacks = [("score", EpochScoring("accuracy", on_train=True)), EarlyStopping("mine")]
+    clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=callbacks, callbacks__score__name="mine")
+    assert "mine" in clf.history_[-1]
+
+
+def test_the_meta_loss_may_be_followed_where_it_is_recorded(blobs):
+    assert "meta_loss" in fit(MWNetClassifier, blobs, callbacks=[EarlyStopping("meta_loss")]).history_[-1]
+    with refused("'meta_loss', which the training 'cross_entropy' does not record"):
+        fit(FineTuningClassifier, blobs, callbacks=[EarlyStopping("meta_loss")])
 
 
 def test_the_second_stage_of_fine_tuning_has_scores_of_clean_rows(blobs):

@@ -46,6 +46,24 @@ def without_time(report):
     return {name: value for name, value in report.facts.items() if name != "created"}
 
 
+@pytest.mark.parametrize("form", [np.asarray, csr_array, pd.DataFrame])
+def test_clean_rows_that_are_rows_of_X_are_named_in_the_line_of_the_accuracy(form, glc, blobs, monkeypatch):
+    X, y, *_, X_test, y_test, _ = blobs
+    monkeypatch.setattr(module, "_BLOCK", 100)  # 25 rows at a time
+    some = np.concatenate([X[::2], X_test[:50]])
+    labels = np.concatenate([y[::2], y_test[:50]])
+    report = glc.noise_report(form(X), y, form(some), labels)
+    assert "150 of them are rows of X: if fit was given these, this is too good." in str(report)
+    assert report.facts["calibration"]["n_judged"] == 150
+    assert "rows of X" not in str(glc.noise_report(form(X), y, form(X_test), y_test))
+
+
+def test_rows_of_a_dataset_are_not_compared(glc, blobs):
+    X, y, *_ = blobs
+    report = glc.noise_report(TensorDataset(torch.tensor(X)), y, X, y)
+    assert report.facts["calibration"]["n_judged"] == 0
+
+
 @pytest.mark.parametrize("cls", WITH_TRANSITION)
 def test_every_classifier_with_T_has_it(cls, blobs):
     X, y, X_meta, y_meta, X_test, y_test, T = blobs
