@@ -87,7 +87,7 @@ def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:
 
 
 def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
-    low, high = bars._bounds(0.9, together=False)  # as the thresholds were chosen
+    low, high = bars.interval(0.9)
     return (high - low) / 2
 
 

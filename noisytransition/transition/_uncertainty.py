@@ -12,7 +12,6 @@ from ._calibration import MOST_CLASSES_WITH_MATRIX, centred_logits, map_prior, m
 from ._checks import check_label_indices, check_probabilities, check_transition_matrix, is_number
 from ._em import check_counts
 from ._estimation import TINY, normalise_rows
-from ._row_bounds import fit_together, largest_of_rows
 
 #: with more, error bars take too much time and memory
 MOST_CLASSES = 1000
@@ -74,9 +73,7 @@ class TransitionUncertainty(NamedTuple):
         Returns
         -------
         low, high : ndarray of shape (c, c)
-            Each is a one-sided bound at ``(1 + level) / 2``. Where `low` is 0, the flip may not happen at all. A bound
-            of one entry leaves room for the others of its row, within theirs, to sum to 1 with it: the lower bound of
-            the largest entry reaches as low as the upper bounds of the others ask for.
+            Each is a one-sided bound at ``(1 + level) / 2``. Where `low` is 0, the flip may not happen at all.
 
         Raises
         ------
@@ -85,17 +82,12 @@ class TransitionUncertainty(NamedTuple):
         """
         if not is_number(level) or not 0 < level < 1:
             raise ValueError(f"level={level!r}; give a number between 0 and 1, such as 0.9.")
-        return self._bounds(level)
-
-    def _bounds(self, level: float, *, together: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds that fit together, or those of each entry by itself."""
         T, share = self.transition_matrix, (1 + level) / 2
         z = special.ndtri(share)
         low = np.maximum(T - z * self.scale, 0)
         above = self.location + self.scale * _cut_quantile(-self.location / self.scale, share)
-        high = np.minimum(np.where(largest_of_rows(T), T + z * self.scale, np.maximum(above, T)), 1)
-        own = fit_together(T, low, high) if together else (low, high)
-        lows, highs = zip(own, *(bars._bounds(level, together=together) for bars in self.others), strict=True)
+        high = np.minimum(np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T)), 1)
+        lows, highs = zip((low, high), *(bars.interval(level) for bars in self.others), strict=True)
         return np.min(lows, axis=0), np.max(highs, axis=0)
 
     def around(self, T: NDArray[np.float64]) -> "TransitionUncertainty":
@@ -194,7 +186,7 @@ def transition_uncertainty(
     >>> low, high = found.interval(0.9)
     >>> low.round(2), high.round(2)
     (array([[0.73, 0.13],
-           [0.  , 0.97]]), array([[0.87, 0.27],
+           [0.  , 0.98]]), array([[0.87, 0.27],
            [0.03, 1.  ]]))
     """
     proba = _checked(proba)
@@ -237,7 +229,7 @@ def _by_columns(
     known_slope, of_known = known / np.maximum(T, TINY), known / np.maximum(T, TINY) ** 2
     of_map = None if proba_meta is None else _clean_information(proba_meta) + np.diag(map_prior(proba))
     arrow = ArrowInformation(proba, y, T, of_known + _PRIOR_PRECISION, of_known, of_map)
-    rows, largest, is_free = np.arange(len(T)), T.argmax(axis=1), ~largest_of_rows(T)
+    rows, largest, is_free = np.arange(len(T)), T.argmax(axis=1), ~_largest_of_rows(T)
     slope = arrow.slope + known_slope
     slope -= slope[rows, largest][:, None]
     location, std = T.copy(), np.zeros_like(T)
@@ -266,7 +258,7 @@ class _Free:
     """Entries of T that may move: all but the largest of each row, which makes up for them."""
 
     def __init__(self, T: NDArray) -> None:
-        self.rows, self.columns = np.nonzero(~largest_of_rows(T))
+        self.rows, self.columns = np.nonzero(~_largest_of_rows(T))
         self.largest = T.argmax(axis=1)[self.rows]
 
     def of_vectors(self, values: NDArray) -> NDArray[np.float64]:
@@ -342,6 +334,10 @@ def _clean_information_of_scale_and_bias(proba: NDArray) -> NDArray:
     of_scale, cross = (proba * (u - mean) ** 2).sum(), (proba * (u - mean)).sum(axis=0)
     of_bias = np.diag(proba.sum(axis=0)) - proba.T @ proba
     return np.block([[np.full((1, 1), of_scale), cross[None]], [cross[:, None], of_bias]])
+
+
+def _largest_of_rows(T: NDArray) -> NDArray[np.bool_]:
+    return np.arange(len(T)) == T.argmax(axis=1)[:, None]
 
 
 def _cut_quantile(cut: NDArray, share: float) -> NDArray:

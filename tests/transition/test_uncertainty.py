@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.special import softmax
 from strategies import noisy_rows, row_stochastic, transition_matrices
 
@@ -18,7 +17,6 @@ from noisytransition.transition import (
     transition_uncertainty,
 )
 from noisytransition.transition import _uncertainty as module
-from noisytransition.transition._row_bounds import fit_together
 
 T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
 
@@ -228,39 +226,6 @@ def test_intervals_hold_the_estimate_and_grow_with_the_level(drawn, n_clean):
     for (low, high), (lower, higher) in itertools.pairwise(bounds):
         assert (lower <= low).all()
         assert (higher >= high - 1e-12).all()
-
-
-def assert_rows_can_sum_to_1(low, high):
-    """The bound of each entry is that of a row within the bounds."""
-    assert (low + high.sum(axis=1, keepdims=True) - high >= 1 - 1e-9).all()
-    assert (high + low.sum(axis=1, keepdims=True) - low <= 1 + 1e-9).all()
-
-
-@settings(max_examples=60, deadline=None)
-@given(noisy_rows(rows=partial(row_stochastic, least=0.01)), st.integers(0, 5), st.sampled_from([0.1, 0.5, 0.9, 0.99]))
-def test_every_bound_can_be_completed_to_a_row_of_sum_1(drawn, n_clean, level):
-    proba, y, T = drawn
-    found = transition_uncertainty(proba, y, T, proba_meta=proba[:n_clean] if n_clean else None)
-    for bars in (found, found.around(np.roll(T, 1, axis=1))):
-        low, high = bars.interval(level)
-        assert_rows_can_sum_to_1(low, high)
-        assert (low <= bars.transition_matrix).all()
-        assert (high >= bars.transition_matrix).all()
-
-
-@given(transition_matrices(4), arrays(float, (2, 4, 4), elements=st.floats(0, 1)))
-def test_bounds_that_fit_together_hold_T(T, drawn):
-    low, high = fit_together(T, drawn[0] * T, T + drawn[1] * (1 - T))
-    assert_rows_can_sum_to_1(low, high)
-    assert (low <= T).all()
-    assert (high >= T).all()
-
-
-def test_the_largest_entry_may_be_as_low_as_a_flip_never_seen_may_be_high():
-    T, low = np.eye(2), np.array([[0.99, 0.0], [0.0, 1.0]])
-    low, high = fit_together(T, low, np.array([[1.0, 0.05], [0.0, 1.0]]))
-    np.testing.assert_allclose(low, [[0.95, 0], [0, 1]])
-    np.testing.assert_allclose(high, [[1, 0.05], [0, 1]])
 
 
 @pytest.mark.parametrize(
