@@ -112,7 +112,7 @@ def simulate(noise, seed, n_clean):
 
 
 def glc(noisy, clean, seed):
-    clf = GLCClassifier(transition_init="count", random_state=seed, **PLAIN_EM, **SMALL)
+    clf = GLCClassifier(transition_init="count", random_state=seed, **SMALL)
     return clf.fit(*noisy, meta=clean[:2], y_meta_noisy=clean[2])
 
 

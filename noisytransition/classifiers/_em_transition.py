@@ -85,9 +85,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         "not_one_T" is not looked for.
     instance_dependent : bool, default=True
         Where no pair of true and noisy label is known: let the probability of a noisy label rise with that of its
-        class, ``P(j | i, x) ~ R[i, j] p_j(x)^a``, if all labels are more likely so; T is then the mean over all rows.
-        People, for one, err on rows that look like another class. False: one T is true for all rows. Not with more than
-        20 classes or with a number as `prior_strength`.
+        class, ``P(j | i, x) ~ R[i, j] p_j(x)^a``, if all labels are more likely so, and the clean rows not less; T is
+        then the mean over all rows. People, for one, err on rows that look like another class. False: one T is true for
+        all rows. Not with more than 20 classes or with a number as `prior_strength`.
     meta_batch_size : int, optional
         Clean rows in a step; default: a quarter of `batch_size`.
     select_classifier : bool, default=True
