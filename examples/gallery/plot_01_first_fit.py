@@ -50,7 +50,7 @@ print(f"if the noise is ignored: {ignoring_the_noise.score(X_test, y_test):.3f}"
 # What the labels get wrong
 # -------------------------
 # The flips, the most probable first, with 90 % intervals:
-print(clf.transition_summary(most=8))
+print(clf.transition_summary(top=8))
 
 # %%
 # A row of T is a true label, a column a noisy label. The five flips are there, and they

@@ -180,7 +180,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, pair_noise(3, 0.4), random_state=0)
     >>> verified = np.arange(150) % 5 == 0  # of these rows both labels are known
     >>> clf = EMTransitionClassifier(random_state=0).fit(X, y_noisy, trusted=verified, y_meta=y[verified])
-    >>> print(clf.transition_summary(most=3))
+    >>> print(clf.transition_summary(top=3))
     1 -> 2 0.5... [0.3..., 0.6...]
     0 -> 1 0.4... [0.3..., 0.6...]
     2 -> 0 0.3... [0.1..., 0.4...]

@@ -82,7 +82,7 @@ class TransitionSummaryMixin:
         """
         return self._error_bars().interval(level)
 
-    def transition_summary(self, level: float = 0.9, *, least: float = 0.01, most: int = 15) -> str:
+    def transition_summary(self, level: float = 0.9, *, least: float = 0.01, top: int = 15) -> str:
         """List the flips of T, with their error bars if there are any (see `transition_interval`).
 
         Parameters
@@ -91,7 +91,7 @@ class TransitionSummaryMixin:
             Level of the error bars.
         least : float, default=0.01
             Flips that are less probable are not listed one by one.
-        most : int, default=15
+        top : int, default=15
             Number of flips that are listed one by one.
 
         Returns
@@ -103,15 +103,15 @@ class TransitionSummaryMixin:
         Raises
         ------
         ValueError
-            If `least` is no probability, `most` no number of flips, or `level` not between 0 and 1.
+            If `least` is no probability, `top` no number of flips, or `level` not between 0 and 1.
         """
         check_rate(least, "least")
-        check_count(most, 0, "most")
+        check_count(top, 0, "top")
         check_is_fitted(self, "transition_matrix_")
         bounds = self.transition_interval(level) if hasattr(self, "transition_uncertainty_") else None
         T = self.transition_matrix_
         flips: list[Flip] = sorted(((i, j) for i, j in np.argwhere(~np.eye(len(T), dtype=bool))), key=lambda f: -T[f])
-        n = min(sum(T[f] >= least for f in flips), most)
+        n = min(sum(T[f] >= least for f in flips), top)
         lines = [self._line(flip, bounds) for flip in flips[:n]]
         return "\n".join([*lines, self._rest(flips[n:], least, bounds)] if flips[n:] else lines)
 

@@ -177,13 +177,13 @@ def test_error_bars_hold_T_and_are_told_in_words():
         clf.transition_summary(least=np.nan)
     off = ~np.eye(3, dtype=bool) & (clf.transition_matrix_ < 0.2)
     assert last == f"5 other flips: each below 0.2, at most {high[off].max():.2f}"
-    *listed, rest = clf.transition_summary(least=0, most=2).splitlines()
+    *listed, rest = clf.transition_summary(least=0, top=2).splitlines()
     T = np.sort(clf.transition_matrix_[~np.eye(3, dtype=bool)])[::-1]
     assert [float(line.split()[3]) for line in listed] == T[:2].round(2).tolist()
     assert rest.startswith(f"4 other flips: each {T[2]:.2f} or less, at most ")
-    assert len(clf.transition_summary(least=0, most=6).splitlines()) == 6
-    with pytest.raises(ValueError, match="most"):
-        clf.transition_summary(most=-1)
+    assert len(clf.transition_summary(least=0, top=6).splitlines()) == 6
+    with pytest.raises(ValueError, match="top"):
+        clf.transition_summary(top=-1)
 
 
 def test_error_bars_come_from_what_T_came_from(monkeypatch):

@@ -23,7 +23,7 @@ def named(cls, blobs, **params):
 @pytest.mark.parametrize("cls", WITH_TRANSITION)
 def test_flips_are_listed_by_falling_probability(cls, blobs):
     clf = named(cls, blobs)
-    T, lines = clf.transition_matrix_, clf.transition_summary(least=0, most=6).splitlines()
+    T, lines = clf.transition_matrix_, clf.transition_summary(least=0, top=6).splitlines()
     found = [re.match(r"(\w+) -> (\w+) (\d\.\d\d)( \[(\d\.\d\d), (\d\.\d\d)\])?$", line).groups() for line in lines]
     flips = [(np.searchsorted(NAMES, true), np.searchsorted(NAMES, noisy)) for true, noisy, *_ in found]
     assert sorted(flips) == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
@@ -38,10 +38,10 @@ def test_the_rest_is_one_line(blobs):
     assert clf.transition_summary() == "\n".join(
         ["ant -> bee 0.30", "bee -> ant 0.20", "ant -> cat 0.10", "3 other flips: each below 0.01"]
     )
-    assert clf.transition_summary(most=1).splitlines()[1:] == ["5 other flips: each 0.20 or less"]
+    assert clf.transition_summary(top=1).splitlines()[1:] == ["5 other flips: each 0.20 or less"]
     assert clf.transition_summary(least=1) == "6 other flips: each below 1"
-    with pytest.raises(ValueError, match="most"):
-        clf.transition_summary(most=-1)
+    with pytest.raises(ValueError, match="top"):
+        clf.transition_summary(top=-1)
     with pytest.raises(ValueError, match="least=2; give a probability"):
         clf.transition_summary(least=2)
 
