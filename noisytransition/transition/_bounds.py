@@ -79,7 +79,8 @@ def risk_bound(
     Examples
     --------
     >>> from noisytransition.transition import pair_noise, risk_bound
-    >>> small, large = (risk_bound(n, [2, 2], 1, 10, transition_matrix=pair_noise(10, 0.4)) for n in (1000, 4000))
+    >>> T = pair_noise(10, 0.4)
+    >>> small, large = (risk_bound(n, [2, 2], 1, 10, transition_matrix=T) for n in (1000, 4000))
     >>> round(small / large, 6)
     2.0
     """

@@ -86,7 +86,7 @@ def test_rows_are_filtered_and_copied_as_csv(report, tmp_path):
         found = [row for row in listed if pair[:3] == row["given"][:3] and pair[-3:] == row["proposed"][-3:]]
         assert rows(page, 1) == [row["row"] for row in found]
         page.click("#copy")
-        page.wait_for_function("document.getElementById('told').textContent.includes('copied')")
+        page.wait_for_selector("#told:has-text('copied')")
         lines = list(csv.reader(io.StringIO(page.evaluate("navigator.clipboard.readText()"))))
     assert lines[0] == ["sample", "row", "given", "proposed", "given_probability", "proposed_probability"]
     assert [[*line[:4], *map(float, line[4:])] for line in lines[1:]] == [
