@@ -94,9 +94,9 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "EM": {"cv": None},
 }
 # trainings of 50 epochs on the clean rows are left out
-SMOKE: dict[str, dict[str, Any]] = {
-    "fine-tuning": {"fine_tuning_epochs": 1},
-    "EM": {"select_classifier": False},
+OF_SCALE: dict[str, dict[str, dict[str, Any]]] = {
+    "smoke": {"fine-tuning": {"fine_tuning_epochs": 1}, "EM": PLAIN},
+    "deep": {"EM": PLAIN},
 }
 # As the paper says of S-Model, T-Revision and its own method. GLC's T is the mean posterior of the clean rows under the
 # network of the row "cross-entropy", which need not be trained again for each of these. A fit with this T as an array
@@ -211,11 +211,7 @@ def training(table, scale):
 def settings(table, scale, network, method, own=None):
     """Parameters of a method's classifier: of the scale, of the method, and those that were found by `tune`."""
     of, base = (PUBLISHED if SCALES[scale].published else DEFAULTS), SETTINGS_OF.get(method, method)
-    of_method = of.get(base, {}) | of.get(method, {})
-    if scale == "smoke":
-        of_method = of_method | SMOKE.get(base, {})
-    if scale == "deep" and base == "EM":
-        of_method = of_method | PLAIN
+    of_method = of.get(base, {}) | of.get(method, {}) | OF_SCALE.get(scale, {}).get(base, {})
     own = tuned(TABLES[table][0], scale, network, method) if own is None else own
     return training(table, scale) | of_method | own
 

@@ -123,7 +123,7 @@ def estimate_transition(
         if fine_tuned:
             others.append(settled(fine_tuned, equal))
     revised: PairEstimate | InstanceDependentEstimate | None = _revised(chosen, run)
-    if depends and revised is None and known_pairs(run) is None and strength == "auto":
+    if depends and known_pairs(run) is None and strength == "auto":
         revised = _instance_dependent(chosen, run, start, prior, first)
     return Estimate(*chosen, first, others, evidence, gain, revised)
 
