@@ -9,15 +9,16 @@ from numpy.typing import NDArray
 
 from ..transition import (
     MOST_CLASSES,
+    CalibratedLikelihood,
     Calibration,
     EMResult,
     FirstMaximum,
+    HeldOutLoss,
     InstanceDependentEstimate,
     PairEstimate,
     Prior,
     TransitionUncertainty,
     first_maximum,
-    held_out_log_loss,
     instance_dependent,
     pair_counts,
     revised_by_pairs,
@@ -190,29 +191,25 @@ def _first_maximum(
 
 def _preferred_weight(candidate: Candidate, run: Run, start: NDArray, equal: float) -> tuple[float, float]:
     """The largest weight that held-out clean rows prefer to 1, else 1; and its gain, or that of the largest one."""
-    once, gains = _held_out_loss(candidate, run, start, 1.0), []
+    held_out_loss, gains = _held_out_loss(candidate, run, start), []
+    once = held_out_loss(1.0)
     for weight in (equal**power for power in _POWERS):
-        of_rows = once - _held_out_loss(candidate, run, start, weight)
+        of_rows = once - held_out_loss(weight)
         gains.append(float(of_rows.sum()))
         if gains[-1] > max(_LEAST_GAIN, of_rows.std() * len(of_rows) ** 0.5):
             return weight, gains[-1]
     return 1.0, gains[0]
 
 
-def _held_out_loss(candidate: Candidate, run: Run, start: NDArray, weight: float) -> NDArray[np.float64]:
-    """Loss of each clean row, held out of the calibration, if the others count `weight` times."""
+def _held_out_loss(candidate: Candidate, run: Run, start: NDArray) -> HeldOutLoss:
+    """Loss of each clean row, held out of the calibration, as a function of how often the others count."""
     (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
+    proba, proba_meta = proba.astype(np.float64), proba_meta.astype(np.float64)
     y_meta, pairs = run.clean.label[clean], known_pairs(run)
-    return held_out_log_loss(
-        np.asarray(proba, dtype=np.float64),
-        run.noisy.label[noisy],
-        np.asarray(proba_meta, dtype=np.float64),
-        y_meta,
-        fold_of_rows(y_meta, min(N_FOLDS, len(y_meta)), np.random.default_rng(run.seed)),
-        init=start,
-        pairs=np.zeros_like(start) if pairs is None else pairs,
-        meta_weight=weight,
-    )
+    known = np.zeros_like(start) if pairs is None else pairs
+    likelihood = CalibratedLikelihood(proba, run.noisy.label[noisy], proba_meta, y_meta, known)
+    folds = fold_of_rows(y_meta, min(N_FOLDS, len(y_meta)), np.random.default_rng(run.seed))
+    return HeldOutLoss(likelihood, start, proba_meta, y_meta, folds)
 
 
 def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:

@@ -17,7 +17,8 @@ from ._checks import check_rate as check_rate
 from ._checks import is_number as is_number
 from ._checks import refuse_masked as refuse_masked
 from ._class_conditional import ClassConditionalTest, class_conditional_test
-from ._clean_weight import held_out_log_loss as held_out_log_loss
+from ._calibration import CalibratedLikelihood as CalibratedLikelihood
+from ._clean_weight import HeldOutLoss as HeldOutLoss
 from ._em import EMResult, em_transition_matrix
 from ._em import FirstMaximum as FirstMaximum
 from ._em import first_maximum as first_maximum

@@ -4,6 +4,7 @@ One model of how a classifier's probabilities are wrong serves the estimate of T
 the error bars: an affine map of their logarithms, whose parameters have a prior.
 """
 
+import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -141,6 +142,13 @@ class CalibratedLikelihood:
         self.u_clean = u[len(y) :].copy()  # a view would hold all of u
         self.rows = (RowsOfFewClasses if self.with_matrix else RowsByLabel)(u[: len(y)], y[order], self.c)
         self.x: NDArray | None = None  # where the last maximisation ended
+
+    def without(self, rows: NDArray) -> "CalibratedLikelihood":
+        """The same without these clean rows (a mask), to be maximised from the start; noisy rows are shared."""
+        other = copy.copy(self)
+        other.u_clean, other.clean = self.u_clean[~rows], self.clean[~rows]
+        other.n_rows, other.x = self.n_rows - int(rows.sum()), None
+        return other
 
     def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
         """Find the maximum by L-BFGS, with `pseudo_counts` beside the pairs; a second call goes on from the first."""

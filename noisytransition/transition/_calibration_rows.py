@@ -13,9 +13,9 @@ from ._estimation import TINY
 
 # sums and products of exponentials of smaller logits neither overflow nor vanish
 _LARGE_LOGIT = {"d": 300.0, "f": 80.0}
-# of many classes, more numbers are in single precision: exponentials of doubles take most of the time
-_MOST_IN_DOUBLE = 2**20
-# numbers in a block of rows: 512 KiB
+# more numbers are in single precision, which halves the time; sums over blocks are in double precision
+_MOST_IN_DOUBLE = 2**17
+# numbers in a block of rows: 256 or 512 KiB
 _BLOCK_SIZE = 2**16
 
 #: log-likelihood, counts of (true, noisy), and its gradient with respect to b and to the matrix
@@ -37,6 +37,7 @@ class RowsOfFewClasses:
 
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
         self.c, most = c, max(1, _BLOCK_SIZE // c)
+        u = _in_precision(u)
         starts = (slice(i, i + most) for i in range(0, len(y), most))
         self.blocks = [(np.ascontiguousarray(u[rows].T), y[rows]) for rows in starts]
 
@@ -44,18 +45,20 @@ class RowsOfFewClasses:
         """Sums over all rows; the gradient with respect to the matrix is of shape (c, c)."""
         log_likelihood, counts = 0.0, np.zeros((self.c, self.c))
         of_bias, of_matrix = np.zeros(self.c), np.zeros((self.c, self.c))
-        linear, of_noisy = matrix + scale * np.eye(self.c), np.ascontiguousarray(T.T)
         for u, y in self.blocks:
-            p, rows = linear @ u, np.arange(len(y))
-            p += bias[:, None]
+            p: Any = (matrix + scale * np.eye(self.c)).astype(u.dtype) @ u
+            p += bias.astype(u.dtype)[:, None]
             p = _exp(p, axis=0)
-            of_softmax = 1 / p.sum(axis=0)
-            of_row = np.maximum((of_noisy @ p)[y, rows] * of_softmax, TINY**2)
-            log_likelihood += float(np.log(of_row).sum())
-            of_label = np.zeros_like(p)
-            of_label[y, rows] = of_softmax / of_row
-            counts += p @ of_label.T
-            p *= T @ of_label - of_softmax  # posterior less softmax: gradient by logits
+            of_softmax, of_label = 1 / p.sum(axis=0), T.astype(u.dtype).take(y, axis=1)
+            of_row = np.maximum(np.einsum("cn,cn->n", of_label, p) * of_softmax, TINY**2)
+            log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
+            of_posterior = of_softmax / of_row
+            one_hot = np.zeros_like(p)
+            one_hot[y, np.arange(len(y))] = of_posterior
+            counts += p @ one_hot.T
+            of_label *= of_posterior
+            of_label -= of_softmax
+            p *= of_label  # posterior less softmax: gradient by logits
             of_bias += p.sum(axis=1)
             of_matrix += p @ u.T
         return log_likelihood, T * counts, of_bias, of_matrix
@@ -75,7 +78,7 @@ class RowsByLabel:
     """
 
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
-        self.c, self.u = c, u.astype(np.float32) if u.size > _MOST_IN_DOUBLE else u
+        self.c, self.u = c, _in_precision(u)
         most, edges = max(1, _BLOCK_SIZE // c), np.concatenate([[0], np.bincount(y, minlength=c).cumsum()])
         self.blocks: list[tuple[int, slice]] = []
         for label, (first, end) in enumerate(pairwise(edges.tolist())):
@@ -100,6 +103,11 @@ class RowsByLabel:
             p *= u
             of_diagonal += column * (of_posterior @ p) - of_softmax @ p
         return log_likelihood, counts, of_bias, of_diagonal
+
+
+def _in_precision(u: NDArray) -> NDArray:
+    """Logits, in single precision if there are many."""
+    return u.astype(np.float32) if u.size > _MOST_IN_DOUBLE else u
 
 
 def _exp(z: NDArray, axis: int) -> NDArray[np.float64]:

@@ -10,40 +10,47 @@ from ._em import MAX_ITER, off_zero
 from ._estimation import finite_log
 
 
-def held_out_log_loss(
-    proba: NDArray,
-    y: NDArray,
-    proba_meta: NDArray,
-    y_meta: NDArray,
-    folds: NDArray[np.intp],
-    *,
-    init: NDArray,
-    pairs: NDArray,
-    meta_weight: float,
-) -> NDArray[np.float64]:
+class HeldOutLoss:
     """Loss of each clean row at the map that all noisy rows and the clean rows of the other folds make most likely.
 
-    Each map is sought as in `em_transition_matrix`, from `init` and in as many steps: with many classes these end
-    before the maximum, and a start from the fit of all clean rows would show in the result.
+    Each map is sought as in `em_transition_matrix`, at the first weight from `init`, and at the next from there on.
+    With many classes, where the search ends before the maximum, it always begins at `init`.
 
     Parameters
     ----------
-    proba, y, proba_meta, y_meta, pairs, meta_weight
-        As in `CalibratedLikelihood`.
-    folds : ndarray of shape (n_meta,)
-        Fold of each clean row.
+    likelihood : CalibratedLikelihood
+        Of all rows, not maximised; its weight of a clean row is not used.
     init : ndarray of shape (c, c)
         T to start from.
-
-    Returns
-    -------
-    ndarray of shape (n_meta,)
+    proba_meta, y_meta : ndarray of shape (n_meta, c), and of int, shape (n_meta,)
+        The clean rows.
+    folds : ndarray of shape (n_meta,)
+        Fold of each clean row.
     """
-    loss, start, none = np.empty(len(y_meta)), off_zero(init), np.zeros_like(pairs)
-    for fold in np.unique(folds):
-        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        likelihood = CalibratedLikelihood(proba, y, proba_meta[inside], y_meta[inside], pairs, meta_weight)
-        calibration: Any = likelihood.maximise(start, none, MAX_ITER, 0.0).calibration
-        calibrated = calibration(proba_meta[outside])
-        loss[outside] = -finite_log(calibrated[np.arange(len(outside)), y_meta[outside]])
-    return loss
+
+    def __init__(
+        self, likelihood: CalibratedLikelihood, init: NDArray, proba_meta: NDArray, y_meta: NDArray, folds: NDArray
+    ) -> None:
+        self.init, self.proba, self.y = off_zero(init), proba_meta, y_meta
+        self.parts = [(likelihood.without(folds == fold), np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
+
+    def __call__(self, meta_weight: float) -> NDArray[np.float64]:
+        """Loss of each clean row, if the others count `meta_weight` times.
+
+        Parameters
+        ----------
+        meta_weight : float
+
+        Returns
+        -------
+        ndarray of shape (n_meta,)
+        """
+        loss = np.empty(len(self.y))
+        for likelihood, outside in self.parts:
+            likelihood.meta_weight = meta_weight
+            if not likelihood.with_matrix:
+                likelihood.x = None
+            found: Any = likelihood.maximise(self.init, np.zeros_like(self.init), MAX_ITER, 0.0)
+            calibrated = found.calibration(self.proba[outside])
+            loss[outside] = -finite_log(calibrated[np.arange(len(outside)), self.y[outside]])
+        return loss
