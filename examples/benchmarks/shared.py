@@ -35,7 +35,14 @@ def read_rows(path):
     A last line without its end is left out: a process was killed while it wrote it.
     """
     text = path.read_text() if path.exists() else ""
-    rows = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+    rows = []
+    for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), start=1):
+        try:
+            rows.append(json.loads(line))
+        except ValueError as error:
+            raise SystemExit(
+                f"{path}, line {number} is no JSON ({error}); remove the line to run its fit again."
+            ) from None
     return [row for row in rows if "format" not in row]
 
 

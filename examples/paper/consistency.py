@@ -9,6 +9,7 @@ limit, the error of counting with true labels, falls with the root of the number
 import argparse
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -104,7 +105,7 @@ def plot(rows):
     for ax, n_meta in zip(axes, N_META, strict=True):
         for name in NAMES:
             of_n = errors(rows, name, n_meta)
-            mean, std = (np.array([f(v) for v in of_n.values()]) for f in (np.mean, np.std))
+            mean, std = (np.array([f(v) for v in of_n.values()]) for f in (np.mean, partial(np.std, ddof=1)))
             ax.errorbar(N_NOISY, mean, std, marker="o", capsize=3, label=name)
         limit = [np.mean(v) for v in errors(rows, LIMIT, n_meta).values()]
         ax.plot(N_NOISY, limit, "k--", label=f"{LIMIT}, slope -1/2")

@@ -137,12 +137,18 @@ def pooled(net: nn.Module, x: Tensor) -> NDArray:
 def read_items(path: Path) -> Items:
     """Images in a file of numpy, which is not read into memory, or the lines of a text file."""
     if path.suffix != ".npy":
-        with path.open(encoding="utf-8") as file:
-            lines = [line.rstrip("\n") for line in file]
+        try:
+            with path.open(encoding="utf-8") as file:
+                lines = [line.rstrip("\n") for line in file]
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{str(path)!r} is not a text file in UTF-8.") from error
         if not lines:
             raise ValueError(f"{str(path)!r} has no line.")
         return lines
-    images = np.load(path, mmap_mode="r", allow_pickle=False)
+    try:
+        images = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{str(path)!r} is not a whole .npy file of numbers; write it again.") from error
     color = images.ndim == 4 and images.shape[3] == 3
     if images.dtype != np.uint8 or not (color or images.ndim == 3) or not images.size:
         raise ValueError(

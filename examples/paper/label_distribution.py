@@ -28,7 +28,7 @@ from examples.paper.data import Places, folder_of, load, moments
 from examples.paper.features import EfficientNetLite, extract, scaled
 from examples.paper.run import RESULTS, data_of, fitted, matching
 from examples.paper.tables import TRUE_T, cells
-from noisytransition.datasets import load_cifar10h
+from noisytransition.datasets import load_cifar10, load_cifar10h
 
 NOISES = {"asymmetric 0.4": "cifar10", "worse": "cifar10n"}
 NAMES = ("cross-entropy", "fine-tuning", "MW-Net", "GLC", "meta-transition", "EM", TRUE_T)
@@ -51,7 +51,7 @@ OUT = RESULTS / "label_distribution.jsonl"
 # ---------------------------------------------------------------------------- images
 def test_images(places, n):
     """First test images, uint8 of shape (n, 32, 32, 3); their order is random."""
-    return np.load(folder_of(places.data_root, "cifar10") / "X_test.npy", mmap_mode="r")[:n]
+    return load_cifar10(folder_of(places.data_root, "cifar10")).X_test[:n]
 
 
 def corrupted_features(places, name, jobs):

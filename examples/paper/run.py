@@ -37,7 +37,7 @@ from torch.optim.lr_scheduler import PolynomialLR
 
 from examples.benchmarks.shared import add_row, crop_and_flip, read_rows
 from examples.paper.data import Places, load
-from examples.paper.networks import NETWORKS, parameters
+from examples.paper.networks import HEADS, NETWORKS, parameters
 from examples.paper.tables import FROM_GLC, METHODS, N_CLASSES, PAIRS, SCALES, TABLES, TRUE_T, cells, key, settings
 from noisytransition import gold_transition_matrix, sampling_limit, transition_error
 
@@ -101,6 +101,7 @@ def classifier(cell, data, places, own):
         params["callbacks"] = [("decay", LRScheduler(PolynomialLR, total_iters=params["max_epochs"]))]
     if params.pop("augment", False):
         params["batch_transform"] = crop_and_flip
+    params.pop("weights", None)  # the name of the file; its place may differ
     net = parameters(cell.network, int(np.prod(np.shape(data.X[0]))), N_CLASSES[cell.data], places.weights)
     return METHODS[cell.method](**(net | params | own), random_state=cell.seed, device=places.device)
 
@@ -203,6 +204,13 @@ def matching(todo, texts):
     return [cell for cell in todo if all(pattern.search(str(cell)) for pattern in patterns)]
 
 
+def positive(text):
+    """Number of at least 1, of an option."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
 def add_options(parser):
     """Options that `tune` has, too."""
     parser.add_argument("table", choices=TABLES, metavar="TABLE", help=", ".join(TABLES))
@@ -211,27 +219,55 @@ def add_options(parser):
     parser.add_argument("--seeds", type=int, nargs="+")
     parser.add_argument("--network", choices=NETWORKS, nargs="+", help="default: that of the scale")
     parser.add_argument("--methods", choices=METHODS, nargs="+", default=list(METHODS), metavar="METHOD")
-    parser.add_argument("--n-meta", type=int, help="number of clean rows; default: 1,000 for CIFAR")
+    parser.add_argument("--n-meta", type=positive, help="number of clean rows; default: 1,000 for CIFAR")
     parser.add_argument("--data-root", type=Path, default=Path("data"))
     parser.add_argument("--features-dir", type=Path)
     parser.add_argument("--weights", help="file of the weights of torchvision's resnet50, for Clothing1M")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--jobs", type=positive, default=1, help="processes")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, help="file of results")
 
 
 def run_cells(todo, args, out):
     """Run cells by the options of the command line; exit with 1 if one failed."""
+    chosen = checked(todo, args, out)
     states = out.with_name(out.name + ".states")
     places = Places(args.data_root, args.features_dir, states, args.weights, args.device)
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(f"{out}.lock", blocking=False):
-            failed = fill(matching(todo, args.cell), places, out, args.jobs)
+            failed = fill(chosen, places, out, args.jobs)
     except Timeout:
         raise SystemExit(f"another process is writing to {out}; use another --out.") from None
     if failed:
         raise SystemExit(f"{failed} cells failed; the same command runs them again.")
+
+
+def checked(todo, args, out):
+    """Cells that the options choose; exit if they choose none, or cannot be run."""
+    if not (chosen := matching(todo, args.cell)):
+        noises = ", ".join(dict.fromkeys(f"{c.noise} {c.rate:g}" if c.rate else c.noise for c in todo))
+        found = f"noises: {noises}" if todo else "the table has none of --methods"
+        raise SystemExit(f"no cell of {args.table} has the texts {args.cell} of --cell; {found}.")
+    for network in dict.fromkeys(cell.network for cell in chosen):
+        if (network in HEADS) != (args.scale == "features"):
+            kind = "features; give --scale features" if network in HEADS else f"images; give {' or '.join(HEADS)}"
+            raise SystemExit(f"--network {network!r} takes {kind}.")
+    if any(cell.network == "ResNet-50" for cell in chosen) and args.weights is None:
+        raise SystemExit("ResNet-50 is pretrained: give --weights, the file of torchvision's resnet50.")
+    if not args.data_root.is_dir():
+        raise SystemExit(f"--data-root {args.data_root} is not a folder; docs/datasets.rst lists the files it has.")
+    if out.is_dir():
+        raise SystemExit(f"--out {out} is a folder; give a file.")
+    return chosen
+
+
+def with_weights(todo, weights):
+    """Cells whose settings name the file of pretrained weights: with others they are other cells."""
+    if weights is None:
+        return todo
+    name = Path(weights).name
+    return [c._replace(settings=c.settings | {"weights": name}) if c.network == "ResNet-50" else c for c in todo]
 
 
 def main(arguments=None):
@@ -240,7 +276,7 @@ def main(arguments=None):
     add_options(parser)
     args = parser.parse_args(arguments)
     todo = cells(args.table, args.scale, args.seeds, args.network, args.n_meta, args.methods)
-    run_cells(todo, args, args.out or RESULTS / f"{args.table}_{args.scale}.jsonl")
+    run_cells(with_weights(todo, args.weights), args, args.out or RESULTS / f"{args.table}_{args.scale}.jsonl")
 
 
 if __name__ == "__main__":

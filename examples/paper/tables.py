@@ -55,6 +55,7 @@ METHODS = {
     **{name: ALL_METHODS[name] for name in ("fine-tuning", "GCE", "forward", "MW-Net", "GLC", "S-Model", "T-Revision")},
     "meta-transition": MetaTransitionClassifier,
     "EM": ALL_METHODS["EM"],
+    "EM, one T": ALL_METHODS["EM"],
     "meta-transition from EM": MetaTransitionClassifier,
     "meta-transition from Forward": MetaTransitionClassifier,
     "true T": GLCClassifier,
@@ -66,8 +67,11 @@ TRUE_T = "true T"
 # these know the noisy labels of the clean rows too, which rows that were drawn from the training set have
 PAIRS = ("GLC, pairs", "EM, pairs", "meta-transition from EM, pairs")
 FROM_FORWARD = "meta-transition from Forward"
+# EM that takes one T for all rows; in the tables where labels depend on the row
+ONE_T = "EM, one T"
+TABLES_OF_ONE_T = {"cifar10n", "cifar10n-redrawn"}
 # they, the true T and the start from Forward's T have the settings of another method
-SETTINGS_OF = {TRUE_T: "GLC", FROM_FORWARD: "meta-transition"} | {
+SETTINGS_OF = {TRUE_T: "GLC", FROM_FORWARD: "meta-transition", ONE_T: "EM"} | {
     method: method.removesuffix(", pairs") for method in PAIRS
 }
 # with the true T, a warm-up as in GLC; few clean rows need more epochs, as many as in fine-tuning
@@ -77,6 +81,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "meta-transition": {"transition_init": "gold"},
     "meta-transition from EM": {"transition_init": "em"},
     FROM_FORWARD: {"transition_init": "anchor"},
+    ONE_T: {"instance_dependent": False},
     "clean rows only": {"max_epochs": 50},
 }
 # As published: new networks through T, the last epoch, GCE's own loss. GCE's truncation is not mentioned in the paper:
@@ -92,6 +97,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "meta-transition from EM": PAPER | {"transition_init": "em"},
     FROM_FORWARD: PAPER | {"transition_init": "anchor"},
     "EM": {"cv": None},
+    ONE_T: {"instance_dependent": False},
 }
 # trainings of 50 epochs on the clean rows are left out
 OF_SCALE: dict[str, dict[str, dict[str, Any]]] = {
@@ -228,12 +234,14 @@ def cells(table, scale, seeds=None, networks=None, n_meta=None, methods=METHODS)
     """All cells of a table: noise by noise and seed by seed, all methods of one before the next."""
     data, noises = TABLES[table]
     networks = networks or SCALES[scale].networks or (FULL_NETWORKS[data],)
-    n_meta = n_meta or number_of_clean_rows(scale, data)
+    n_meta = number_of_clean_rows(scale, data) if n_meta is None else n_meta
     return [
         Cell(table, data, *noise, method, seed, scale, network, n_meta, settings(table, scale, network, method))
-        for seed in (range(SCALES[scale].seeds) if seeds is None else seeds)
+        for seed in (range(SCALES[scale].seeds) if seeds is None else dict.fromkeys(seeds))
         for noise in noises
         for network in networks
         for method in METHODS
-        if method in methods and not (method in PAIRS and data in WITHOUT_PAIRS)
+        if method in methods
+        and not (method in PAIRS and data in WITHOUT_PAIRS)
+        and not (method == ONE_T and table not in TABLES_OF_ONE_T)
     ]

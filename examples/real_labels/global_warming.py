@@ -32,14 +32,19 @@ def read(folder):
 def embeddings(folder, texts):
     """Embeddings of texts; kept in the folder, or if it cannot be written to, not at all."""
     path = Path(folder) / "global_warming_features.npy"
-    if path.exists():
-        return np.load(path)
+    if path.exists() and len(kept := np.load(path)) == len(texts):
+        return kept
     with TemporaryDirectory() as other:
         lines, out = Path(other) / "lines.txt", Path(other) / path.name
         lines.write_text("".join(" ".join(text.split()) + "\n" for text in texts))
         features.main([str(lines), str(out)])
         found = np.load(out)
-    np.save(path, found)
+    part = path.with_suffix(".part.npy")
+    try:
+        np.save(part, found)
+        part.replace(path)
+    except OSError as error:
+        print(f"the embeddings are not kept: {error}")
     return found
 
 

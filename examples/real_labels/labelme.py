@@ -3,7 +3,7 @@
     python -m examples.real_labels.labelme --data DIR
 
 DIR has ``labelme_*`` of github.com/fmenat/PyLearningCrowds (Rodrigues and Pereira, "Deep Learning from Crowds", AAAI
-2018): eight kinds of places, 1,000 photographs to train with, of which 59 people labelled some, two or three people
+2018): eight kinds of places, 1,000 photographs to train with, of which 59 people labelled some, one to three people
 each one. The noisy label is the majority's, at a tie that of one of them by chance. Features: components of those of a
 VGG network, which come with the data. The 1,188 test photographs are those of the data.
 """

@@ -26,8 +26,8 @@ def load_cifar10(root: str | PathLike, *, download: bool = False, **params: Unpa
     Parameters
     ----------
     root : str or path
-        The folder that has ``cifar-10-batches-py``, or one with ``X_train.npy``, ``y_train.npy``, ``X_test.npy`` and
-        ``y_test.npy``.
+        The folder that has ``cifar-10-batches-py`` or, without it, one with ``X_train.npy``, ``y_train.npy``,
+        ``X_test.npy`` and ``y_test.npy``.
     download : bool, default=False
         Whether torchvision may download the set to `root` if it is not there.
     **params
@@ -71,8 +71,8 @@ def load_cifar100(
     Parameters
     ----------
     root : str or path
-        The folder that has ``cifar-100-python``, or one with ``X_train.npy``, ``y_train.npy``, ``X_test.npy`` and
-        ``y_test.npy``, with fine labels.
+        The folder that has ``cifar-100-python`` or, without it, one with ``X_train.npy``, ``y_train.npy``,
+        ``X_test.npy`` and ``y_test.npy``, with fine labels.
     labels : {"fine", "coarse"}, default="fine"
         The 100 classes, or the 20 superclasses.
     download : bool, default=False
@@ -114,15 +114,24 @@ def _read(
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Training images and labels, test images and labels, from .npy files or by torchvision."""
     folder = Path(root).expanduser()
-    if any((folder / file).exists() for file in NAMES):
-        return read_npy(source, folder, n_classes, _IMAGES)
     kind = getattr(torchvision("datasets"), name)
+    if not (folder / kind.base_folder).is_dir() and any((folder / file).exists() for file in NAMES):
+        return _read_npy(source, folder, n_classes)
     try:
         train, test = (kind(folder, train=part, download=download) for part in (True, False))
     except RuntimeError:
         _explain(source, kind, folder)
         raise
     return train.data, np.array(train.targets), test.data, np.array(test.targets)
+
+
+def _read_npy(source: Source, folder: Path, n_classes: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """The four files; other sets, and parts of this one, lack classes."""
+    arrays = read_npy(source, folder, n_classes, _IMAGES, np.uint8)
+    for name, labels in zip(NAMES[1::2], arrays[1::2], strict=True):
+        if (n := len(np.unique(labels))) < n_classes:
+            raise source.damaged(folder / name, f"it has {n} of the {n_classes} classes")
+    return arrays
 
 
 def _explain(source: Source, kind: Any, root: Path) -> None:

@@ -1,5 +1,6 @@
 """Clothing1M: images of shops with labels from the text around them, and clean labels for some."""
 
+import warnings
 from collections.abc import Callable
 from functools import cached_property
 from os import PathLike
@@ -102,6 +103,11 @@ def load_clothing1m(
         rows. The true labels of noisy rows and T are not known; ``y_meta_noisy`` is None if it is not known for all
         clean rows. Images are read when they are used.
 
+    Warns
+    -----
+    UserWarning
+        If images have noisy labels and are in no list.
+
     Raises
     ------
     FileNotFoundError
@@ -127,6 +133,13 @@ def load_clothing1m(
         clean, in_list = CleanPart(take(clean.X, few), clean.y[few], clean.y_noisy[few]), in_list[few]
     keys = files.keys("noisy_train_key_list.txt")
     y = files.labels_of(keys, "noisy_label_kv.txt", "noisy_train_key_list.txt")
+    if lost := files.labels("noisy_label_kv.txt").keys() - files.clean - set(keys):
+        warnings.warn(
+            f"{len(lost):,} images of noisy_label_kv.txt, such as {min(lost)}, are in no list: "
+            f"noisy_train_key_list.txt, of {len(keys):,} images, may be truncated.",
+            UserWarning,
+            stacklevel=2,
+        )
     noisy = np.flatnonzero([key not in files.clean for key in keys])
     drawn = noisy if n_noisy is None else draw_rows(y, n_noisy, _N_CLASSES, False, rng, among=noisy)
     return ComparisonData(
@@ -198,7 +211,7 @@ class _Files:
     @cached_property
     def classes(self) -> tuple[str, ...]:
         path = self._text("category_names_eng.txt")
-        names = tuple(line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip())
+        names = tuple(line.strip() for line in _lines(path) if line.strip())
         if len(names) != _N_CLASSES:
             raise CLOTHING1M.damaged(path, f"it has {len(names)} names of classes, not {_N_CLASSES}")
         return names
@@ -231,7 +244,7 @@ class _Files:
         """Images of a list."""
         if name not in self._keys:
             path = self._text(name)
-            self._keys[name] = [line.strip() for line in path.read_text().splitlines() if line.strip()]
+            self._keys[name] = [line.strip() for line in _lines(path) if line.strip()]
             if not self._keys[name]:
                 raise CLOTHING1M.damaged(path, "it has no lines")
         return self._keys[name]
@@ -249,7 +262,7 @@ class _Files:
         """Labels of a file of lines "image label"."""
         if name not in self._labels:
             path = self._text(name)
-            lines = enumerate(path.read_text().splitlines(), start=1)
+            lines = enumerate(_lines(path), start=1)
             self._labels[name] = dict(_parse(path, number, line) for number, line in lines if line.strip())
         return self._labels[name]
 
@@ -258,6 +271,13 @@ class _Files:
             if path.exists():
                 return path
         raise CLOTHING1M.missing(self.root, f"annotations/{name}")
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise CLOTHING1M.damaged(path, "it is not a text file in UTF-8") from error
 
 
 def _parse(path: Path, number: int, line: str) -> tuple[str, int]:

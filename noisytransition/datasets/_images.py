@@ -63,12 +63,20 @@ def class_folders(source: Source, folder: Path, classes: Sequence[str]) -> tuple
     for name in classes:
         source.find(folder, name)
     codes = {name: code for code, name in enumerate(classes)}
-    samples = tools.make_dataset(folder, codes, extensions=tools.IMG_EXTENSIONS, allow_empty=True)
+    samples = tools.make_dataset(folder, codes, is_valid_file=_is_image, allow_empty=True)
     counts = Counter(label for _, label in samples)
     sizes = {name: counts[code] for name, code in codes.items()}
     least, most = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
-    if sizes[least] < max(sizes[most], 1):
+    if not sizes[most]:
+        raise source.damaged(folder, "the folders of its classes have no images")
+    if sizes[least] < sizes[most]:
         raise source.damaged(
             folder / least, f"it has {sizes[least]} images, but {most} has {sizes[most]}, and classes are of one size"
         )
     return [path for path, _ in samples], np.array([label for _, label in samples], dtype=np.int64)
+
+
+def _is_image(path: str) -> bool:
+    """Whether a file is one by its name; files that systems hide are none."""
+    tools = torchvision("datasets.folder")
+    return not Path(path).name.startswith(".") and tools.has_file_allowed_extension(path, tools.IMG_EXTENSIONS)

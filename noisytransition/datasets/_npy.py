@@ -5,7 +5,7 @@ from os import PathLike
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..comparison import ComparisonData
 from ._source import Source
@@ -60,11 +60,15 @@ def load_npy(root: str | PathLike, *, classes: Sequence[str] | None = None, **pa
 
 
 def read_npy(
-    source: Source, root: str | PathLike, n_classes: int | None, shape: tuple[int | None, ...] | None = None
+    source: Source,
+    root: str | PathLike,
+    n_classes: int | None,
+    shape: tuple[int | None, ...] | None = None,
+    dtype: DTypeLike = None,
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Training rows and labels, test rows and labels; all files are checked before one is read."""
     paths = source.find(root, *NAMES)
-    X, X_test = (source.open_array(path, shape) for path in paths[::2])
+    X, X_test = (source.open_array(path, shape, dtype) for path in paths[::2])
     if X.ndim != X_test.ndim or X.shape[1:] != X_test.shape[1:]:
         raise source.damaged(
             paths[2], f"its rows have shape {X_test.shape[1:]}; those of {paths[0].name} {X.shape[1:]}"

@@ -109,9 +109,9 @@ def _file(source: Source, path: str | PathLike, names: Any) -> Path:
     given = Path(path).expanduser()
     if given.is_file():
         return given
-    folder = source.folder(given.parent if given.suffix else given)
-    if given.suffix:
-        raise source.missing(folder, given.name)
+    if given.suffix and not given.is_dir():
+        raise source.missing(source.folder(given.parent), given.name)
+    folder = source.folder(given)
     there = [folder / name for name in names if (folder / name).exists()]
     if not there:
         raise source.missing(folder, names[0], f"{' or '.join(names[1:])} would do, too. ")
@@ -124,8 +124,7 @@ def _of_archive(file: Path, key: str) -> NDArray[np.int64]:
         with torch.serialization.safe_globals(_of_arrays()):
             content = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for files that are truncated or hold other than arrays
-        reason = str(error).partition("\n")[0]
-        raise CIFAR10N.damaged(file, f"it does not hold arrays in torch's format ({reason})") from error
+        raise CIFAR10N.damaged(file, "it does not hold arrays in torch's format") from error
     if not isinstance(content, Mapping) or key not in content:
         found = sorted(map(str, content)) if isinstance(content, Mapping) else type(content).__name__
         raise CIFAR10N.damaged(file, f"it has no {key}, but {found}")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 # entries of a folder that an error names; subfolders that are searched for a misplaced file. Choices, not measured
 _NAMED = 8
@@ -60,15 +60,15 @@ class Source(NamedTuple):
     def _advice(self) -> str:
         return f"Get {self.name} from {self.address}."
 
-    def open_array(self, path: Path, shape: tuple[int | None, ...] | None = None) -> NDArray:
-        """Open a .npy file without reading its values; None in `shape` is any length.
+    def open_array(self, path: Path, shape: tuple[int | None, ...] | None = None, dtype: DTypeLike = None) -> NDArray:
+        """Open a .npy file without reading its values; None in `shape` is any length, as `dtype` any type.
 
         A file that is shorter than its header says is refused here.
         """
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError, OSError) as error:
-            raise self.damaged(path, f"it is not a whole .npy file of numbers ({error})") from error
+            raise self.damaged(path, "it is not a whole .npy file of numbers") from error
         if not isinstance(array, np.ndarray):
             raise self.damaged(path, "it is a .npz archive; give a .npy file of one array")
         fits = shape is None or (
@@ -77,6 +77,8 @@ class Source(NamedTuple):
         if not fits:
             expected = ", ".join("n" if n is None else str(n) for n in shape or ())
             raise self.damaged(path, f"it has shape {array.shape}, not ({expected})")
+        if dtype is not None and array.dtype != dtype:
+            raise self.damaged(path, f"its numbers are of type {array.dtype}, not {np.dtype(dtype)}")
         return array
 
     def read_labels(self, path: Path, n_classes: int | None = None, n_rows: int | None = None) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from torch.utils.data import Dataset, Subset
 
 from ..comparison import ComparisonData
@@ -52,11 +53,11 @@ def make_noisy_data(
 
     Parameters
     ----------
-    X : array or torch Dataset
+    X : array, sparse matrix or torch Dataset
         Training rows: images, or features that were computed from them.
     y : array-like of int, shape (n,)
         Their true labels 0..c-1.
-    X_test : array or torch Dataset
+    X_test : array, sparse matrix or torch Dataset
         Test rows.
     y_test : array-like of int
         Their true labels.
@@ -163,11 +164,13 @@ def draw_rows(
 
 
 def _as_rows(X: Any, y: NDArray, n_classes: int, name: str) -> Any:
-    """Check rows against their labels; return an array in memory or a Dataset."""
-    if not isinstance(X, Dataset) and not isinstance(X, np.ndarray):
+    """Check rows against their labels; return an array, a sparse matrix in rows, or a Dataset."""
+    if sparse.issparse(X):
+        X = X.tocsr()
+    elif not isinstance(X, Dataset | np.ndarray):
         X = np.asarray(X)
-    if len(X) != len(y):
-        raise ValueError(f"{name} has {len(X)} rows for {len(y)} labels; give one label per row.")
+    if (n := len(X) if isinstance(X, Dataset) else X.shape[0]) != len(y):
+        raise ValueError(f"{name} has {n} rows for {len(y)} labels; give one label per row.")
     check_label_indices(y, n_classes, name=name.replace("X", "y"))
     return X
 

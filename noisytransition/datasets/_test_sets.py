@@ -44,5 +44,5 @@ def load_cifar10_1(root: str | PathLike, version: Literal["v4", "v6"] = "v6") ->
     if version not in ("v4", "v6"):
         raise ValueError(f"version={version!r}; give 'v4' or 'v6'.")
     images, labels = CIFAR10_1.find(root, *(f"cifar10.1_{version}_{part}.npy" for part in ("data", "labels")))
-    X = CIFAR10_1.open_array(images, (None, 32, 32, 3))
+    X = CIFAR10_1.open_array(images, (None, 32, 32, 3), np.uint8)
     return np.array(X), CIFAR10_1.read_labels(labels, 10, len(X))

@@ -63,6 +63,8 @@ def load_tiny_imagenet(
         folder, "wnids.txt", "train", "val/val_annotations.txt", "val/images"
     )
     synsets = wnids.read_text().split()
+    if lost := sorted(entry.name for entry in train.iterdir() if entry.is_dir() and entry.name not in synsets):
+        raise TINY_IMAGENET.damaged(wnids, f"it has no line for {len(lost)} folders of {train}, such as {lost[0]}")
     classes = synsets[:_N_CLASSES]
     paths, y = class_folders(TINY_IMAGENET, train, classes)
     test_paths, y_test = _validation(annotations, images, synsets)
@@ -81,7 +83,7 @@ def _validation(annotations: Path, images: Path, synsets: list[str]) -> tuple[li
                 annotations, f"line {number} is {line!r}, not a file, tab and a line of wnids.txt"
             )
         label_of[fields[0]] = codes[fields[1]]
-    there = {path.name for path in images.iterdir()}
+    there = {path.name for path in images.iterdir() if not path.name.startswith(".")}
     if lost := sorted(label_of.keys() - there):
         raise TINY_IMAGENET.missing(images, lost[0])
     if unlabelled := sorted(there - label_of.keys()):

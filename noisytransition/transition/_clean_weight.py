@@ -13,8 +13,9 @@ from ._estimation import finite_log
 class HeldOutLoss:
     """Loss of each clean row at the map that all noisy rows and the clean rows of the other folds make most likely.
 
-    Each map is sought as in `em_transition_matrix`, at the first weight from `init`, and at the next from there on.
-    With many classes, where the search ends before the maximum, it always begins at `init`.
+    Each map is sought as in `em_transition_matrix`, from `init` and in as many steps. With many classes these end before
+    the maximum; with few, where one T is not true for all rows, there are several maxima. A start from the map of
+    another weight, or of all clean rows, would show in the result.
 
     Parameters
     ----------
@@ -47,9 +48,7 @@ class HeldOutLoss:
         """
         loss = np.empty(len(self.y))
         for likelihood, outside in self.parts:
-            likelihood.meta_weight = meta_weight
-            if not likelihood.with_matrix:
-                likelihood.x = None
+            likelihood.meta_weight, likelihood.x = meta_weight, None
             found: Any = likelihood.maximise(self.init, np.zeros_like(self.init), MAX_ITER, 0.0)
             calibrated = found.calibration(self.proba[outside])
             loss[outside] = -finite_log(calibrated[np.arange(len(outside)), self.y[outside]])

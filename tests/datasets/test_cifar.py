@@ -152,3 +152,21 @@ def test_features_of_another_width_in_the_test_set(tmp_path):
     folder = write_npy(tmp_path, np.zeros((50, 4)), Y, np.zeros((20, 3)), Y_TEST)
     with pytest.raises(ValueError, match=r"X_test.npy .*its rows have shape \(3,\); those of X_train.npy \(4,\)"):
         load_npy(folder)
+
+
+def test_own_files_come_before_npy_files_of_another_set_in_the_same_folder(cifar100):
+    write_npy(cifar100, X, Y, X_TEST, Y_TEST)
+    np.testing.assert_array_equal(load_cifar100(cifar100, n_meta=100, random_state=0).y_test, FINE_TEST)
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "load", "message"),
+    [
+        (X, Y, load_cifar100, "y_train.npy.*it has 10 of the 100 classes"),
+        (X / 255, Y, load_cifar10, "X_train.npy.*numbers are of type float64, not uint8"),
+    ],
+)
+def test_npy_files_of_another_set_or_type(tmp_path, images, labels, load, message):
+    write_npy(tmp_path, images, labels, X_TEST, Y_TEST)
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path)

@@ -132,3 +132,16 @@ def test_what_is_refused(root):
         load_clothing1m_part(root, "noisy")
     with pytest.raises(ValueError, match="28 rows were to be drawn of 14"):
         load_clothing1m(root, meta="validation", n_meta=28, n_noisy=5)
+
+
+def test_a_list_of_noisy_images_that_was_cut_at_the_end_of_a_line(root):
+    path = root / "annotations" / "noisy_train_key_list.txt"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:10]))
+    with pytest.warns(UserWarning, match="32 images of noisy_label_kv.txt.*list.txt, of 10 images, may be truncated"):
+        assert len(load_clothing1m(root).y) == 10
+
+
+def test_a_text_file_in_another_encoding(root):
+    (root / "annotations" / "category_names_eng.txt").write_bytes("Café\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"category_names_eng.txt .*not a text file in UTF-8"):
+        load_clothing1m(root)

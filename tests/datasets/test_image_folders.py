@@ -144,3 +144,26 @@ for use in (lambda: load_cifar10("nothing"), lambda: ImageFiles(["a.png"])[0]):
         raise AssertionError
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_files_that_systems_hide_are_no_images(tmp_path):
+    for path in (write_tiny_imagenet(tmp_path / "tiny") / "val" / "images", write_cinic10(tmp_path) / "train" / "cat"):
+        (path / ".DS_Store").write_text("")
+        (path / "._image.png").write_text("")
+    load_tiny_imagenet(tmp_path / "tiny", n_meta=3)
+    load_cinic10(tmp_path, n_meta=10)
+
+
+def test_a_list_of_classes_that_was_cut_at_the_end_of_a_line(tmp_path):
+    root = write_tiny_imagenet(tmp_path)
+    for kept in ("n03\nn01\n", ""):
+        (root / "wnids.txt").write_text(kept)
+        with pytest.raises(ValueError, match=r"wnids.txt.*no line for \d folders of .*train, such as n0"):
+            load_tiny_imagenet(root)
+
+
+def test_folders_without_images(tmp_path):
+    for path in write_cinic10(tmp_path).glob("train/*/*.png"):
+        path.unlink()
+    with pytest.raises(ValueError, match=r"train.*the folders of its classes have no images"):
+        load_cinic10(tmp_path)

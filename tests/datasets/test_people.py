@@ -154,3 +154,21 @@ def test_files_of_cifar10_1_that_are_missing_or_damaged(tmp_path):
     cut(tmp_path / "cifar10.1_v6_data.npy")
     with pytest.raises(ValueError, match=r"_data.npy .*not a whole .npy file"):
         load_cifar10_1(tmp_path)
+
+
+def test_a_folder_with_a_dot_in_its_name(human, tmp_path):
+    folder = tmp_path / "cifar10.v1"
+    folder.mkdir()
+    np.save(folder / "cifar10h-probs.npy", np.eye(10))
+    np.testing.assert_array_equal(load_cifar10h(folder), np.eye(10))
+    with pytest.raises(FileNotFoundError, match=r"CIFAR-10_human.pt is missing. .*cifar10.v1 has cifar10h-probs.npy"):
+        load_cifar10n(folder)
+
+
+def test_errors_of_readers_that_advise_to_run_code_are_not_passed_on(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("1,2\n")
+    for load in (load_cifar10n, load_cifar10h):
+        with pytest.raises(ValueError, match=r"labels.csv") as caught:
+            load(path)
+        assert not any(word in str(caught.value) for word in ("weights_only", "allow_pickle"))

@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 from sklearn.datasets import load_digits
 from torch.utils.data import TensorDataset
 
@@ -137,3 +138,12 @@ def test_rows_and_classes_that_do_not_fit():
         make_noisy_data(X[:0], Y[:0], X_TEST[:0], Y_TEST[:0])
     with pytest.raises(ValueError, match="class 2 has 1 training rows and the balanced meta set needs 10"):
         make_noisy_data(X, np.r_[np.arange(299) % 2, 2], X_TEST, Y_TEST, n_meta=30)
+
+
+def test_sparse_rows_stay_sparse():
+    X, y = sparse.random_array((60, 5), density=0.5, format="coo", random_state=0), np.arange(60) % 3
+    data = make_noisy_data(X, y, X, y, n_meta=6, random_state=0)
+    assert all(sparse.issparse(rows) for rows in (data.X, data.X_meta, data.X_test))
+    np.testing.assert_array_equal(data.X.toarray(), X.toarray()[data.rows])
+    with pytest.raises(ValueError, match="X has 60 rows for 59 labels"):
+        make_noisy_data(X, y[1:], X, y)

@@ -1,0 +1,139 @@
+"""How many verified pairs does a near T of people's labels need? Its error against their number.
+
+    python -m examples.paper.pairs --data-root DIR --features-dir DIR2 --jobs 2
+
+CIFAR-10N by frozen features, linear heads, the settings of scale `features`; T is that of all rows. "counting" has the
+pairs alone. "residuals" is the mean posterior of all rows, corrected by the mean residual of the pairs: no other
+estimate that supposes nothing of the noise is nearer in large samples, since its posterior, ``P(i | p(x), j)`` with p
+EM's out-of-fold probabilities, is fitted to the true labels of all rows. Both are means over draws of the pairs from
+these rows. EM supposes more: that a posterior with few parameters says how labels are wrong.
+"""
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+
+import joblib
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+
+from examples.benchmarks.shared import add_row, markdown, read_rows, spread
+from examples.paper.data import Places, load
+from examples.paper.run import RESULTS, data_of, fitted, matching
+from examples.paper.tables import cells
+from noisytransition import count_transition_matrix, sampling_limit, transition_error
+
+LABELS, N_PAIRS, SEEDS, DRAWS = ("aggre", "worse"), (100, 300, 1000, 3000, 10_000), range(3), 20
+NAMES = ("counting", "residuals", "EM, pairs")
+OUT = RESULTS / "pairs.jsonl"
+
+
+def run(labels, n_pairs, seed, data_root, features_dir):
+    """Fit EM with pairs; return its row, with the other estimates."""
+    torch.set_num_threads(1)
+    started, places = time.perf_counter(), Places(data_root, features_dir)
+    (cell,) = matching(cells("cifar10n", "features", [seed], ["linear"], n_pairs, ["EM, pairs"]), [labels])
+    data = load(*data_of(cell), places)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = fitted(cell, data, places)
+    T, rng = data.transition_matrix, np.random.default_rng(seed)
+    drawn = [rng.choice(len(data.y), n_pairs, replace=False) for _ in range(DRAWS)]
+    posterior = fitted_posterior(clf.oof_proba_, data.y, data.y_true)
+    return {
+        "labels": labels,
+        "n_pairs": n_pairs,
+        "seed": seed,
+        "counting": np.mean([transition_error(T, counted(data.y_true[d], data.y[d])) for d in drawn]),
+        "residuals": np.mean([transition_error(T, by_residuals(posterior, data.y, data.y_true, d)) for d in drawn]),
+        "EM, pairs": transition_error(T, clf.transition_matrix_),
+        "limit": sampling_limit(T, np.bincount(data.y_true)),
+        "identity": transition_error(T, np.eye(len(T))),
+        "accuracy": float(clf.score(data.X_test, data.y_test)),
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+
+
+def counted(y, y_noisy):
+    """T of the pairs alone."""
+    return count_transition_matrix(y, y_noisy, 10, smoothing=1e-9)
+
+
+def fitted_posterior(proba, y_noisy, y):
+    """P(true class | probabilities, noisy label) of all rows, by a logistic regression for each noisy label."""
+    logits, posterior = np.log(np.maximum(proba, 1e-7)), np.zeros(proba.shape)
+    for label in range(10):
+        rows = np.flatnonzero(y_noisy == label)
+        model = LogisticRegression(C=1.0, max_iter=2000).fit(logits[rows], y[rows])
+        posterior[np.ix_(rows, model.classes_)] = model.predict_proba(logits[rows])
+    return posterior
+
+
+def by_residuals(posterior, y_noisy, y, pairs):
+    """T of the mean posterior, corrected by the mean residual of the pairs."""
+    counts, residuals = np.zeros((2, 10, 10))
+    np.add.at(counts.T, y_noisy, posterior)
+    np.add.at(residuals.T, y_noisy[pairs], np.eye(10)[y[pairs]] - posterior[pairs])
+    counts = np.maximum(counts + residuals * (len(y) / len(pairs)), 1e-9)
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def main():
+    """Run what is missing; write the table and the plot."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-root", type=Path, required=True)
+    parser.add_argument("--features-dir", type=Path, required=True)
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    done = {tuple(row[k] for k in ("labels", "n_pairs", "seed")) for row in read_rows(OUT)}
+    todo = [cell for seed in SEEDS for n in N_PAIRS for labels in LABELS if (cell := (labels, n, seed)) not in done]
+    tasks = (joblib.delayed(run)(*cell, args.data_root, args.features_dir) for cell in todo)
+    for i, row in enumerate(joblib.Parallel(args.jobs, return_as="generator_unordered")(tasks), 1):
+        add_row(OUT, row)
+        print(f"[{i}/{len(todo)}] {row}", flush=True)
+    report(read_rows(OUT))
+
+
+def errors(rows, labels, name):
+    """Errors of an estimate by the number of pairs, an entry for each seed."""
+    return {n: [r[name] for r in rows if (r["labels"], r["n_pairs"]) == (labels, n)] for n in N_PAIRS}
+
+
+def report(rows):
+    """Write a table for each kind of labels, and the plot."""
+    parts = [f"# Error of T against the number of verified pairs\n\n{' '.join(__doc__.splitlines()[4:])}"]
+    for labels in LABELS:
+        lines = [(name, [spread(values) for values in errors(rows, labels, name).values()]) for name in NAMES]
+        limit, identity = (np.mean(errors(rows, labels, name)[1000]) for name in ("limit", "identity"))
+        title = f"## {labels} (sampling limit {limit:.3f}, identity {identity:.3f})"
+        parts.append(f"{title}\n\n" + markdown([f"{n:,}" for n in N_PAIRS], lines))
+    text = "\n\n".join(parts) + "\n"
+    OUT.with_suffix(".md").write_text(text)
+    print(text)
+    plot(rows)
+
+
+def plot(rows):
+    """Draw the errors, a panel for each kind of labels."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(LABELS), figsize=(9, 3.6), sharey=True, layout="constrained")
+    for ax, labels in zip(axes, LABELS, strict=True):
+        for name in NAMES:
+            values = list(errors(rows, labels, name).values())
+            ax.errorbar(N_PAIRS, np.mean(values, 1), np.std(values, 1, ddof=1), marker="o", capsize=3, label=name)
+        limit = np.mean(errors(rows, labels, "limit")[1000])
+        ax.axhline(limit, color="k", linestyle="--", label="sampling limit of 49,000 rows")
+        ax.set(xscale="log", yscale="log", xlabel="verified pairs", title=f'CIFAR-10N "{labels}"')
+        ax.grid(which="both", alpha=0.2)
+    axes[0].set_ylabel("error of T")
+    axes[0].legend(fontsize=8)
+    figure.savefig(OUT.with_suffix(".png"), dpi=120)
+
+
+if __name__ == "__main__":
+    from examples.paper.pairs import main
+
+    main()
