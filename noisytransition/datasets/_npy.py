@@ -64,7 +64,7 @@ def read_npy(
     root: str | PathLike,
     n_classes: int | None,
     shape: tuple[int | None, ...] | None = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Training rows and labels, test rows and labels; all files are checked before one is read."""
     paths = source.find(root, *NAMES)

@@ -60,7 +60,9 @@ class Source(NamedTuple):
     def _advice(self) -> str:
         return f"Get {self.name} from {self.address}."
 
-    def open_array(self, path: Path, shape: tuple[int | None, ...] | None = None, dtype: DTypeLike = None) -> NDArray:
+    def open_array(
+        self, path: Path, shape: tuple[int | None, ...] | None = None, dtype: DTypeLike | None = None
+    ) -> NDArray:
         """Open a .npy file without reading its values; None in `shape` is any length, as `dtype` any type.
 
         A file that is shorter than its header says is refused here.

@@ -5,7 +5,6 @@ from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from torch.utils.data import Dataset, Subset
 
 from ..comparison import ComparisonData
@@ -165,11 +164,11 @@ def draw_rows(
 
 def _as_rows(X: Any, y: NDArray, n_classes: int, name: str) -> Any:
     """Check rows against their labels; return an array, a sparse matrix in rows, or a Dataset."""
-    if sparse.issparse(X):
+    if hasattr(X, "tocsr"):  # a sparse matrix of scipy
         X = X.tocsr()
     elif not isinstance(X, Dataset | np.ndarray):
         X = np.asarray(X)
-    if (n := len(X) if isinstance(X, Dataset) else X.shape[0]) != len(y):
+    if (n := X.shape[0] if hasattr(X, "shape") else len(X)) != len(y):
         raise ValueError(f"{name} has {n} rows for {len(y)} labels; give one label per row.")
     check_label_indices(y, n_classes, name=name.replace("X", "y"))
     return X

@@ -4,6 +4,7 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 """
 
 from ._bounds import posterior_error_bound, risk_bound
+from ._calibration import CalibratedLikelihood as CalibratedLikelihood
 from ._calibration import Calibration
 from ._calibration import tempered_log_loss as tempered_log_loss
 from ._chance import says_nothing as says_nothing
@@ -17,7 +18,6 @@ from ._checks import check_rate as check_rate
 from ._checks import is_number as is_number
 from ._checks import refuse_masked as refuse_masked
 from ._class_conditional import ClassConditionalTest, class_conditional_test
-from ._calibration import CalibratedLikelihood as CalibratedLikelihood
 from ._clean_weight import HeldOutLoss as HeldOutLoss
 from ._em import EMResult, em_transition_matrix
 from ._em import FirstMaximum as FirstMaximum

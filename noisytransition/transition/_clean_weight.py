@@ -13,9 +13,9 @@ from ._estimation import finite_log
 class HeldOutLoss:
     """Loss of each clean row at the map that all noisy rows and the clean rows of the other folds make most likely.
 
-    Each map is sought as in `em_transition_matrix`, from `init` and in as many steps. With many classes these end before
-    the maximum; with few, where one T is not true for all rows, there are several maxima. A start from the map of
-    another weight, or of all clean rows, would show in the result.
+    Each map is sought as in `em_transition_matrix`, from `init` and in as many steps. With many classes these end
+    before the maximum; with few, where one T is not true for all rows, there are several maxima. A start from the map
+    of another weight, or of all clean rows, would show in the result.
 
     Parameters
     ----------

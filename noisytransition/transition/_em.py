@@ -111,8 +111,8 @@ def em_transition_matrix(
     Log s and b have a unit normal prior; B a normal one, under which an entry of it adds about 0.3 to a logit. For more
     than 20 classes B = 0, and the maximisation ends early (a T without a prior would fit chance). More than 2**17
     probabilities are in single precision, their sums in double. Maximum and strength of the prior of T are found in
-    turn, until the strength settles. Without clean rows and with more than 20 classes, the first maximum is exact to 1e-7 of a row's mean
-    log-likelihood, or completed if there is no shrinkage.
+    turn, until the strength settles. Without clean rows and with more than 20 classes, the first maximum is exact to
+    1e-7 of a row's mean log-likelihood, or completed if there is no shrinkage.
 
     Parameters
     ----------
