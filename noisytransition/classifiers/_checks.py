@@ -137,7 +137,9 @@ def _check_precision(estimator: Any) -> None:
             f"precision={precision!r} is for float32 modules and inputs; this one has {sorted(map(str, found))}, with "
             f"dtype={estimator.dtype!r}. Give module.float() and dtype='auto', or leave precision out."
         )
-    if precision == "fp16" and as_optimizer(estimator.optimizer) is torch.optim.LBFGS:
+    optimizer = as_optimizer(estimator.optimizer)
+    kind = getattr(optimizer, "func", optimizer)  # of a partial
+    if precision == "fp16" and isinstance(kind, type) and issubclass(kind, torch.optim.LBFGS):
         raise ValueError("precision='fp16' scales gradients, which LBFGS cannot take; give 'bf16' or 'float32'.")
 
 

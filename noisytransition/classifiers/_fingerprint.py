@@ -4,9 +4,12 @@ import copyreg
 import dis
 import functools
 import inspect
+import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module, metadata
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -127,7 +130,7 @@ class Fingerprint:
 
     def _check_name(self, value: Any) -> None:
         """Raise for a function or a class that cannot be imported by module and name."""
-        if _found(value) is not value:
+        if _found(value) is not value and not _is_of_main_process(value):
             raise NotDescribable(
                 f"{self.name} is or has {value!r}, which a later fit could not recognise: it is a lambda, or was made "
                 "inside a function. Define it at the top of a module, or give it a name of its own: "
@@ -211,11 +214,39 @@ def _globals(function: FunctionType) -> Iterator[Any]:
     codes = list(_nested(function.__code__))
     used = {i.argval for code in codes for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     names = {name for code in codes for name in code.co_names}
-    for name in sorted(used & set(function.__globals__)):
-        value = function.__globals__[name]
-        yield value
-        if isinstance(value, ModuleType) and not _is_library(value.__name__):
-            yield {inner: getattr(value, inner) for inner in sorted(names & set(vars(value)))}
+    if "getattr" in names:
+        names |= {text for code in codes for text in code.co_consts if isinstance(text, str)}
+    values = [function.__globals__[name] for name in sorted(used & set(function.__globals__))]
+    yield from values
+    seen: set[int] = set()
+    for module in [*values, *(m for code in codes for m in _imported(code, function.__globals__))]:
+        yield from _reached(module, names, seen)
+
+
+def _reached(module: Any, names: set[str], seen: set[int]) -> Iterator[Any]:
+    """What a module of the user's has by these names, and what its own modules have by them."""
+    if not isinstance(module, ModuleType) or _is_library(module.__name__) or id(module) in seen:
+        return
+    seen.add(id(module))
+    found = {name: getattr(module, name) for name in sorted(names & set(vars(module)))}
+    yield found
+    for value in found.values():
+        yield from _reached(value, names, seen)
+
+
+def _imported(code: CodeType, names: dict[str, Any]) -> Iterator[ModuleType]:
+    """Modules that a function imports when it is called."""
+    before: list[Any] = [None, None]  # how many packages above, and what of it
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IMPORT_NAME":
+            level = before[-2] if isinstance(before[-2], int) else 0
+            with suppress(Exception):  # it may not be there, or fail: a call may never reach it
+                name = resolve_name("." * level + instruction.argval, names.get("__package__") or "")
+                if not _is_library(name) and not _is_installed(
+                    getattr(find_spec(name.partition(".")[0]), "origin", "")
+                ):
+                    yield import_module(name)
+        before.append(instruction.argval)
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -244,6 +275,12 @@ def _found(value: Callable) -> object:
     return found
 
 
+def _is_of_main_process(value: Any) -> bool:
+    """Whether a class or function of a script or notebook came to this process by pickle; not one of a function."""
+    is_worker = multiprocessing.current_process().name != "MainProcess"
+    return is_worker and value.__module__ == "__main__" and "<" not in value.__qualname__
+
+
 def _is_library(module: str) -> bool:
     """Whether a module is Python's, ours or an installed one; one that is installed to be edited is the user's."""
     top = module.partition(".")[0]
@@ -251,8 +288,11 @@ def _is_library(module: str) -> bool:
         return False
     if top in {*sys.stdlib_module_names, __name__.partition(".")[0]}:
         return True
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
-    return bool({"site-packages", "dist-packages"} & set(Path(file).parts))
+    return _is_installed(getattr(sys.modules.get(module), "__file__", None))
+
+
+def _is_installed(file: str | None) -> bool:
+    return bool({"site-packages", "dist-packages"} & set(Path(file or "").parts))
 
 
 def version_of(module: str) -> str:

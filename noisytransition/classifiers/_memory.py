@@ -64,11 +64,17 @@ def as_memory(memory: Any) -> joblib.Memory | None:
     ------
     TypeError
         For anything else.
+    ValueError
+        If the folder cannot be made.
     """
     if memory is None or hasattr(memory, "cache"):
         return memory
     if isinstance(memory, str | os.PathLike):
-        return joblib.Memory(os.fspath(memory), verbose=0)
+        try:
+            os.makedirs(memory, exist_ok=True)
+            return joblib.Memory(os.fspath(memory), verbose=0)
+        except OSError as error:
+            raise ValueError(f"memory={memory!r} cannot be written to: {error}. Use another folder.") from error
     raise TypeError(f"memory={memory!r}; give a folder, a joblib.Memory, or None.")
 
 

@@ -20,6 +20,11 @@ def check_meta_gradient(classifier: NoisyLabelClassifier) -> None:
         check_number(classifier, "inner_lr")
     if (method := classifier.meta_gradient_method) not in ("auto", *METHODS):
         raise ValueError(f"meta_gradient_method={method!r}; valid are {['auto', *METHODS]}.")
+    if method == "factored" and classifier.precision != "float32":
+        raise ValueError(
+            f"meta_gradient_method='factored' computes in float32, and precision={classifier.precision!r} was given. "
+            "Give 'auto', or leave precision out."
+        )
 
 
 def check_meta_data(classifier: NoisyLabelClassifier, run: Run) -> None:

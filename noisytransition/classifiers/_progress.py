@@ -115,9 +115,18 @@ class ShowProgress(Callback):
 
 def progress_of(title: str, verbose: int) -> Progress:
     """Progress of a fit: with a bar if `verbose` is 1 and somebody is there to see it."""
-    in_notebook = type(sys.stderr).__module__.startswith("ipykernel")
     is_main = multiprocessing.current_process().name == "MainProcess"  # bars of several processes overwrite each other
-    return Progress(title, shown=verbose == 1 and is_main and (in_notebook or sys.stderr.isatty()))
+    return Progress(title, shown=verbose == 1 and is_main and _is_seen(sys.stderr))
+
+
+def _is_seen(stream: Any) -> bool:
+    """Whether a stream is a notebook or a terminal; a service has none, or one that is closed."""
+    if type(stream).__module__.startswith("ipykernel"):
+        return True
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
 
 
 def cost_of(update: Update, clean_weight: float) -> float:

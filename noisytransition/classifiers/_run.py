@@ -253,7 +253,10 @@ class Run:
             given = {"backend": "sequential"} if self.processes.are_several else {}  # all processes train each part
             parallel = joblib.Parallel(n_jobs, return_as=self._order_of_results(), **given)
             jobs = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
-            done = [self._done(stage, part) for stage, part in zip(tasks, jobs, strict=True)]
+            done = []
+            for stage, part in zip(tasks, jobs, strict=True):
+                self.progress.end(stage)
+                done.append(part)
         self.n_stages += len(tasks)
         results, histories = zip(*done, strict=True)
         self.histories.update(zip(tasks, histories, strict=True))
@@ -263,10 +266,6 @@ class Run:
         """As they come where progress is shown, if joblib's backend can; all together if not."""
         backend, _ = joblib.parallel.get_active_backend()
         return "generator" if self.progress.shown and backend.supports_return_generator else "list"
-
-    def _done(self, stage: str, part: Result) -> Result:
-        self.progress.end(stage)
-        return part
 
     def _part(self, i: int) -> "Run":
         """A run for one training, which may be in another process."""
@@ -283,7 +282,7 @@ class Run:
             state.restore(stage, net)
         else:
             done = 0 if state is None else state.epochs_done(stage)
-            train = partial(self._train, net, rows, net.max_epochs - done)
+            train = partial(self._train, stage, net, rows, net.max_epochs - done)
             is_known = train_once(self, stage, net, rows, train, None if done else self.memory)
             if state is not None:
                 state.save(stage, net, complete=True)
@@ -291,8 +290,10 @@ class Run:
             self.progress.at(stage, 1.0, skipped=True)
         self.progress.end(stage)
 
-    def _train(self, net: NoisyLabelNet, rows: Rows, epochs: int) -> None:
+    def _train(self, stage: str, net: NoisyLabelNet, rows: Rows, epochs: int) -> None:
         """Train, check what comes out, and drop what the history has of single batches."""
+        if net.verbose:  # a heading for skorch's table
+            print(stage.replace("_", " "))
         net.partial_fit(rows, rows.label, epochs=epochs)
         check_outputs(net, rows)
         if not self.batch_history:
@@ -303,10 +304,9 @@ class Run:
     def untrained_module(self) -> nn.Module:
         """Make the user's module, without a draw from the generators: for checks."""
         params = net_params_of(self.params, len(self.classes), None, self.noisy, {})
-        given = params["module"]
         own = {name.removeprefix("module__"): value for name, value in params.items() if name.startswith("module__")}
         with torch.random.fork_rng(devices=[]):
-            return given if isinstance(given, nn.Module) else given(**own)
+            return params["module"] if isinstance(params["module"], nn.Module) else params["module"](**own)
 
     def _split(self, held_out: float) -> dict[str, Any]:
         """Hold out a fraction of the rows, the same in every stage, unless the user gives a split."""

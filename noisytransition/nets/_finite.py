@@ -19,11 +19,17 @@ _SAMPLE = 256
 
 
 def check_start(net: "NoisyLabelNet") -> None:
-    """Raise if an initialised net cannot be trained: weights that are not finite, or half precision with Adam."""
+    """Raise if an initialised net cannot be trained: weights that are not finite, or of a type that does not fit."""
     if bad := _not_finite(net):
         raise ValueError(
             f"{type(net.plain_module_).__name__} has weights that are not finite before any training, in {bad}: give a "
             "module whose weights are numbers."
+        )
+    found = {weight.dtype for weight in net.plain_module_.parameters()} - {torch.float32}
+    if net.precision != "float32" and found:
+        raise ValueError(
+            f"precision={net.precision!r} is for float32 modules; {type(net.plain_module_).__name__} has "
+            f"{sorted(map(str, found))}. Make its weights float32, or leave precision out."
         )
     for group in net.optimizer_.param_groups:
         is_half = any(weight.dtype is torch.float16 for weight in group["params"])

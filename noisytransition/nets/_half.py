@@ -67,8 +67,9 @@ class HalfPrecision(NeuralNetClassifier):
     def initialize_module(self) -> "HalfPrecision":
         """Make the module, with the layout of its weights."""
         super().initialize_module()
-        if self.channels_last:
-            self.module_.to(memory_format=torch.channels_last)
+        for weight in self.module_.parameters() if self.channels_last else ():
+            if weight.ndim == 4:  # of convolutions of images; torch refuses those with other axes
+                weight.data = weight.data.contiguous(memory_format=torch.channels_last)
         return self
 
     def _laid_out(self, x: Tensor) -> Tensor:

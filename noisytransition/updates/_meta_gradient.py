@@ -115,10 +115,11 @@ class MetaGradient(Update):
             n_samples=len(batch.label),
         )
         self.methods_ = (ahead.method,)  # methods that failed are not tried again
+        batch.logits, self.meta_loss_ = ahead.logits, ahead.meta_loss
+        if net.precision == "fp16" and not ahead.tangent.isfinite().all():
+            return  # it has overflowed: this step is left out, as those of the network are
         gradients = loss.meta_gradients(ahead.logits.detach(), batch.label, ahead.tangent)
         self._step(net.criterion_, gradients)
-        batch.logits = ahead.logits
-        self.meta_loss_ = ahead.meta_loss
 
     def after_step(self, net: "NoisyLabelNet", batch: "Batch", logits: Tensor) -> None:
         """Record the clean loss after the look-ahead: at the end of the step, which on a GPU does not wait for it."""

@@ -1,7 +1,9 @@
 """What a fit runs tells it apart: code, globals, attributes, data, versions."""
 
 import functools
+import importlib
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from noisytransition.classifiers._describe import describe
 
 MODULE = """
 import functools
+import importlib
 import numpy as np
 import torch
 from torch import nn, relu
@@ -350,3 +353,86 @@ def test_the_order_of_a_set_does_not_matter():
         fingerprint = _fingerprint.Fingerprint("set")
         texts.add(repr(sorted(fingerprint._apart(items[i], False) for i in order)))
     assert len(texts) == 1
+
+
+PACKAGE = {
+    "pack/__init__.py": "from . import deep",
+    "pack/deep/__init__.py": "",
+    "pack/deep/ops.py": "K = 1\ndef scale(x):\n    return 2 * x * K\ndef other(x):\n    return x",
+    "uses.py": """
+import pack.deep.ops
+
+def by_attributes(x):
+    return pack.deep.ops.scale(x)
+
+def by_import(x):
+    from pack.deep.ops import scale
+    return scale(x)
+
+def by_name(x):
+    return getattr(pack.deep.ops, "scale")(x)
+
+def of_a_constant(x):
+    return x * pack.deep.ops.K
+
+def that_cannot_be_imported(x):
+    import pack.nothing
+    return x
+""",
+}
+
+
+@pytest.mark.parametrize("name", ["by_attributes", "by_import", "by_name", "of_a_constant"])
+def test_edits_of_what_is_reached_through_a_package_of_the_user_s(name, tmp_path, monkeypatch):
+    (tmp_path / "pack" / "deep").mkdir(parents=True)
+    for path, text in PACKAGE.items():
+        (tmp_path / path).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    uses = importlib.import_module("uses")
+    before, ops = describe(getattr(uses, name)), sys.modules["pack.deep.ops"]
+    assert describe(getattr(uses, name)) == before
+    assert describe(uses.that_cannot_be_imported)
+    monkeypatch.setattr(ops, "other", abs)
+    assert describe(getattr(uses, name)) == before
+    monkeypatch.setattr(ops, "K", 2)
+    assert describe(getattr(uses, name)) != before
+    for module in ("uses", "pack.deep.ops", "pack.deep", "pack"):
+        monkeypatch.delitem(sys.modules, module)
+
+
+IN_WORKERS = """
+import sys, warnings
+import numpy as np
+from torch import nn
+from sklearn.model_selection import GridSearchCV
+from noisytransition import CrossEntropyClassifier
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+if __name__ == "__main__":
+    warnings.simplefilter("error")
+    X, y = np.random.default_rng(0).normal(size=(40, 2)).astype("f4"), np.arange(40) % 2
+    clf = CrossEntropyClassifier(Net, max_epochs=1, memory=sys.argv[1], random_state=0)
+    GridSearchCV(clf, {"lr": [0.1, 1.0]}, cv=2, n_jobs=2, refit=False).fit(X, y)
+"""
+
+
+def test_workers_keep_trainings_of_classes_of_a_script(tmp_path):
+    (tmp_path / "script.py").write_text(IN_WORKERS)
+    path = {"PYTHONPATH": str(Path(noisytransition.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, tmp_path / "script.py", tmp_path / "kept"],
+        env=os.environ | path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not kept" not in done.stderr
+    assert len(list((tmp_path / "kept").rglob("output.pkl"))) == 4

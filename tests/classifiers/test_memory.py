@@ -409,3 +409,9 @@ def test_a_saved_classifier_names_no_folder_of_pickles(blobs, tmp_path):
     clf.save(tmp_path / "clf")
     assert load(tmp_path / "clf").memory is None
     assert _memory.as_memory(None) is None
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_training(blobs, tmp_path):
+    (tmp_path / "file").write_text("")
+    with no_training(), refused(r"memory=.*file.* cannot be written to: .*Use another folder"):
+        fit(CrossEntropyClassifier, blobs, memory=tmp_path / "file" / "inside")

@@ -111,6 +111,18 @@ def test_a_notebook_has_a_bar():
         assert progress_of("fit", 1).shown
 
 
+def _closed():
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stream", [None, object(), _closed()], ids=["none", "of another kind", "closed"])
+def test_without_a_stream_for_errors_there_is_no_bar(stream):
+    with mock.patch.object(sys, "stderr", stream):
+        assert not progress_of("fit", 1).shown
+
+
 def _shown_here():
     with mock.patch.object(sys, "stderr", Terminal()):
         return progress_of("fit", 1).shown
@@ -140,3 +152,10 @@ def test_what_a_saved_fit_has_done_is_no_speed(blobs, tmp_path):
         small(CrossEntropyClassifier).fit(X, y, state=tmp_path / "fit")
     assert mock.call(skipped=True) in draw.call_args_list
     assert kept[0].done == kept[0].plan
+
+
+def test_the_table_of_a_stage_has_its_name_above_it(blobs, capsys):
+    fit(MetaTransitionClassifier, blobs, verbose=2)
+    printed = capsys.readouterr().out
+    assert printed.startswith("warm up\n")
+    assert "\nmeta transition\n" in printed

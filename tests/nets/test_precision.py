@@ -1,5 +1,7 @@
 """Half precision by a parameter: in every method, in the look-ahead, with scaled gradients, saved and resumed."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -8,11 +10,18 @@ from skorch.callbacks import Callback
 from torch import nn
 from training import StopAfter, assert_same, fit, fit_noisy, refused
 
-from noisytransition import CrossEntropyClassifier, FineTuningClassifier, MetaTransitionClassifier, load
+from noisytransition import (
+    CrossEntropyClassifier,
+    FineTuningClassifier,
+    MetaTransitionClassifier,
+    MWNetClassifier,
+    load,
+)
 from noisytransition.losses import ForwardLoss
 from noisytransition.meta_gradient import METHODS, look_ahead
 from noisytransition.nets import GradientScaling
-from noisytransition.transition import pair_noise
+from noisytransition.transition import pair_noise, symmetric_noise
+from noisytransition.updates import _meta_gradient
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 half = pytest.mark.parametrize(("precision", "dtype"), [("bf16", torch.bfloat16), ("fp16", torch.float16)])
@@ -108,6 +117,50 @@ def test_the_tangent_is_that_of_float64_up_to_the_digits_of_the_type(method, pre
     assert (found - exact).norm() / exact.norm() < (0.03 if precision == "fp16" else 0.15)
 
 
+def images(n, seed):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    return (rng.random((n, 1, 16, 16)) * (1 + y[:, None, None, None]) / 3).astype(np.float32), y
+
+
+def normalised_cnn():
+    layers = [nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten()]
+    return nn.Sequential(*layers, nn.Linear(256, 3))
+
+
+@pytest.mark.parametrize("method", ["dual", "double-vjp"])
+@half
+def test_the_tangent_of_normalised_images(method, precision, dtype):
+    """Sums over rows and pixels overflow in fp16 along a direction that is not short."""
+    torch.manual_seed(0)
+    module, loss, found = normalised_cnn(), ForwardLoss(pair_noise(3, 0.3)), []
+    (x, y), (x_meta, y_meta) = (map(torch.from_numpy, images(n, n)) for n in (128, 32))
+    rates = {name: 0.1 for name, _ in module.named_parameters()}
+    for kind in ("float32", precision):
+        ahead = look_ahead(
+            module, x, lambda z: loss.cotangent(z, y), (x_meta, y_meta), rates, methods=(method,), precision=kind
+        )
+        found.append(ahead.tangent.double().flatten())
+    assert torch.cosine_similarity(*found, dim=0) > (0.999 if precision == "fp16" else 0.98)
+
+
+@pytest.mark.parametrize("cls", [MWNetClassifier, MetaTransitionClassifier])
+def test_look_aheads_with_batch_normalisation_of_images_train_in_fp16(cls):
+    (X, y), meta = images(120, 0), images(30, 1)
+    clf = small(cls, module=normalised_cnn, precision="fp16", lr=0.05).fit(X, y, meta=meta)
+    assert np.isfinite(clf.predict_proba(X)).all()
+
+
+def test_a_meta_gradient_that_overflows_is_left_out(blobs, monkeypatch):
+    def infinite(*args, **params):
+        ahead = look_ahead(*args, **params)
+        return ahead._replace(tangent=torch.full_like(ahead.tangent, torch.inf))
+
+    monkeypatch.setattr(_meta_gradient, "look_ahead", infinite)
+    clf = fit(MetaTransitionClassifier, blobs, precision="fp16", transition_init=symmetric_noise(3, 0.3))
+    np.testing.assert_allclose(clf.transition_matrix_, symmetric_noise(3, 0.3), atol=1e-6)
+
+
 # ---------------------------------------------------------------------------- scaled gradients
 class Gradients(Callback):
     def on_grad_computed(self, net, named_parameters, **kwargs):
@@ -153,11 +206,20 @@ def test_modules_of_another_type_are_refused(blobs):
         fit(CrossEntropyClassifier, blobs, precision="bf16", module=nn.Linear(4, 3).double())
     with refused("is for float32 modules and inputs"):
         fit(CrossEntropyClassifier, blobs, precision="bf16", dtype="float16")
+    with refused("is for float32 modules; Linear has .*float64"):
+        fit(CrossEntropyClassifier, blobs, precision="bf16", module=lambda: nn.Linear(4, 3).double())
+
+
+def test_the_factored_look_ahead_computes_in_float32_alone(blobs):
+    with refused("'factored' computes in float32, and precision='bf16' was given"):
+        fit(MWNetClassifier, blobs, precision="bf16", meta_gradient_method="factored")
 
 
 def test_lbfgs_takes_no_scaled_gradients(blobs):
     with refused("scales gradients, which LBFGS cannot take"):
         fit(CrossEntropyClassifier, blobs, precision="fp16", optimizer="lbfgs")
+    with refused("scales gradients, which LBFGS cannot take"):
+        fit(CrossEntropyClassifier, blobs, precision="fp16", optimizer=partial(torch.optim.LBFGS, history_size=5))
 
 
 def test_channels_last_is_a_flag(blobs):
@@ -185,6 +247,13 @@ def test_images_and_weights_with_channels_last():
     assert last.module_[0].weight.is_contiguous(memory_format=torch.channels_last)
     assert not plain.module_[0].weight.is_contiguous(memory_format=torch.channels_last)
     np.testing.assert_allclose(last.predict_proba(X), plain.predict_proba(X), atol=1e-5)
+
+
+def test_weights_with_other_axes_stay_as_they_are_with_channels_last():
+    X = np.random.default_rng(0).normal(size=(20, 1, 4, 4, 4)).astype(np.float32)
+    module = nn.Sequential(nn.Conv3d(1, 2, 3), nn.Flatten(), nn.Linear(16, 2))
+    clf = small(CrossEntropyClassifier, module=module, channels_last=True).fit(X, np.arange(20) % 2)
+    assert clf.predict(X).shape == (20,)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
