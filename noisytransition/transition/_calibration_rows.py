@@ -45,20 +45,18 @@ class RowsOfFewClasses:
         """Sums over all rows; the gradient with respect to the matrix is of shape (c, c)."""
         log_likelihood, counts = 0.0, np.zeros((self.c, self.c))
         of_bias, of_matrix = np.zeros(self.c), np.zeros((self.c, self.c))
+        linear, of_noisy = matrix + scale * np.eye(self.c), np.ascontiguousarray(T.T)
         for u, y in self.blocks:
-            p: Any = (matrix + scale * np.eye(self.c)).astype(u.dtype) @ u
+            p, rows = linear.astype(u.dtype) @ u, np.arange(len(y))
             p += bias.astype(u.dtype)[:, None]
             p = _exp(p, axis=0)
-            of_softmax, of_label = 1 / p.sum(axis=0), T.astype(u.dtype).take(y, axis=1)
-            of_row = np.maximum(np.einsum("cn,cn->n", of_label, p) * of_softmax, TINY**2)
+            of_softmax = 1 / p.sum(axis=0)
+            of_row = np.maximum((of_noisy.astype(u.dtype) @ p)[y, rows] * of_softmax, TINY**2)
             log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
-            of_posterior = of_softmax / of_row
-            one_hot = np.zeros_like(p)
-            one_hot[y, np.arange(len(y))] = of_posterior
-            counts += p @ one_hot.T
-            of_label *= of_posterior
-            of_label -= of_softmax
-            p *= of_label  # posterior less softmax: gradient by logits
+            of_label = np.zeros_like(p)
+            of_label[y, rows] = of_softmax / of_row
+            counts += p @ of_label.T
+            p *= T.astype(u.dtype) @ of_label - of_softmax  # posterior less softmax: gradient by logits
             of_bias += p.sum(axis=1)
             of_matrix += p @ u.T
         return log_likelihood, T * counts, of_bias, of_matrix

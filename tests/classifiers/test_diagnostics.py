@@ -183,12 +183,12 @@ def test_error_bars_reach_over_those_of_the_other_weight(by_column, tmp_path):
 def test_the_largest_weight_that_held_out_rows_prefer_is_taken(gains, power, monkeypatch):
     rows, tried = table(300, 40), []
 
-    def loss(candidate, run, start, weight):
+    def loss(weight):
         """Of 20 rows, together lower than at weight 1 by the gain."""
         tried.append(weight)
         return np.full(20, 1 - (0, *gains)[len(tried) - 1] / 20)
 
-    monkeypatch.setattr(_estimate, "_held_out_loss", loss)
+    monkeypatch.setattr(_estimate, "_held_out_loss", lambda *args: loss)
     clf = fit(rows, cv=None, max_epochs=2)
     n_noisy, n_clean = 100, 20  # behind T, without folds
     taken, equal = (n_noisy / n_clean) ** power, n_noisy / n_clean
@@ -202,7 +202,7 @@ def test_the_largest_weight_that_held_out_rows_prefer_is_taken(gains, power, mon
 
 def test_a_gain_below_its_standard_error_is_none(monkeypatch):
     of_rows = iter([np.zeros(20)] + 3 * [np.where(np.arange(20) < 11, -10, 10.0)])
-    monkeypatch.setattr(_estimate, "_held_out_loss", lambda *args: next(of_rows))
+    monkeypatch.setattr(_estimate, "_held_out_loss", lambda *args: lambda weight: next(of_rows))
     assert fit(table(300, 40), cv=None, max_epochs=2).calibration_weight_ == 1
 
 

@@ -102,8 +102,8 @@ def test_the_larger_weight_is_taken_from_a_gain_of_two_and_of_its_standard_error
     candidate = Candidate(1, (proba[30:], proba[:30]), (np.arange(240), np.arange(30)))
     monkeypatch.setattr(
         _estimate,
-        "held_out_log_loss",
-        lambda *args, meta_weight, **params: 5 - (meta_weight > 1) * (gain / 30 + np.resize([-spread, spread], 30)),
+        "HeldOutLoss",
+        lambda *args: lambda weight: 5 - (weight > 1) * (gain / 30 + np.resize([-spread, spread], 30)),
     )
     found = estimate_transition([candidate], run, np.full((3, 3), 1 / 3))
     assert found.gain == pytest.approx(gain)
