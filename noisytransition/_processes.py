@@ -9,6 +9,7 @@ up, and parts may differ in size.
 alone, while the look-ahead needs gradients at other weights, and its forward pass is that of the step too.
 """
 
+import multiprocessing
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
@@ -187,3 +188,8 @@ class Processes:
 
 #: this process, for what is not trained with others
 ALONE = Processes()
+
+
+def is_worker() -> bool:
+    """Whether this process was started by another one, as those of joblib are."""
+    return multiprocessing.current_process().name != "MainProcess"

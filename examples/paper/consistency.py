@@ -6,19 +6,16 @@ CIFAR-10 by frozen features with asymmetric noise 0.4, linear heads, the setting
 limit, the error of counting with true labels, falls with the root of the number of rows: a slope of -1/2 in the plot.
 """
 
-import argparse
 import time
 import warnings
-from functools import partial
-from pathlib import Path
 
-import joblib
 import numpy as np
 import torch
 
-from examples.benchmarks.shared import add_row, markdown, read_rows, spread
+from examples.benchmarks.shared import markdown, read_rows, spread
 from examples.paper.data import Places, folder_of, with_features
 from examples.paper.run import RESULTS, fitted, matching
+from examples.paper.study import options, plot_errors, run_all, write_page
 from examples.paper.tables import cells
 from noisytransition import sampling_limit, transition_error
 from noisytransition.datasets import load_cifar10
@@ -54,18 +51,11 @@ def run(n_noisy, n_meta, seed, name, data_root, features_dir):
 
 def main():
     """Run what is missing; write the table and the plot."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data-root", type=Path, required=True)
-    parser.add_argument("--features-dir", type=Path, required=True)
-    parser.add_argument("--jobs", type=int, default=2)
-    args = parser.parse_args()
+    args = options(__doc__)
     done = {tuple(row[k] for k in ("n_noisy", "n_meta", "seed", "method")) for row in read_rows(OUT)}
     cells = [(n, m, seed, name) for seed in SEEDS for n in N_NOISY for m in N_META for name in NAMES]
     todo = [(*cell, args.data_root, args.features_dir) for cell in cells if cell not in done]
-    tasks = (joblib.delayed(run)(*cell) for cell in todo)
-    for i, row in enumerate(joblib.Parallel(args.jobs, return_as="generator_unordered")(tasks), 1):
-        add_row(OUT, row)
-        print(f"[{i}/{len(todo)}] {row}", flush=True)
+    run_all(run, todo, OUT, args.jobs)
     report(read_rows(OUT))
 
 
@@ -91,29 +81,18 @@ def report(rows):
             for name, of_n in found.items()
         ]
         parts.append(f"## {n_meta:,} clean rows\n\n" + markdown([*(f"{n:,}" for n in N_NOISY), "slope"], lines))
-    text = "\n\n".join(parts) + "\n"
-    OUT.with_suffix(".md").write_text(text)
-    print(text)
+    write_page(OUT, parts)
     plot(rows)
 
 
 def plot(rows):
     """Draw the errors, a panel for each number of clean rows."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(N_META), figsize=(9, 3.6), sharey=True, layout="constrained")
-    for ax, n_meta in zip(axes, N_META, strict=True):
-        for name in NAMES:
-            of_n = errors(rows, name, n_meta)
-            mean, std = (np.array([f(v) for v in of_n.values()]) for f in (np.mean, partial(np.std, ddof=1)))
-            ax.errorbar(N_NOISY, mean, std, marker="o", capsize=3, label=name)
-        limit = [np.mean(v) for v in errors(rows, LIMIT, n_meta).values()]
-        ax.plot(N_NOISY, limit, "k--", label=f"{LIMIT}, slope -1/2")
-        ax.set(xscale="log", yscale="log", xlabel="noisy rows", title=f"{n_meta:,} clean rows")
-        ax.grid(which="both", alpha=0.2)
-    axes[0].set_ylabel("error of T")
-    axes[0].legend(fontsize=8)
-    figure.savefig(OUT.with_suffix(".png"), dpi=120)
+    panels = {
+        f"{n_meta:,} clean rows": {name: errors(rows, name, n_meta) for name in NAMES}
+        | {f"{LIMIT}, slope -1/2": errors(rows, LIMIT, n_meta)}
+        for n_meta in N_META
+    }
+    plot_errors(OUT, "noisy rows", panels)
 
 
 if __name__ == "__main__":

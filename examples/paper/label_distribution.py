@@ -10,23 +10,21 @@ pixels of 200 test images through the frozen network, in the maximum norm. DIR h
 It needs ``pip install "noisytransition[attacks,features,vision]"``.
 """
 
-import argparse
 import time
 import warnings
 from functools import cache
-from pathlib import Path
 
-import joblib
 import numpy as np
 import torch
 from scipy.special import xlogy
 from torch import nn
 from torchvision.transforms.v2 import functional as vision
 
-from examples.benchmarks.shared import add_row, markdown, read_rows, spread, write_csv
+from examples.benchmarks.shared import markdown, read_rows, spread, write_csv
 from examples.paper.data import Places, folder_of, load, moments
 from examples.paper.features import EfficientNetLite, extract, scaled
 from examples.paper.run import RESULTS, data_of, fitted, matching
+from examples.paper.study import options, run_all, write_page
 from examples.paper.tables import TRUE_T, cells
 from noisytransition.datasets import load_cifar10, load_cifar10h
 
@@ -138,19 +136,12 @@ def run(noise, seed, name, places, corrupted):
 
 def main():
     """Run what is missing; write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data-root", type=Path, required=True)
-    parser.add_argument("--features-dir", type=Path, required=True)
-    parser.add_argument("--jobs", type=int, default=2)
-    args = parser.parse_args()
+    args = options(__doc__)
     places = Places(args.data_root, args.features_dir)
     done = {(row["noise"], row["seed"], row["method"]) for row in read_rows(OUT)}
     todo = [cell for seed in SEEDS for noise in NOISES for name in NAMES if (cell := (noise, seed, name)) not in done]
     corrupted = {name: corrupted_features(places, name, args.jobs) for name in CORRUPTIONS} if todo else {}
-    tasks = (joblib.delayed(run)(*cell, places, corrupted) for cell in todo)
-    for i, row in enumerate(joblib.Parallel(args.jobs, return_as="generator_unordered")(tasks), 1):
-        add_row(OUT, row)
-        print(f"[{i}/{len(todo)}] {row}", flush=True)
+    run_all(run, [(*cell, places, corrupted) for cell in todo], OUT, args.jobs)
     report(read_rows(OUT))
 
 
@@ -193,9 +184,7 @@ def report(rows):
     for name, (heads, lines) in tables.items():
         parts.append(f"## {name}\n\n" + markdown(heads, lines))
         write_csv(OUT.with_name(f"{OUT.stem}_{name}.csv"), heads, lines)
-    text = "\n\n".join(parts) + "\n"
-    OUT.with_suffix(".md").write_text(text)
-    print(text)
+    write_page(OUT, parts)
 
 
 if __name__ == "__main__":

@@ -9,19 +9,17 @@ EM's out-of-fold probabilities, is fitted to the true labels of all rows. Both a
 these rows. EM supposes more: that a posterior with few parameters says how labels are wrong.
 """
 
-import argparse
 import time
 import warnings
-from pathlib import Path
 
-import joblib
 import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from examples.benchmarks.shared import add_row, markdown, read_rows, spread
+from examples.benchmarks.shared import markdown, read_rows, spread
 from examples.paper.data import Places, load
 from examples.paper.run import RESULTS, data_of, fitted, matching
+from examples.paper.study import options, plot_errors, run_all, write_page
 from examples.paper.tables import cells
 from noisytransition import count_transition_matrix, sampling_limit, transition_error
 
@@ -82,17 +80,10 @@ def by_residuals(posterior, y_noisy, y, pairs):
 
 def main():
     """Run what is missing; write the table and the plot."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data-root", type=Path, required=True)
-    parser.add_argument("--features-dir", type=Path, required=True)
-    parser.add_argument("--jobs", type=int, default=2)
-    args = parser.parse_args()
+    args = options(__doc__)
     done = {tuple(row[k] for k in ("labels", "n_pairs", "seed")) for row in read_rows(OUT)}
-    todo = [cell for seed in SEEDS for n in N_PAIRS for labels in LABELS if (cell := (labels, n, seed)) not in done]
-    tasks = (joblib.delayed(run)(*cell, args.data_root, args.features_dir) for cell in todo)
-    for i, row in enumerate(joblib.Parallel(args.jobs, return_as="generator_unordered")(tasks), 1):
-        add_row(OUT, row)
-        print(f"[{i}/{len(todo)}] {row}", flush=True)
+    wanted = [(labels, n, seed) for seed in SEEDS for n in N_PAIRS for labels in LABELS]
+    run_all(run, [(*cell, args.data_root, args.features_dir) for cell in wanted if cell not in done], OUT, args.jobs)
     report(read_rows(OUT))
 
 
@@ -109,28 +100,18 @@ def report(rows):
         limit, identity = (np.mean(errors(rows, labels, name)[1000]) for name in ("limit", "identity"))
         title = f"## {labels} (sampling limit {limit:.3f}, identity {identity:.3f})"
         parts.append(f"{title}\n\n" + markdown([f"{n:,}" for n in N_PAIRS], lines))
-    text = "\n\n".join(parts) + "\n"
-    OUT.with_suffix(".md").write_text(text)
-    print(text)
+    write_page(OUT, parts)
     plot(rows)
 
 
 def plot(rows):
     """Draw the errors, a panel for each kind of labels."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(LABELS), figsize=(9, 3.6), sharey=True, layout="constrained")
-    for ax, labels in zip(axes, LABELS, strict=True):
-        for name in NAMES:
-            values = list(errors(rows, labels, name).values())
-            ax.errorbar(N_PAIRS, np.mean(values, 1), np.std(values, 1, ddof=1), marker="o", capsize=3, label=name)
-        limit = np.mean(errors(rows, labels, "limit")[1000])
-        ax.axhline(limit, color="k", linestyle="--", label="sampling limit of 49,000 rows")
-        ax.set(xscale="log", yscale="log", xlabel="verified pairs", title=f'CIFAR-10N "{labels}"')
-        ax.grid(which="both", alpha=0.2)
-    axes[0].set_ylabel("error of T")
-    axes[0].legend(fontsize=8)
-    figure.savefig(OUT.with_suffix(".png"), dpi=120)
+    panels = {
+        f'CIFAR-10N "{labels}"': {name: errors(rows, labels, name) for name in NAMES}
+        | {"sampling limit of 49,000 rows": dict.fromkeys(N_PAIRS, errors(rows, labels, "limit")[1000])}
+        for labels in LABELS
+    }
+    plot_errors(OUT, "verified pairs", panels)
 
 
 if __name__ == "__main__":

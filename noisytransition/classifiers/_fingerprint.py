@@ -4,7 +4,6 @@ import copyreg
 import dis
 import functools
 import inspect
-import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -23,6 +22,7 @@ from torch.nn.modules.module import _WrappedHook
 from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
+from .._processes import is_worker
 from ..nets import canonical, uncompiled
 
 # types whose repr describes a value completely
@@ -277,8 +277,7 @@ def _found(value: Callable) -> object:
 
 def _is_of_main_process(value: Any) -> bool:
     """Whether a class or function of a script or notebook came to this process by pickle; not one of a function."""
-    is_worker = multiprocessing.current_process().name != "MainProcess"
-    return is_worker and value.__module__ == "__main__" and "<" not in value.__qualname__
+    return is_worker() and value.__module__ == "__main__" and "<" not in value.__qualname__
 
 
 def _is_library(module: str) -> bool:

@@ -1,12 +1,12 @@
 """One progress bar for a whole fit: all of its stages, folds and epochs, with the time left."""
 
-import multiprocessing
 import sys
 from typing import Any
 
 from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
+from .._processes import is_worker
 from ..nets import Batch, NoisyLabelNet
 from ..updates import MetaGradient, Update
 
@@ -115,8 +115,8 @@ class ShowProgress(Callback):
 
 def progress_of(title: str, verbose: int) -> Progress:
     """Progress of a fit: with a bar if `verbose` is 1 and somebody is there to see it."""
-    is_main = multiprocessing.current_process().name == "MainProcess"  # bars of several processes overwrite each other
-    return Progress(title, shown=verbose == 1 and is_main and _is_seen(sys.stderr))
+    # bars of several processes overwrite each other
+    return Progress(title, shown=verbose == 1 and not is_worker() and _is_seen(sys.stderr))
 
 
 def _is_seen(stream: Any) -> bool:

@@ -38,6 +38,7 @@ class RowsOfFewClasses:
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
         self.c, most = c, max(1, _BLOCK_SIZE // c)
         u = _in_precision(u)
+        self.dtype = u.dtype
         starts = (slice(i, i + most) for i in range(0, len(y), most))
         self.blocks = [(np.ascontiguousarray(u[rows].T), y[rows]) for rows in starts]
 
@@ -45,18 +46,19 @@ class RowsOfFewClasses:
         """Sums over all rows; the gradient with respect to the matrix is of shape (c, c)."""
         log_likelihood, counts = 0.0, np.zeros((self.c, self.c))
         of_bias, of_matrix = np.zeros(self.c), np.zeros((self.c, self.c))
-        linear, of_noisy = matrix + scale * np.eye(self.c), np.ascontiguousarray(T.T)
+        of_noisy, of_true = (np.ascontiguousarray(a, dtype=self.dtype) for a in (T.T, T))
+        linear, b = (matrix + scale * np.eye(self.c)).astype(self.dtype), bias.astype(self.dtype)[:, None]
         for u, y in self.blocks:
-            p, rows = linear.astype(u.dtype) @ u, np.arange(len(y))
-            p += bias.astype(u.dtype)[:, None]
+            p, rows = linear @ u, np.arange(len(y))
+            p += b
             p = _exp(p, axis=0)
             of_softmax = 1 / p.sum(axis=0)
-            of_row = np.maximum((of_noisy.astype(u.dtype) @ p)[y, rows] * of_softmax, TINY**2)
+            of_row = np.maximum((of_noisy @ p)[y, rows] * of_softmax, TINY**2)
             log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
             of_label = np.zeros_like(p)
             of_label[y, rows] = of_softmax / of_row
             counts += p @ of_label.T
-            p *= T.astype(u.dtype) @ of_label - of_softmax  # posterior less softmax: gradient by logits
+            p *= of_true @ of_label - of_softmax  # posterior less softmax: gradient by logits
             of_bias += p.sum(axis=1)
             of_matrix += p @ u.T
         return log_likelihood, T * counts, of_bias, of_matrix

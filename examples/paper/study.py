@@ -1,0 +1,56 @@
+"""What scripts with a study of their own share: options, fits that are missing, the page, and errors of T in panels."""
+
+import argparse
+from pathlib import Path
+
+import joblib
+import numpy as np
+
+from examples.benchmarks.shared import add_row
+
+
+def options(doc):
+    """Options of the command line."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--data-root", type=Path, required=True)
+    parser.add_argument("--features-dir", type=Path, required=True)
+    parser.add_argument("--jobs", type=int, default=2)
+    return parser.parse_args()
+
+
+def run_all(run, todo, out, jobs):
+    """Call `run` with each tuple of arguments, and write each row when it comes."""
+    tasks = (joblib.delayed(run)(*arguments) for arguments in todo)
+    for i, row in enumerate(joblib.Parallel(jobs, return_as="generator_unordered")(tasks), 1):
+        add_row(out, row)
+        print(f"[{i}/{len(todo)}] {row}", flush=True)
+
+
+def write_page(out, parts):
+    """Write and print the page beside a file of results."""
+    text = "\n\n".join(parts) + "\n"
+    out.with_suffix(".md").write_text(text)
+    print(text)
+
+
+def plot_errors(out, xlabel, panels):
+    """Draw errors of T, mean and standard deviation over seeds, on logarithmic axes.
+
+    A panel has a title, and curves by their labels: the errors of each seed by what is on the x-axis. The last curve is
+    the sampling limit, dashed and without spread.
+    """
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(panels), figsize=(9, 3.6), sharey=True, layout="constrained")
+    for ax, (title, curves) in zip(axes, panels.items(), strict=True):
+        *methods, (limit, of_limit) = curves.items()
+        for label, of_x in methods:
+            values = list(of_x.values())
+            spread = np.std(values, axis=1, ddof=1)
+            ax.errorbar(list(of_x), np.mean(values, axis=1), spread, marker="o", capsize=3, label=label)
+        ax.plot(list(of_limit), [np.mean(values) for values in of_limit.values()], "k--", label=limit)
+        ax.set(xscale="log", yscale="log", xlabel=xlabel, title=title)
+        ax.grid(which="both", alpha=0.2)
+    axes[0].set_ylabel("error of T")
+    axes[0].legend(fontsize=8)
+    figure.savefig(out.with_suffix(".png"), dpi=120)
