@@ -23,6 +23,7 @@ class Stub(NamedTuple):
     log: str
     scale: float = 1.0
     kill_at: int = -1
+    packages: tuple[str, ...] = ()
 
     def settings(self):
         return {"network": "stub", "scale": self.scale}

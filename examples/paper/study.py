@@ -9,11 +9,12 @@ import numpy as np
 from examples.benchmarks.shared import add_row
 
 
-def options(doc):
-    """Options of the command line."""
+def options(doc, *, features=True):
+    """Options of the command line; without the folder of features for a study that uses none."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--data-root", type=Path, required=True)
-    parser.add_argument("--features-dir", type=Path, required=True)
+    if features:
+        parser.add_argument("--features-dir", type=Path, required=True)
     parser.add_argument("--jobs", type=int, default=2)
     return parser.parse_args()
 

@@ -12,6 +12,7 @@ from ..nets import CleanBatches, HeldOutPosteriors, NoisyLabelNet, Rows
 from ..updates import PosteriorCounts
 from ._final import fine_tuned, plan_of_fine_tuning
 from ._folds import N_FOLDS, fold_of_rows
+from ._parts import train_parts
 from ._progress import JOINT_COST
 from ._run import Run
 
@@ -161,7 +162,7 @@ def cross_fit(
     parts = held_out_rows(run, cv)
     task = partial(_train_without, joint=joint, epochs=epochs, aside=aside, fine_tune=fine_tune)
     tasks = {f"{prefix}fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(parts)}
-    done, rows = run.train_parts(tasks, n_jobs), _joined(parts)
+    done, rows = train_parts(run, tasks, n_jobs), _joined(parts)
     by_epochs = zip(sorted({*epochs, *aside}), *(part.posteriors for part in done), strict=True)
     candidates = [Candidate(n, _joined(posteriors), rows) for n, *posteriors in by_epochs]
     after = [part.fine_tuned for part in done if part.fine_tuned is not None]

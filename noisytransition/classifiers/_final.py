@@ -53,7 +53,7 @@ def candidates_of(starts: Starts) -> list[Final]:
 
 def fine_tuned(run: Run, stage: str, net: NoisyLabelNet, clean: Rows) -> NoisyLabelNet:
     """Go on with clean rows for the most epochs that are compared."""
-    return _aside(run, f"{stage}_fine_tuned", clean, net)
+    return _train_aside(run, [_Aside(f"{stage}_fine_tuned", clean, net)])[0]
 
 
 def plan_of_fine_tuning(stages: Sequence[str], n: float) -> dict[str, float]:
@@ -79,31 +79,35 @@ def cross_validated_posteriors(run: Run, starts: Starts) -> tuple[list[NDArray],
     """
     fold = fold_of_rows(run.clean.label, N_FOLDS, np.random.default_rng(run.seed))
     parts = [np.flatnonzero(fold == k) for k in range(N_FOLDS)]
-    rows, of_parts = np.concatenate(parts), []
+    rows, trainings, watched = np.concatenate(parts), [], []
     for k, part in enumerate(parts):
         inside, held_out = run.clean.take(np.flatnonzero(fold != k)), run.clean.take(part)
-        of_parts.append(_posteriors(run, f"clean_fold_{k}", starts, inside, held_out))
+        for name, net in starts.items():
+            watched.append(HeldOutPosteriors([held_out], _EPOCHS))
+            trainings.append(_Aside(f"clean_fold_{k}_{_stage(name)}", inside, net, watched[-1]))
+    _train_aside(run, trainings)
+    after = [[w.after(n)[0] for w in watched[i :: len(starts)]] for i in range(len(starts)) for n in _EPOCHS]
     as_they_are = [net.predict_proba(run.clean.take(rows)) for net in starts.values() if net is not None]
-    return [*as_they_are, *map(np.concatenate, zip(*of_parts, strict=True))], rows
+    return [*as_they_are, *map(np.concatenate, after)], rows
 
 
-def _posteriors(run: Run, stage: str, starts: Starts, clean: Rows, held_out: Rows) -> list[NDArray]:
-    """Posteriors of held-out rows after each of `_EPOCHS` on the clean rows, from each start."""
-    posteriors = []
-    for name, net in starts.items():
-        watched = HeldOutPosteriors([held_out], _EPOCHS)
-        _aside(run, f"{stage}_{_stage(name)}", clean, net, watched)
-        posteriors += [watched.after(n)[0] for n in _EPOCHS]
-    return posteriors
+class _Aside(NamedTuple):
+    """A training on clean rows for the most epochs: stage, rows, network to start from, and what is watched."""
+
+    stage: str
+    clean: Rows
+    start: NoisyLabelNet | None
+    watched: HeldOutPosteriors | None = None
 
 
-def _aside(
-    run: Run, stage: str, clean: Rows, start: NoisyLabelNet | None, watched: HeldOutPosteriors | None = None
-) -> NoisyLabelNet:
-    """Train on clean rows for the most epochs, without output or history: the classifier is another network."""
-    net = _on_clean_rows(run, stage, clean, start, max(_EPOCHS), watched, verbose=0)
-    del run.histories[stage]
-    return net
+def _train_aside(run: Run, trainings: Sequence[_Aside]) -> list[NoisyLabelNet]:
+    """Train without output or history: the classifier is another network."""
+    how = [_how(t.start, max(_EPOCHS), t.watched) for t in trainings]
+    with run.changed(_params(run, min(len(t.clean) for t in trainings)) | {"verbose": 0}):
+        nets = run.train_together({t.stage: (t.clean, h) for t, h in zip(trainings, how, strict=True)})
+    for training in trainings:
+        del run.histories[training.stage]
+    return nets
 
 
 class FinalMixin:
@@ -135,7 +139,7 @@ class FinalMixin:
         is_better = gain.mean() > margin * gain.std(ddof=1) / len(rows) ** 0.5
         best = candidates[lowest] if is_better else candidates[0]
         if best.epochs:
-            self.net_ = _on_clean_rows(run, _stage(best.name), run.clean, starts[best.name], best.epochs)
+            self.net_ = _on_clean_rows(run, _stage(best.name), starts[best.name], best.epochs)
         elif best.name == WARM_UP:
             self.net_ = starts[FINE_TUNED_WARM_UP]
         self.final_ = str(best)
@@ -146,20 +150,22 @@ def _stage(name: str) -> str:
     return name.replace("-", "_").replace(" ", "_")
 
 
-def _on_clean_rows(
-    run: Run,
-    stage: str,
-    clean: Rows,
-    start: NoisyLabelNet | None,
-    max_epochs: int,
-    watched: HeldOutPosteriors | None = None,
-    **own: Any,
-) -> NoisyLabelNet:
-    """Train on clean rows, without what the user gives for trainings on the noisy ones, which are more."""
-    module = start and start.plain_module_
-    params = without_bound_callbacks(run.params) | {"train_split": None} | own
-    if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
+def _on_clean_rows(run: Run, stage: str, start: NoisyLabelNet | None, max_epochs: int) -> NoisyLabelNet:
+    """Train on all clean rows."""
+    with run.changed(_params(run, len(run.clean))):
+        return run.train(stage, run.clean, **_how(start, max_epochs))
+
+
+def _params(run: Run, n: int) -> dict[str, Any]:
+    """Parameters of nets that train on n clean rows, without what the user gives for the noisy ones, which are more."""
+    params = without_bound_callbacks(run.params) | {"train_split": None}
+    if n < params["batch_size"] and "iterator_train__drop_last" in params:
         params["iterator_train__drop_last"] = False  # no batch would be left
+    return params
+
+
+def _how(start: NoisyLabelNet | None, max_epochs: int, watched: HeldOutPosteriors | None = None) -> dict[str, Any]:
+    """What `Run.prepare` takes."""
     callbacks = [] if watched is None else [("held_out_posteriors", watched)]
-    with run.changed(params):
-        return run.train(stage, clean, labels="clean", module=module, max_epochs=max_epochs, callbacks=callbacks)
+    module = start and start.plain_module_
+    return {"labels": "clean", "module": module, "max_epochs": max_epochs, "callbacks": callbacks}

@@ -3,7 +3,7 @@
 import os
 import platform
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import joblib
@@ -80,70 +80,69 @@ def as_memory(memory: Any) -> joblib.Memory | None:
 
 def train_once(
     run: "Run",
-    stage: str,
-    net: NoisyLabelNet,
-    rows: Rows,
+    nets: Mapping[str, NoisyLabelNet],
+    rows: Sequence[Rows],
     train: Callable[[], None],
     memory: joblib.Memory | None,
 ) -> bool:
-    """Train an initialised net, or put into it what an equal training gave.
+    """Train initialised nets, or put into them what an equal training gave.
 
     What cannot be described, or not be kept whole, is trained as if there were no memory, with a warning.
 
     Parameters
     ----------
     run : Run
-    stage : str
-        Name of the training in the warning.
-    net : NoisyLabelNet
-    rows : Rows
-        Rows to train on.
+    nets : dict of str to NoisyLabelNet
+        By stage: one, or several that are trained at once.
+    rows : sequence of Rows
+        Rows that each net is trained on.
     train : callable
-        Trains the net.
+        Trains the nets.
     memory : joblib.Memory or None
-        None: it is trained.
+        None: they are trained.
 
     Returns
     -------
     bool
-        Whether it was known.
+        Whether the result was known.
     """
     if memory is None:
         train()
         return False
     trained: list[str] = []
 
-    def state() -> dict[str, Any]:
+    def states() -> list[dict[str, Any]]:
         train()
-        trained.append(stage)
+        trained.extend(nets)
         try:
-            return net_state(net)
+            return [net_state(net) for net in nets.values()]
         except ValueError as error:
             raise _Lost(str(error)) from error
 
     try:
-        key = _key(run, net, rows)
+        key = joblib.hash([_key(run, *pair) for pair in zip(nets.values(), rows, strict=True)])
     except ValueError as error:
-        _warn(stage, error)
+        _warn(nets, error)
         train()
         return False
     try:
-        kept = memory.cache(_training, ignore=["state"])(key, state)
+        kept = memory.cache(_training, ignore=["states"])(key, states)
     except _Lost as error:
-        _warn(stage, error)
+        _warn(nets, error)
         return False
     if not trained:
-        restore_net(net, {**kept, "complete": True})
+        for net, state in zip(nets.values(), kept, strict=True):
+            restore_net(net, {**state, "complete": True})
     return not trained
 
 
-def _training(key: str, state: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Train, and give the state of the net and of the generators; what joblib keeps by the key."""
-    return state()
+def _training(key: str, states: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Train, and give the states of the nets and of the generators; what joblib keeps by the key."""
+    return states()
 
 
-def _warn(stage: str, error: Exception) -> None:
-    message = f"the training {stage!r} is not kept in memory and not read from it: {error}"
+def _warn(stages: Iterable[str], error: Exception) -> None:
+    message = f"the training {', '.join(stages)!r} is not kept in memory and not read from it: {error}"
     warnings.warn(message, UserWarning, stacklevel=6)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any
 
 import joblib
 import torch
@@ -25,10 +25,13 @@ from ..nets import (
     NoisyLabelNet,
     Rows,
     SaveState,
+    Together,
     check_divisible,
     check_one_row,
     check_outputs,
     check_start,
+    is_plain,
+    is_small,
     raise_interrupt,
     seed_generators,
 )
@@ -41,8 +44,6 @@ from ._memory import train_once
 from ._monitors import held_out_fraction
 from ._net_params import net_params_of
 from ._progress import Progress, ShowProgress, cost_of
-
-Result = TypeVar("Result")
 
 
 class Run:
@@ -141,10 +142,44 @@ class Run:
         finally:
             self.params = before
 
-    def train(
+    def train(self, stage: str, rows: Rows | None = None, **how: Any) -> NoisyLabelNet:
+        """Train one net, as `prepare` makes it."""
+        rows = self.noisy if rows is None else rows
+        return self._fit({stage: self.prepare(stage, rows, **how)}, [rows])[0]
+
+    def train_together(self, trainings: Mapping[str, tuple[Rows, dict[str, Any]]]) -> list[NoisyLabelNet]:
+        """Train nets that do not depend on each other, small and plain ones at once: see `Together`.
+
+        Parameters
+        ----------
+        trainings : dict of str to (Rows, dict)
+            By stage: rows, and what `prepare` takes beside them.
+
+        Returns
+        -------
+        list of NoisyLabelNet
+            As many single trainings give, to rounding.
+        """
+        modules = [how.get("module") or self.untrained_module() for _, how in trainings.values()]
+        alone = len(modules) == 1 or self.processes.are_several
+        if alone or not all(is_small(module, len(modules)) for module in modules):
+            return [self.train(stage, rows, **how) for stage, (rows, how) in trainings.items()]
+        nets, rows_of, generators = {}, [rows for rows, _ in trainings.values()], []
+        for stage, (rows, how) in trainings.items():
+            nets[stage] = self.prepare(stage, rows, saves_epochs=False, **how)
+            generators.append(torch.get_rng_state())
+        if all(map(is_plain, nets.values())):
+            return self._fit(nets, rows_of, Together(list(nets.values()), rows_of, generators))
+        trained = []
+        for (stage, net), rows, generator in zip(nets.items(), rows_of, generators, strict=True):
+            torch.set_rng_state(generator)
+            trained += self._fit({stage: net}, [rows])
+        return trained
+
+    def prepare(
         self,
         stage: str,
-        rows: Rows | None = None,
+        rows: Rows,
         *,
         loss: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
         update: Update | None = None,
@@ -155,16 +190,17 @@ class Run:
         module: nn.Module | None = None,
         net: type[NoisyLabelNet] = NoisyLabelNet,
         callbacks: Sequence[tuple[str, Callback]] = (),
+        saves_epochs: bool = True,
         **net_params: Any,
     ) -> NoisyLabelNet:
-        """Train one net.
+        """Make a net that is ready to be trained.
 
         Parameters
         ----------
         stage : str
             Name of the training in `histories` and in a saved state.
-        rows : Rows, optional
-            Rows to train on; default: the noisy ones.
+        rows : Rows
+            Rows to train on.
         loss : nn.Module, or callable that makes one, default=nn.CrossEntropyLoss
             Criterion. Pass a loss with random initial values as a callable, so that the seed determines them.
         update : Update, optional
@@ -182,16 +218,18 @@ class Run:
         net : class, default=NoisyLabelNet
         callbacks : sequence of (str, Callback)
             Callbacks of the method, called after the user's.
+        saves_epochs : bool, default=True
+            Whether a saved fit is saved after each epoch, and not only after the last.
         **net_params
             Parameters of the net, instead of the classifier's; with ``optimizer``, no ``optimizer__...`` of the user's.
 
         Returns
         -------
         NoisyLabelNet
-            The trained net.
+            The net.
         """
         raise_interrupt()
-        rows, update = self.noisy if rows is None else rows, Fixed() if update is None else update
+        update = Fixed() if update is None else update
         params = net_params_of(self.params, len(self.classes), module, rows, net_params)
         named, holds_out = [*self._named(), ("update", update)], bool(held_out or params.get("train_split"))
         watched = self._watches(clean_batches)
@@ -206,7 +244,7 @@ class Run:
             select=self._selection(select, holds_out),
             clean_batches=clean_batches,
             clean_weight=clean_weight,
-            callbacks=self._callbacks(stage, callbacks, clean_batches),
+            callbacks=self._callbacks(stage, callbacks, clean_batches, saves_epochs),
             processes=self.processes,
         ).initialize()
         if self.processes.are_several:
@@ -221,84 +259,50 @@ class Run:
             check_one_row(trained, loader, f"{len(self.clean)} clean row{'s' * (len(self.clean) > 1)}")
         self.n_stages += 1
         self.progress.expect({stage: len(rows) * trained.max_epochs * cost_of(update, clean_weight)})
-        self._fit(stage, trained, rows)
-        self.histories[stage] = trained.history
-        trained.release()
         return trained
 
-    def train_parts(
-        self, tasks: Mapping[str, Callable[["Run", str], Result]], n_jobs: int | None = None
-    ) -> list[Result]:
-        """Do trainings that do not depend on each other; the results are the same to the bit for any `n_jobs`.
-
-        Each has its share of PyTorch's threads, also where they are done one after the other.
-
-        Parameters
-        ----------
-        tasks : dict of str to callable
-            By stage: takes a run, and the stage's name; trains that stage in that run; gives back what is asked of it.
-        n_jobs : int, optional
-            As in `joblib.Parallel`: processes, or what ``joblib.parallel_config`` says.
-
-        Returns
-        -------
-        list
-            What the tasks gave back.
-        """
-        parts = [self._part(i) for i in range(len(tasks))]
-        calls, n_threads = zip(tasks.items(), parts, strict=True), max(torch.get_num_threads() // len(tasks), 1)
-        train = joblib.delayed(_train_part)
-        with self.global_state.lent():
-            self.progress.say(", ".join(tasks), at_once=True)
-            given = {"backend": "sequential"} if self.processes.are_several else {}  # all processes train each part
-            parallel = joblib.Parallel(n_jobs, return_as=self._order_of_results(), **given)
-            jobs = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
-            done = []
-            for stage, part in zip(tasks, jobs, strict=True):
-                self.progress.end(stage)
-                done.append(part)
-        self.n_stages += len(tasks)
-        results, histories = zip(*done, strict=True)
-        self.histories.update(zip(tasks, histories, strict=True))
-        return list(results)
-
-    def _order_of_results(self) -> str:
-        """As they come where progress is shown, if joblib's backend can; all together if not."""
-        backend, _ = joblib.parallel.get_active_backend()
-        return "generator" if self.progress.shown and backend.supports_return_generator else "list"
-
-    def _part(self, i: int) -> "Run":
-        """A run for one training, which may be in another process."""
-        part = copy.copy(self)
-        part.histories, part.n_stages, part.global_state = {}, self.n_stages + i, GlobalState()
-        return part
-
-    def _fit(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
-        """Train an initialised net, for the epochs that neither its saved state nor the memory has."""
-        state, is_known = self.state, True
+    def _fit(
+        self, nets: dict[str, NoisyLabelNet], rows: Sequence[Rows], together: Together | None = None
+    ) -> list[NoisyLabelNet]:
+        """Train an initialised net, or several at once, for what neither the saved state nor the memory has."""
+        state, done, is_known = self.state, 0, True
         if state is not None:
-            check_same_state(state, stage, self.processes)
-        if state is not None and state.is_complete(stage):
-            state.restore(stage, net)
+            for stage in nets:
+                check_same_state(state, stage, self.processes)
+        if state is not None and all(map(state.is_complete, nets)):
+            for stage, net in nets.items():
+                state.restore(stage, net)
         else:
-            done = 0 if state is None else state.epochs_done(stage)
-            train = partial(self._train, stage, net, rows, net.max_epochs - done)
-            is_known = train_once(self, stage, net, rows, train, None if done else self.memory)
+            if state is not None and together is None:
+                done = sum(map(state.epochs_done, nets))
+            train = partial(self._train, nets, rows, done, together)
+            is_known = train_once(self, nets, rows, train, None if done else self.memory)
             if state is not None:
-                state.save(stage, net, complete=True)
-        if is_known:
-            self.progress.at(stage, 1.0, skipped=True)
-        self.progress.end(stage)
+                for stage, net in nets.items():
+                    state.save(stage, net, complete=True)
+        for stage, net in nets.items():
+            if is_known:
+                self.progress.at(stage, 1.0, skipped=True)
+            self.progress.end(stage)
+            self.histories[stage] = net.history
+            net.release()
+        return list(nets.values())
 
-    def _train(self, stage: str, net: NoisyLabelNet, rows: Rows, epochs: int) -> None:
-        """Train, check what comes out, and drop what the history has of single batches."""
-        if net.verbose:  # a heading for skorch's table
-            print(stage.replace("_", " "))
-        net.partial_fit(rows, rows.label, epochs=epochs)
-        check_outputs(net, rows)
-        if not self.batch_history:
-            for epoch in net.history:
-                epoch["batches"] = []
+    def _train(
+        self, nets: dict[str, NoisyLabelNet], rows: Sequence[Rows], done: int, together: Together | None
+    ) -> None:
+        """Train, check what comes out, and drop what the histories have of single batches."""
+        if together is not None:
+            together.train()
+        for (stage, net), of_net in zip(nets.items(), rows, strict=True):
+            if net.verbose:  # a heading for skorch's table
+                print(stage.replace("_", " "))
+            if together is None:
+                net.partial_fit(of_net, of_net.label, epochs=net.max_epochs - done)
+            check_outputs(net, of_net)
+            if not self.batch_history:
+                for epoch in net.history:
+                    epoch["batches"] = []
 
     # ---- parameters of a net
     def untrained_module(self) -> nn.Module:
@@ -321,11 +325,13 @@ class Run:
         selected = any(callback_setting(*named, "load_best", self.params) for named in self._named())
         return select if holds_out and not selected else Last()
 
-    def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], clean: CleanBatches | None) -> list[Any]:
+    def _callbacks(
+        self, stage: str, own: Sequence[tuple[str, Callback]], clean: CleanBatches | None, saves: bool
+    ) -> list[Any]:
         """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""
         watching = [("valid_clean_loss", CleanLoss(self.clean))] if self._watches(clean) else []
         shown = [("show_progress", ShowProgress(self.progress, stage))] if self.progress.shown else []
-        saving = [] if self.state is None else [("save_state", SaveState(self.state, stage))]
+        saving = [("save_state", SaveState(self.state, stage))] if self.state is not None and saves else []
         together = [("in_step", InStep(self.processes))] if self.processes.are_several else []
         return [*watching, *self._users(), *own, *shown, *saving, *together]
 
@@ -340,11 +346,3 @@ class Run:
 
     def _named(self) -> list[tuple[str | None, Any]]:
         return named_callbacks(self.params["callbacks"])
-
-
-def _train_part(stage: str, task: Callable[[Run, str], Result], run: Run, n_threads: int) -> tuple[Result, History]:
-    """Do one task with so many threads: their number has an effect on rounding."""
-    with run.global_state.borrowed():
-        torch.set_num_threads(n_threads)
-        result = task(run, stage)
-    return result, run.histories[stage]

@@ -16,6 +16,7 @@ from ._one_row import check_one_row, has_batch_of_one
 from ._proportional import ProportionalSampler
 from ._rows import Batch, CleanBatches, DatasetRows, Rows, SparseRows, as_rows
 from ._sparse import canonical
+from ._together import Together, is_plain, is_small
 
 __all__ = [
     "MLP",
@@ -34,6 +35,7 @@ __all__ = [
     "Rows",
     "SaveState",
     "SparseRows",
+    "Together",
     "as_rows",
     "canonical",
     "check_divisible",
@@ -43,6 +45,8 @@ __all__ = [
     "concatenate",
     "draw_seed",
     "has_batch_of_one",
+    "is_plain",
+    "is_small",
     "net_state",
     "raise_interrupt",
     "restore_net",

@@ -55,8 +55,8 @@ class LeanNet(NeuralNetClassifier):
         for batch in iterator:
             self.notify("on_batch_begin", batch=batch, training=training)
             step = step_fn(batch, **fit_params)
-            self._record_batch(f"{prefix}_loss", step["loss"].item())
-            self._record_batch(f"{prefix}_batch_size", _n_rows(batch))
+            self.record_batch(f"{prefix}_loss", step["loss"].item())
+            self.record_batch(f"{prefix}_batch_size", _n_rows(batch))
             self.notify("on_batch_end", batch=batch, training=training, **step)
             n_batches += 1
         self.history.record(f"{prefix}_batch_count", n_batches)
@@ -68,7 +68,8 @@ class LeanNet(NeuralNetClassifier):
         else:
             batches.append({})
 
-    def _record_batch(self, name: str, value: Any) -> None:
+    def record_batch(self, name: str, value: Any) -> None:
+        """Note something of the present batch."""
         if (batches := _batches(self.history)) is None:
             self.history.record_batch(name, value)
         else:

@@ -40,19 +40,13 @@ def trained():
     """Names of the stages that are trained, in order."""
     from noisytransition.classifiers._run import Run
 
-    names, train = [], Run._fit
+    names, train = [], Run._train
 
-    def noted(self, stage, net, rows):
-        epochs = NoisyLabelNet.fit_loop
+    def noted(self, nets, *args):
+        names.extend(nets)
+        return train(self, nets, *args)
 
-        def fit_loop(net, *args, **kwargs):
-            names.append(stage)
-            return epochs(net, *args, **kwargs)
-
-        with mock.patch.object(NoisyLabelNet, "fit_loop", fit_loop):
-            return train(self, stage, net, rows)
-
-    with mock.patch.object(Run, "_fit", noted):
+    with mock.patch.object(Run, "_train", noted):
         yield names
 
 
@@ -96,8 +90,9 @@ def test_generators_after_a_stage(blobs, tmp_path):
     after, train = [], Run._fit
 
     def noted(self, *args):
-        train(self, *args)
+        nets = train(self, *args)
         after.append(torch.get_rng_state())
+        return nets
 
     with mock.patch.object(Run, "_fit", noted):
         for memory in (None, tmp_path, tmp_path):

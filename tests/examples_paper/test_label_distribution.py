@@ -1,5 +1,7 @@
 """Measures and tables of the label distribution, and attacks on a small network."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from torch import nn
 pytest.importorskip("torchvision")
 
 from examples.paper import label_distribution
+from noisytransition.datasets import CIFAR10_CLASSES
 
 
 def test_cross_entropy_by_loops():
@@ -76,3 +79,29 @@ def test_tables(monkeypatch, tmp_path):
     lines = (tmp_path / "rows_corrupted.csv").read_text().splitlines()
     assert lines == [",blur", "GLC,0.350 ± 0.071", "EM,0.350 ± 0.071"]
     assert "0.125" in (tmp_path / "rows_attacked.csv").read_text()
+
+
+def test_other_test_sets_are_those_that_are_there(monkeypatch, tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    assert label_distribution.other_sets(label_distribution.Places(tmp_path)) == {}
+    rng = np.random.default_rng(0)
+    (tmp_path / "cifar10.1").mkdir()
+    for version in ("v4", "v6"):
+        np.save(
+            tmp_path / f"cifar10.1/cifar10.1_{version}_data.npy",
+            rng.integers(256, size=(20, 32, 32, 3), dtype=np.uint8),
+        )
+        np.save(tmp_path / f"cifar10.1/cifar10.1_{version}_labels.npy", np.arange(20) % 10)
+    for part, label, i in product(("train", "test"), CIFAR10_CLASSES, range(3)):
+        folder = tmp_path / "cinic10" / part / label
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = np.full((32, 32, 3), CIFAR10_CLASSES.index(label), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / (f"cifar10-{part}-{i}.png" if i == 2 else f"n0{i}_{i}.png"))
+    monkeypatch.setattr(label_distribution, "N_CINIC10", 15)
+    found = label_distribution.other_sets(label_distribution.Places(tmp_path))
+    assert list(found) == ["CIFAR-10.1 v4", "CIFAR-10.1 v6", "CINIC-10, ImageNet"]
+    assert all(len(X) == len(y) for X, y in found.values())
+    X, y = found["CINIC-10, ImageNet"]
+    assert len(X) == 15
+    np.testing.assert_array_equal(X[:, 0, 0, 0], y)
+    assert len(np.unique(y)) > 5, "of all classes"

@@ -1,0 +1,71 @@
+"""Trainings that do not depend on each other, in this process or in others, by joblib."""
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import joblib
+import torch
+from skorch.history import History
+
+from ..nets import GlobalState
+from ._run import Run
+
+Result = TypeVar("Result")
+
+
+def train_parts(run: Run, tasks: Mapping[str, Callable[[Run, str], Result]], n_jobs: int | None = None) -> list[Result]:
+    """Do trainings that do not depend on each other; the results are the same to the bit for any `n_jobs`.
+
+    Each has its share of PyTorch's threads, also where they are done one after the other.
+
+    Parameters
+    ----------
+    run : Run
+    tasks : dict of str to callable
+        By stage: takes a run, and the stage's name; trains that stage in that run; gives back what is asked of it.
+    n_jobs : int, optional
+        As in `joblib.Parallel`: processes, or what ``joblib.parallel_config`` says.
+
+    Returns
+    -------
+    list
+        What the tasks gave back.
+    """
+    parts = [_part(run, i) for i in range(len(tasks))]
+    calls, n_threads = zip(tasks.items(), parts, strict=True), max(torch.get_num_threads() // len(tasks), 1)
+    train = joblib.delayed(_train_part)
+    with run.global_state.lent():
+        run.progress.say(", ".join(tasks), at_once=True)
+        given = {"backend": "sequential"} if run.processes.are_several else {}  # all processes train each part
+        parallel = joblib.Parallel(n_jobs, return_as=_order_of_results(run), **given)
+        jobs = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
+        done = []
+        for stage, part in zip(tasks, jobs, strict=True):
+            run.progress.end(stage)
+            done.append(part)
+    run.n_stages += len(tasks)
+    results, histories = zip(*done, strict=True)
+    run.histories.update(zip(tasks, histories, strict=True))
+    return list(results)
+
+
+def _order_of_results(run: Run) -> str:
+    """As they come where progress is shown, if joblib's backend can; all together if not."""
+    backend, _ = joblib.parallel.get_active_backend()
+    return "generator" if run.progress.shown and backend.supports_return_generator else "list"
+
+
+def _part(run: Run, i: int) -> Run:
+    """A run for one training, which may be in another process."""
+    part = copy.copy(run)
+    part.histories, part.n_stages, part.global_state = {}, run.n_stages + i, GlobalState()
+    return part
+
+
+def _train_part(stage: str, task: Callable[[Run, str], Result], run: Run, n_threads: int) -> tuple[Result, History]:
+    """Do one task with so many threads: their number has an effect on rounding."""
+    with run.global_state.borrowed():
+        torch.set_num_threads(n_threads)
+        result = task(run, stage)
+    return result, run.histories[stage]
