@@ -20,8 +20,9 @@ INTERNAL = {
     "noisytransition.losses": "log_likelihood_by_columns",
     "noisytransition.nets": "Batch BatchLoader CleanLoss GlobalState GradientScaling HeldOutPosteriors InStep "
     "SaveState as_rows canonical check_divisible check_one_row check_outputs check_start concatenate draw_seed "
-    "has_batch_of_one net_state raise_interrupt restore_net restore_unlisted seed_generators uncompiled unlisted",
-    "noisytransition.meta_gradient": "candidate_methods",
+    "has_batch_of_one is_plain is_small net_state raise_interrupt restore_net restore_unlisted seed_generators "
+    "Together uncompiled unlisted",
+    "noisytransition.meta_gradient": "candidate_methods is_relu_mlp",
     "noisytransition.report": "Clean Fitted Judged make_facts sample_facts",
 }
 # whose examples read files that the library does not have

@@ -4,10 +4,10 @@
 
 CIFAR-10 by frozen features, linear heads, the settings of scale `features`, with simulated noise and labels of people.
 CIFAR-10H has the labels of about 50 people for each test image: the measure is the cross-entropy of their shares and
-the predicted probabilities, whose lowest value is the mean entropy of the shares. Other images are CIFAR-10.1 and 10,000
-test images of CINIC-10 from ImageNet, if DIR has a folder ``cifar10.1`` or ``cinic10``; they are not bundled. 2,000 test
-images with the corruptions of `CORRUPTIONS` stand in for them. FGSM and PGD (foolbox) attack the pixels of 200 test
-images through the frozen network, in the maximum norm. DIR has the folder or file of CIFAR-10H too.
+the predicted probabilities, whose lowest value is the mean entropy of the shares. Other images are CIFAR-10.1 and
+10,000 test images of CINIC-10 from ImageNet, if DIR has a folder ``cifar10.1`` or ``cinic10``; they are not bundled.
+2,000 test images with the corruptions of `CORRUPTIONS` stand in for them. FGSM and PGD (foolbox) attack the pixels of
+200 test images through the frozen network, in the maximum norm. DIR has the folder or file of CIFAR-10H too.
 It needs ``pip install "noisytransition[attacks,features,vision]"``.
 """
 
@@ -66,7 +66,7 @@ def other_sets(places):
     if (folder := places.data_root / "cifar10.1").is_dir():
         found = {f"CIFAR-10.1 {version}": load_cifar10_1(folder, version) for version in ("v4", "v6")}
     if (folder := places.data_root / "cinic10").is_dir():
-        data = load_cinic10(folder, images="imagenet")
+        data = load_cinic10(folder, images="imagenet", n_meta=10)  # of the training images, which are not used
         rows = np.random.default_rng(0).permutation(len(data.y_test))[:N_CINIC10]
         found["CINIC-10, ImageNet"] = np.stack([data.X_test[i] for i in rows]), data.y_test[rows]
     return found

@@ -32,7 +32,8 @@ class FitState:
     Pass it (or its path) to ``fit(..., state=...)``. If the folder exists, stages that have ended are read from it, and
     the interrupted stage continues after its last complete epoch. The result equals that of a fit that was not
     interrupted: saved are all modules, losses and optimisers that skorch registers, the learned attributes of
-    callbacks, and the random generators, which determine the order of the batches.
+    callbacks, and the random generators, which determine the order of the batches. Small networks that are trained at
+    once, on clean rows, are saved when all of them have ended.
 
     Parameters
     ----------
