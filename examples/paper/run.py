@@ -122,8 +122,9 @@ def locked_matrix(warm_up, places):
 
 def glc_matrix(cell, data, places):
     """GLC's T, made once for all methods that start from it."""
+    given = {name: cell.settings[name] for name in ("precision", "weights") if name in cell.settings}
     own = settings(cell.table, cell.scale, cell.network, "cross-entropy")
-    warm_up = cell._replace(method="cross-entropy", settings=own)
+    warm_up = cell._replace(method="cross-entropy", settings=own | given)
     with locked_matrix(warm_up, places) as path:
         if not path.exists():
             fit_warm_up(warm_up, data, places, path)
@@ -262,21 +263,22 @@ def checked(todo, args, out):
     return chosen
 
 
-def with_weights(todo, weights):
-    """Cells whose settings name the file of pretrained weights: with others they are other cells."""
-    if weights is None:
-        return todo
-    name = Path(weights).name
-    return [c._replace(settings=c.settings | {"weights": name}) if c.network == "ResNet-50" else c for c in todo]
+def with_options(todo, weights=None, precision=None):
+    """Cells whose settings name the precision and the file of pretrained weights: with others they are other cells."""
+    given = {} if precision is None else {"precision": precision}
+    own = {} if weights is None else {"weights": Path(weights).name}
+    return [c._replace(settings=c.settings | given | (own if c.network == "ResNet-50" else {})) for c in todo]
 
 
 def main(arguments=None):
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser)
+    parser.add_argument("--precision", choices=("bf16", "fp16"), help="of the networks; default: float32")
     args = parser.parse_args(arguments)
     todo = cells(args.table, args.scale, args.seeds, args.network, args.n_meta, args.methods)
-    run_cells(with_weights(todo, args.weights), args, args.out or RESULTS / f"{args.table}_{args.scale}.jsonl")
+    out = args.out or RESULTS / f"{args.table}_{args.scale}.jsonl"
+    run_cells(with_options(todo, args.weights, args.precision), args, out)
 
 
 if __name__ == "__main__":

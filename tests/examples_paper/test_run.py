@@ -231,10 +231,17 @@ def test_a_seed_that_is_given_twice_is_one_cell():
 
 
 def test_pretrained_weights_are_part_of_a_cell():
-    one, other = (run.with_weights(tables.cells("clothing1m", "full"), path)[0] for path in ("a/w1.pt", "b/w2.pt"))
+    one, other = (run.with_options(tables.cells("clothing1m", "full"), path)[0] for path in ("a/w1.pt", "b/w2.pt"))
     assert one.key != other.key
-    again = run.with_weights(tables.cells("clothing1m", "full"), "elsewhere/w1.pt")[0]
+    again = run.with_options(tables.cells("clothing1m", "full"), "elsewhere/w1.pt")[0]
     assert one.key == again.key
+
+
+def test_the_precision_is_part_of_a_cell_and_of_the_network_that_T_starts_from(data_root, out, monkeypatch):
+    warm_ups, fit_warm_up = [], run.fit_warm_up
+    monkeypatch.setattr(run, "fit_warm_up", lambda cell, *args: warm_ups.append(cell) or fit_warm_up(cell, *args))
+    rows = table("cifar10", data_root, out, "--methods", "GLC", "--precision", "bf16", noise="asymmetric 0.4")
+    assert rows["GLC"]["settings"]["precision"] == warm_ups[0].settings["precision"] == "bf16"
 
 
 def test_a_cell_that_fails_is_tried_again(data_root, out, capsys, monkeypatch):

@@ -5,9 +5,10 @@ import pytest
 from golden.record import METHODS, PROBLEMS, RECORD, recorded
 
 GOLDEN = dict(np.load(RECORD))
-# they take half of the time; the others have the same parts on this problem
-LONG = {("digits", method) for method in ("em", "em_once", "meta_transition", "meta_transition_gold")}
-CASES = [(problem, method) for problem in PROBLEMS for method in METHODS if (problem, method) not in LONG]
+# they take half of the time, and T of so little training has several maxima, between which rounding decides; the others
+# have the same parts on this problem
+LEFT_OUT = {("digits", method) for method in ("em", "em_plain", "em_once", "meta_transition", "meta_transition_gold")}
+CASES = [(problem, method) for problem in PROBLEMS for method in METHODS if (problem, method) not in LEFT_OUT]
 
 
 @pytest.mark.parametrize(("problem", "method"), CASES)
