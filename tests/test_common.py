@@ -434,6 +434,7 @@ def test_a_refit_that_fails_leaves_nothing_fitted(cls, blobs):
 
 
 # ---------------------------------------------------------------------------- searches and pipelines
+@pytest.mark.xdist_group("workers")
 @every
 def test_searches_over_the_net_s_parameters_in_two_processes(cls, blobs):
     X, y, X_meta, y_meta, *_ = blobs

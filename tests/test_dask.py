@@ -13,6 +13,7 @@ from noisytransition import ComparisonData, EMTransitionClassifier, GLCClassifie
 from noisytransition.classifiers._run import Run
 
 distributed = pytest.importorskip("distributed", reason="needs the extra 'distributed'")
+pytestmark = pytest.mark.xdist_group("dask")  # one cluster
 
 
 @pytest.fixture(scope="module")

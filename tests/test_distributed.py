@@ -12,6 +12,8 @@ from two_processes import SIZE, TOGETHER, data, fits, fitted, results, started
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
 from noisytransition._processes import ALONE, Share
 
+# the two processes are started once
+pytestmark = pytest.mark.xdist_group("two processes")
 # in double precision
 ROUNDING = 1e-10
 

@@ -106,6 +106,7 @@ def test_without_a_seed_threads_draw_seeds_that_differ(blobs):
     assert found == {proba.tobytes() for proba in alone}
 
 
+@pytest.mark.xdist_group("workers")
 @every
 def test_processes(cls, blobs, plain):
     (other,) = joblib.Parallel(2)([joblib.delayed(fit)(cls, blobs)])

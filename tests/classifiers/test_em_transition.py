@@ -97,6 +97,7 @@ def test_weights_of_the_clean_rows(given, in_folds, at_last, monkeypatch):
     assert clf.meta_weight_ == in_folds
 
 
+@pytest.mark.xdist_group("workers")
 def test_folds_in_parallel_give_the_same_bits(tmp_path):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=120)
     short = FAST | {"max_epochs": 4}
@@ -285,6 +286,7 @@ def test_a_relative_path_is_that_of_the_caller_s_folder(tmp_path, monkeypatch):
         assert [path.name for path in (tmp_path / folder).iterdir()] == ["fit"]
 
 
+@pytest.mark.xdist_group("workers")
 def test_another_number_of_jobs_goes_on_with_a_fit(tmp_path):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=90)
     params = FAST | {"cv": 2, "max_epochs": 2}

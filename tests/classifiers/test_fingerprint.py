@@ -3,7 +3,6 @@
 import functools
 import importlib
 import json
-import os
 import pickle
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from estimators import small
+from sklearn.model_selection import GridSearchCV
 from torch import nn
 from torch.utils.data import Dataset, Subset
 from training import assert_same, no_training, refused
@@ -110,12 +110,12 @@ for old, new in edits:
 """
 
 
-def texts(folder, *edits, hash_seed):
+def texts(folder, *edits):
     """Descriptions, by a new process, of a class, an instance and a function after each edit of their modules."""
     done = subprocess.run(
         [sys.executable, "-B", "-c", SCRIPT],
         input=json.dumps([str(folder), {"edited": MODULE, "helpers": HELPERS}, edits]),
-        env={"PYTHONPATH": str(Path(noisytransition.__file__).parents[1]), "PYTHONHASHSEED": hash_seed},
+        env={"PYTHONPATH": str(Path(noisytransition.__file__).parents[1]), "PYTHONHASHSEED": "2"},
         capture_output=True,
         text=True,
         check=False,
@@ -124,13 +124,24 @@ def texts(folder, *edits, hash_seed):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_an_edit_of_the_code_is_noticed_and_a_new_process_alone_is_not(tmp_path):
+def texts_here(folder, monkeypatch):
+    """The same without an edit, by this process, whose hashes are others."""
+    for name, source in {"edited": MODULE, "helpers": HELPERS}.items():
+        (folder / f"{name}.py").write_text(source)
+    monkeypatch.syspath_prepend(folder)
+    edited = importlib.import_module("edited")
+    torch.manual_seed(0)
+    found = [describe(edited.Net), describe(edited.Net(4, 3)), describe(edited.transform)]
+    for name in ("edited", "helpers"):
+        monkeypatch.delitem(sys.modules, name)
+    return found
+
+
+def test_an_edit_of_the_code_is_noticed_and_a_new_process_alone_is_not(tmp_path, monkeypatch):
     none, lines = ("@", "@"), ("\n\n", "\n\n\n\n")
     other = "def other(x):\n    return x", "def other(x):\n    return -x"
-    (before,) = texts(tmp_path, none, hash_seed="1")
-    same, moved, unused, *after = texts(
-        tmp_path, none, lines, other, *EDITS.values(), *EDITS_OF_FUNCTION.values(), hash_seed="2"
-    )
+    before = texts_here(tmp_path, monkeypatch)
+    same, moved, unused, *after = texts(tmp_path, none, lines, other, *EDITS.values(), *EDITS_OF_FUNCTION.values())
     assert before == same == moved == unused
     for name, text in zip([*EDITS, *EDITS_OF_FUNCTION], after, strict=True):
         changed = [a != b for a, b in zip(before, text, strict=True)]
@@ -400,39 +411,24 @@ def test_edits_of_what_is_reached_through_a_package_of_the_user_s(name, tmp_path
         monkeypatch.delitem(sys.modules, module)
 
 
-IN_WORKERS = """
-import sys, warnings
-import numpy as np
+OF_A_SCRIPT = """
 from torch import nn
-from sklearn.model_selection import GridSearchCV
-from noisytransition import CrossEntropyClassifier
 
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layer = nn.Linear(2, 2)
+        self.layer = nn.Linear(4, 3)
 
     def forward(self, x):
         return self.layer(x)
-
-if __name__ == "__main__":
-    warnings.simplefilter("error")
-    X, y = np.random.default_rng(0).normal(size=(40, 2)).astype("f4"), np.arange(40) % 2
-    clf = CrossEntropyClassifier(Net, max_epochs=1, memory=sys.argv[1], random_state=0)
-    GridSearchCV(clf, {"lr": [0.1, 1.0]}, cv=2, n_jobs=2, refit=False).fit(X, y)
 """
 
 
-def test_workers_keep_trainings_of_classes_of_a_script(tmp_path):
-    (tmp_path / "script.py").write_text(IN_WORKERS)
-    path = {"PYTHONPATH": str(Path(noisytransition.__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, tmp_path / "script.py", tmp_path / "kept"],
-        env=os.environ | path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "not kept" not in done.stderr
+@pytest.mark.xdist_group("workers")
+def test_workers_keep_trainings_of_classes_of_a_script(blobs, tmp_path):
+    """Which joblib sends them by value: they have no file of it."""
+    script = {"__name__": "__main__"}
+    exec(compile(OF_A_SCRIPT, tmp_path / "script.py", "exec"), script)
+    clf = small(CrossEntropyClassifier, module=script["Net"], memory=tmp_path / "kept")
+    GridSearchCV(clf, {"lr": [0.1, 1.0]}, cv=2, n_jobs=2, refit=False, error_score="raise").fit(*blobs[:2])
     assert len(list((tmp_path / "kept").rglob("output.pkl"))) == 4

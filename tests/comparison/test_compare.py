@@ -108,6 +108,7 @@ def test_a_cross_entropy_by_another_name_is_the_reference(data):
     assert by_method(result)[_compare.LONGEST]["steps"] == 25  # GLC takes 22, and an epoch has 5
 
 
+@pytest.mark.xdist_group("workers")
 def test_processes_give_the_same_rows_in_the_same_order(data):
     methods = [CrossEntropyClassifier(), GLCClassifier()]
     one, two = (compare(data, methods, seeds=range(2), n_jobs=n, **FAST).rows for n in (1, 2))

@@ -161,6 +161,7 @@ def test_while_what_is_borrowed_is_taken_or_put_back(method, blobs):
     assert_same(*fitted, blobs[0])
 
 
+@pytest.mark.xdist_group("workers")
 def test_while_processes_train(blobs):
     interrupted_by_a_clock(small(EMTransitionClassifier, n_jobs=2, max_epochs=100), blobs)
 
