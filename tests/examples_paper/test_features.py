@@ -230,7 +230,7 @@ def test_images_are_resized_and_scaled():
     assert x.shape == (1, 3, 4, 4)
     np.testing.assert_allclose(x[0, 2] * 128 + 127, gray[0])
     color = np.full((2, 8, 8, 3), [255, 127, 0], dtype=np.uint8)
-    np.testing.assert_allclose(features.resized(color, 6)[1, :, 2, 3], [1, 0, -127 / 128])
+    np.testing.assert_allclose(features.resized(color, 6)[1, :, 2, 3], [1, 0, -127 / 128], atol=1e-6)
 
 
 def test_efficientnet(tmp_path):
