@@ -24,7 +24,7 @@ from shared import RESULTS, add_row, markdown, publish, read_rows, versions, wri
 from sklearn.neural_network import MLPClassifier
 from skorch import NeuralNetClassifier
 from speed_memory import disk, memory
-from speed_steps import LOOPS, LR, MOMENTUM, Problem, cnn, mlp, plain
+from speed_steps import LOOPS, LR, MOMENTUM, Problem, cnn, mlp, plain, wide_cnn
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
 from noisytransition.transition import (
@@ -106,6 +106,22 @@ def growth():
         for name in list(ours)[1:]:
             goal = goals.get(value, {}).get(name) if axis == "classes" else None
             yield ratio(f"{value:,} {axis}", f"{name} / plain", times[name], times["plain"], goal)
+
+
+def precision():
+    """Steps in half precision and with channels last against the same steps in float32.
+
+    On a processor with units for bf16 (AVX512-BF16 or AMX); others are left out. A network of five convolutions.
+    """
+    if not (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()):
+        return
+    problem, last = Problem(wide_cnn, (3, 32, 32), 128, 2), {"channels_last": True}
+    kinds = {"float32": {}, "channels last": last, "bf16": {"precision": "bf16"}}
+    kinds["bf16, channels last"] = kinds["bf16"] | last
+    for name, made in {"plain": problem.ours, "EM": problem.em_with_clean_rows, "Algorithm 1": problem.meta}.items():
+        times = turns({kind: made(**params) for kind, params in kinds.items()}, 5)
+        for kind in list(kinds)[1:]:
+            yield ratio(f"{name}, batch 128", f"{kind} / float32", times[kind], times["float32"])
 
 
 # ---------------------------------------------------------------------------- epochs, prediction, whole fits
@@ -240,6 +256,7 @@ def posteriors(n, c):
 GROUPS = {
     "steps": steps,
     "growth": growth,
+    "precision": precision,
     "loops": loops,
     "prediction": prediction,
     "fits": fits,

@@ -32,6 +32,14 @@ def cnn(norm):
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(1024, 10))
 
 
+def wide_cnn():
+    """Five convolutions of images of 3 x 32 x 32 with batch normalisation, 1.1 million parameters."""
+    layers = []
+    for a, b, stride in ((3, 64, 1), (64, 64, 2), (64, 128, 1), (128, 256, 2), (256, 256, 2)):
+        layers += [nn.Conv2d(a, b, 3, stride=stride, padding=1), nn.BatchNorm2d(b), nn.ReLU()]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(256, 10))
+
+
 class Problem:
     """Random noisy and clean rows, and a function that makes the network."""
 
@@ -71,17 +79,16 @@ class Problem:
         """EM, without clean rows: T by posterior counts."""
         return self.ours(criterion=ForwardLoss(self.T), update=PosteriorCounts(0.05))
 
-    def em_with_clean_rows(self):
+    def em_with_clean_rows(self, **params):
         """EM, with a quarter of a batch of clean rows in each step."""
         clean = CleanBatches(self.clean, self.batch_size // 4, joint=True)
         update = PosteriorCounts(0.05)
-        return self.ours(criterion=ForwardLoss(self.T), update=update, clean_batches=clean, clean_weight=1.0)
+        return self.ours(criterion=ForwardLoss(self.T), update=update, clean_batches=clean, clean_weight=1.0, **params)
 
-    def meta(self):
+    def meta(self, **params):
         """Algorithm 1, with a clean batch as large as the noisy one."""
-        return self.ours(
-            criterion=ForwardLoss(self.T), update=MetaGradient(CleanBatches(self.clean, self.batch_size), BETA)
-        )
+        update = MetaGradient(CleanBatches(self.clean, self.batch_size), BETA)
+        return self.ours(criterion=ForwardLoss(self.T), update=update, **params)
 
     # ---- loops as one would write them
     def loop(self, step):
