@@ -12,7 +12,6 @@ Algorithm 1 by `higher` and `torchopt` is timed where they are installed (``pip 
 import argparse
 import inspect
 import os
-import time
 import warnings
 from functools import partial
 
@@ -23,40 +22,21 @@ import torch
 from shared import RESULTS, add_row, markdown, publish, read_rows, versions, write_csv
 from sklearn.neural_network import MLPClassifier
 from skorch import NeuralNetClassifier
+from speed_fits import fits
 from speed_memory import disk, memory
 from speed_steps import LOOPS, LR, MOMENTUM, Problem, cnn, mlp, plain, wide_cnn
+from speed_turns import TURNS, ratio, turns
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
+from noisytransition import CrossEntropyClassifier
 from noisytransition.transition import (
     class_conditional_test,
     em_transition_matrix,
     flip_labels,
     label_posterior,
-    pair_noise,
     symmetric_noise,
 )
 
 OUT = RESULTS / "speed.jsonl"
-TURNS = 11
-
-
-# ---------------------------------------------------------------------------- measuring
-def turns(calls, n=TURNS, warm_up=True):
-    """CPU seconds of each call, by name; they take turns, and a turn before the first warms up."""
-    times = {name: [] for name in calls}
-    for turn in range(n + warm_up):
-        for name, call in calls.items():
-            started = time.process_time()
-            call()
-            if turn >= warm_up:
-                times[name].append(time.process_time() - started)
-    return {name: np.array(taken) for name, taken in times.items()}
-
-
-def ratio(case, name, above, below, goal=None):
-    """Row of a ratio of two times."""
-    low, middle, high = np.percentile(above / below, [25, 50, 75])
-    return {"case": case, "what": name, "ratio": middle, "low": low, "high": high, "goal": goal}
 
 
 # ---------------------------------------------------------------------------- one step
@@ -124,7 +104,7 @@ def precision():
             yield ratio(f"{name}, batch 128", f"{kind} / float32", times[kind], times["float32"])
 
 
-# ---------------------------------------------------------------------------- epochs, prediction, whole fits
+# ---------------------------------------------------------------------------- epochs, prediction
 def loops():
     """An epoch against a bare torch loop, stock skorch and scikit-learn."""
     cases = {
@@ -190,23 +170,6 @@ def bare(clf, X, batch_size):
         return torch.cat([torch.softmax(module(x), 1) for x in torch.from_numpy(X).split(batch_size)]).numpy()
 
     return forward
-
-
-def fits():
-    """Fits of EM at the defaults against fits of cross-entropy, one of each: they take minutes."""
-    rng = np.random.default_rng(0)
-    for n in (1000, 5000, 20_000):
-        y = rng.integers(10, size=n + 500)
-        X = (0.35 * rng.normal(size=(10, 64))[y] + rng.normal(size=(n + 500, 64))).astype(np.float32)
-        y_noisy, meta = flip_labels(y, pair_noise(10, 0.4), random_state=0)[500:], (X[:500], y[:500])
-        calls = {
-            "cross-entropy": lambda X=X, y=y_noisy: CrossEntropyClassifier(random_state=0).fit(X[500:], y),
-            "EM": lambda X=X, y=y_noisy, m=meta: EMTransitionClassifier(random_state=0).fit(X[500:], y, meta=m),
-        }
-        times = turns(calls, 1, warm_up=n == 1000)
-        yield ratio(
-            f"{n:,} rows of 64 columns", "EM at its defaults / cross-entropy", times["EM"], times["cross-entropy"], 6
-        )
 
 
 # ---------------------------------------------------------------------------- arrays

@@ -1,0 +1,73 @@
+"""Whole fits of EM beside cross-entropy, and what their parts take: a part of `speed.py`."""
+
+import re
+import time
+from collections import Counter
+from contextlib import ExitStack
+from unittest import mock
+
+import numpy as np
+from speed_turns import ratio, turns
+
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
+from noisytransition.classifiers import _em_transition
+from noisytransition.classifiers._run import Run
+from noisytransition.transition import flip_labels, pair_noise
+
+# trainings by their stages
+PARTS = {
+    "warm_up": "warm-up, for the start of T",
+    r"fold_\d": "three folds",
+    r"(clean_fold|fold)_\d_.*|fine_tuned|clean_rows": "trainings on the clean rows",
+    "em": "network through T",
+    "noisy_rows": "network that clean rows judge",
+}
+
+
+def fits():
+    """Fits of EM at the defaults and their parts against fits of cross-entropy, one of each: they take minutes."""
+    rng = np.random.default_rng(0)
+    for n in (1000, 5000, 20_000):
+        y = rng.integers(10, size=n + 500)
+        X = (0.35 * rng.normal(size=(10, 64))[y] + rng.normal(size=(n + 500, 64))).astype(np.float32)
+        y_noisy, meta = flip_labels(y, pair_noise(10, 0.4), random_state=0)[500:], (X[:500], y[:500])
+        seconds = Counter()
+        calls = {
+            "cross-entropy": lambda X=X, y=y_noisy: CrossEntropyClassifier(random_state=0).fit(X[500:], y),
+            "EM": lambda X=X, y=y_noisy, m=meta, s=seconds: timed_in_parts(s, X[500:], y, m),
+        }
+        times = turns(calls, 1, warm_up=n == 1000)
+        case, one = f"{n:,} rows of 64 columns", times["cross-entropy"]
+        yield ratio(case, "EM at its defaults / cross-entropy", times["EM"], one, 6)
+        for part, taken in seconds.items():
+            yield ratio(case, f"{part} / cross-entropy", taken, one)
+
+
+def timed_in_parts(seconds, X, y, meta):
+    """Fit EM; put CPU seconds of its parts into `seconds`, those of an earlier fit out of it."""
+    seconds.clear()
+    with ExitStack() as patched:
+        for owner, name, part_of in (
+            (Run, "_fit", stage),
+            (_em_transition, "estimate_transition", lambda *args: "T from the posteriors"),
+        ):
+            patched.enter_context(mock.patch.object(owner, name, counted(getattr(owner, name), seconds, part_of)))
+        EMTransitionClassifier(random_state=0).fit(X, y, meta=meta)
+
+
+def counted(function, seconds, part_of):
+    """Return the function, which adds its CPU seconds to a part."""
+
+    def call(*args, **params):
+        started = time.process_time()
+        result = function(*args, **params)
+        seconds[part_of(*args)] += time.process_time() - started
+        return result
+
+    return call
+
+
+def stage(run, nets, *args):
+    """Part that a training belongs to."""
+    name = next(iter(nets))
+    return next(part for pattern, part in PARTS.items() if re.fullmatch(pattern, name))

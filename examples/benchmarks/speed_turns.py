@@ -1,0 +1,25 @@
+"""Calls that take turns, and ratios of their times."""
+
+import time
+
+import numpy as np
+
+TURNS = 11
+
+
+def turns(calls, n=TURNS, warm_up=True):
+    """CPU seconds of each call, by name; they take turns, and a turn before the first warms up."""
+    times = {name: [] for name in calls}
+    for turn in range(n + warm_up):
+        for name, call in calls.items():
+            started = time.process_time()
+            call()
+            if turn >= warm_up:
+                times[name].append(time.process_time() - started)
+    return {name: np.array(taken) for name, taken in times.items()}
+
+
+def ratio(case, name, above, below, goal=None):
+    """Row of a ratio of two times."""
+    low, middle, high = np.percentile(above / below, [25, 50, 75])
+    return {"case": case, "what": name, "ratio": middle, "low": low, "high": high, "goal": goal}
