@@ -3,7 +3,6 @@
 import re
 import time
 from collections import Counter
-from contextlib import ExitStack
 from unittest import mock
 
 import numpy as np
@@ -46,12 +45,9 @@ def fits():
 def timed_in_parts(seconds, X, y, meta):
     """Fit EM; put CPU seconds of its parts into `seconds`, those of an earlier fit out of it."""
     seconds.clear()
-    with ExitStack() as patched:
-        for owner, name, part_of in (
-            (Run, "_fit", stage),
-            (_em_transition, "estimate_transition", lambda *args: "T from the posteriors"),
-        ):
-            patched.enter_context(mock.patch.object(owner, name, counted(getattr(owner, name), seconds, part_of)))
+    trained = counted(Run._fit, seconds, stage)
+    estimated = counted(_em_transition.estimate_transition, seconds, lambda *args: "T from the posteriors")
+    with mock.patch.object(Run, "_fit", trained), mock.patch.object(_em_transition, "estimate_transition", estimated):
         EMTransitionClassifier(random_state=0).fit(X, y, meta=meta)
 
 

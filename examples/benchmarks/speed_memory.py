@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from speed_turns import ratio
 
 FITS = {
     "cross-entropy": "CrossEntropyClassifier(**p).fit(X, y)",
@@ -37,7 +38,7 @@ def memory():
     """Peak memory of fits beyond the data, as a multiple of the data."""
     for name, fit in FITS.items():
         out = subprocess.run([sys.executable, "-c", MEMORY.format(fit=fit)], capture_output=True, text=True, check=True)
-        yield one("60,000 rows of 1,000 columns, linear", f"memory of {name} / data", float(out.stdout), 0.15)
+        yield ratio("60,000 rows of 1,000 columns, linear", f"memory of {name} / data", float(out.stdout), 1, 0.15)
 
 
 DISK = """
@@ -90,10 +91,5 @@ def disk(n=1_000_000):
         outs = [subprocess.run([*command, form, folder], capture_output=True, text=True, check=True) for form in forms]
     (in_memory, _), *others = [map(float, out.stdout.split()) for out in outs]
     for form, (seconds, beyond) in zip(forms[1:], others, strict=True):
-        yield one(case, f"time of {form} / array in memory", seconds / in_memory)
-        yield one(case, f"memory of {form} / data", beyond)
-
-
-def one(case, what, value, goal=None):
-    """Row of a value that was measured once."""
-    return {"case": case, "what": what, "ratio": value, "low": value, "high": value, "goal": goal}
+        yield ratio(case, f"time of {form} / array in memory", seconds, in_memory)
+        yield ratio(case, f"memory of {form} / data", beyond, 1)

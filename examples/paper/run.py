@@ -122,9 +122,9 @@ def locked_matrix(warm_up, places):
 
 def glc_matrix(cell, data, places):
     """GLC's T, made once for all methods that start from it."""
-    given = {name: cell.settings[name] for name in ("precision", "weights") if name in cell.settings}
     own = settings(cell.table, cell.scale, cell.network, "cross-entropy")
-    warm_up = cell._replace(method="cross-entropy", settings=own | given)
+    warm_up = cell._replace(method="cross-entropy", settings=own)
+    (warm_up,) = with_options([warm_up], places.weights, cell.settings.get("precision"))
     with locked_matrix(warm_up, places) as path:
         if not path.exists():
             fit_warm_up(warm_up, data, places, path)

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import inspect
 import json
 import pickle
 import subprocess
@@ -94,54 +95,55 @@ EDITS_OF_FUNCTION = {
 }
 
 
-SCRIPT = """
-import json, pathlib, sys
-folder, sources, edits = json.loads(sys.stdin.read())
-sys.path.insert(0, folder)
+def described(folder, *edits):
+    """Descriptions of a class, an instance and a function after each edit of their modules."""
+    found = []
+    for old, new in edits:
+        for name, source in {"edited": MODULE, "helpers": HELPERS}.items():
+            Path(folder, f"{name}.py").write_text(source.replace(old, new))
+            sys.modules.pop(name, None)
+        edited = importlib.import_module("edited")
+        torch.manual_seed(0)
+        found.append([describe(edited.Net), describe(edited.Net(4, 3)), describe(edited.transform)])
+    return found
+
+
+SCRIPT = f"""
+import importlib, json, sys
+from pathlib import Path
 import torch
 from noisytransition.classifiers._describe import describe
-for old, new in edits:
-    for name, source in sources.items():
-        pathlib.Path(folder, f"{name}.py").write_text(source.replace(old, new))
-        sys.modules.pop(name, None)
-    import edited
-    torch.manual_seed(0)
-    print(json.dumps([describe(edited.Net), describe(edited.Net(4, 3)), describe(edited.transform)]))
+MODULE, HELPERS, folder, edits = json.loads(sys.stdin.read())
+sys.path.insert(0, folder)
+{inspect.getsource(described)}
+print(json.dumps(described(folder, *edits)))
 """
 
 
-def texts(folder, *edits):
-    """Descriptions, by a new process, of a class, an instance and a function after each edit of their modules."""
+def described_by_a_new_process(folder, *edits):
+    """The same, by a process with other hashes."""
     done = subprocess.run(
         [sys.executable, "-B", "-c", SCRIPT],
-        input=json.dumps([str(folder), {"edited": MODULE, "helpers": HELPERS}, edits]),
+        input=json.dumps([MODULE, HELPERS, str(folder), edits]),
         env={"PYTHONPATH": str(Path(noisytransition.__file__).parents[1]), "PYTHONHASHSEED": "2"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def texts_here(folder, monkeypatch):
-    """The same without an edit, by this process, whose hashes are others."""
-    for name, source in {"edited": MODULE, "helpers": HELPERS}.items():
-        (folder / f"{name}.py").write_text(source)
-    monkeypatch.syspath_prepend(folder)
-    edited = importlib.import_module("edited")
-    torch.manual_seed(0)
-    found = [describe(edited.Net), describe(edited.Net(4, 3)), describe(edited.transform)]
-    for name in ("edited", "helpers"):
-        monkeypatch.delitem(sys.modules, name)
-    return found
+    return json.loads(done.stdout)
 
 
 def test_an_edit_of_the_code_is_noticed_and_a_new_process_alone_is_not(tmp_path, monkeypatch):
     none, lines = ("@", "@"), ("\n\n", "\n\n\n\n")
     other = "def other(x):\n    return x", "def other(x):\n    return -x"
-    before = texts_here(tmp_path, monkeypatch)
-    same, moved, unused, *after = texts(tmp_path, none, lines, other, *EDITS.values(), *EDITS_OF_FUNCTION.values())
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # which could be taken for that of an edit of equal length
+    (before,) = described(tmp_path, none)
+    for name in ("edited", "helpers"):
+        monkeypatch.delitem(sys.modules, name)
+    edits = none, lines, other, *EDITS.values(), *EDITS_OF_FUNCTION.values()
+    same, moved, unused, *after = described_by_a_new_process(tmp_path, *edits)
     assert before == same == moved == unused
     for name, text in zip([*EDITS, *EDITS_OF_FUNCTION], after, strict=True):
         changed = [a != b for a, b in zip(before, text, strict=True)]

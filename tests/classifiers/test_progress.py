@@ -128,6 +128,7 @@ def _shown_here():
         return progress_of("fit", 1).shown
 
 
+@pytest.mark.xdist_group("workers")
 def test_other_processes_have_no_bar():
     """Those of a search, and copies in those of folds."""
     assert _shown_here()

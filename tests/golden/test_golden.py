@@ -16,7 +16,8 @@ def test_results_are_those_of_the_record(problem, method):
     prefix = f"{problem}/{method}/"
     found, expected = recorded(method, problem), {k: v for k, v in GOLDEN.items() if k.startswith(prefix)}
     assert found.keys() == expected.keys()
-    # another processor rounds otherwise, and the search for the most likely T ends elsewhere
-    atol = 5e-3 if method.startswith("em") or method == "meta_transition" else 1e-4
     for key, value in found.items():
+        # another processor rounds otherwise, and the search for the most likely T of these classifiers ends elsewhere
+        before_T = key.split("/")[2].startswith(("warm_up", "fold", "transition_init"))
+        atol = 5e-3 if method.startswith("em") and not before_T else 1e-4
         np.testing.assert_allclose(value, expected[key], rtol=1e-3, atol=atol, err_msg=key)
