@@ -1,9 +1,13 @@
-"""The same results on a GPU, within the rounding of float32."""
+"""The same results on a GPU, within the rounding of float32 or of half precision."""
 
 import numpy as np
 import pytest
 import torch
 from estimators import CLASSIFIERS, small
+from torch import nn
+from two_processes import SIZE, data, images, on_device, on_devices
+
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -24,3 +28,29 @@ def test_a_seed_leaves_the_gpu_s_generator_alone(cls, blobs):
     before = torch.cuda.get_rng_state()
     small(cls, device="cuda").fit(X, y, meta=(X_meta, y_meta)).predict(X)
     assert torch.equal(before, torch.cuda.get_rng_state())
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+@pytest.mark.parametrize("cls", [CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier])
+def test_a_compiled_network_gives_what_the_plain_one_gives(cls, blobs, precision):
+    X, y, X_meta, y_meta, *_ = blobs
+    given = {"module": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)), "device": "cuda"}
+    both = (small(cls, compile=c, precision=precision, **given).fit(X, y, meta=(X_meta, y_meta)) for c in (True, False))
+    compiled, plain = (clf.predict_proba(X) for clf in both)
+    assert np.abs(compiled - plain).mean() < (1e-3 if precision == "float32" else 0.05)
+
+
+@pytest.mark.parametrize("cls", [CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier])
+def test_channels_last_changes_rounding_alone(cls):
+    module = nn.Sequential(nn.Conv2d(1, 4, 2), nn.ReLU(), nn.Flatten(), nn.Linear(4, 3))
+    (X, y), clean = images(*data())
+    both = (small(cls, module=module, device="cuda", channels_last=c).fit(X, y, **clean) for c in (True, False))
+    last, plain = (clf.predict_proba(X) for clf in both)
+    np.testing.assert_allclose(last, plain, atol=1e-3)
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < SIZE, reason="fewer than two CUDA devices")
+def test_two_gpus_give_the_result_of_one(tmp_path):
+    alone = on_device("cuda")
+    for name, proba in on_devices("cuda", tmp_path).items():
+        np.testing.assert_allclose(proba, alone[name], atol=1e-3, err_msg=name)

@@ -231,6 +231,37 @@ def _work(rank, folder):
     (folder / f"{rank}.pickle").write_bytes(pickle.dumps(found))
 
 
+# ---------------------------------------------------------------------------- on GPUs
+def on_device(device, **params):
+    """Posteriors of a few of the methods, in single precision."""
+    rows, clean = data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        fits = {name: small(METHODS[name], batch_size=32, device=device, **params) for name in ON_GPUS}
+        return {name: clf.fit(*rows, **clean).predict_proba(rows[0]) for name, clf in fits.items()}
+
+
+ON_GPUS = ("cross-entropy", "MW-Net", "EM", "meta-transition")
+
+
+def _on_device(rank, device, folder):
+    """What each process does there."""
+    where = {"init_method": f"file://{folder}/init", "timeout": timedelta(seconds=100)}
+    if device == "cuda":
+        device = f"cuda:{rank}"
+        torch.cuda.set_device(rank)
+    dist.init_process_group("gloo" if device == "cpu" else "nccl", rank=rank, world_size=SIZE, **where)
+    found = on_device(device, distributed=True)
+    (folder / f"{rank}.pickle").write_bytes(pickle.dumps(found))
+    dist.destroy_process_group()
+
+
+def on_devices(device, folder):
+    """Posteriors of two processes, each on a GPU of its own, or both on the CPU."""
+    processes = start_processes(_on_device, (device, folder), nprocs=SIZE, join=False, start_method="forkserver")
+    return results(folder, processes)[0]
+
+
 def started(folder):
     """Processes that are at work; libraries are imported once for both."""
     forkserver.set_forkserver_preload([__name__, "torch._dynamo"])

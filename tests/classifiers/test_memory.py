@@ -124,6 +124,7 @@ def test_meta_transition_from_em_and_em_share_the_folds(blobs, tmp_path, trained
     assert_same(clf, fit(MetaTransitionClassifier, blobs, transition_init="em"), blobs[0])
 
 
+@pytest.mark.xdist_group("workers")
 def test_folds_in_other_processes_share_too(blobs, tmp_path, trained):
     """Arrays over a megabyte are memory-mapped there."""
     X, y, X_meta, y_meta, *_ = blobs
