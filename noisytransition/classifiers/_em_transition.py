@@ -104,9 +104,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         backends. The result is the same to the bit for any `n_jobs`: each fold has its share of PyTorch's threads.
         What callbacks collect in other processes stays there.
     transition_init : str or array-like, default="auto"
-        Where T starts in each training, as in `TransitionClassifier`. "auto": "gold" with folds. Without folds
+        Where T starts in each training, as in `TransitionClassifier`. "auto": "gold-shrunk" with folds. Without folds
         "diagonal", which needs no warm-up and supposes that most labels of each class are right; if they are not, take
-        "gold".
+        "gold-shrunk".
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
@@ -255,7 +255,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             self._choose_final(run, starts_of(self.net_), posteriors, rows, _MARGIN)
 
     def _start_name(self, run: Run) -> str:
-        return "diagonal" if self.transition_init == "auto" and self.cv is None else super()._start_name(run)
+        if self.transition_init != "auto":
+            return super()._start_name(run)
+        return "diagonal" if self.cv is None else "gold-shrunk"
 
     def _weights(self, run: Run) -> tuple[float, float]:
         """Weights of the clean rows in the folds, and in the last training."""

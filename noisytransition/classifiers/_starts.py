@@ -15,6 +15,7 @@ from ..transition import (
     count_transition_matrix,
     floor_transition_matrix,
     gold_transition_matrix,
+    shrunk_to_symmetric,
     symmetric_noise,
 )
 from ._cross_fitting import JointTraining, balanced_weight, candidate_epochs, cross_fit, plan_of_folds
@@ -81,10 +82,13 @@ class Anchor(Start):
 
 
 class Gold(Start):
-    """Mean posterior of the clean rows of each class; a class without clean rows gets its anchor point."""
+    """Mean posterior of the clean rows of each class; a class without clean rows gets its anchor point.
 
-    def __init__(self, anchor: Anchor) -> None:
-        self.anchor = anchor
+    `shrunk`: towards symmetric noise, as far as the clean rows say too little of each class.
+    """
+
+    def __init__(self, anchor: Anchor, *, shrunk: bool = False) -> None:
+        self.anchor, self.shrunk = anchor, shrunk
 
     def refusal(self, run: Run) -> str | None:
         """Clean rows are needed."""
@@ -101,11 +105,13 @@ class Gold(Start):
                 stacklevel=5,
             )
             missing = self.anchor.of(net, run)
-        return gold_transition_matrix(net.predict_proba(clean), clean.label, missing=missing)
+        proba = net.predict_proba(clean)
+        T = gold_transition_matrix(proba, clean.label, missing=missing)
+        return shrunk_to_symmetric(T, proba, clean.label) if self.shrunk else T
 
 
 class MaximumLikelihood(Start):
-    """The most likely T of `EMTransitionClassifier` at its defaults, which starts from gold."""
+    """The most likely T of `EMTransitionClassifier` at its defaults, which starts from gold that is shrunk."""
 
     def __init__(self, gold: Gold) -> None:
         self.gold = gold
@@ -187,7 +193,8 @@ def starts(anchor: Anchor) -> dict[str, Start]:
     """All starts by name, with the anchor points that the method looks for."""
     return {
         "gold": Gold(anchor),
-        "em": MaximumLikelihood(Gold(anchor)),
+        "gold-shrunk": Gold(anchor, shrunk=True),
+        "em": MaximumLikelihood(Gold(anchor, shrunk=True)),
         "anchor": anchor,
         "confusion": Confusion(soft=False),
         "confusion-soft": Confusion(soft=True),

@@ -56,6 +56,7 @@ from ._pair_posterior import revised_by_pairs as revised_by_pairs
 from ._posterior import denoise_proba, label_posterior
 from ._shrinkage import Prior as Prior
 from ._shrinkage import check_prior as check_prior
+from ._shrinkage import shrunk_to_symmetric as shrunk_to_symmetric
 from ._uncertainty import MOST_CLASSES as MOST_CLASSES
 from ._uncertainty import TransitionUncertainty, transition_uncertainty
 

@@ -9,6 +9,7 @@ from scipy.special import gammaln
 
 from ._checks import as_array, check_transition_matrix, is_number
 from ._estimation import TINY, finite_log, normalise_rows
+from ._noise import symmetric_noise
 
 # pseudo-counts per class among which the evidence chooses, a tenth of a decade apart: its maximum is flat
 _STRENGTHS = np.geomspace(0.1, 1e6, 71)
@@ -37,6 +38,22 @@ def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[
     if isinstance(strength, str) and best < least_strength(M):
         best = 0.0
     return M, float(best) if best > TINY else 0.0, evidence
+
+
+def shrunk_to_symmetric(T: NDArray, proba: NDArray, y: NDArray) -> NDArray[np.float64]:
+    """Rows of T, means of `proba` over the rows of each class, shrunk towards symmetric noise: empirical Bayes.
+
+    Towards the mean share of wrong labels, by as many pseudo-counts as the variance within the classes is larger than
+    that between them: estimates of both by moments (Morris, "Parametric Empirical Bayes Inference", JASA 1983). With
+    one row of each class they cannot be told apart, and T becomes symmetric. Rows of classes without any stay.
+    """
+    n = np.bincount(y, minlength=len(T))
+    seen, spare = n > 0, len(y) - np.count_nonzero(n)
+    M = symmetric_noise(len(T), 1 - T.diagonal()[seen].mean())
+    within = ((proba - T[y]) ** 2).sum() / spare if spare else np.inf
+    between = ((T - M)[seen] ** 2).sum(axis=1).mean() - within * (1 / n[seen]).mean()
+    weight = between / (between + within / np.maximum(n, 1)) if between > 0 else np.zeros(len(T))
+    return np.where(seen[:, None], M + weight[:, None] * (T - M), T)
 
 
 def least_strength(M: NDArray) -> float:

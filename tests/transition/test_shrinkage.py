@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from posteriors import draw, simulated
 from scipy.special import betaln, gammaln, polygamma, xlogy
 from strategies import transition_matrices
@@ -11,8 +12,10 @@ from noisytransition.transition import (
     _em,
     _shrinkage,
     em_transition_matrix,
+    gold_transition_matrix,
     pair_noise,
     sampling_limit,
+    shrunk_to_symmetric,
     superclass_noise,
     symmetric_noise,
     transition_error,
@@ -202,6 +205,69 @@ def test_the_strength_is_that_of_a_search_among_all(seed):
     strengths = _shrinkage._STRENGTHS.tolist()
     expected = max((Evidence(counts, found, groups)(a), a) for a in strengths)
     assert _shrinkage._highest_evidence(counts, found, strengths, groups) == expected
+
+
+# ---------------------------------------------------------------------------- rows that are means of few
+def gold(T, n, concentration=10.0, seed=0):
+    """Posteriors of n rows of each class around those of T, their classes, and the mean of each class."""
+    y = np.arange(len(T)).repeat(n)
+    proba = np.array([np.random.default_rng([seed, i]).dirichlet(concentration * T[k]) for i, k in enumerate(y)])
+    return gold_transition_matrix(proba, y), proba, y
+
+
+def test_means_of_single_rows_become_symmetric_noise():
+    T, proba, y = gold(0.9 * pair_noise(10, 0.4) + 0.01, 1)
+    np.testing.assert_allclose(shrunk_to_symmetric(T, proba, y), symmetric_noise(10, 1 - T.diagonal().mean()))
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.6])
+def test_means_of_few_rows_come_nearer(rate):
+    for truth, gain in ((symmetric_noise(8, rate), 0.5), (0.9 * pair_noise(8, rate / 2) + 0.0125, 1.0)):
+        errors = []
+        for seed in range(20):
+            T, proba, y = gold(truth, 3, seed=seed)
+            errors.append([transition_error(truth, found) for found in (T, shrunk_to_symmetric(T, proba, y))])
+        before, after = np.mean(errors, axis=0)
+        assert after < gain * before
+
+
+def test_means_of_many_rows_stay():
+    T, proba, y = gold(0.9 * pair_noise(6, 0.4) + 0.1 / 6, 1000)
+    np.testing.assert_allclose(shrunk_to_symmetric(T, proba, y), T, atol=1e-3)
+    alike = T[y]  # no variance within the classes
+    np.testing.assert_allclose(shrunk_to_symmetric(T, alike, y), T, atol=1e-12)
+
+
+@given(st.integers(2, 6).flatmap(transition_matrices), st.integers(0, 5))
+def test_means_are_shrunk_as_in_a_loop_and_alike_in_any_order_of_the_classes(T, seed):
+    rng, c = np.random.default_rng(seed), len(T)
+    y = np.concatenate([np.arange(c), rng.integers(c, size=5)])
+    proba = 0.5 * T[y] + 0.5 * rng.dirichlet(np.ones(c), len(y))
+    T = gold_transition_matrix(proba, y)
+    found, order = shrunk_to_symmetric(T, proba, y), rng.permutation(c)
+    np.testing.assert_allclose(found, slowly_shrunk(T, proba, y), atol=1e-9)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    permuted = shrunk_to_symmetric(T[order][:, order], proba[:, order], np.argsort(order)[y])
+    np.testing.assert_allclose(permuted, found[order][:, order], atol=1e-9)
+
+
+def slowly_shrunk(T, proba, y):
+    """The twin: sums over rows, and pseudo-counts instead of weights."""
+    c = len(T)
+    right = sum(T[k, k] for k in range(c)) / c
+    M = np.array([[right if i == j else (1 - right) / (c - 1) for j in range(c)] for i in range(c)])
+    within = sum(((p - T[k]) ** 2).sum() for p, k in zip(proba, y, strict=True)) / (len(y) - c)
+    n = [sum(y == k) for k in range(c)]
+    between = sum(((T[k] - M[k]) ** 2).sum() - within / n[k] for k in range(c)) / c
+    if between <= 0:
+        return M
+    pseudo = within / between
+    return np.array([(n[k] * T[k] + pseudo * M[k]) / (n[k] + pseudo) for k in range(c)])
+
+
+def test_the_row_of_a_class_without_rows_stays():
+    T = np.array([[0.2, 0.8], [0.5, 0.5]])
+    np.testing.assert_array_equal(shrunk_to_symmetric(T, T[[0, 0]], np.array([0, 0]))[1], T[1])
 
 
 # ---------------------------------------------------------------------------- many classes

@@ -1,0 +1,68 @@
+"""What a step is made of: calls of PyTorch's operators, and the time inside of products and convolutions.
+
+    python examples/benchmarks/speed_profile.py
+
+`speed.py` has the ratios of whole steps; this is why they are what they are.
+"""
+
+import os
+import time
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch
+from shared import RESULTS, markdown, publish, versions, write_csv
+from speed_steps import Problem, cnn, mlp
+from torch.profiler import ProfilerActivity, profile
+
+# operators whose time grows with the network
+PRODUCTS = ("aten::addmm", "aten::mm", "aten::bmm", "aten::baddbmm", "aten::mkldnn_convolution")
+PRODUCTS += ("aten::convolution_backward", "aten::native_batch_norm", "aten::native_batch_norm_backward")
+CASES = {
+    "MLP 64-128-128-10, batch 32": lambda: Problem(lambda: mlp(64, 128, 128, 10), (64,), 32, 40),
+    "MLP 64-128-128-10, batch 128": lambda: Problem(lambda: mlp(64, 128, 128, 10), (64,), 128, 40),
+    "MLP 784-256-256-10, batch 128": lambda: Problem(lambda: mlp(784, 256, 256, 10), (784,), 128, 40),
+    "CNN, batch 128": lambda: Problem(lambda: cnn(False), (3, 32, 32), 128, 10),
+    "CNN with batch normalisation, batch 128": lambda: Problem(lambda: cnn(True), (3, 32, 32), 128, 10),
+    "1,000 classes": lambda: Problem(lambda: mlp(64, 128, 1000), (64,), 128, 40, n_classes=1000),
+}
+COLUMNS = ["microseconds", "of these in products", "calls of operators", "microseconds outside of products per call"]
+
+
+def main():
+    """Profile plain steps, EM's and those of Algorithm 1."""
+    torch.set_num_threads(1)
+    lines = []
+    for case, made in CASES.items():
+        problem = made()
+        for name, epoch in (
+            ("plain", problem.ours()),
+            ("EM", problem.em_with_clean_rows()),
+            ("Algorithm 1", problem.meta()),
+        ):
+            found = profiled(epoch, len(problem.noisy) // problem.batch_size)
+            lines.append((f"{case}: {name}", found))
+            print(*lines[-1], flush=True)
+    publish("speed_profile.md", ["# What a step is made of", f"See `speed_profile.py`. {versions()}, one thread.", markdown(COLUMNS, lines)])
+    write_csv(RESULTS / "speed_profile.csv", COLUMNS, lines, corner="step")
+
+
+def profiled(epoch, n_steps, repeats=5):
+    """Microseconds of a step, those inside of products, and calls of operators, all of one step."""
+    epoch()
+    seconds = []
+    for _ in range(repeats):
+        started = time.process_time()
+        epoch()
+        seconds.append(time.process_time() - started)
+    step = sorted(seconds)[repeats // 2] / n_steps * 1e6
+    with profile(activities=[ProfilerActivity.CPU]) as prof:
+        epoch()
+    events = [event for event in prof.key_averages() if event.key.startswith("aten::")]
+    calls = sum(event.count for event in events) / n_steps
+    products = sum(event.self_cpu_time_total for event in events if event.key in PRODUCTS) / n_steps
+    return [f"{step:.0f}", f"{products:.0f}", f"{calls:.0f}", f"{(step - products) / calls:.2f}"]
+
+
+if __name__ == "__main__":
+    main()

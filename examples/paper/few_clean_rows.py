@@ -1,0 +1,101 @@
+"""How few clean rows of a class are enough? Error of T against their number, by the start of T.
+
+    python -m examples.paper.few_clean_rows --data-root DIR --features-dir DIR2 --jobs 2
+
+The 20 superclasses of CIFAR-100 by frozen features, 20,000 noisy rows, linear heads, the settings of scale `features`.
+"gold": T starts in each training of EM from GLC's mean posteriors; by default these are shrunk towards symmetric noise.
+"""
+
+import time
+import warnings
+
+import numpy as np
+import torch
+
+from examples.benchmarks.shared import markdown, read_rows, spread
+from examples.paper.data import folder_of, with_features
+from examples.paper.networks import parameters
+from examples.paper.run import RESULTS
+from examples.paper.study import options, plot_errors, run_all, write_page
+from examples.paper.tables import METHODS, settings
+from noisytransition import sampling_limit, transition_error
+from noisytransition.datasets import load_cifar100
+from noisytransition.transition import pair_noise, symmetric_noise
+
+NOISES = {"pair 0.4": pair_noise(20, 0.4), "symmetric 0.4": symmetric_noise(20, 0.4)}
+PER_CLASS, SEEDS, LIMIT = (1, 2, 3, 5, 10), range(3), "sampling limit"
+CLASSIFIERS = {
+    "ignoring the noise": ("cross-entropy", {}),
+    "GLC": ("GLC", {}),
+    "EM from gold": ("EM", {"transition_init": "gold"}),
+    "EM": ("EM", {}),
+}
+OUT = RESULTS / "few_clean_rows.jsonl"
+
+
+def run(noise, per_class, seed, name, data_root, features_dir):
+    """Fit a method; return its row, with the sampling limit."""
+    torch.set_num_threads(1)
+    started, T = time.perf_counter(), NOISES[noise]
+    given = {"n_noisy": 20_000, "n_meta": 20 * per_class, "random_state": seed}
+    data = load_cifar100(folder_of(data_root, "cifar100"), labels="coarse", noise=T, **given)
+    data = with_features(data, "cifar100", features_dir)
+    method, own = CLASSIFIERS[name]
+    params = parameters("linear", data.X.shape[1], 20, None) | settings("cifar100", "features", "linear", method) | own
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = METHODS[method](**params, random_state=seed).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    learned = getattr(clf, "transition_matrix_", None)
+    return {
+        "noise": noise,
+        "per_class": per_class,
+        "seed": seed,
+        "method": name,
+        "transition_error": None if learned is None else transition_error(T, learned),
+        "limit": sampling_limit(T, np.bincount(data.y_true)),
+        "identity": transition_error(T, np.eye(20)),
+        "accuracy": float(clf.score(data.X_test, data.y_test)),
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+
+
+def main():
+    """Run what is missing; write the tables and the plot."""
+    args = options(__doc__)
+    done = {tuple(row[k] for k in ("noise", "per_class", "seed", "method")) for row in read_rows(OUT)}
+    wanted = [(noise, n, seed, name) for seed in SEEDS for n in PER_CLASS for noise in NOISES for name in CLASSIFIERS]
+    run_all(run, [(*cell, args.data_root, args.features_dir) for cell in wanted if cell not in done], OUT, args.jobs)
+    report(read_rows(OUT))
+
+
+def values(rows, noise, name, column):
+    """Values of a method by the number of clean rows of a class, an entry for each seed."""
+    mine = [row for row in rows if (row["noise"], row["method"]) == (noise, name)]
+    return {n: [row[column] for row in mine if row["per_class"] == n] for n in PER_CLASS}
+
+
+def report(rows):
+    """Write the tables of each noise, and the plot."""
+    parts, header = [f"# Few clean rows of a class\n\n{' '.join(__doc__.splitlines()[4:])}"], [*map(str, PER_CLASS)]
+    for noise in NOISES:
+        limit, identity = (np.mean(values(rows, noise, "GLC", name)[1]) for name in ("limit", "identity"))
+        parts.append(f"## {noise} (sampling limit {limit:.3f}, identity {identity:.3f})")
+        for title, column, names in (
+            ("Error of T", "transition_error", list(CLASSIFIERS)[1:]),
+            ("Test accuracy", "accuracy", CLASSIFIERS),
+        ):
+            lines = [(name, [spread(v) for v in values(rows, noise, name, column).values()]) for name in names]
+            parts.append(f"{title}:\n\n" + markdown(header, lines))
+    write_page(OUT, parts)
+    curves = {
+        noise: {name: values(rows, noise, name, "transition_error") for name in list(CLASSIFIERS)[1:]}
+        | {LIMIT: values(rows, noise, "GLC", "limit")}
+        for noise in NOISES
+    }
+    plot_errors(OUT, "clean rows of each class", curves)
+
+
+if __name__ == "__main__":
+    from examples.paper.few_clean_rows import main
+
+    main()
