@@ -43,7 +43,10 @@ def main():
             found = profiled(epoch, len(problem.noisy) // problem.batch_size)
             lines.append((f"{case}: {name}", found))
             print(*lines[-1], flush=True)
-    publish("speed_profile.md", ["# What a step is made of", f"See `speed_profile.py`. {versions()}, one thread.", markdown(COLUMNS, lines)])
+    publish(
+        "speed_profile.md",
+        ["# What a step is made of", f"See `speed_profile.py`. {versions()}, one thread.", markdown(COLUMNS, lines)],
+    )
     write_csv(RESULTS / "speed_profile.csv", COLUMNS, lines, corner="step")
 
 

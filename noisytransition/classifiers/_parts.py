@@ -1,6 +1,7 @@
 """Trainings that do not depend on each other, in this process or in others, by joblib."""
 
 import copy
+import pickle
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -48,6 +49,21 @@ def train_parts(run: Run, tasks: Mapping[str, Callable[[Run, str], Result]], n_j
     results, histories = zip(*done, strict=True)
     run.histories.update(zip(tasks, histories, strict=True))
     return list(results)
+
+
+def check_parts(run: Run, n_jobs: int | None) -> None:
+    """Raise for parameters that `train_parts` could not send to the processes that it would use."""
+    (backend, _), n = joblib.parallel.get_active_backend(), joblib.effective_n_jobs(n_jobs)
+    if getattr(backend, "supports_sharedmem", False) or n == 1:
+        return
+    for name, value in run.params.items():
+        try:
+            pickle.dumps(joblib.wrap_non_picklable_objects([value]))  # as joblib's processes get it
+        except Exception as error:  # pickle raises what the objects raise
+            raise ValueError(
+                f"{name}={value!r} cannot be sent to the {n} processes that train the folds: {error}. Give what can "
+                "be pickled, or n_jobs=1."
+            ) from error
 
 
 def _order_of_results(run: Run) -> str:

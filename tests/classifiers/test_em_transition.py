@@ -1,5 +1,7 @@
 """Classifier and T by joint likelihood: what is held out, what is chosen, what comes out."""
 
+import threading
+
 import joblib
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
+from skorch.callbacks import Callback
 from strategies import labels
 from torch import nn
 from training import StopAfter, no_training, refused
@@ -341,6 +344,22 @@ def test_bad_parameters_are_refused_before_training(params, message):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
     with refused(message):
         EMTransitionClassifier(**FAST, **params).fit(X, y, meta=meta)
+
+
+class Locked(Callback):
+    """Has what cannot be pickled."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+
+def test_callbacks_that_other_processes_cannot_have_are_refused_before_training():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
+    params = FAST | {"max_epochs": 1, "callbacks": [Locked()]}
+    with refused(r"callbacks=\[.*Locked.* cannot be sent to the 2 processes .*: cannot pickle"):
+        EMTransitionClassifier(**params, n_jobs=2).fit(X, y, meta=meta)
+    with joblib.parallel_config("threading", n_jobs=2):
+        EMTransitionClassifier(**params).fit(X, y, meta=meta)
 
 
 def test_other_methods_can_start_from_this_T():
