@@ -15,6 +15,7 @@ from torch import nn
 from training import StopAfter, no_training, refused
 
 from noisytransition import (
+    CrossEntropyClassifier,
     EMTransitionClassifier,
     ForwardClassifier,
     GLCClassifier,
@@ -24,7 +25,15 @@ from noisytransition import (
 from noisytransition.classifiers import _em_transition, _estimate, _transition_summary
 from noisytransition.classifiers._folds import fold_of_rows
 from noisytransition.classifiers._run import Run
-from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_uncertainty
+from noisytransition.transition import (
+    flip_labels,
+    floor_transition_matrix,
+    gold_transition_matrix,
+    pair_noise,
+    shrunk_to_symmetric,
+    symmetric_noise,
+    transition_uncertainty,
+)
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
 # the network trained through T, and one likelihood
@@ -344,6 +353,33 @@ def test_bad_parameters_are_refused_before_training(params, message):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
     with refused(message):
         EMTransitionClassifier(**FAST, **params).fit(X, y, meta=meta)
+
+
+def test_T_starts_from_shrunk_mean_posteriors():
+    X, y, (X_meta, y_meta), _ = overlapping(pair_noise(3, 0.4))
+    proba = CrossEntropyClassifier(**FAST).fit(X, y).predict_proba(X_meta)
+    gold = gold_transition_matrix(proba, y_meta)
+    shrunk = floor_transition_matrix(shrunk_to_symmetric(gold, proba, y_meta), 1e-3 / 3)
+    clf = EMTransitionClassifier(**PLAIN).fit(X, y, meta=(X_meta, y_meta))
+    np.testing.assert_allclose(clf.transition_init_, shrunk, atol=1e-6)
+    assert np.abs(shrunk - gold).max() > 1e-3
+    named = EMTransitionClassifier(**PLAIN, transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
+    np.testing.assert_allclose(named.transition_init_, floor_transition_matrix(gold, 1e-3 / 3), atol=1e-6)
+
+
+def test_one_clean_row_of_each_class():
+    """A mean posterior of one row makes the network exchange classes."""
+    T, errors = pair_noise(12, 0.4), {"auto": [], "gold": []}
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        y = np.concatenate([np.arange(12), rng.integers(12, size=1500)])
+        X = rng.normal(size=(12, 10))[y] + rng.normal(size=(len(y), 10))
+        noisy, params = flip_labels(y[12:], T, random_state=seed), PLAIN | {"module": "linear", "lr": 0.1}
+        for start, found in errors.items():
+            clf = EMTransitionClassifier(**params, transition_init=start).fit(X[12:], noisy, meta=(X[:12], y[:12]))
+            found.append(transition_error(T, clf.transition_matrix_))
+    assert max(errors["auto"]) < 0.2
+    assert np.mean(errors["gold"]) > 1.5 * np.mean(errors["auto"])
 
 
 class Locked(Callback):
