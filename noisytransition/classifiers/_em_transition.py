@@ -23,7 +23,7 @@ from ._diagnostics import diagnose
 from ._estimate import Estimate, error_bars, estimate_transition, known_pairs
 from ._final import CLEAN_ROWS, FINE_TUNED, FinalMixin, cross_validated_posteriors, plan_of_choice, starts_of
 from ._parameters import Module
-from ._parts import check_parts
+from ._parts import unsendable
 from ._progress import JOINT_COST
 from ._run import Run
 from ._transition import TransitionClassifier
@@ -309,7 +309,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
 
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
-        check_parts(run, self.n_jobs)
+        if not self.distributed and (refusal := unsendable(run, self.n_jobs)):
+            raise ValueError(f"n_jobs={self.n_jobs} {refusal}.")
         check_prior(self.transition_prior, self.prior_strength, len(run.classes), "transition_prior", "prior_strength")
         for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):
             if len(rows) < least:

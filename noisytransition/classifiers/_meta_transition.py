@@ -18,6 +18,7 @@ from ._final import (
     plan_of_choice,
     starts_of,
 )
+from ._folds import N_FOLDS
 from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
 from ._progress import LOOK_AHEAD_COST
@@ -62,8 +63,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         Fraction of the noisy rows held out to select T by; 0: the last T is kept. A `train_split` replaces it.
     transition_init : str or array-like, default="auto"
         Start of T, as in `TransitionClassifier`. "auto": "em", which costs three more trainings, or with fewer than
-        three noisy or clean rows "gold", the paper's choice. T ends near its start, and maximum likelihood is nearer to
-        the truth (``examples/benchmarks/results/zoo_check.md``).
+        three noisy or clean rows "gold-shrunk"; the paper has "gold". T ends near its start, and maximum likelihood is
+        nearer to the truth (``examples/benchmarks/results/zoo_check.md``).
     transition_every : int, default=1
         T moves in every `transition_every`-th step only.
     transition_floor, warm_up_epochs
@@ -185,7 +186,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     def _start_name(self, run: Run) -> str:
         if self.transition_init != "auto":
             return super()._start_name(run)
-        return "gold" if self._starts()["em"].refusal(run) else "em"
+        return "gold-shrunk" if min(len(run.noisy), len(run.clean)) < N_FOLDS else "em"
 
     def _holds_out(self, run: Run) -> bool:
         return bool(self.validation_fraction) and run.params.get("train_split") is None

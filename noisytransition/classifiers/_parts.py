@@ -3,13 +3,14 @@
 import copy
 import pickle
 from collections.abc import Callable, Mapping
+from textwrap import shorten
 from typing import TypeVar
 
 import joblib
 import torch
 from skorch.history import History
 
-from ..nets import GlobalState
+from ..nets import DatasetRows, GlobalState
 from ._run import Run
 
 Result = TypeVar("Result")
@@ -51,19 +52,21 @@ def train_parts(run: Run, tasks: Mapping[str, Callable[[Run, str], Result]], n_j
     return list(results)
 
 
-def check_parts(run: Run, n_jobs: int | None) -> None:
-    """Raise for parameters that `train_parts` could not send to the processes that it would use."""
+def unsendable(run: Run, n_jobs: int | None = None) -> str | None:
+    """Say what `train_parts` could not send to the processes that it would use, if there is such."""
     (backend, _), n = joblib.parallel.get_active_backend(), joblib.effective_n_jobs(n_jobs)
     if getattr(backend, "supports_sharedmem", False) or n == 1:
-        return
-    for name, value in run.params.items():
+        return None
+    rows = [rows for rows in (run.noisy, run.clean) if isinstance(rows, DatasetRows)]
+    for name, value in (run.params | {"X": rows}).items():
         try:
-            pickle.dumps(joblib.wrap_non_picklable_objects([value]))  # as joblib's processes get it
+            pickle.dumps(joblib.wrap_non_picklable_objects([value]))  # as joblib's default backend does
         except Exception as error:  # pickle raises what the objects raise
-            raise ValueError(
-                f"{name}={value!r} cannot be sent to the {n} processes that train the folds: {error}. Give what can "
-                "be pickled, or n_jobs=1."
-            ) from error
+            return (
+                f"cannot send {name}={shorten(repr(value), 300)} to {n} processes: {error}. Give what can be pickled, "
+                "or train in this process (n_jobs=1)"
+            )
+    return None
 
 
 def _order_of_results(run: Run) -> str:

@@ -21,6 +21,7 @@ from ..transition import (
 from ._cross_fitting import JointTraining, balanced_weight, candidate_epochs, cross_fit, plan_of_folds
 from ._estimate import error_bars, estimate_transition
 from ._folds import N_FOLDS
+from ._parts import unsendable
 from ._run import Run
 
 # noise rate of "diagonal": a choice, about that of labels from crowds and rules
@@ -102,7 +103,7 @@ class Gold(Start):
             warnings.warn(
                 f"no clean row of class {run.classes[absent].tolist()}: its row of T starts from an anchor point.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
             missing = self.anchor.of(net, run)
         proba = net.predict_proba(clean)
@@ -120,8 +121,9 @@ class MaximumLikelihood(Start):
         """Clean rows are needed, and rows for each fold."""
         if refusal := self.gold.refusal(run):
             return refusal
-        few = min(len(run.noisy), len(run.clean)) < N_FOLDS
-        return f"needs at least {N_FOLDS} noisy and {N_FOLDS} clean rows" if few else None
+        if min(len(run.noisy), len(run.clean)) < N_FOLDS:
+            return f"needs at least {N_FOLDS} noisy and {N_FOLDS} clean rows"
+        return unsendable(run)
 
     def plan(self, run: Run) -> dict[str, float]:
         """Work of the folds."""
@@ -185,7 +187,7 @@ class Identity(Start):
 
     def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
         """Return it, with a warning."""
-        warnings.warn("transition_init='identity' hardly moves; try 'diagonal'.", UserWarning, stacklevel=5)
+        warnings.warn("transition_init='identity' hardly moves; try 'diagonal'.", UserWarning, stacklevel=6)
         return np.eye(len(run.classes))
 
 

@@ -35,7 +35,7 @@ class TransitionClassifier(
         Start of T. `ForwardClassifier` and `GLCClassifier` do not change T after it.
 
         * "gold": mean posterior of the clean rows of each class under a net trained by cross-entropy, the warm-up;
-        * "gold-shrunk": the same, shrunk towards symmetric noise by the evidence, for few clean rows of a class;
+        * "gold-shrunk": the same, shrunk towards symmetric noise as far as the clean rows of a class are few;
         * "em": the most likely T of `EMTransitionClassifier` at its defaults: a warm-up and three trainings in folds;
         * "anchor": posterior of the warm-up at the most typical row of each class;
         * "confusion", "confusion-soft": counts of the noisy labels by the warm-up's prediction, or by its posterior;

@@ -43,16 +43,18 @@ def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[
 def shrunk_to_symmetric(T: NDArray, proba: NDArray, y: NDArray) -> NDArray[np.float64]:
     """Rows of T, means of `proba` over the rows of each class, shrunk towards symmetric noise: empirical Bayes.
 
-    Towards the mean share of wrong labels, by as many pseudo-counts as the variance within the classes is larger than
-    that between them: estimates of both by moments (Morris, "Parametric Empirical Bayes Inference", JASA 1983). With
-    one row of each class they cannot be told apart, and T becomes symmetric. Rows of classes without any stay.
+    A mean of n rows keeps the weight ``b / (b + v / n)``, with b the variance of the classes' rows of T about symmetric
+    noise of the mean rate, and v that of single rows, both by moments (Morris, "Parametric Empirical Bayes Inference",
+    JASA 1983). For v the variance within the classes, which few rows of a class hardly tell, is replaced by that about
+    symmetric noise, which is larger. So T becomes symmetric with one row of each class, and stays as it is with many.
+    The row of a class without any stays.
     """
     n = np.bincount(y, minlength=len(T))
-    seen, spare = n > 0, len(y) - np.count_nonzero(n)
+    seen = n > 0
     M = symmetric_noise(len(T), 1 - T.diagonal()[seen].mean())
-    within = ((proba - T[y]) ** 2).sum() / spare if spare else np.inf
-    between = ((T - M)[seen] ** 2).sum(axis=1).mean() - within * (1 / n[seen]).mean()
-    weight = between / (between + within / np.maximum(n, 1)) if between > 0 else np.zeros(len(T))
+    single = ((proba - M[y]) ** 2).sum() / len(y)
+    between = ((T - M)[seen] ** 2).sum(axis=1).mean() - single * (1 / n[seen]).mean()
+    weight = between / (between + single / np.maximum(n, 1)) if between > 0 else np.zeros(len(T))
     return np.where(seen[:, None], M + weight[:, None] * (T - M), T)
 
 

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from skorch.callbacks import Callback
 from strategies import labels
 from torch import nn
+from torch.utils.data import Dataset
 from training import StopAfter, no_training, refused
 
 from noisytransition import (
@@ -367,16 +368,17 @@ def test_T_starts_from_shrunk_mean_posteriors():
     np.testing.assert_allclose(named.transition_init_, floor_transition_matrix(gold, 1e-3 / 3), atol=1e-6)
 
 
-def test_one_clean_row_of_each_class():
-    """A mean posterior of one row makes the network exchange classes."""
-    T, errors = pair_noise(12, 0.4), {"auto": [], "gold": []}
+@pytest.mark.parametrize("more", [0, 1])
+def test_one_clean_row_of_each_class(more):
+    """A mean posterior of one row makes the network exchange classes; so it does if one class has a second row."""
+    T, errors, m = pair_noise(12, 0.4), {"auto": [], "gold": []}, 12 + more
     for seed in range(2):
         rng = np.random.default_rng(seed)
-        y = np.concatenate([np.arange(12), rng.integers(12, size=1500)])
+        y = np.concatenate([np.arange(m) % 12, rng.integers(12, size=1500)])
         X = rng.normal(size=(12, 10))[y] + rng.normal(size=(len(y), 10))
-        noisy, params = flip_labels(y[12:], T, random_state=seed), PLAIN | {"module": "linear", "lr": 0.1}
+        noisy, params = flip_labels(y[m:], T, random_state=seed), PLAIN | {"module": "linear", "lr": 0.1}
         for start, found in errors.items():
-            clf = EMTransitionClassifier(**params, transition_init=start).fit(X[12:], noisy, meta=(X[:12], y[:12]))
+            clf = EMTransitionClassifier(**params, transition_init=start).fit(X[m:], noisy, meta=(X[:m], y[:m]))
             found.append(transition_error(T, clf.transition_matrix_))
     assert max(errors["auto"]) < 0.2
     assert np.mean(errors["gold"]) > 1.5 * np.mean(errors["auto"])
@@ -389,13 +391,30 @@ class Locked(Callback):
         self.lock = threading.Lock()
 
 
-def test_callbacks_that_other_processes_cannot_have_are_refused_before_training():
+class LockedRows(Dataset):
+    """Has what cannot be pickled too."""
+
+    def __init__(self, X):
+        self.X, self.lock = X.astype(np.float32), threading.Lock()
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, i):
+        return self.X[i]
+
+
+@pytest.mark.parametrize(("what", "name"), [("callbacks", "callbacks=.*Locked"), ("rows", "X=")])
+def test_what_other_processes_cannot_have_is_refused_before_training(what, name):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
-    params = FAST | {"max_epochs": 1, "callbacks": [Locked()]}
-    with refused(r"callbacks=\[.*Locked.* cannot be sent to the 2 processes .*: cannot pickle"):
-        EMTransitionClassifier(**params, n_jobs=2).fit(X, y, meta=meta)
+    X, own = (LockedRows(X), {}) if what == "rows" else (X, {"callbacks": [Locked()]})
+    em = EMTransitionClassifier(**OF_T | {"max_epochs": 1}, **own)
+    with refused(f"n_jobs=2 cannot send {name}.* to 2 processes: cannot pickle"):
+        em.set_params(n_jobs=2).fit(X, y, meta=meta)
+    with joblib.parallel_config("loky", n_jobs=2), refused(f"transition_init='em' cannot send {name}"):
+        GLCClassifier(**FAST, **own, transition_init="em").fit(X, y, meta=meta)
     with joblib.parallel_config("threading", n_jobs=2):
-        EMTransitionClassifier(**params).fit(X, y, meta=meta)
+        em.set_params(n_jobs=None).fit(X, y, meta=meta)
 
 
 def test_other_methods_can_start_from_this_T():

@@ -61,11 +61,11 @@ def test_the_start_is_the_most_likely_T_by_default(blobs):
     np.testing.assert_array_equal(default.predict_proba(blobs[0]), named.predict_proba(blobs[0]))
 
 
-def test_with_too_few_rows_for_folds_the_start_is_gold_by_default(blobs):
+def test_with_too_few_rows_for_folds_the_start_is_without_folds_by_default(blobs):
     X, y, X_meta, y_meta, *_ = blobs
     few = X, y, X_meta[:2], y_meta[:2]
     with pytest.warns(UserWarning, match="no clean row of class"):
-        default, named = (fit(few, transition_init=name) for name in ("auto", "gold"))
+        default, named = (fit(few, transition_init=name) for name in ("auto", "gold-shrunk"))
     np.testing.assert_array_equal(default.transition_init_, named.transition_init_)
 
 

@@ -203,8 +203,10 @@ class Kill(Callback):
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork")
 def test_a_killed_process_leaves_no_lock_and_no_leftovers(fit, tmp_path, blobs):
     if (pid := os.fork()) == 0:
-        fit(callbacks=[Kill()])
-        os._exit(0)  # not reached
+        try:
+            fit(callbacks=[Kill()])
+        finally:
+            os._exit(1)  # not reached
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
     assert any(name.endswith(".part") for name in content(tmp_path / "fit"))
     assert_same(fit(), fit(state=None), blobs[0])
