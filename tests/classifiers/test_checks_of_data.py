@@ -14,7 +14,7 @@ from torch.nn.functional import cosine_similarity
 from torch.utils.data import Subset, TensorDataset
 from training import fit, no_training, refused
 
-from noisytransition import CrossEntropyClassifier, MetaTransitionClassifier, MWNetClassifier
+from noisytransition import CrossEntropyClassifier, GLCClassifier, MetaTransitionClassifier, MWNetClassifier
 from noisytransition.classifiers._check_output import check_output
 from noisytransition.classifiers._labels import class_codes
 from noisytransition.losses import ForwardLoss
@@ -381,3 +381,13 @@ def test_images_and_tokens_for_a_module_of_the_user_s_are_not_warned_of(dtype, s
 def test_columns_of_text_are_refused_with_what_to_do(table, what):
     with no_training(), refused(rf"{what}.*: encode it in a Pipeline \(OneHotEncoder"):
         CrossEntropyClassifier().fit(table, [0, 1])
+
+
+def test_one_clean_row_for_each_of_many_classes_is_no_regression_problem():
+    y = np.arange(200) % 25
+    X = np.random.default_rng(0).normal(size=(200, 3)) + y[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small(GLCClassifier, max_epochs=1).fit(X[25:], y[25:], meta=(X[:25], y[:25]), y_meta_noisy=y[1:26])
+    with pytest.warns(UserWarning, match="number of unique classes"):
+        small(GLCClassifier, max_epochs=1).fit(X, np.arange(200) % 150, meta=(X[:150], np.arange(150)))
