@@ -169,7 +169,7 @@ def test_clean_batches_repeat_no_row(size, drawn):
     ("X", "batch_size", "expected"),
     [
         (np.zeros((1, 64), dtype=np.float32), 32, 4096),
-        (np.zeros((1, 32, 32, 3), dtype=np.uint8), 32, 341),
+        (np.zeros((1, 32, 32, 3), dtype=np.uint8), 32, 170),
         (np.zeros((1, 3, 224, 224), dtype=np.float32), 32, 32),
         (np.zeros((1, 10), dtype=np.int64), 32, 32),  # may be indices of an embedding
         (np.zeros((1, 64), dtype=np.float32), 5000, 5000),
