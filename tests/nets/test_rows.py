@@ -182,7 +182,7 @@ def test_more_rows_at_once_without_training_where_they_are_small(X, batch_size, 
 
 
 def test_sparse_rows_count_as_dense_ones_and_samples_of_a_dataset_come_as_in_training():
-    assert rows_at_once(as_rows(csr_array((1, 8192), dtype=np.float32)), 32) == 128
+    assert rows_at_once(as_rows(csr_array((1, 8192), dtype=np.float32)), 32) == 64
     assert rows_at_once(as_rows(TensorDataset(torch.zeros(1, 64))), 32) == 32
 
 
