@@ -218,12 +218,16 @@ _THESE = (_own_draws, _first_decides, _reads_its_part, _resumed, _in_half_precis
 TOGETHER = {f.__name__.removeprefix("_"): f for f in _THESE}
 
 
+def _join(rank, folder, backend):
+    where = {"init_method": f"file://{folder}/init", "timeout": timedelta(seconds=100)}
+    dist.init_process_group(backend, rank=rank, world_size=SIZE, **where)
+
+
 def _work(rank, folder):
     """What each process does."""
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
-    where = {"init_method": f"file://{folder}/init", "timeout": timedelta(seconds=100)}
-    dist.init_process_group("gloo", rank=rank, world_size=SIZE, **where)
+    _join(rank, folder, "gloo")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         found = {name: fitted(name, distributed=True) for name in fits()}
@@ -232,6 +236,9 @@ def _work(rank, folder):
 
 
 # ---------------------------------------------------------------------------- on GPUs
+ON_GPUS = ("cross-entropy", "MW-Net", "EM", "meta-transition")
+
+
 def on_device(device, **params):
     """Posteriors of a few of the methods, in single precision."""
     rows, clean = data()
@@ -241,16 +248,12 @@ def on_device(device, **params):
         return {name: clf.fit(*rows, **clean).predict_proba(rows[0]) for name, clf in fits.items()}
 
 
-ON_GPUS = ("cross-entropy", "MW-Net", "EM", "meta-transition")
-
-
-def _on_device(rank, device, folder):
+def _on_device(rank, folder, device):
     """What each process does there."""
-    where = {"init_method": f"file://{folder}/init", "timeout": timedelta(seconds=100)}
     if device == "cuda":
-        device = f"cuda:{rank}"
         torch.cuda.set_device(rank)
-    dist.init_process_group("gloo" if device == "cpu" else "nccl", rank=rank, world_size=SIZE, **where)
+    _join(rank, folder, "gloo" if device == "cpu" else "nccl")
+    device = device if device == "cpu" else f"cuda:{rank}"
     found = on_device(device, distributed=True)
     (folder / f"{rank}.pickle").write_bytes(pickle.dumps(found))
     dist.destroy_process_group()
@@ -258,14 +261,13 @@ def _on_device(rank, device, folder):
 
 def on_devices(device, folder):
     """Posteriors of two processes, each on a GPU of its own, or both on the CPU."""
-    processes = start_processes(_on_device, (device, folder), nprocs=SIZE, join=False, start_method="forkserver")
-    return results(folder, processes)[0]
+    return results(folder, started(folder, _on_device, device))[0]
 
 
-def started(folder):
+def started(folder, work=_work, *arguments):
     """Processes that are at work; libraries are imported once for both."""
     forkserver.set_forkserver_preload([__name__, "torch._dynamo"])
-    return start_processes(_work, (folder,), nprocs=SIZE, join=False, start_method="forkserver")
+    return start_processes(work, (folder, *arguments), nprocs=SIZE, join=False, start_method="forkserver")
 
 
 def results(folder, processes):

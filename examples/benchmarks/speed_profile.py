@@ -6,13 +6,14 @@
 """
 
 import os
-import time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import numpy as np
 import torch
 from shared import RESULTS, markdown, publish, versions, write_csv
 from speed_steps import Problem, cnn, mlp, plain
+from speed_turns import turns
 from torch.profiler import ProfilerActivity, profile
 
 # operators whose time grows with the network
@@ -53,19 +54,14 @@ def main():
 
 def profiled(epoch, n_steps, repeats=5):
     """Microseconds of a step, its calls of operators, and the share of products and convolutions in their time."""
-    epoch()
-    seconds = []
-    for _ in range(repeats):
-        started = time.process_time()
-        epoch()
-        seconds.append(time.process_time() - started)
+    seconds = np.median(turns({"epoch": epoch}, repeats)["epoch"])
     with profile(activities=[ProfilerActivity.CPU]) as prof:
         epoch()
     events = [event for event in prof.key_averages() if event.key.startswith("aten::")]
     inside = {event.key: event.self_cpu_time_total for event in events}
     calls = sum(event.count for event in events) / n_steps
     share = sum(inside.get(key, 0) for key in PRODUCTS) / sum(inside.values())
-    return [f"{sorted(seconds)[repeats // 2] / n_steps * 1e6:,.0f}", f"{calls:.0f}", f"{share:.2f}"]
+    return [f"{seconds / n_steps * 1e6:,.0f}", f"{calls:.0f}", f"{share:.2f}"]
 
 
 if __name__ == "__main__":

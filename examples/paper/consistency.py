@@ -14,10 +14,9 @@ import torch
 
 from examples.benchmarks.shared import markdown, read_rows, spread
 from examples.paper.data import Places, folder_of, with_features
-from examples.paper.run import RESULTS, fitted, matching
+from examples.paper.run import RESULTS, fitted, matching, measures
 from examples.paper.study import options, plot_errors, run_all, write_page
 from examples.paper.tables import cells
-from noisytransition import sampling_limit, transition_error
 from noisytransition.datasets import load_cifar10
 from noisytransition.transition import cifar10_noise
 
@@ -37,16 +36,8 @@ def run(n_noisy, n_meta, seed, name, data_root, features_dir):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = fitted(cell, data, Places(data_root, features_dir))
-    return {
-        "n_noisy": n_noisy,
-        "n_meta": n_meta,
-        "seed": seed,
-        "method": name,
-        "transition_error": transition_error(T, clf.transition_matrix_),
-        "limit": sampling_limit(T, np.bincount(data.y_true)),
-        "accuracy": float(clf.score(data.X_test, data.y_test)),
-        "seconds": round(time.perf_counter() - started, 1),
-    }
+    row = {"n_noisy": n_noisy, "n_meta": n_meta, "seed": seed, "method": name}
+    return row | measures(clf, data, time.perf_counter() - started)
 
 
 def main():

@@ -15,10 +15,9 @@ import torch
 from examples.benchmarks.shared import markdown, read_rows, spread
 from examples.paper.data import folder_of, with_features
 from examples.paper.networks import parameters
-from examples.paper.run import RESULTS
+from examples.paper.run import RESULTS, measures
 from examples.paper.study import options, plot_errors, run_all, write_page
 from examples.paper.tables import METHODS, settings
-from noisytransition import sampling_limit, transition_error
 from noisytransition.datasets import load_cifar100
 from noisytransition.transition import pair_noise, symmetric_noise
 
@@ -36,27 +35,16 @@ OUT = RESULTS / "few_clean_rows.jsonl"
 def run(noise, per_class, seed, name, data_root, features_dir):
     """Fit a method; return its row, with the sampling limit."""
     torch.set_num_threads(1)
-    started, T = time.perf_counter(), NOISES[noise]
-    given = {"n_noisy": 20_000, "n_meta": 20 * per_class, "random_state": seed}
-    data = load_cifar100(folder_of(data_root, "cifar100"), labels="coarse", noise=T, **given)
+    started, given = time.perf_counter(), {"n_noisy": 20_000, "n_meta": 20 * per_class, "random_state": seed}
+    data = load_cifar100(folder_of(data_root, "cifar100"), labels="coarse", noise=NOISES[noise], **given)
     data = with_features(data, "cifar100", features_dir)
     method, own = CLASSIFIERS[name]
     params = parameters("linear", data.X.shape[1], 20, None) | settings("cifar100", "features", "linear", method) | own
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = METHODS[method](**params, random_state=seed).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
-    learned = getattr(clf, "transition_matrix_", None)
-    return {
-        "noise": noise,
-        "per_class": per_class,
-        "seed": seed,
-        "method": name,
-        "transition_error": None if learned is None else transition_error(T, learned),
-        "limit": sampling_limit(T, np.bincount(data.y_true)),
-        "identity": transition_error(T, np.eye(20)),
-        "accuracy": float(clf.score(data.X_test, data.y_test)),
-        "seconds": round(time.perf_counter() - started, 1),
-    }
+    row = {"noise": noise, "per_class": per_class, "seed": seed, "method": name}
+    return row | measures(clf, data, time.perf_counter() - started)
 
 
 def main():

@@ -18,11 +18,11 @@ from ._final import (
     plan_of_choice,
     starts_of,
 )
-from ._folds import N_FOLDS
 from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
 from ._progress import LOOK_AHEAD_COST
 from ._run import Run
+from ._starts import has_rows_for_folds
 from ._transition import TransitionClassifier
 
 
@@ -186,7 +186,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     def _start_name(self, run: Run) -> str:
         if self.transition_init != "auto":
             return super()._start_name(run)
-        return "gold-shrunk" if min(len(run.noisy), len(run.clean)) < N_FOLDS else "em"
+        return "em" if has_rows_for_folds(run) else "gold-shrunk"
 
     def _holds_out(self, run: Run) -> bool:
         return bool(self.validation_fraction) and run.params.get("train_split") is None

@@ -111,6 +111,11 @@ class Gold(Start):
         return shrunk_to_symmetric(T, proba, clean.label) if self.shrunk else T
 
 
+def has_rows_for_folds(run: Run) -> bool:
+    """Whether each fold gets noisy and clean rows."""
+    return min(len(run.noisy), len(run.clean)) >= N_FOLDS
+
+
 class MaximumLikelihood(Start):
     """The most likely T of `EMTransitionClassifier` at its defaults, which starts from gold that is shrunk."""
 
@@ -121,7 +126,7 @@ class MaximumLikelihood(Start):
         """Clean rows are needed, and rows for each fold."""
         if refusal := self.gold.refusal(run):
             return refusal
-        if min(len(run.noisy), len(run.clean)) < N_FOLDS:
+        if not has_rows_for_folds(run):
             return f"needs at least {N_FOLDS} noisy and {N_FOLDS} clean rows"
         return unsendable(run)
 
