@@ -24,10 +24,13 @@ def pytest_collect_file():
 
 
 @pytest.fixture(autouse=True)
-def _one_thread():
+def _one_thread_and_one_seed():
+    """A network that a test makes begins from the same weights in every run, and on every worker."""
     import torch
 
     torch.set_num_threads(1)
+    torch.manual_seed(0)
+    np.random.seed(0)  # noqa: NPY002  (what `random_state=None` of scikit-learn draws from)
 
 
 def _double_precision():
