@@ -8,6 +8,7 @@ from torch import nn
 from two_processes import SIZE, data, images, on_device, on_devices
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
+from noisytransition.nets import NoisyLabelNet
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -47,6 +48,22 @@ def test_channels_last_changes_rounding_alone(cls):
     both = (small(cls, module=module, device="cuda", channels_last=c).fit(X, y, **clean) for c in (True, False))
     last, plain = (clf.predict_proba(X) for clf in both)
     np.testing.assert_allclose(last, plain, atol=1e-3)
+
+
+@pytest.mark.parametrize("cls", [CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier])
+def test_no_step_waits_for_the_gpu_with_pinned_memory(monkeypatch, cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    step = NoisyLabelNet.train_step
+
+    def watched(*args, **kwargs):
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            return step(*args, **kwargs)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    monkeypatch.setattr(NoisyLabelNet, "train_step", watched)
+    small(cls, device="cuda", iterator_train__pin_memory=True).fit(X, y, meta=(X_meta, y_meta))
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < SIZE, reason="fewer than two CUDA devices")

@@ -89,6 +89,8 @@ class Progress:
 class ShowProgress(Callback):
     """Tell the fit's progress how far the training of a stage is."""
 
+    reads_batches = False
+
     def __init__(self, progress: Progress, stage: str) -> None:
         self.progress: Progress | None = progress
         self.stage = stage

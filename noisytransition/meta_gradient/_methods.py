@@ -59,12 +59,11 @@ def math_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
 
 def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
     """Forward difference along the direction: approximate, for modules without second derivatives in autograd."""
-    length = torch.stack(torch._foreach_norm(list(direction))).norm().item()
-    if length == 0:
-        return torch.zeros_like(point.logits)
-    step = torch.finfo(PRECISIONS[point.precision] or point.logits.dtype).eps ** 0.5 / length
+    length = torch.stack(torch._foreach_norm(list(direction))).norm()
+    eps = torch.finfo(PRECISIONS[point.precision] or point.logits.dtype).eps
+    step = eps**0.5 / length.clamp_min(torch.finfo(length.dtype).tiny)  # without a direction, nothing moves
     with point.replayed(), torch.no_grad():
-        moved = torch._foreach_add(point.weights, list(direction), alpha=step)
+        moved = torch._foreach_add(point.weights, torch._foreach_mul(list(direction), step))
         return (point(moved, point.x) - point.logits) / step
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import torch
 from skorch import NeuralNetClassifier
-from skorch.callbacks import Callback, PrintLog
+from skorch.callbacks import Callback, EpochScoring, GradientNormClipping, PrintLog
 from skorch.dataset import get_len
 from skorch.history import History
 from torch import Tensor, nn
@@ -16,6 +17,9 @@ from ._rows import Batch
 
 # what skorch's base class does at each event: nothing
 _NOTHING = {name: method for name, method in vars(Callback).items() if name.startswith("on_")}
+# events inside an epoch, and callbacks of skorch that do not look into the history at them
+_IN_EPOCH = ("on_batch_begin", "on_grad_computed", "on_batch_end")
+_READING_NOTHING = (EpochScoring, GradientNormClipping)
 
 
 class LeanNet(NeuralNetClassifier):
@@ -23,7 +27,12 @@ class LeanNet(NeuralNetClassifier):
 
     Callbacks without a method of their own for an event are not called, nor is the table of epochs made where it is not
     printed; the mode of modules is set where it is another one, and entries of the history are made without a search.
+    Losses are read at the end of the epoch, unless something may look at them before: on a GPU, each reading waits for
+    all that it has been given to do. A callback that has methods for batches, but does not look, says
+    ``reads_batches = False``.
     """
+
+    _reads_at_once = True
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
         """Call a method of the net and of every callback that has one of its own; Ctrl-C is raised before it."""
@@ -52,14 +61,26 @@ class LeanNet(NeuralNetClassifier):
         if iterator is None:
             return
         n_batches = 0
-        for batch in iterator:
-            self.notify("on_batch_begin", batch=batch, training=training)
-            step = step_fn(batch, **fit_params)
-            self.record_batch(f"{prefix}_loss", step["loss"].item())
-            self.record_batch(f"{prefix}_batch_size", _n_rows(batch))
-            self.notify("on_batch_end", batch=batch, training=training, **step)
-            n_batches += 1
+        self._unread: list[tuple[dict[str, Any], str]] = []
+        self._reads_at_once = self._is_watched()
+        try:
+            for batch in iterator:
+                self.notify("on_batch_begin", batch=batch, training=training)
+                step = step_fn(batch, **fit_params)
+                self.record_batch(f"{prefix}_loss", step["loss"])
+                self.record_batch(f"{prefix}_batch_size", _n_rows(batch))
+                self.notify("on_batch_end", batch=batch, training=training, **step)
+                n_batches += 1
+        finally:
+            self._read()
         self.history.record(f"{prefix}_batch_count", n_batches)
+
+    def _is_watched(self) -> bool:
+        """Whether a callback, or the net of a subclass, may look at the losses of an epoch's batches before its end."""
+        own = any(getattr(type(self), event) is not getattr(LeanNet, event) for event in _IN_EPOCH)
+        return (
+            own or type(self.history) is not History or any(_reads_batches(callback) for _, callback in self.callbacks_)
+        )
 
     def on_batch_begin(self, net: NeuralNetClassifier, *args: Any, **kwargs: Any) -> None:
         """Begin an entry of the history."""
@@ -69,11 +90,25 @@ class LeanNet(NeuralNetClassifier):
             batches.append({})
 
     def record_batch(self, name: str, value: Any) -> None:
-        """Note something of the present batch."""
+        """Note something of the present batch; a loss that nobody looks at is a tensor until the epoch ends."""
+        if isinstance(value, np.generic) or (isinstance(value, Tensor) and self._reads_at_once):
+            value = value.item()
         if (batches := _batches(self.history)) is None:
             self.history.record_batch(name, value)
-        else:
-            batches[-1][name] = value
+            return
+        if isinstance(value, Tensor):
+            value = value.detach()
+            self._unread.append((batches[-1], name))
+        batches[-1][name] = value
+
+    def _read(self) -> None:
+        """Make numbers of what was noted as tensors."""
+        unread, self._unread, self._reads_at_once = self._unread, [], True
+        for name in {name for _, name in unread}:
+            entries = [entry for entry, of in unread if of == name]
+            values = torch.cat([entry[name].reshape(1) for entry in entries]).tolist()
+            for entry, value in zip(entries, values, strict=True):
+                entry[name] = value
 
     def _set_training(self, training: bool = True) -> None:
         """Set the mode of modules and criteria, unless they are in it; callbacks and modules may change it."""
@@ -125,6 +160,12 @@ def _listens(callback: Callback, method_name: str) -> bool:
     """Whether a callback has a method of its own, of its class or set on it."""
     own = getattr(type(callback), method_name, None)
     return own is None or own is not _NOTHING.get(method_name) or method_name in vars(callback)
+
+
+def _reads_batches(callback: Callback) -> bool:
+    """Whether a callback may look at the entries of batches before the epoch ends."""
+    is_called = any(_listens(callback, event) for event in _IN_EPOCH)
+    return is_called and getattr(callback, "reads_batches", type(callback) not in _READING_NOTHING)
 
 
 def _batches(history: History) -> list[dict[str, Any]] | None:

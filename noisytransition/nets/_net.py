@@ -22,7 +22,7 @@ from ._lean import LeanNet, input_dtype
 from ._loader import BatchLoader
 from ._net_state import uncompiled
 from ._one_row import check_loader
-from ._rows import Batch, CleanBatches, Loaded, rows_at_once
+from ._rows import Batch, CleanBatches, Loaded, on_device, rows_at_once
 from ._scores import accuracy, noisy_accuracy, softmax
 
 # used by nets without an update
@@ -136,7 +136,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
     def prepare(self, x: Tensor) -> Tensor:
         """Move a batch of inputs to the device, cast it and, in training mode, augment it."""
         x = x if isinstance(x, Tensor) else to_tensor(x, device=self.device)
-        x = x.to(device=self.device, dtype=input_dtype(self.dtype, self.plain_module_, x))
+        x = on_device(x, self.device, input_dtype(self.dtype, self.plain_module_, x))
         if self.module_.training and self.batch_transform is not None:
             with self.processes.own_draws():
                 x = self.batch_transform(x)
@@ -145,7 +145,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
     def prepared(self, batch: Loaded) -> Batch:
         """Move a batch of a loader to the device and prepare its inputs."""
         batch = Batch.of(batch)
-        return Batch(self.prepare(batch.x), {name: c.to(self.device) for name, c in batch.columns.items()})
+        return Batch(self.prepare(batch.x), {name: on_device(c, self.device) for name, c in batch.columns.items()})
 
     def infer(self, x: Tensor, **fit_params: Any) -> Tensor:
         """Logits of a batch."""
@@ -263,7 +263,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         with torch.no_grad():
             logits = self._output(batch.x, len(batch.label))
             loss = self._loss(logits, batch)
-        self.history.record_batch(f"valid_{self.labels}_loss", loss.item())
+        self.record_batch(f"valid_{self.labels}_loss", loss)
         return {"loss": loss, "y_pred": logits}
 
     # ---- parameters of the criterion

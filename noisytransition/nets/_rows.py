@@ -249,6 +249,11 @@ def rows_at_once(rows: Any, batch_size: int) -> int:
     return max(batch_size, min(fitting, _MOST_ROWS_AT_ONCE)) if is_small else batch_size
 
 
+def on_device(values: Tensor, device: Any, dtype: torch.dtype | None = None) -> Tensor:
+    """Copy to a device and cast; the processor goes on meanwhile if the values are in pinned memory."""
+    return values.to(device=device, dtype=dtype, non_blocking=values.is_pinned())
+
+
 class CleanBatches:
     """Batches of clean rows, drawn for each step without replacement.
 
@@ -283,8 +288,10 @@ class CleanBatches:
         assert self.rows is not None, "the training has ended"
         rows = self.rows.take(torch.randperm(len(self.rows))[: self.size].numpy())
         with net.processes.own_draws():
-            inputs = net.processes.share.select(rows).inputs()
-        return net.prepare(inputs), torch.from_numpy(rows.label).to(net.device)
+            inputs, label = net.processes.share.select(rows).inputs(), torch.from_numpy(rows.label)
+        if getattr(net, "iterator_train__pin_memory", False) and torch.cuda.is_available():  # as the loader does
+            inputs, label = inputs.pin_memory(), label.pin_memory()
+        return net.prepare(inputs), on_device(label, net.device)
 
     def release(self) -> None:
         """Drop the rows, so that a trained net does not keep them."""

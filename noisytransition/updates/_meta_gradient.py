@@ -122,10 +122,10 @@ class MetaGradient(Update):
         self._step(net.criterion_, gradients)
 
     def after_step(self, net: "NoisyLabelNet", batch: "Batch", logits: Tensor) -> None:
-        """Record the clean loss after the look-ahead: at the end of the step, which on a GPU does not wait for it."""
+        """Record the clean loss after the look-ahead."""
         meta_loss, self.meta_loss_ = self.meta_loss_, None
         if meta_loss is not None:
-            net.history.record_batch("meta_loss", meta_loss.item())
+            net.record_batch("meta_loss", meta_loss)
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Record T, and the mean of the epoch's clean losses after the look-ahead: NaN if there was none."""

@@ -3,12 +3,19 @@
 import numpy as np
 import pytest
 import torch
+from estimators import CLASSIFIERS
 from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, PrintLog
 from skorch.history import History
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from training import fit
 
-from noisytransition.nets import NoisyLabelNet, Rows
+from noisytransition.losses import ForwardLoss
+from noisytransition.meta_gradient import METHODS
+from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
+from noisytransition.transition import pair_noise
+from noisytransition.updates import MetaGradient, PosteriorCounts
 
 RNG = np.random.default_rng(0)
 ROWS = Rows(RNG.normal(size=(20, 4)).astype(np.float32), RNG.integers(3, size=20))
@@ -112,6 +119,94 @@ def test_a_net_s_own_methods_are_called():
 
     train(net=Own)
     assert seen == ["begin", "end"] * 8
+
+
+# ---------------------------------------------------------------------------- losses are read when the epoch ends
+# operators that make a number of what is on a device, or whose output's size depends on it: a GPU is waited for
+WAITING = {"_local_scalar_dense", "nonzero", "equal", "masked_select", "_unique2", "repeat_interleave"}
+
+
+class Waiting(TorchDispatchMode):
+    """Notes the operators for which a GPU would be waited for."""
+
+    def __init__(self, seen):
+        super().__init__()
+        self.seen = seen
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func.overloadpacket.__name__
+        of_device = name != "_local_scalar_dense" or args[0].dtype is not torch.int64  # a loader's seed is an integer
+        self.seen += [name] if name in WAITING and of_device else []
+        return func(*args, **kwargs or {})
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """Operators of epochs for which a GPU would be waited for."""
+    epoch, seen = NoisyLabelNet.run_single_epoch, []
+
+    def watched(*args, **kwargs):
+        with Waiting(seen):
+            epoch(*args, **kwargs)
+
+    monkeypatch.setattr(NoisyLabelNet, "run_single_epoch", watched)
+    return seen
+
+
+@pytest.mark.parametrize("method", [None, *METHODS])
+@pytest.mark.parametrize("network", [lambda: nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)), module])
+def test_no_step_waits_for_the_device(waits, network, method):
+    clean = CleanBatches(ROWS, 5, joint=method is None)
+    if method is None:
+        given = {"update": PosteriorCounts(0.1), "clean_batches": clean, "clean_weight": 1.0}
+    else:
+        given = {"update": MetaGradient(clean, 0.1, method=method)}
+    if method == "factored" and network is module:
+        pytest.skip("this method takes Linear layers and ReLU alone")
+    net = train(network(), criterion=ForwardLoss(pair_noise(3, 0.2)), **given)
+    assert not waits
+    assert {type(batch["train_loss"]) for epoch in net.history for batch in epoch["batches"]} == {float}
+    assert net._unread == []
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_no_step_of_an_estimator_waits_for_the_device(waits, blobs, cls):
+    adam = {"revision_optimizer", "weight_optimizer"} & set(cls.__init__.__annotations__)  # counts steps, on the CPU
+    fit(cls, blobs, **dict.fromkeys(adam, torch.optim.SGD))
+    assert not waits
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_callback_sees_numbers_unless_it_says_that_it_does_not_look(event, reads):
+    seen, looking = set(), Callback()
+    looking.reads_batches = reads
+
+    def look(net, **kwargs):
+        seen.update(type(batch["train_loss"]) for batch in net.history[-1]["batches"] if "train_loss" in batch)
+
+    setattr(looking, event, look)
+    train(callbacks=[("looking", looking)])
+    assert seen == {float if reads else torch.Tensor}
+
+
+def test_losses_of_an_epoch_that_is_cut_off_are_numbers():
+    class Cut(Callback):
+        reads_batches = False
+
+        def on_batch_end(self, net, **kwargs):
+            if len(net.history) == 2:
+                raise RuntimeError
+
+    net = NoisyLabelNet(
+        module(), lr=0.1, max_epochs=2, batch_size=5, classes=np.arange(3), callbacks=[Cut()], verbose=0
+    )
+    with pytest.raises(RuntimeError):
+        net.fit(ROWS, ROWS.label)
+    assert [[type(batch["train_loss"]) for batch in epoch["batches"]] for epoch in net.history] == [
+        [float] * 4,
+        [float],
+    ]
 
 
 # ---------------------------------------------------------------------------- modes and types
