@@ -1,12 +1,16 @@
 """Forward correction: cross-entropy of the noisy label under the clean posterior times T."""
 
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from ._known import KnownPosterior, KnownTransition
+from ._marginal import marginal_cross_entropy
 
 # smallest initial entry of T: with log 0 the gradient would be 0 for good, and a label with an empty column would have
 # an infinite loss. A choice, not measured.
@@ -105,26 +109,6 @@ def clean_posterior(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor
     return torch.softmax(logits + log_transition.T[y], dim=1)
 
 
-class _Known(NamedTuple):
-    """What is known of T as long as its logits are the same tensor, unchanged.
-
-    `normalizer` is the logarithm of the sums of the rows of exp(logits); `proba` is T transposed, or None.
-    """
-
-    logits: Tensor
-    version: int
-    place: int
-    normalizer: Tensor
-    proba: Tensor | None
-
-    @classmethod
-    def of(cls, logits: Tensor, normalizer: Tensor, proba: Tensor | None = None) -> "_Known":
-        return cls(logits, logits._version, logits.data_ptr(), normalizer, proba)
-
-    def holds_for(self, logits: Tensor) -> bool:
-        return self.logits is logits and (self.version, self.place) == (logits._version, logits.data_ptr())
-
-
 class ForwardLoss(nn.Module):
     """Corrected cross-entropy that holds its transition matrix as ``T = row-softmax(transition_logits)``.
 
@@ -160,12 +144,13 @@ class ForwardLoss(nn.Module):
         by_label = torch.as_tensor(np.log(T).T.copy(), dtype=torch.get_default_dtype())
         # column by column in memory: a step reads the columns of its labels
         self.transition_logits = nn.Parameter(by_label.T, requires_grad=False)
-        self._known: _Known | None = None
+        self._known: KnownTransition | None = None
+        self._seen: KnownPosterior | None = None
         self._keeps_proba = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is known of T, which is found again."""
-        return vars(self) | {"_known": None}
+        """Without what is known of T and of the last batch, which is found again."""
+        return vars(self) | {"_known": None, "_seen": None}
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         """Rows in order in memory, as formats of files want them."""
@@ -194,17 +179,56 @@ class ForwardLoss(nn.Module):
             return self.log_transition.detach().exp().T.contiguous()
         return self._write_proba(torch.empty_like(by_label))
 
-    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
-        return -self.log_likelihood(logits, y).mean()
+    @property
+    def takes_clean_rows(self) -> bool:
+        """Whether `forward` takes clean rows too; that of a subclass may not."""
+        return type(self).forward is ForwardLoss.forward
+
+    def forward(self, logits: Tensor, y: Tensor, y_clean: Tensor | None = None, clean_weight: float = 0.0) -> Tensor:
+        """Mean loss of logits against noisy labels; clean rows add their mean cross-entropy, times a weight.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (n_samples + n_clean, n_classes)
+            Of the noisy rows, then of the clean rows.
+        y : Tensor of shape (n_samples,)
+            Noisy labels.
+        y_clean : Tensor of shape (n_clean,), optional
+            True labels.
+        clean_weight : float, default=0.0
+            Weight of their mean loss; that of the noisy rows has weight 1.
+
+        Returns
+        -------
+        Tensor
+            A scalar.
+        """
+        n = len(y)
+        if self.transition_logits.requires_grad:
+            loss = -self.log_likelihood(logits[:n], y).mean()
+            return loss if y_clean is None else loss + clean_weight * F.cross_entropy(logits[n:], y_clean)
+        columns = self._columns(y).to(logits.dtype)
+        if y_clean is not None:
+            certain = columns.new_full((len(y_clean), columns.shape[1]), -torch.inf).scatter_(1, y_clean[:, None], 0)
+            columns = torch.cat([columns, certain])
+        weights = _weights(n, len(logits) - n, clean_weight, logits.dtype, logits.device)
+        loss, posterior = marginal_cross_entropy(logits, columns, weights)
+        self._seen = KnownPosterior.of(logits, y, self._normalized(), posterior[:n])
+        return loss
 
     def log_likelihood(self, logits: Tensor, y: Tensor) -> Tensor:
         """Log P(noisy label | x) of each row, as `noisy_log_likelihood`."""
         return log_likelihood_by_columns(logits, self._columns(y).to(logits.dtype))
 
     def posterior(self, logits: Tensor, y: Tensor) -> Tensor:
-        """P(true | x, noisy label), as `clean_posterior`."""
-        return torch.softmax(logits + self._columns(y).to(logits.dtype), dim=1)
+        """P(true | x, noisy label), as `clean_posterior`; it is known for the batch that was seen last."""
+        learned = self.transition_logits.requires_grad
+        if not learned and self._seen is not None and self._seen.holds_for(logits, y, self._normalized()):
+            return self._seen.posterior
+        posterior = torch.softmax(logits + self._columns(y).to(logits.dtype), dim=1)
+        if not learned and not posterior.requires_grad:
+            self._seen = KnownPosterior.of(logits, y, self._normalized(), posterior)
+        return posterior
 
     # ---- T, normalised once
     def _columns(self, y: Tensor) -> Tensor:
@@ -213,7 +237,7 @@ class ForwardLoss(nn.Module):
         normalizer = torch.logsumexp(self.transition_logits, 1) if learned else self._normalized().normalizer
         return self.transition_logits.T.index_select(0, y) - normalizer
 
-    def _normalized(self) -> _Known:
+    def _normalized(self) -> KnownTransition:
         """What is known of T, computed anew if T has changed."""
         logits = self.transition_logits
         if self._known is None or not self._known.holds_for(logits):
@@ -223,7 +247,7 @@ class ForwardLoss(nn.Module):
                 proba = (part - top).exp_()
                 total += proba.sum(0)
             keeps = self._keeps_proba and len(proba) == len(by_label)
-            self._known = _Known.of(logits, top + total.log(), proba.div_(total) if keeps else None)
+            self._known = KnownTransition.of(logits, top + total.log(), proba.div_(total) if keeps else None)
         return self._known
 
     @torch.no_grad()
@@ -239,11 +263,11 @@ class ForwardLoss(nn.Module):
         y : Tensor, optional
             Labels whose counts have changed since the last call; default: all. Their order and number do not matter.
         """
-        if y is None:
+        if y is None or len(counts) <= len(y):
             self.transition_logits.copy_(counts.T).log_()
         else:
             self.transition_logits.T.index_copy_(0, y, counts.index_select(0, y).log_())
-        self._known = _Known.of(self.transition_logits, sums.log())
+        self._known = KnownTransition.of(self.transition_logits, sums.log())
 
     # ---- for the look-ahead: gradient with respect to the logits, and meta-gradient for a tangent of the logits
     @torch.no_grad()
@@ -297,3 +321,11 @@ def _parts(matrix: Any) -> Any:
     """Rows of a square matrix in parts that the processor's cache holds."""
     n = max(1, _PART_SIZE // len(matrix))
     return [matrix[i : i + n] for i in range(0, len(matrix), n)]
+
+
+@lru_cache(maxsize=16)
+def _weights(n: int, n_clean: int, clean_weight: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Weights of noisy and clean rows, which most batches share."""
+    with torch.inference_mode(False):
+        noisy = torch.full((n,), 1 / max(n, 1), dtype=dtype, device=device)
+        return torch.cat([noisy, noisy.new_full((n_clean,), clean_weight / max(n_clean, 1))])

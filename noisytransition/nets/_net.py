@@ -218,24 +218,25 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
 
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Compute the loss of the noisy rows and, if they have a weight, of the clean rows, and its gradient."""
-        logits, clean_logits = self._logits(batch)
+        logits, n = self._logits(batch), len(batch.label)
         loss = self._loss(logits, batch)
-        if clean_logits is not None:
-            loss = loss + self.clean_weight * F.cross_entropy(clean_logits, batch.clean[1])  # type: ignore[index]
         self.backward(loss)
-        return {"loss": loss, "y_pred": logits}
+        return {"loss": loss, "y_pred": logits[:n]}
 
-    def _logits(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Logits of the noisy rows, computed unless known, and of the clean rows, if they have a weight."""
+    def _logits(self, batch: Batch) -> Tensor:
+        """Logits of the noisy rows, computed unless known, then those of the clean rows, if they have a weight."""
         known, batch.logits = batch.logits, None  # valid once: a second evaluation is at other weights
         if not self.clean_weight or batch.clean is None:
-            return (self._output(batch.x, len(batch.label)) if known is None else known), None
+            return self._output(batch.x, len(batch.label)) if known is None else known
         x, y = batch.clean
-        if self.clean_batches is not None and self.clean_batches.joint:
-            parts = self._output_of_part(torch.cat([batch.x, x])).split([len(batch.x), len(x)])
-            noisy, clean = (self.processes.gathered(p, len(of)) for p, of in zip(parts, (batch.label, y), strict=True))
-            return noisy, clean
-        return (self._output(batch.x, len(batch.label)) if known is None else known), self._output(x, len(y))
+        if self.clean_batches is None or not self.clean_batches.joint:
+            noisy = self._output(batch.x, len(batch.label)) if known is None else known
+            return torch.cat([noisy, self._output(x, len(y))])
+        both = self._output_of_part(torch.cat([batch.x, x]))
+        if not self.processes.are_several:
+            return both
+        parts = zip(both.split([len(batch.x), len(x)]), (batch.label, y), strict=True)
+        return torch.cat([self.processes.gathered(part, len(of)) for part, of in parts])
 
     def _output(self, x: Tensor, n: int) -> Tensor:
         """Logits of the n rows of a batch, from the inputs of the own part."""
@@ -246,15 +247,14 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
             return logits_of(self.module_, x, self.precision)
 
     def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Loss of a batch; a criterion gets the columns that it names as arguments."""
-        loss = self.criterion_
-        named = loss.columns if hasattr(type(loss), "columns") or "columns" in vars(loss) else ()
-        if missing := [name for name in named if name not in batch.columns]:
-            raise ValueError(
-                f"{type(loss).__name__} needs the columns {missing} of the rows, which "
-                f"iterator_train={self.iterator_train!r} does not give; leave iterator_train out."
-            )
-        return loss(logits, batch.label, **{name: batch.columns[name] for name in named})
+        """Loss of the noisy rows, whose columns a criterion gets by name, and of clean rows, if they follow."""
+        loss, n = self.criterion_, len(batch.label)
+        if batch.clean is not None and len(logits) > n:
+            y_clean = batch.clean[1]
+            if getattr(loss, "takes_clean_rows", False):
+                return loss(logits, batch.label, y_clean, self.clean_weight)
+            return self._loss(logits[:n], batch) + self.clean_weight * F.cross_entropy(logits[n:], y_clean)
+        return loss(logits, batch.label, **batch.named(loss))
 
     def validation_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Compute the training loss of a validation batch."""

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import Dataset, Subset, default_collate
 
 if TYPE_CHECKING:
@@ -230,6 +230,16 @@ class Batch(tuple):
     def label(self) -> Tensor:
         """Labels."""
         return self[1]
+
+    def named(self, loss: nn.Module) -> dict[str, Tensor]:
+        """Columns that a loss names as arguments, in its attribute ``columns``."""
+        names: Any = loss.columns if hasattr(type(loss), "columns") or "columns" in vars(loss) else ()
+        if missing := [name for name in names if name not in self.columns]:
+            raise ValueError(
+                f"{type(loss).__name__} needs the columns {missing} of the rows, which the loader that iterator_train "
+                "names does not give; leave iterator_train out."
+            )
+        return {name: self.columns[name] for name in names}
 
 
 # what a loader yields: a batch, or inputs and labels or columns

@@ -66,11 +66,11 @@ class PosteriorCounts(Update):
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Start from the counts of equally frequent classes under the initial T."""
         super().on_train_begin(net, **kwargs)
-        # C[i, j] = weights_[i] * counts_[j, i]: the older counts decay in the weights alone, and a batch adds to the
+        # C[i, j] = share_ * counts_[j, i] / scales_[i]: the older counts decay in one number, and a batch adds to the
         # rows of counts_ of its labels alone
         self.counts_: Tensor = net.criterion_.transition_by_label
         self.sums_: Tensor = self.counts_.sum(0)
-        self.weights_: Tensor = torch.full_like(self.sums_, 1 / len(self.sums_))
+        self.scales_: Tensor = torch.full_like(self.sums_, len(self.sums_))
         self.share_ = 1.0
         self.n_batches_ = 0
 
@@ -85,28 +85,22 @@ class PosteriorCounts(Update):
         """Count the batch and, after the burn-in, update T."""
         loss: ForwardLoss = net.criterion_
         posterior = loss.posterior(logits, batch.label).to(self.counts_.dtype)
-        is_whole = self._decay()
-        added = posterior * (self.rate / len(posterior)) / self.weights_
-        self.counts_.index_add_(0, batch.label, added)
-        self.sums_ += added.sum(0)
+        self.share_ *= 1 - self.rate
+        if is_whole := self.share_ < _LEAST_SHARE:
+            self._normalize()
+        added, weight = posterior * self.scales_, self.rate / (len(posterior) * self.share_)
+        self.counts_.index_add_(0, batch.label, added, alpha=weight)
+        self.sums_.add_(added.sum(0), alpha=weight)
         self.n_batches_ += 1
         if self.n_batches_ > self.burn_in:
             is_whole = is_whole or self.n_batches_ == self.burn_in + 1
             loss.set_counts(self.counts_, self.sums_, None if is_whole else batch.label)
 
-    def _decay(self) -> bool:
-        """Lower the weight of the counts so far; say whether all counts were divided by their sums."""
-        self.share_ *= 1 - self.rate
-        if self.share_ >= _LEAST_SHARE:
-            self.weights_ *= 1 - self.rate
-            return False
-        self._normalize(1 - self.rate)
-        return True
-
-    def _normalize(self, factor: float = 1.0) -> None:
-        """Divide counts by their sums, and multiply the weights by them and by a factor."""
+    def _normalize(self) -> None:
+        """Divide counts by their sums, and let the scales take these and the share over."""
         sums = self.counts_.sum(0)
-        self.weights_.mul_(sums).mul_(factor).clamp_min_(_PSEUDO_COUNT)
+        weights = sums.mul(self.share_).div_(self.scales_).clamp_min_(_PSEUDO_COUNT)
+        self.scales_ = weights.reciprocal_()
         self.counts_ /= sums
         self.sums_ = torch.ones_like(sums)
         self.share_ = 1.0

@@ -39,6 +39,28 @@ def test_the_loss_is_that_of_the_matrix_product(problem):
     torch.testing.assert_close(loss_of(theta)(z, y), corrected_loss(z, y, theta), **CLOSE)
 
 
+@given(problems(), batches(), floats(0, 3), st.booleans())
+def test_clean_rows_add_their_cross_entropy(problem, clean, weight, learned):
+    z, y, theta, _ = problem
+    both, plain = (torch.cat([z, clean[0]]).requires_grad_() for _ in range(2))
+    loss = loss_of(theta)
+    loss.requires_grad_(learned)
+    found = loss(both, y, clean[1], weight)
+    expected = corrected_loss(plain[: len(y)], y, theta) + weight * F.cross_entropy(plain[len(y) :], clean[1])
+    torch.testing.assert_close(found, expected, **CLOSE)
+    found.backward()
+    expected.backward()
+    torch.testing.assert_close(both.grad, plain.grad, **CLOSE)
+
+
+@given(problems())
+def test_the_gradient_is_that_of_autograd(problem):
+    z, y, theta, _ = problem
+    z.requires_grad_()
+    (found,) = torch.autograd.grad(loss_of(theta)(z, y), z)
+    torch.testing.assert_close(found, torch.autograd.grad(corrected_loss(z, y, theta), z)[0], **CLOSE)
+
+
 @given(problems())
 def test_the_cotangent_is_the_gradient_of_the_loss(problem):
     z, y, theta, _ = problem

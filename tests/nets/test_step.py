@@ -33,12 +33,22 @@ def train(built=None, **params):
     return net.initialize().partial_fit(NOISY, NOISY.label)
 
 
+class OfNoisyRows(ForwardLoss):
+    """Takes noisy rows alone."""
+
+    def forward(self, logits, y):
+        assert len(logits) == len(y)
+        return super().forward(logits, y)
+
+
+@pytest.mark.parametrize("loss", [ForwardLoss, OfNoisyRows])
 @pytest.mark.parametrize("norm", [False, True])
 @pytest.mark.parametrize("joint", [False, True])
 @pytest.mark.parametrize("weight", [0.0, 0.4, 2.0])
-def test_a_step_is_that_of_both_losses(weight, joint, norm):
+def test_a_step_is_that_of_both_losses(weight, joint, norm, loss):
     """Whole sets as batches: what is drawn does not matter."""
-    trained = train(module(norm), clean_batches=CleanBatches(CLEAN, -1, joint=joint), clean_weight=weight)
+    given = {"clean_batches": CleanBatches(CLEAN, -1, joint=joint), "clean_weight": weight, "criterion": loss(T)}
+    trained = train(module(norm), **given)
     twin = module(norm)
     optimizer = torch.optim.SGD(twin.parameters(), lr=0.3)
     (x, y), (x_clean, y_clean) = ((rows.inputs(), torch.tensor(rows.label)) for rows in (NOISY, CLEAN))

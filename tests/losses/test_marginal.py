@@ -1,0 +1,63 @@
+"""The gradient in closed form, against autograd operation by operation."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from strategies import batches, floats
+from torch.nn import functional as F
+
+from noisytransition.losses._marginal import marginal_cross_entropy
+
+CLOSE = {"rtol": 1e-10, "atol": 1e-12}
+
+
+@st.composite
+def problems(draw):
+    """Logits, log-probabilities of what is observed, some of them -inf, and weights."""
+    z, y = draw(batches())
+    columns = torch.tensor(draw(hnp.arrays(float, z.shape, elements=floats(-8, 0))))
+    columns = columns.masked_fill(torch.tensor(draw(hnp.arrays(bool, z.shape))), -torch.inf)
+    columns[range(len(y)), y] = 0  # one entry is finite
+    return z, y, columns, torch.tensor(draw(hnp.arrays(float, len(y), elements=floats(0, 3))))
+
+
+@given(problems())
+def test_value_gradient_and_posterior_are_those_of_autograd(problem):
+    z, _, columns, weights = problem
+    given_z, plain_z = (z.clone().requires_grad_() for _ in range(2))
+    loss, posterior = marginal_cross_entropy(given_z, columns, weights)
+    expected = -(weights * torch.logsumexp(F.log_softmax(plain_z, 1) + columns, 1)).sum()
+    torch.testing.assert_close(loss, expected, **CLOSE)
+    (2 * loss).backward()
+    (2 * expected).backward()
+    torch.testing.assert_close(given_z.grad, plain_z.grad, **CLOSE)
+    torch.testing.assert_close(posterior, torch.softmax(z + columns, 1), **CLOSE)
+    assert not posterior.requires_grad
+
+
+@given(problems())
+def test_a_known_class_costs_its_cross_entropy(problem):
+    z, y, columns, weights = problem
+    certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
+    loss, posterior = marginal_cross_entropy(z, certain, weights)
+    torch.testing.assert_close(loss, (weights * F.cross_entropy(z, y, reduction="none")).sum(), **CLOSE)
+    assert torch.equal(posterior, F.one_hot(y, 4).to(z))
+
+
+@given(problems())
+def test_an_observation_that_says_nothing_costs_nothing(problem):
+    z, _, columns, weights = problem
+    z.requires_grad_()
+    loss, posterior = marginal_cross_entropy(z, torch.zeros_like(columns), weights)
+    (gradient,) = torch.autograd.grad(loss, z)
+    for found, expected in ((loss, loss * 0), (gradient, z * 0), (posterior, torch.softmax(z, 1))):
+        torch.testing.assert_close(found, expected, **CLOSE)
+
+
+def test_a_second_derivative_is_refused():
+    z = torch.zeros(2, 3, requires_grad=True)
+    loss, _ = marginal_cross_entropy(z, torch.zeros(2, 3), torch.ones(2))
+    with pytest.raises(RuntimeError, match="cannot be differentiated again: use `corrected_cross_entropy`"):
+        torch.autograd.grad(loss, z, create_graph=True)
