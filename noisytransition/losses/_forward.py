@@ -235,7 +235,7 @@ class ForwardLoss(nn.Module):
         """Columns of log T of some labels, as rows."""
         learned = self.transition_logits.requires_grad
         normalizer = torch.logsumexp(self.transition_logits, 1) if learned else self._normalized().normalizer
-        return self.transition_logits.T.index_select(0, y) - normalizer
+        return self.transition_logits.T.index_select(0, y).sub_(normalizer)
 
     def _normalized(self) -> KnownTransition:
         """What is known of T, computed anew if T has changed."""

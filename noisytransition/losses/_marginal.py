@@ -9,8 +9,8 @@ from torch import Tensor
 def marginal_cross_entropy(logits: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Return the weighted sum of ``- log sum_i f_i(x) exp(columns_i)``, and the posteriors of the true classes.
 
-    With f = softmax(logits). The gradient by the logits is ``weights * (f - posterior)``: it takes half of the time of
-    autograd's, operation by operation, and both share the posterior.
+    With f = softmax(logits). The gradient by the logits is ``weights * (f - posterior)``: in fewer operations than
+    by autograd, and with the posterior of the loss.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def marginal_cross_entropy(logits: Tensor, columns: Tensor, weights: Tensor) -> 
         The only input that a gradient is found for, and that once.
     columns : Tensor of shape (n_samples, n_classes)
         Log P(what is observed | true class): a column of log T for a noisy label, 0 and -inf for a clean label. One
-        entry of each row at least is finite.
+        entry of each row at least is finite. They are overwritten.
     weights : Tensor of shape (n_samples,)
         Of the rows.
 
@@ -36,7 +36,7 @@ class _MarginalCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
         log_proba = torch.log_softmax(logits, 1)
-        joint = log_proba + columns
+        joint = columns.add_(log_proba)
         log_posterior = torch.log_softmax(joint, 1)
         # log P(what is observed | x) is their difference, the same in all finite entries of a row
         losses = log_posterior.amax(1) - joint.amax(1)

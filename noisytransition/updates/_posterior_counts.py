@@ -66,11 +66,9 @@ class PosteriorCounts(Update):
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Start from the counts of equally frequent classes under the initial T."""
         super().on_train_begin(net, **kwargs)
-        # C[i, j] = share_ * counts_[j, i] / scales_[i]: the older counts decay in one number, and a batch adds to the
-        # rows of counts_ of its labels alone
-        self.counts_: Tensor = net.criterion_.transition_by_label
+        # C[i, j] = share_ * counts_[j, i]: older counts decay in one number, and a batch adds to the rows of its labels
+        self.counts_: Tensor = net.criterion_.transition_by_label / len(net.criterion_.transition_logits)
         self.sums_: Tensor = self.counts_.sum(0)
-        self.scales_: Tensor = torch.full_like(self.sums_, len(self.sums_))
         self.share_ = 1.0
         self.n_batches_ = 0
 
@@ -88,19 +86,17 @@ class PosteriorCounts(Update):
         self.share_ *= 1 - self.rate
         if is_whole := self.share_ < _LEAST_SHARE:
             self._normalize()
-        added, weight = posterior * self.scales_, self.rate / (len(posterior) * self.share_)
-        self.counts_.index_add_(0, batch.label, added, alpha=weight)
-        self.sums_.add_(added.sum(0), alpha=weight)
+        weight = self.rate / (len(posterior) * self.share_)
+        self.counts_.index_add_(0, batch.label, posterior, alpha=weight)
+        self.sums_.add_(posterior.sum(0), alpha=weight)
         self.n_batches_ += 1
         if self.n_batches_ > self.burn_in:
             is_whole = is_whole or self.n_batches_ == self.burn_in + 1
             loss.set_counts(self.counts_, self.sums_, None if is_whole else batch.label)
 
     def _normalize(self) -> None:
-        """Divide counts by their sums, and let the scales take these and the share over."""
+        """Let the counts take the share over; those of a class keep a sum that the present T can be seen by."""
         sums = self.counts_.sum(0)
-        weights = sums.mul(self.share_).div_(self.scales_).clamp_min_(_PSEUDO_COUNT)
-        self.scales_ = weights.reciprocal_()
-        self.counts_ /= sums
-        self.sums_ = torch.ones_like(sums)
+        self.sums_ = (sums * self.share_).clamp_min_(_PSEUDO_COUNT)
+        self.counts_ *= self.sums_ / sums
         self.share_ = 1.0
