@@ -1,6 +1,7 @@
 """skorch's net with less Python in each step: the same results, and the same hooks to override."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,7 @@ class LeanNet(NeuralNetClassifier):
         if iterator is None:
             return
         n_batches = 0
-        self._unread: list[tuple[dict[str, Any], str]] = []
-        self._reads_at_once = self._is_watched()
-        try:
+        with self.reading_at_end():
             for batch in iterator:
                 self.notify("on_batch_begin", batch=batch, training=training)
                 step = step_fn(batch, **fit_params)
@@ -71,9 +70,18 @@ class LeanNet(NeuralNetClassifier):
                 self.record_batch(f"{prefix}_batch_size", _n_rows(batch))
                 self.notify("on_batch_end", batch=batch, training=training, **step)
                 n_batches += 1
-        finally:
-            self._read()
         self.history.record(f"{prefix}_batch_count", n_batches)
+
+    @contextmanager
+    def reading_at_end(self) -> Iterator[None]:
+        """Make numbers of the losses of an epoch's batches at its end, unless something may look at them before."""
+        self._unread: list[tuple[dict[str, Any], str]] = []
+        self._reads_at_once = self._is_watched()
+        try:
+            yield
+        finally:
+            self._reads_at_once = True
+            self._read()
 
     def _is_watched(self) -> bool:
         """Whether a callback, or the net of a subclass, may look at the losses of an epoch's batches before its end."""
@@ -103,7 +111,7 @@ class LeanNet(NeuralNetClassifier):
 
     def _read(self) -> None:
         """Make numbers of what was noted as tensors."""
-        unread, self._unread, self._reads_at_once = self._unread, [], True
+        unread, self._unread = self._unread, []
         for name in {name for _, name in unread}:
             entries = [entry for entry, of in unread if of == name]
             values = torch.cat([entry[name].reshape(1) for entry in entries]).tolist()

@@ -6,7 +6,7 @@ A step of a small network takes longer to prepare than to compute, so that one o
 import copy
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -108,8 +108,11 @@ class Together:
             net.notify("on_epoch_begin", dataset_train=rows, dataset_valid=None)
             of_net = iter(loader)
             batches.append(chain([next(of_net)], of_net))  # the first batch draws the order
-        for of_nets in zip_longest(*batches):
-            self._step({k: batch for k, batch in enumerate(of_nets) if batch is not None}, layers, optimizer)
+        with ExitStack() as stack:
+            for net in self.nets:
+                stack.enter_context(net.reading_at_end())
+            for of_nets in zip_longest(*batches):
+                self._step({k: batch for k, batch in enumerate(of_nets) if batch is not None}, layers, optimizer)
         for net, (rows, loader) in self._each(zip(self.rows, loaders, strict=True)):
             net.history.record("train_batch_count", len(loader))
             check_losses(net)
@@ -126,11 +129,12 @@ class Together:
             named = TeeGenerator(self.nets[k].get_all_learnable_params())
             self.nets[k].notify("on_grad_computed", named_parameters=named, batch=batch, training=True)
         optimizer.step()
-        for (k, batch), loss in zip(batches.items(), losses[list(batches)].tolist(), strict=True):
+        of_each = losses.unbind()
+        for k, batch in batches.items():
             net, of_rows = self.nets[k], logits[k, : len(batch.label)]
-            net.record_batch("train_loss", loss)
+            net.record_batch("train_loss", of_each[k])
             net.record_batch("train_batch_size", len(batch.label))
-            net.notify("on_batch_end", batch=batch, training=True, loss=losses[k], y_pred=of_rows)
+            net.notify("on_batch_end", batch=batch, training=True, loss=of_each[k], y_pred=of_rows)
 
     def _padded(self, parts: dict[int, Tensor], value: float = 0) -> Tensor:
         """Rows of each net, filled up to equally many; shape (n_nets, n, ...)."""
