@@ -292,3 +292,20 @@ def test_settings_that_are_trained_at_once():
     net = NoisyLabelNet(MLP, module__n_in=5, module__n_out=3, max_epochs=2, lr=0.5, verbose=1, callbacks=scored)
     assert is_plain(net.initialize())
     assert not is_plain(OwnStep(nn.Linear(5, 3)).initialize())
+
+
+def test_losses_are_read_when_the_epoch_ends(monkeypatch):
+    step = Together._step
+
+    def watched(*args):
+        with monkeypatch.context() as patch:
+            for reading in ("tolist", "item", "numpy"):
+                patch.setattr(torch.Tensor, reading, None)
+            step(*args)
+
+    monkeypatch.setattr(Together, "_step", watched)
+    nets, rows, generators = prepared(mlp, [40, 25])
+    Together(nets, rows, generators).train()
+    assert {
+        type(loss) for net in nets for of_epoch in net.history[:, "batches", :, "train_loss"] for loss in of_epoch
+    } == {float}
