@@ -1,6 +1,5 @@
 """Forward correction: cross-entropy of the noisy label under the clean posterior times T."""
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -125,6 +124,11 @@ class ForwardLoss(nn.Module):
     A step reads the columns of T of the labels in its batch. The rows are normalised once for each value of T: change
     ``transition_logits`` in place under ``torch.no_grad()``. A change through its ``.data`` or by a fused optimiser is
     noticed after ``torch.autograd.graph.increment_version(loss.transition_logits)`` only.
+    The posteriors of the last batch are remembered too, and must not be changed; logits or labels that are changed
+    through ``.data`` or numpy are taken for the same.
+
+    As long as T takes no gradient, that by the logits is in closed form, and cannot be differentiated again (Hessians,
+    ``torch.func``): use `corrected_cross_entropy` there.
 
     Examples
     --------
@@ -146,11 +150,12 @@ class ForwardLoss(nn.Module):
         self.transition_logits = nn.Parameter(by_label.T, requires_grad=False)
         self._known: KnownTransition | None = None
         self._seen: KnownPosterior | None = None
+        self._last_weights: tuple[Any, Tensor | None] = (None, None)
         self._keeps_proba = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is known of T and of the last batch, which is found again."""
-        return vars(self) | {"_known": None, "_seen": None}
+        return vars(self) | {"_known": None, "_seen": None, "_last_weights": (None, None)}
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         """Rows in order in memory, as formats of files want them."""
@@ -204,15 +209,15 @@ class ForwardLoss(nn.Module):
             A scalar.
         """
         n = len(y)
-        if self.transition_logits.requires_grad:
+        has_own = type(self).log_likelihood is not ForwardLoss.log_likelihood
+        if self.transition_logits.requires_grad or has_own:
             loss = -self.log_likelihood(logits[:n], y).mean()
             return loss if y_clean is None else loss + clean_weight * F.cross_entropy(logits[n:], y_clean)
         columns = self._columns(y).to(logits.dtype)
         if y_clean is not None:
             certain = columns.new_full((len(y_clean), columns.shape[1]), -torch.inf).scatter_(1, y_clean[:, None], 0)
             columns = torch.cat([columns, certain])
-        weights = _weights(n, len(logits) - n, clean_weight, logits.dtype, logits.device)
-        loss, posterior = marginal_cross_entropy(logits, columns, weights)
+        loss, posterior = marginal_cross_entropy(logits, columns, self._weights(logits, n, clean_weight))
         self._seen = KnownPosterior.of(logits, y, self._normalized(), posterior[:n])
         return loss
 
@@ -221,7 +226,7 @@ class ForwardLoss(nn.Module):
         return log_likelihood_by_columns(logits, self._columns(y).to(logits.dtype))
 
     def posterior(self, logits: Tensor, y: Tensor) -> Tensor:
-        """P(true | x, noisy label), as `clean_posterior`; it is known for the batch that was seen last."""
+        """P(true | x, noisy label), as `clean_posterior`; known for the batch that was seen last: do not change it."""
         learned = self.transition_logits.requires_grad
         if not learned and self._seen is not None and self._seen.holds_for(logits, y, self._normalized()):
             return self._seen.posterior
@@ -229,6 +234,18 @@ class ForwardLoss(nn.Module):
         if not learned and not posterior.requires_grad:
             self._seen = KnownPosterior.of(logits, y, self._normalized(), posterior)
         return posterior
+
+    def _weights(self, logits: Tensor, n: int, clean_weight: float) -> Tensor:
+        """Weights of n noisy rows and of clean rows, which most batches share."""
+        n_clean = len(logits) - n
+        of = (n, n_clean, clean_weight, logits.dtype, logits.device)
+        known, weights = self._last_weights
+        if known != of or type(weights) is not Tensor:  # but a tensor of a mode that traces
+            with torch.inference_mode(False):
+                noisy = torch.full((n,), 1 / max(n, 1), dtype=logits.dtype, device=logits.device)
+                weights = torch.cat([noisy, noisy.new_full((n_clean,), clean_weight / max(n_clean, 1))])
+            self._last_weights = (of, weights)
+        return weights
 
     # ---- T, normalised once
     def _columns(self, y: Tensor) -> Tensor:
@@ -321,11 +338,3 @@ def _parts(matrix: Any) -> Any:
     """Rows of a square matrix in parts that the processor's cache holds."""
     n = max(1, _PART_SIZE // len(matrix))
     return [matrix[i : i + n] for i in range(0, len(matrix), n)]
-
-
-@lru_cache(maxsize=16)
-def _weights(n: int, n_clean: int, clean_weight: float, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Weights of noisy and clean rows, which most batches share."""
-    with torch.inference_mode(False):
-        noisy = torch.full((n,), 1 / max(n, 1), dtype=dtype, device=device)
-        return torch.cat([noisy, noisy.new_full((n_clean,), clean_weight / max(n_clean, 1))])

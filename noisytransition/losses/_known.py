@@ -49,12 +49,11 @@ class KnownPosterior(NamedTuple):
 
     def holds_for(self, logits: Tensor, y: Tensor, known: KnownTransition) -> bool:
         """Whether the logits, in a tensor of any name, the labels and T are the same, unchanged."""
-        if self.y is not y or self.normalizer is not known.normalizer or logits.is_inference():
+        if self.y is not y or self.normalizer is not known.normalizer or len(logits) != len(y):
             return False
         is_here = self.logits.data_ptr() == logits.data_ptr() and self.logits.stride() == logits.stride()
-        is_as_was = is_here and self.logits.dtype is logits.dtype and len(logits) == len(y)
         has_gradient = logits.requires_grad and torch.is_grad_enabled()
-        return is_as_was and not has_gradient and self.versions == _versions(logits, y, self.posterior)
+        return is_here and not has_gradient and self.versions == _versions(logits, y, self.posterior)
 
 
 def _versions(*tensors: Tensor) -> tuple[int, ...]:

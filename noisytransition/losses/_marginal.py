@@ -44,7 +44,7 @@ class _MarginalCrossEntropy(torch.autograd.Function):
         ctx.mark_non_differentiable(posterior)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(log_proba, posterior, weights)
-        return losses @ weights, posterior
+        return (losses * weights).sum(), posterior  # a product of vectors is of half precision under autocast
 
     @staticmethod
     def backward(ctx: Any, by_loss: Tensor, by_posterior: None) -> tuple[Tensor, None, None]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from skorch import NeuralNetClassifier
-from skorch.callbacks import Callback, EpochScoring, GradientNormClipping, PrintLog
+from skorch.callbacks import Callback, EpochScoring, GradientNormClipping, LRScheduler, PrintLog
 from skorch.dataset import get_len
 from skorch.history import History
 from torch import Tensor, nn
@@ -99,21 +99,24 @@ class LeanNet(NeuralNetClassifier):
 
     def record_batch(self, name: str, value: Any) -> None:
         """Note something of the present batch; a loss that nobody looks at is a tensor until the epoch ends."""
-        if isinstance(value, np.generic) or (isinstance(value, Tensor) and self._reads_at_once):
-            value = value.item()
+        is_number = isinstance(value, Tensor) and value.numel() == 1
+        if isinstance(value, np.generic) or (is_number and self._reads_at_once):
+            value, is_number = value.item(), False
         if (batches := _batches(self.history)) is None:
             self.history.record_batch(name, value)
             return
-        if isinstance(value, Tensor):
+        if is_number:
             value = value.detach()
             self._unread.append((batches[-1], name))
         batches[-1][name] = value
 
     def _read(self) -> None:
         """Make numbers of what was noted as tensors."""
-        unread, self._unread = self._unread, []
-        for name in {name for _, name in unread}:
-            entries = [entry for entry, of in unread if of == name]
+        alike: dict[tuple, list[dict[str, Any]]] = {}
+        for entry, name in self._unread:
+            alike.setdefault((name, entry[name].dtype, entry[name].device), []).append(entry)
+        self._unread = []
+        for (name, *_), entries in alike.items():
             values = torch.cat([entry[name].reshape(1) for entry in entries]).tolist()
             for entry, value in zip(entries, values, strict=True):
                 entry[name] = value
@@ -172,8 +175,15 @@ def _listens(callback: Callback, method_name: str) -> bool:
 
 def _reads_batches(callback: Callback) -> bool:
     """Whether a callback may look at the entries of batches before the epoch ends."""
-    is_called = any(_listens(callback, event) for event in _IN_EPOCH)
-    return is_called and getattr(callback, "reads_batches", type(callback) not in _READING_NOTHING)
+    has_own_step = hasattr(callback, "before_step") and not _is_ours(type(callback))  # an update
+    is_called = has_own_step or any(_listens(callback, event) for event in _IN_EPOCH)
+    by_epoch = type(callback) is LRScheduler and callback.step_every != "batch"
+    return is_called and getattr(callback, "reads_batches", not by_epoch and type(callback) not in _READING_NOTHING)
+
+
+def _is_ours(cls: type) -> bool:
+    """Whether a class belongs to this library."""
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def _batches(history: History) -> list[dict[str, Any]] | None:

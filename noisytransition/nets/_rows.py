@@ -261,7 +261,9 @@ def rows_at_once(rows: Any, batch_size: int) -> int:
 
 def on_device(values: Tensor, device: Any, dtype: torch.dtype | None = None) -> Tensor:
     """Copy to a device and cast; the processor goes on meanwhile if the values are in pinned memory."""
-    return values.to(device=device, dtype=dtype, non_blocking=values.is_pinned())
+    if values.is_pinned():  # a cast on the way would be the processor's
+        values = values.to(device=device, non_blocking=True)
+    return values.to(device=device, dtype=dtype)
 
 
 class CleanBatches:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 # weight of the present T as a pseudo-count: a class without posterior in any batch keeps its row. Small beside the
 # count of a single row; a choice, not measured.
 _PSEUDO_COUNT = 1e-12
-# counts are divided by their sums when older ones have lost all but this share of their weight: rarely, since it takes
-# time of order n_classes^2, and before numbers grow too large. A choice, not measured.
+# all counts are lowered when older ones have lost all but this share of their weight: rarely, since it takes time of
+# order n_classes^2, and before numbers grow too large. A choice, not measured.
 _LEAST_SHARE = 1e-3
 
 
@@ -95,8 +95,9 @@ class PosteriorCounts(Update):
             loss.set_counts(self.counts_, self.sums_, None if is_whole else batch.label)
 
     def _normalize(self) -> None:
-        """Let the counts take the share over; those of a class keep a sum that the present T can be seen by."""
+        """Multiply the counts by their share; those of a class keep a sum that is not zero, and so its row of T."""
         sums = self.counts_.sum(0)
         self.sums_ = (sums * self.share_).clamp_min_(_PSEUDO_COUNT)
-        self.counts_ *= self.sums_ / sums
+        least = torch.finfo(sums.dtype).tiny  # of a label that has long been absent: its logarithm is finite
+        self.counts_.mul_(self.sums_ / sums).clamp_min_(least)
         self.share_ = 1.0

@@ -53,6 +53,31 @@ def test_clean_rows_add_their_cross_entropy(problem, clean, weight, learned):
     torch.testing.assert_close(both.grad, plain.grad, **CLOSE)
 
 
+class Tempered(ForwardLoss):
+    """A log-likelihood of its own."""
+
+    def log_likelihood(self, logits, y):
+        return super().log_likelihood(logits / 5, y)
+
+
+@given(problems(), batches())
+def test_a_log_likelihood_of_a_subclass_is_used(problem, clean):
+    z, y, theta, _ = problem
+    loss = Tempered(np.eye(4)).double()
+    loss.transition_logits = nn.Parameter(theta.clone(), requires_grad=False)
+    expected = corrected_loss(z / 5, y, theta)
+    torch.testing.assert_close(loss(z, y), expected, **CLOSE)
+    both = expected + 0.3 * F.cross_entropy(*clean)
+    torch.testing.assert_close(loss(torch.cat([z, clean[0]]), y, clean[1], 0.3), both, **CLOSE)
+
+
+def test_the_loss_is_of_single_precision_under_autocast():
+    loss, z = ForwardLoss(np.full((3, 3), 1 / 3)), torch.randn(64, 3)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = loss(z, torch.arange(64) % 3)
+    torch.testing.assert_close(found, torch.tensor(3.0).log())
+
+
 @given(problems())
 def test_the_gradient_is_that_of_autograd(problem):
     z, y, theta, _ = problem

@@ -87,6 +87,14 @@ def test_other_tensors_are_noticed(loss, batch):
     for other in others:
         torch.testing.assert_close(loss.posterior(*other), expected(loss, *other).to(other[0].dtype))
         loss.posterior(z, y)
+    with pytest.raises(RuntimeError, match="size"):
+        loss.posterior(z[:3], y)
+
+
+def test_the_same_memory_in_another_order_is_noticed(loss):
+    z, y = torch.randn(3, 3), torch.tensor([0, 1, 1])
+    loss.posterior(z, y)
+    torch.testing.assert_close(loss.posterior(z.T, y), expected(loss, z.T, y))
 
 
 def test_a_tensor_in_the_place_of_one_that_is_gone_is_noticed(loss):

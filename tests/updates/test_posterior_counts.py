@@ -59,11 +59,25 @@ def test_a_doubled_batch_counts_once(several):
     np.testing.assert_allclose(double, single, rtol=1e-9, atol=1e-12)
 
 
-def test_a_class_without_posterior_keeps_its_row():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_class_without_posterior_keeps_its_row(dtype):
     update, net = begun(0.5)
-    for _ in range(200):
-        feed(update, net, (torch.tensor([[0.0, 0.0, -200.0]]), torch.tensor([0])))
+    net.criterion_.to(dtype)
+    update.on_train_begin(net)
+    for k in range(400):
+        feed(update, net, (torch.tensor([[0.0, 0.0, -200.0]] * 2, dtype=dtype), torch.tensor([k % 2, 2])))
     np.testing.assert_allclose(net.criterion_.transition_matrix[2], START[2], atol=0.02)
+
+
+def test_a_label_that_was_long_absent_can_come_again():
+    update, net = begun(0.5)
+    net.criterion_.float()
+    update.on_train_begin(net)
+    z = torch.zeros(2, 3, dtype=torch.float32)
+    for labels in (*[[0, 1]] * 400, [2, 2]):
+        feed(update, net, (z, torch.tensor(labels)))
+    assert net.criterion_.transition_logits.isfinite().all()
+    assert net.criterion_(z, torch.tensor([2, 2])).isfinite()
 
 
 def test_counts_are_of_single_precision_where_the_logits_are_of_half():
