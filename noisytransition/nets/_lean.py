@@ -84,11 +84,9 @@ class LeanNet(NeuralNetClassifier):
             self._read()
 
     def _is_watched(self) -> bool:
-        """Whether a callback, or the net of a subclass, may look at the losses of an epoch's batches before its end."""
-        own = any(getattr(type(self), event) is not getattr(LeanNet, event) for event in _IN_EPOCH)
-        return (
-            own or type(self.history) is not History or any(_reads_batches(callback) for _, callback in self.callbacks_)
-        )
+        """Whether something of the user's may look at the losses of an epoch's batches before its end."""
+        own = not _is_ours(type(self)) or not vars(self).keys().isdisjoint(_IN_EPOCH)
+        return own or type(self.history) is not History or any(_reads_batches(of) for _, of in self.callbacks_)
 
     def on_batch_begin(self, net: NeuralNetClassifier, *args: Any, **kwargs: Any) -> None:
         """Begin an entry of the history."""

@@ -201,6 +201,18 @@ def test_an_update_of_the_user_s_sees_numbers():
     assert seen == {float}
 
 
+def test_a_net_of_the_user_s_sees_numbers():
+    seen = set()
+
+    class Own(NoisyLabelNet):
+        def train_step(self, batch, **fit_params):
+            seen.update(type(entry["train_loss"]) for entry in self.history[-1]["batches"] if "train_loss" in entry)
+            return super().train_step(batch, **fit_params)
+
+    train(net=Own)
+    assert seen == {float}
+
+
 @pytest.mark.parametrize("schedule", ["epoch", "batch"])
 def test_a_schedule_by_epochs_does_not_look(waits, schedule):
     train(callbacks=[("schedule", LRScheduler("StepLR", step_size=1, step_every=schedule))])
