@@ -86,6 +86,7 @@ class PosteriorCounts(Update):
         self.share_ *= 1 - self.rate
         if is_whole := self.share_ < _LEAST_SHARE:
             self._normalize()
+            self.counts_.clamp_min_(torch.finfo(self.counts_.dtype).tiny)  # a label that is long absent: no log 0
         weight = self.rate / (len(posterior) * self.share_)
         self.counts_.index_add_(0, batch.label, posterior, alpha=weight)
         self.sums_.add_(posterior.sum(0), alpha=weight)
@@ -98,6 +99,5 @@ class PosteriorCounts(Update):
         """Multiply the counts by their share; those of a class keep a sum that is not zero, and so its row of T."""
         sums = self.counts_.sum(0)
         self.sums_ = (sums * self.share_).clamp_min_(_PSEUDO_COUNT)
-        least = torch.finfo(sums.dtype).tiny  # of a label that has long been absent: its logarithm is finite
-        self.counts_.mul_(self.sums_ / sums).clamp_min_(least)
+        self.counts_ *= self.sums_ / sums
         self.share_ = 1.0
