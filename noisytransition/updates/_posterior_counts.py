@@ -67,9 +67,9 @@ class PosteriorCounts(Update):
         """Start from the counts of equally frequent classes under the initial T."""
         super().on_train_begin(net, **kwargs)
         # C[i, j] = share_ * counts_[j, i]: older counts decay in one number, and a batch adds to the rows of its labels
-        self.counts_: Tensor = net.criterion_.transition_by_label / len(net.criterion_.transition_logits)
+        self.counts_: Tensor = net.criterion_.transition_by_label
         self.sums_: Tensor = self.counts_.sum(0)
-        self.share_ = 1.0
+        self.share_ = 1 / len(self.sums_)
         self.n_batches_ = 0
 
     def on_epoch_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
