@@ -17,7 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .._precision import PRECISIONS
 from ._factored import factored, is_relu_mlp
-from ._point import Point
+from ._point import Point, length_of
 
 # (point, cotangent of its logits, clean batch) -> (clean loss at W_hat, tangent of the logits)
 Method = Callable[[Point, Tensor, tuple[Tensor, Tensor]], tuple[Tensor, Tensor]]
@@ -59,7 +59,7 @@ def math_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
 
 def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
     """Forward difference along the direction: approximate, for modules without second derivatives in autograd."""
-    length = torch.stack(torch._foreach_norm(list(direction))).norm()
+    length = length_of(direction)
     eps = torch.finfo(PRECISIONS[point.precision] or point.logits.dtype).eps
     step = eps**0.5 / length.clamp_min(torch.finfo(length.dtype).tiny)  # without a direction, nothing moves
     with point.replayed(), torch.no_grad():

@@ -85,7 +85,7 @@ class Point:
         """Direction of a length that fp16 has digits for, and its own length as a multiple of that."""
         if self.precision != "fp16":
             return direction, 1.0
-        length = torch.stack(torch._foreach_norm(list(direction))).norm().clamp_min(1e-30) / _LENGTH_IN_FP16
+        length = length_of(direction).clamp_min(1e-30) / _LENGTH_IN_FP16
         return torch._foreach_div(list(direction), length), length
 
     def stepped(self, gradient: Sequence[Tensor]) -> list[Tensor]:
@@ -116,3 +116,8 @@ class Point:
         torch.set_rng_state(states[0])
         for device, state in zip(self._devices, states[1:], strict=True):
             torch.cuda.set_rng_state(state, device)
+
+
+def length_of(direction: Sequence[Tensor]) -> Tensor:
+    """Euclidean norm over all weights, a scalar that stays on the device."""
+    return torch.stack(torch._foreach_norm(list(direction))).norm()

@@ -176,6 +176,11 @@ def test_no_step_of_an_estimator_waits_for_the_device(waits, blobs, cls):
     assert not waits
 
 
+def kinds(net):
+    """Types of the losses of the present epoch's batches."""
+    return {type(batch["train_loss"]) for batch in net.history[-1]["batches"] if "train_loss" in batch}
+
+
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("reads", [True, False])
 def test_a_callback_sees_numbers_unless_it_says_that_it_does_not_look(event, reads):
@@ -183,7 +188,7 @@ def test_a_callback_sees_numbers_unless_it_says_that_it_does_not_look(event, rea
     looking.reads_batches = reads
 
     def look(net, **kwargs):
-        seen.update(type(batch["train_loss"]) for batch in net.history[-1]["batches"] if "train_loss" in batch)
+        seen.update(kinds(net))
 
     setattr(looking, event, look)
     train(callbacks=[("looking", looking)])
@@ -195,7 +200,7 @@ def test_an_update_of_the_user_s_sees_numbers():
 
     class Seeing(PosteriorCounts):
         def before_step(self, net, batch):
-            seen.update(type(entry["train_loss"]) for entry in net.history[-1]["batches"] if "train_loss" in entry)
+            seen.update(kinds(net))
 
     train(criterion=ForwardLoss(pair_noise(3, 0.2)), update=Seeing(0.1))
     assert seen == {float}
@@ -206,7 +211,7 @@ def test_a_net_of_the_user_s_sees_numbers():
 
     class Own(NoisyLabelNet):
         def train_step(self, batch, **fit_params):
-            seen.update(type(entry["train_loss"]) for entry in self.history[-1]["batches"] if "train_loss" in entry)
+            seen.update(kinds(self))
             return super().train_step(batch, **fit_params)
 
     train(net=Own)
