@@ -127,8 +127,8 @@ class ForwardLoss(nn.Module):
     The posteriors of the last batch are remembered too, and must not be changed; logits or labels that are changed
     through ``.data`` or numpy are taken for the same.
 
-    As long as T takes no gradient, that by the logits is in closed form, and cannot be differentiated again (Hessians,
-    ``torch.func``): use `corrected_cross_entropy` there.
+    Gradients of the loss are in closed form, and cannot be differentiated again (Hessians, ``torch.func``): use
+    `corrected_cross_entropy` there.
 
     Examples
     --------
@@ -209,8 +209,7 @@ class ForwardLoss(nn.Module):
             A scalar.
         """
         n = len(y)
-        has_own = type(self).log_likelihood is not ForwardLoss.log_likelihood
-        if self.transition_logits.requires_grad or has_own:
+        if type(self).log_likelihood is not ForwardLoss.log_likelihood:  # that of a subclass
             loss = -self.log_likelihood(logits[:n], y).mean()
             return loss if y_clean is None else loss + clean_weight * F.cross_entropy(logits[n:], y_clean)
         columns = self._columns(y).to(logits.dtype)
@@ -218,7 +217,8 @@ class ForwardLoss(nn.Module):
             certain = columns.new_full((len(y_clean), columns.shape[1]), -torch.inf).scatter_(1, y_clean[:, None], 0)
             columns = torch.cat([columns, certain])
         loss, posterior = marginal_cross_entropy(logits, columns, self._weights(logits, n, clean_weight))
-        self._seen = KnownPosterior.of(logits, y, self._normalized(), posterior[:n])
+        if not self.transition_logits.requires_grad:
+            self._seen = KnownPosterior.of(logits, y, self._normalized(), posterior[:n])
         return loss
 
     def log_likelihood(self, logits: Tensor, y: Tensor) -> Tensor:

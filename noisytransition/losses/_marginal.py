@@ -9,13 +9,13 @@ from torch import Tensor
 def marginal_cross_entropy(logits: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Return the weighted sum of ``- log sum_i f_i(x) exp(columns_i)``, and the posteriors of the true classes.
 
-    With f = softmax(logits). The gradient by the logits is ``weights * (f - posterior)``: in fewer operations than
-    by autograd, and with the posterior of the loss.
+    With f = softmax(logits). The gradient by the logits is ``weights * (f - posterior)``, that by the columns
+    ``- weights * posterior``: in fewer operations than by autograd, and with the posterior of the loss.
 
     Parameters
     ----------
     logits : Tensor of shape (n_samples, n_classes)
-        The only input that a gradient is found for, and that once.
+        Of the network. Gradients by them and by the columns are found once: they cannot be differentiated again.
     columns : Tensor of shape (n_samples, n_classes)
         Log P(what is observed | true class): a column of log T for a noisy label, 0 and -inf for a clean label. One
         entry of each row at least is finite. They are overwritten.
@@ -47,8 +47,10 @@ class _MarginalCrossEntropy(torch.autograd.Function):
         return (losses * weights).sum(), posterior  # a product of vectors is of half precision under autocast
 
     @staticmethod
-    def backward(ctx: Any, by_loss: Tensor, by_posterior: None) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, by_loss: Tensor, by_posterior: None) -> tuple[Tensor, Tensor | None, None]:
         if torch.is_grad_enabled():  # `once_differentiable` says so too, in 15 microseconds
             raise RuntimeError("this gradient cannot be differentiated again: use `corrected_cross_entropy`")
         log_proba, posterior, weights = ctx.saved_tensors
-        return log_proba.exp().sub_(posterior).mul_((weights * by_loss)[:, None]), None, None
+        scale = (weights * by_loss)[:, None]
+        by_columns = posterior * -scale if ctx.needs_input_grad[1] else None
+        return log_proba.exp().sub_(posterior).mul_(scale), by_columns, None
