@@ -33,7 +33,8 @@ class LeanNet(NeuralNetClassifier):
     ``reads_batches = False``.
     """
 
-    _reads_at_once = True
+    # entries that hold tensors until the epoch ends, and under which name; None: losses are read at once
+    _unread: list[tuple[dict[str, Any], str]] | None = None
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
         """Call a method of the net and of every callback that has one of its own; Ctrl-C is raised before it."""
@@ -75,13 +76,12 @@ class LeanNet(NeuralNetClassifier):
     @contextmanager
     def reading_at_end(self) -> Iterator[None]:
         """Make numbers of the losses of an epoch's batches at its end, unless something may look at them before."""
-        self._unread: list[tuple[dict[str, Any], str]] = []
-        self._reads_at_once = self._is_watched()
+        self._unread = None if self._is_watched() else []
         try:
             yield
         finally:
-            self._reads_at_once = True
-            self._read()
+            unread, self._unread = self._unread, None
+            _read(unread or [])
 
     def _is_watched(self) -> bool:
         """Whether something of the user's may look at the losses of an epoch's batches before its end."""
@@ -98,26 +98,15 @@ class LeanNet(NeuralNetClassifier):
     def record_batch(self, name: str, value: Any) -> None:
         """Note something of the present batch; a loss that nobody looks at is a tensor until the epoch ends."""
         is_number = isinstance(value, Tensor) and value.numel() == 1
-        if isinstance(value, np.generic) or (is_number and self._reads_at_once):
+        if isinstance(value, np.generic) or (is_number and self._unread is None):
             value, is_number = value.item(), False
         if (batches := _batches(self.history)) is None:
             self.history.record_batch(name, value)
             return
-        if is_number:
+        if is_number and self._unread is not None:
             value = value.detach()
             self._unread.append((batches[-1], name))
         batches[-1][name] = value
-
-    def _read(self) -> None:
-        """Make numbers of what was noted as tensors."""
-        alike: dict[tuple, list[dict[str, Any]]] = {}
-        for entry, name in self._unread:
-            alike.setdefault((name, entry[name].dtype, entry[name].device), []).append(entry)
-        self._unread = []
-        for (name, *_), entries in alike.items():
-            values = torch.cat([entry[name].reshape(1) for entry in entries]).tolist()
-            for entry, value in zip(entries, values, strict=True):
-                entry[name] = value
 
     def _set_training(self, training: bool = True) -> None:
         """Set the mode of modules and criteria, unless they are in it; callbacks and modules may change it."""
@@ -177,6 +166,17 @@ def _reads_batches(callback: Callback) -> bool:
     is_called = has_own_step or any(_listens(callback, event) for event in _IN_EPOCH)
     by_epoch = type(callback) is LRScheduler and callback.step_every != "batch"
     return is_called and getattr(callback, "reads_batches", not by_epoch and type(callback) not in _READING_NOTHING)
+
+
+def _read(unread: Iterable[tuple[dict[str, Any], str]]) -> None:
+    """Make numbers of what was noted as tensors, by one transfer of all that are alike."""
+    alike: dict[tuple, list[dict[str, Any]]] = {}
+    for entry, name in unread:
+        alike.setdefault((name, entry[name].dtype, entry[name].device), []).append(entry)
+    for (name, *_), entries in alike.items():
+        values = torch.cat([entry[name].reshape(1) for entry in entries]).tolist()
+        for entry, value in zip(entries, values, strict=True):
+            entry[name] = value
 
 
 def _is_ours(cls: type) -> bool:
