@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..transition import PairEstimate, TransitionUncertainty, tempered_log_loss, transition_error
+from ..transition import PairEstimate, RuleEstimate, TransitionUncertainty, tempered_log_loss, transition_error
 from ._cross_fitting import Candidate
 from ._estimate import Estimate
 from ._run import Run
@@ -64,6 +64,12 @@ def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:
         return (
             "the verified pairs contradict the T of all labels: T probably differs between rows; the flips below are "
             "means over them, by a posterior that fits the pairs"
+        )
+    if isinstance(estimate.revised, RuleEstimate):
+        return (
+            "noisy labels follow from how a row looks, whatever it is, as those of a rule or a model do: one T for all "
+            "rows is wrong, and the flips below are means over the clean rows; verify rows with their noisy label "
+            "(trusted= with y_meta=), which T is then fitted to"
         )
     if estimate.revised is not None:
         return (

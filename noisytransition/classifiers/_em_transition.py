@@ -278,8 +278,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         # from x too: nearer than what T makes of the noisy labels' shares
         counts = T.counts - (0.0 if (pairs := known_pairs(run)) is None else pairs)
         self.class_counts_ = counts.sum(axis=1) * (len(run.noisy) / len(noisy))
-        if self.cv is not None and T.calibration is not None:
-            self.oof_proba_ = T.calibration(best.posteriors[0]).astype(np.float32)[np.argsort(noisy)]
+        if self.cv is not None and (proba := T.proba) is not None:
+            self.oof_proba_ = proba.astype(np.float32)[np.argsort(noisy)]
         self.__dict__.pop("transition_uncertainty_", None)  # of the start
         if (uncertainty := error_bars(T, run)) is not None:
             self.transition_uncertainty_ = uncertainty

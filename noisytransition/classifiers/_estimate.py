@@ -17,9 +17,11 @@ from ..transition import (
     InstanceDependentEstimate,
     PairEstimate,
     Prior,
+    RuleEstimate,
     TransitionUncertainty,
     first_maximum,
     instance_dependent,
+    labels_of_a_rule,
     pair_counts,
     revised_by_pairs,
     transition_uncertainty,
@@ -59,7 +61,7 @@ class Estimate(NamedTuple):
         ``epochs`` and ``log_evidence`` of all candidates.
     gain : float
         By how much the weight that was taken raises the log-likelihood of held-out clean rows; n / n_meta if that is 1.
-    revised : PairEstimate, InstanceDependentEstimate or None
+    revised : PairEstimate, RuleEstimate, InstanceDependentEstimate or None
         T after verified pairs, or if there are none all labels, spoke against one T for all rows.
     """
 
@@ -69,12 +71,19 @@ class Estimate(NamedTuple):
     others: list[Likely]
     evidence: dict[str, NDArray]
     gain: float
-    revised: PairEstimate | InstanceDependentEstimate | None
+    revised: PairEstimate | RuleEstimate | InstanceDependentEstimate | None
 
     @property
     def calibration(self) -> Calibration | None:
         """Map that calibrates the posteriors."""
         return (self.revised if isinstance(self.revised, InstanceDependentEstimate) else self.result).calibration
+
+    @property
+    def proba(self) -> NDArray[np.float64] | None:
+        """Probabilities of the true label of the candidate's noisy rows; None without a calibration."""
+        if isinstance(self.revised, RuleEstimate):
+            return self.revised.proba
+        return None if self.calibration is None else self.calibration(self.candidate.posteriors[0])
 
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
@@ -123,9 +132,9 @@ def estimate_transition(
         others = [found[w] for w in (1.0, equal) if w != first] or [chosen]
         if fine_tuned:
             others.append(settled(fine_tuned, equal))
-    revised: PairEstimate | InstanceDependentEstimate | None = _revised(chosen, run)
+    revised: PairEstimate | RuleEstimate | InstanceDependentEstimate | None = _revised(chosen, run)
     if depends and known_pairs(run) is None and strength == "auto":
-        revised = _instance_dependent(chosen, run, start, prior, first)
+        revised = _of_a_rule(chosen, fine_tuned, run) or _instance_dependent(chosen, run, start, prior, first)
     return Estimate(*chosen, first, others, evidence, gain, revised)
 
 
@@ -159,6 +168,17 @@ def _revised(likely: Likely, run: Run) -> PairEstimate | None:
         y_noisy_pairs=run.clean.columns["noisy_label"][clean],
         counts=counts,
     )
+
+
+def _of_a_rule(likely: Likely, fine_tuned: Candidate | None, run: Run) -> RuleEstimate | None:
+    """T of labels that depend on the row alone, if they tell more of how it looks than true labels do."""
+    (result, candidate), (noisy, clean) = likely, likely.candidate.rows
+    if result.calibration is None or fine_tuned is None:
+        return None
+    proba, proba_meta = (result.calibration(p) for p in candidate.posteriors)
+    labels = proba, run.noisy.label[noisy], proba_meta, run.clean.label[clean]
+    reference, reference_meta = fine_tuned.posteriors
+    return labels_of_a_rule(*labels, T=result.transition_matrix, reference=reference, reference_meta=reference_meta)
 
 
 def _instance_dependent(
@@ -221,6 +241,8 @@ def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     if len(run.classes) > MOST_CLASSES:
         return None
     own, revised = _error_bars(Likely(estimate.result, estimate.candidate), run), estimate.revised
+    if isinstance(revised, RuleEstimate):  # the one T is contradicted: the bars do not reach over its own
+        return revised.error_bars()
     if isinstance(revised, PairEstimate):  # not without a calibration, so there are error bars of the one T
         return revised.error_bars(own.std)
     if own is None:

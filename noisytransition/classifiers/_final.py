@@ -51,6 +51,11 @@ def candidates_of(starts: Starts) -> list[Final]:
     return [*as_they_are, *(Final(name, n) for name in starts for n in _EPOCHS)]
 
 
+def shows_all_classes(run: Run) -> bool:
+    """Whether there are enough clean rows to train on them alone: a network would unlearn a class that has none."""
+    return len(run.clean) >= LEAST_CLEAN_ROWS and len(np.unique(run.clean.label)) == len(run.classes)
+
+
 def fine_tuned(run: Run, stage: str, net: NoisyLabelNet, clean: Rows) -> NoisyLabelNet:
     """Go on with clean rows for the most epochs that are compared."""
     return _train_aside(run, [_Aside(f"{stage}_fine_tuned", clean, net)])[0]
@@ -114,9 +119,8 @@ class FinalMixin:
     """Method that chooses the last classifier."""
 
     def _chooses(self: Any, run: Run) -> bool:
-        """Whether to choose: not with a class that clean rows would unlearn, since none of them shows it."""
-        enough = len(run.clean) >= LEAST_CLEAN_ROWS and len(np.unique(run.clean.label)) == len(run.classes)
-        return self.select_classifier and enough
+        """Whether to choose."""
+        return self.select_classifier and shows_all_classes(run)
 
     def _choose_final(
         self: Any, run: Run, starts: Starts, posteriors: Sequence[NDArray], rows: NDArray, margin: float = 0.0

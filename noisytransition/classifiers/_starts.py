@@ -20,6 +20,7 @@ from ..transition import (
 )
 from ._cross_fitting import JointTraining, balanced_weight, candidate_epochs, cross_fit, plan_of_folds
 from ._estimate import error_bars, estimate_transition
+from ._final import shows_all_classes
 from ._folds import N_FOLDS
 from ._parts import unsendable
 from ._run import Run
@@ -132,15 +133,16 @@ class MaximumLikelihood(Start):
 
     def plan(self, run: Run) -> dict[str, float]:
         """Work of the folds."""
-        return plan_of_folds(run, prefix="start_")
+        return plan_of_folds(run, prefix="start_", fine_tune=shows_all_classes(run))
 
     def with_error_bars(self, run: Run, warm_up: WarmUp) -> tuple[NDArray[np.float64], TransitionUncertainty | None]:
         """Train in folds."""
         gold = self.gold.matrix(run, warm_up)
         gold = floor_transition_matrix(gold, 1e-3 / len(gold))
         epochs = candidate_epochs(run.params["max_epochs"])
-        folds = cross_fit(run, JointTraining(gold, balanced_weight(run)), epochs=epochs, prefix="start_")
-        estimate = estimate_transition(folds.candidates, run, gold)
+        joint, fine_tune = JointTraining(gold, balanced_weight(run)), shows_all_classes(run)
+        folds = cross_fit(run, joint, epochs=epochs, prefix="start_", fine_tune=fine_tune)
+        estimate = estimate_transition(folds.candidates, run, gold, fine_tuned=folds.fine_tuned)
         return estimate.transition_matrix, error_bars(estimate, run)
 
 

@@ -6,6 +6,7 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 from ._bounds import posterior_error_bound, risk_bound
 from ._calibration import CalibratedLikelihood as CalibratedLikelihood
 from ._calibration import Calibration
+from ._calibration import fitted_temperature as fitted_temperature
 from ._calibration import tempered_log_loss as tempered_log_loss
 from ._chance import says_nothing as says_nothing
 from ._checks import as_array as as_array
@@ -54,6 +55,8 @@ from ._pair_posterior import MOST_CLASSES_OF_PAIRS as MOST_CLASSES_OF_PAIRS
 from ._pair_posterior import PairEstimate as PairEstimate
 from ._pair_posterior import revised_by_pairs as revised_by_pairs
 from ._posterior import denoise_proba, label_posterior
+from ._rule_labels import RuleEstimate as RuleEstimate
+from ._rule_labels import labels_of_a_rule as labels_of_a_rule
 from ._shrinkage import Prior as Prior
 from ._shrinkage import check_prior as check_prior
 from ._shrinkage import shrunk_to_symmetric as shrunk_to_symmetric

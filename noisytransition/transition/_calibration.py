@@ -260,7 +260,7 @@ def minimum(
 
 
 def tempered_log_loss(proba: NDArray, y: NDArray) -> NDArray[np.float64]:
-    """Log-loss of each row at the temperature of the logarithms that makes their sum lowest (Guo et al., 2017).
+    """Log-loss of each row at the temperature of `fitted_temperature`.
 
     Parameters
     ----------
@@ -271,13 +271,35 @@ def tempered_log_loss(proba: NDArray, y: NDArray) -> NDArray[np.float64]:
     -------
     ndarray of shape (n,)
     """
+    return _tempered_log_loss(proba, y)[1]
+
+
+def fitted_temperature(proba: NDArray, y: NDArray) -> Calibration:
+    """Map by the temperature of the logarithms that makes the log-loss of labels lowest (Guo et al., 2017).
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n, c)
+    y : ndarray of int, shape (n,)
+
+    Returns
+    -------
+    Calibration
+        Its matrix is a multiple of the identity, its bias 0.
+    """
+    c = proba.shape[1]
+    return Calibration(_tempered_log_loss(proba, y)[0] * np.eye(c), np.zeros(c))
+
+
+def _tempered_log_loss(proba: NDArray, y: NDArray) -> tuple[float, NDArray[np.float64]]:
+    """Best factor of the logarithms, and the log-loss of each row there."""
     u, rows = np.log(np.maximum(proba, _SMALLEST_PROBA)), np.arange(len(y))
 
     def loss(log_scale: float) -> NDArray[np.float64]:
         return -special.log_softmax(u * np.exp(log_scale), axis=1)[rows, y]
 
     best: Any = optimize.minimize_scalar(lambda s: loss(s).sum(), bounds=_LOG_SCALES, method="bounded")
-    return loss(best.x)
+    return float(np.exp(best.x)), loss(best.x)
 
 
 def _log_softmax(z: NDArray) -> NDArray[np.float64]:

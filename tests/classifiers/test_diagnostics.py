@@ -8,7 +8,7 @@ import pytest
 from scipy.special import softmax
 from training import refused
 
-from noisytransition import EMTransitionClassifier, count_transition_matrix, load
+from noisytransition import EMTransitionClassifier, MetaTransitionClassifier, count_transition_matrix, load
 from noisytransition.classifiers import _em_transition, _estimate
 from noisytransition.transition import flip_labels, pair_noise, transition_error
 
@@ -71,11 +71,51 @@ def test_labels_that_depend_on_the_look_of_the_row_are_found():
     assert fit(rows, pairs=True).instance_dependence_ == 0
 
 
+@cache
+def labels_of_a_rule(n=1500, n_clean=90):
+    """The same with labels by a rule that looks at one column alone: T, and the rows."""
+    X, y, _, _ = table(n, n_clean)
+    noisy = np.where(X[:, 0] > 1.1, 2, np.where(X[:, 2] == 1, 1, 0))
+    return count_transition_matrix(y, noisy, 3), (X, y, noisy, n_clean)
+
+
+def test_labels_of_a_rule_are_found():
+    truth, rows = labels_of_a_rule()
+    X, y, noisy, n = rows
+    choose = {"select_classifier": True}
+    with pytest.warns(UserWarning, match="T may be wrong: noisy labels follow from how a row looks, whatever it is"):
+        clf = fit(rows, **choose)
+    assert "not_one_T" in clf.diagnostics_
+    assert clf.instance_dependence_ == np.inf
+    one_T = fit(rows, instance_dependent=False, **choose)
+    assert transition_error(truth, clf.transition_matrix_) < 0.25 < transition_error(truth, one_T.transition_matrix_)
+    low, high = clf.transition_interval()
+    assert ((low <= truth) & (truth <= high)).mean() > 0.8
+    np.testing.assert_allclose(clf.class_counts_.sum(), len(y) - n)
+    accuracies = [(c.oof_proba_.argmax(axis=1) == y[n:]).mean() for c in (one_T, clf)]
+    assert accuracies[1] > accuracies[0] + 0.1
+    issues = clf.find_label_issues(X[n:], noisy[n:])
+    assert (noisy != y)[n:][issues].mean() > 0.8
+
+
+def test_labels_of_a_rule_are_found_for_a_start_too():
+    truth, (X, y, noisy, n) = labels_of_a_rule()
+    clf = MetaTransitionClassifier(transition_lr=0.0, **FAST).fit(X[n:], noisy[n:], meta=(X[:n], y[:n]))
+    assert transition_error(truth, clf.transition_matrix_) < 0.25
+
+
+@pytest.mark.parametrize("params", [{"pairs": True}, {"instance_dependent": False}, {"select_classifier": False}])
+def test_one_T_is_taken_where_rules_are_not_looked_for(params):
+    clf = fit(labels_of_a_rule()[1], **{"select_classifier": True} | params)
+    assert clf.instance_dependence_ < np.inf
+
+
+@pytest.mark.parametrize("choose", [False, True])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_one_T_gives_no_warning(seed):
+def test_one_T_gives_no_warning(seed, choose):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        clf = fit(table(seed=seed))
+        clf = fit(table(seed=seed), select_classifier=choose)
     assert clf.diagnostics_ == {}
     assert transition_error(pair_noise(3, 0.3), clf.transition_matrix_) < 0.15
 

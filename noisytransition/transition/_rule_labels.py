@@ -1,0 +1,118 @@
+"""T of labels that a rule or a model gives by how a row looks, whatever its true class."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._calibration import MOST_CLASSES_WITH_MATRIX, fitted_temperature
+from ._em import em_transition_matrix
+from ._estimation import gold_transition_matrix
+from ._uncertainty import TransitionUncertainty
+
+# mean gain in log-likelihood of a noisy label below which it may be chance, or a reference that is trained too little
+# (design half of examples/benchmarks/zoo, seeds 11 and 12)
+_LEAST_GAIN = 0.05
+# standard errors by which the inequality is broken: 5 %, one-sided
+_SURE = 1.645
+# resolution of single precision: a network's probabilities below are no different from 0
+_SMALLEST_PROBA = 1e-7
+
+
+class RuleEstimate(NamedTuple):
+    """T of labels that depend on the row alone: the mean over the clean rows of each class.
+
+    Attributes
+    ----------
+    transition_matrix : ndarray of shape (c, c)
+    std : ndarray of shape (c, c)
+        Standard errors, by the number of clean rows.
+    counts : ndarray of shape (c, c)
+        Expected numbers of rows of each true (i) and noisy (j) label.
+    proba : ndarray of shape (n, c)
+        Probabilities of the true label of the noisy rows: the reference's, at its best temperature.
+    excess : float
+        By how much more the noisy labels tell of a row's look than the true labels do, in log-likelihood of a row.
+    power : float
+        Infinity: labels depend on the row alone.
+    """
+
+    transition_matrix: NDArray[np.float64]
+    std: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    proba: NDArray[np.float64]
+    excess: float
+    power: float = float("inf")
+
+    def error_bars(self) -> TransitionUncertainty:
+        """Error bars."""
+        return TransitionUncertainty(self.transition_matrix, self.transition_matrix, self.std, self.std)
+
+
+def labels_of_a_rule(
+    proba: NDArray,
+    y: NDArray,
+    proba_meta: NDArray,
+    y_meta: NDArray,
+    *,
+    T: NDArray,
+    reference: NDArray,
+    reference_meta: NDArray,
+) -> RuleEstimate | None:
+    r"""T of labels that depend on the row alone, if the labels contradict one T for all rows.
+
+    A network learns what a rule or a model does, so that the noisy labels look like true ones: T near the identity
+    makes them likely, and the clean rows, which are few, hardly weigh. But under one T a noisy label depends on the
+    row through the true class alone, and cannot tell more of how the row looks than the true label does (the data
+    processing inequality). Where the probabilities f, of networks that both kinds of labels have trained, predict
+    noisy labels better than the probabilities g of a reference, they must predict true labels better too, and by more::
+
+        mean_noisy(log sum_i f_i T[i, y] - log sum_i g_i S[i, y])  <=  mean_clean(log f_y - log g_y)
+
+    with S the most likely T behind g. The reference are networks that clean rows alone have trained at the end. If the
+    left side is above 0.05 and above the right one with 95 % confidence, labels are taken to depend on the row alone,
+    ``P(j | i, x) = P(j | x)``. T is then the mean of ``P(j | x) = sum_k f_k T[k, j]`` over the clean rows of each
+    class. It stays as it is (None) otherwise, and with more than 20 classes.
+
+    Parameters
+    ----------
+    proba, proba_meta : ndarray of shape (n, c) and (n_meta, c)
+        Out-of-sample probabilities f of the noisy rows and of the clean ones, calibrated.
+    y, y_meta : ndarray of int
+        Noisy labels, and true ones.
+    T : ndarray of shape (c, c)
+        The most likely one T behind f.
+    reference, reference_meta : ndarray of shape (n, c) and (n_meta, c)
+        Out-of-sample probabilities g of the same rows; their temperature is fitted here.
+
+    Returns
+    -------
+    RuleEstimate or None
+
+    References
+    ----------
+    Cover, Thomas, "Elements of Information Theory", 2006, section 2.8. Hendrycks et al., "Using Trusted Data to Train
+    Deep Networks on Labels Corrupted by Severe Noise", NeurIPS 2018, equation (2) (T as a mean of P(j | x)).
+    """
+    if len(T) > MOST_CLASSES_WITH_MATRIX:
+        return None
+    tempered = fitted_temperature(reference_meta, y_meta)
+    reference, reference_meta = tempered(reference), tempered(reference_meta)
+    behind: Any = em_transition_matrix(reference, y, prior=None)
+    of_noisy = _log_of(proba @ T, y) - _log_of(reference @ behind, y)
+    of_clean = _log_of(proba_meta, y_meta) - _log_of(reference_meta, y_meta)
+    excess = of_noisy.mean() - of_clean.mean()
+    error = np.sqrt(of_noisy.var() / len(y) + of_clean.var() / len(y_meta))
+    if of_noisy.mean() <= _LEAST_GAIN or excess <= _SURE * error:
+        return None
+    of_classes = gold_transition_matrix(proba_meta @ T, y_meta, missing=T)
+    n = np.bincount(y_meta, minlength=len(T))[:, None]
+    near = (n * of_classes + 0.5) / (n + 1)  # an entry at 0 has an error too
+    std = np.sqrt(near * (1 - near) / np.maximum(n, 1))
+    counts = reference.sum(axis=0)[:, None] * of_classes
+    return RuleEstimate(of_classes, std, counts, reference, float(excess))
+
+
+def _log_of(proba: NDArray, y: NDArray) -> NDArray[np.float64]:
+    """Log-probability of each row's label."""
+    return np.log(np.maximum(proba[np.arange(len(y)), y], _SMALLEST_PROBA))
