@@ -15,7 +15,7 @@ from noisytransition.transition import count_transition_matrix
 
 from . import bundled, folder, generated
 from .networks import NETWORKS, TOO_SHORT
-from .noise import answers, asymmetric, flips, hard_rows, in_a_part, neighbours, pair, symmetric
+from .noise import answers, asymmetric, flips, hard_rows, in_a_part, neighbours, pair, rule, small_model, symmetric
 from .rows import Data
 
 
@@ -37,7 +37,7 @@ class Problem(NamedTuple):
 
     @property
     def kind(self):
-        """Kind of noise: class-conditional, feature-dependent or human."""
+        """Kind of noise: class-conditional, feature-dependent, rule or model, human."""
         return self.noise.kind
 
     @property
@@ -142,6 +142,17 @@ PROBLEMS = [
     Problem("affairs, unequal 0.1 and 0.4, linear", bundled.affairs, flips({(0, 1): 0.1, (1, 0): 0.4}), "linear", 50),
     Problem("party, neighbours 0.3, Adam", bundled.party, neighbours(0.3), "Adam", 20),
     Problem("party, flips of the old", bundled.party, in_a_part({(0, 1): 0.5, (2, 1): 0.4}), "default", 30),
+    # ---- labels that follow from the row
+    Problem("mixed table of four classes, labels of a small model", G.mixed(4), small_model(), "MLP 64-64", 20),
+    Problem("three clouds, labels of a rule", G.gaussians(3, 2.0), rule(3), "default", 30),
+    Problem("digits, labels of a small model", bundled.digits, small_model(), "default", 10),
+    Problem("digits, labels of a rule, Adam", bundled.digits, rule(20), "Adam", 20),
+    Problem("breast cancer, labels of a small model, linear", bundled.breast_cancer, small_model(), "linear", 20),
+    Problem("breast cancer, labels of a rule", bundled.breast_cancer, rule(4), "default", 20),
+    Problem("MNIST, labels of a small model", bundled.mnist, small_model(), "MLP 64-64", 20),
+    Problem("affairs, labels of a small model", bundled.affairs, small_model(30), "default", 50),
+    Problem("party, labels of a rule, linear", bundled.party, rule(4), "linear", 30),
+    Problem("party, labels of a small model, Adam", bundled.party, small_model(30), "Adam", 30),
     # ---- the folder of data
     Problem("LabelMe, a person's answer, linear", folder.labelme, answers, "linear", 10),
     Problem("LabelMe, a person's answer, memorising", folder.labelme, answers, "memorising", 20),

@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from noisytransition import flip_labels
 from noisytransition.transition import digits_noise, flip_noise, pair_noise, symmetric_noise
@@ -79,6 +81,33 @@ def hard_rows(rate):
         return np.where(flip, proba.argmax(axis=1), rows.y), None
 
     noise.kind = "feature-dependent"
+    return noise
+
+
+def small_model(per_class=8):
+    """Every label is that of a model which has half of the columns, and a few rows of each class to learn from."""
+
+    def noise(rows, seed):
+        rng = np.random.default_rng([seed, 1])
+        columns = rng.permutation(rows.X.shape[1])[: max(1, rows.X.shape[1] // 2)]
+        shuffled = rng.permutation(len(rows.y))
+        few = np.concatenate([shuffled[rows.y[shuffled] == i][:per_class] for i in range(rows.y.max() + 1)])
+        model = KNeighborsClassifier(3).fit(rows.X[few][:, columns], rows.y[few])
+        return model.predict(rows.X[:, columns]), None
+
+    noise.kind = "rule or model"
+    return noise
+
+
+def rule(n_columns):
+    """Every label is that of a rule about a few columns, two questions deep."""
+
+    def noise(rows, seed):
+        columns = np.random.default_rng([seed, 1]).permutation(rows.X.shape[1])[:n_columns]
+        tree = DecisionTreeClassifier(max_depth=2, random_state=seed).fit(rows.X[:, columns], rows.y)
+        return tree.predict(rows.X[:, columns]), None
+
+    noise.kind = "rule or model"
     return noise
 
 

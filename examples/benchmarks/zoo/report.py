@@ -152,7 +152,7 @@ def by_kind(zoo):
     heads = ["problems", "accuracy: EM", "accuracy: meta-transition"]
     heads += ["T: EM", "T: EM, pairs", "T: best of others", "covered", "warned"]
     lines = []
-    for kind in ("class-conditional", "feature-dependent", "human"):
+    for kind in ("class-conditional", "feature-dependent", "rule or model", "human"):
         if results := [r for r in zoo.values() if r.problem.kind == kind]:
             lines.append((kind, _means(results)))
     return heads, lines
