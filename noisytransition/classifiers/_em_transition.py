@@ -87,8 +87,10 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     instance_dependent : bool, default=True
         Where no pair of true and noisy label is known: let the probability of a noisy label rise with that of its
         class, ``P(j | i, x) ~ R[i, j] p_j(x)^a``, if all labels are more likely so, and the clean rows not less; T is
-        then the mean over all rows. People, for one, err on rows that look like another class. False: one T is true for
-        all rows. Not with more than 20 classes or with a number as `prior_strength`.
+        then the mean over all rows. People, for one, err on rows that look like another class. And let labels depend on
+        the row alone, ``P(j | i, x) = P(j | x)``, as those of rules and models do, if they tell more of how a row looks
+        than true labels do; T is then the mean over the clean rows of each class (with `select_classifier`). False: one
+        T is true for all rows. Not with more than 20 classes or with a number as `prior_strength`.
     meta_batch_size : int, optional
         Clean rows in a step; default: a quarter of `batch_size`.
     select_classifier : bool, default=True
@@ -150,7 +152,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     calibration_weight_ : float
         How often a clean row counted in the calibration.
     instance_dependence_ : float
-        The power a of `instance_dependent`: 0 where one T is taken for all rows.
+        The power a of `instance_dependent`: 0 where one T is taken for all rows, infinity where labels depend on the
+        row alone.
     final_ : str
         If there was a choice, the classifier: "own", "fine-tuned, 10 epochs", "clean rows, 50 epochs", ...
     final_scores_ : dict of ndarray

@@ -62,9 +62,9 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     validation_fraction : float in [0, 1), default=0.1
         Fraction of the noisy rows held out to select T by; 0: the last T is kept. A `train_split` replaces it.
     transition_init : str or array-like, default="auto"
-        Start of T, as in `TransitionClassifier`. "auto": "em", which costs three more trainings, or with fewer than
-        three noisy or clean rows "gold-shrunk"; the paper has "gold". T ends near its start, and maximum likelihood is
-        nearer to the truth (``examples/benchmarks/results/zoo_check.md``).
+        Start of T, as in `TransitionClassifier`. "auto": "em", which costs three more trainings, and three short ones
+        on the clean rows, or with fewer than three noisy or clean rows "gold-shrunk"; the paper has "gold". T ends near
+        its start, and maximum likelihood is nearer to the truth (``examples/benchmarks/results/zoo_check.md``).
     transition_every : int, default=1
         T moves in every `transition_every`-th step only.
     transition_floor, warm_up_epochs

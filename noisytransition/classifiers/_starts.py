@@ -118,7 +118,7 @@ def has_rows_for_folds(run: Run) -> bool:
 
 
 class MaximumLikelihood(Start):
-    """The most likely T of `EMTransitionClassifier` at its defaults, which starts from gold that is shrunk."""
+    """T of `EMTransitionClassifier` at its defaults, which starts from gold that is shrunk."""
 
     def __init__(self, gold: Gold) -> None:
         self.gold = gold

@@ -36,7 +36,8 @@ class TransitionClassifier(
 
         * "gold": mean posterior of the clean rows of each class under a net trained by cross-entropy, the warm-up;
         * "gold-shrunk": the same, shrunk towards symmetric noise as far as the clean rows of a class are few;
-        * "em": the most likely T of `EMTransitionClassifier` at its defaults: a warm-up and three trainings in folds;
+        * "em": T of `EMTransitionClassifier` at its defaults: a warm-up and three trainings in folds, each gone on with
+          the clean rows for 50 epochs;
         * "anchor": posterior of the warm-up at the most typical row of each class;
         * "confusion", "confusion-soft": counts of the noisy labels by the warm-up's prediction, or by its posterior;
         * "count": counts of pairs of true and noisy labels of the clean rows;

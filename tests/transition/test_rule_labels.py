@@ -107,6 +107,13 @@ def test_a_network_that_knows_the_true_labels_better_may_predict_noisy_ones_bett
     assert estimate(rows, pair_noise(3, 0.3), 20_000).excess < -0.05
 
 
+@pytest.mark.parametrize(("name", "most"), [("_LEAST_GAIN", 1.0), ("_SURE", 30.0)])
+def test_a_small_or_an_uncertain_gain_is_left_alone(name, most, monkeypatch):
+    assert estimate(of_a_rule(), np.eye(3)) is not None
+    monkeypatch.setattr(module, name, most)
+    assert estimate(of_a_rule(), np.eye(3)) is None
+
+
 def test_permuting_the_classes_permutes_everything():
     order, place = np.array([2, 0, 1]), np.array([1, 2, 0])
     y, noisy, proba, reference = rows = of_a_rule()
