@@ -63,6 +63,8 @@ class Estimate(NamedTuple):
         By how much the weight that was taken raises the log-likelihood of held-out clean rows; n / n_meta if that is 1.
     revised : PairEstimate, RuleEstimate, InstanceDependentEstimate or None
         T after verified pairs, or if there are none all labels, spoke against one T for all rows.
+    rule : RuleEstimate or None
+        What the labels say of a rule, with pairs or without.
     """
 
     result: EMResult
@@ -72,6 +74,7 @@ class Estimate(NamedTuple):
     evidence: dict[str, NDArray]
     gain: float
     revised: PairEstimate | RuleEstimate | InstanceDependentEstimate | None
+    rule: RuleEstimate | None = None
 
     @property
     def calibration(self) -> Calibration | None:
@@ -81,8 +84,8 @@ class Estimate(NamedTuple):
     @property
     def proba(self) -> NDArray[np.float64] | None:
         """Probabilities of the true label of the candidate's noisy rows; None without a calibration."""
-        if isinstance(self.revised, RuleEstimate):
-            return self.revised.proba
+        if self.rule is not None:
+            return self.rule.proba
         return None if self.calibration is None else self.calibration(self.candidate.posteriors[0])
 
     @property
@@ -132,10 +135,11 @@ def estimate_transition(
         others = [found[w] for w in (1.0, equal) if w != first] or [chosen]
         if fine_tuned:
             others.append(settled(fine_tuned, equal))
-    revised: PairEstimate | RuleEstimate | InstanceDependentEstimate | None = _revised(chosen, run)
-    if depends and known_pairs(run) is None and strength == "auto":
-        revised = _of_a_rule(chosen, fine_tuned, run) or _instance_dependent(chosen, run, start, prior, first)
-    return Estimate(*chosen, first, others, evidence, gain, revised)
+    rule = _of_a_rule(chosen, fine_tuned, run) if depends and strength == "auto" else None
+    revised: Any = _revised(chosen, rule, run) or rule
+    if depends and revised is None and known_pairs(run) is None and strength == "auto":
+        revised = _instance_dependent(chosen, run, start, prior, first)
+    return Estimate(*chosen, first, others, evidence, gain, revised, rule)
 
 
 def _highest_evidence(
@@ -153,17 +157,21 @@ def _highest_evidence(
     return Likely(best[0].settled(), best[1]), evidence
 
 
-def _revised(likely: Likely, run: Run) -> PairEstimate | None:
-    """T by verified pairs, if there are any, and they contradict the most likely T."""
+def _revised(likely: Likely, rule: RuleEstimate | None, run: Run) -> PairEstimate | None:
+    """T by verified pairs, if there are any, and they contradict the most likely T, or that of a rule."""
     (result, candidate), counts = likely, known_pairs(run)
     if counts is None or result.calibration is None:
         return None
-    (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
+    noisy, clean = candidate.rows
+    if rule is None:
+        T, (proba, proba_meta) = result.transition_matrix, (result.calibration(p) for p in candidate.posteriors)
+    else:
+        T, proba, proba_meta = rule.transition_matrix, rule.proba, rule.proba_meta
     return revised_by_pairs(
-        result.calibration(proba),
+        proba,
         run.noisy.label[noisy],
-        result.transition_matrix,
-        proba_pairs=result.calibration(proba_meta),
+        T,
+        proba_pairs=proba_meta,
         y_pairs=run.clean.label[clean],
         y_noisy_pairs=run.clean.columns["noisy_label"][clean],
         counts=counts,
@@ -178,7 +186,13 @@ def _of_a_rule(likely: Likely, fine_tuned: Candidate | None, run: Run) -> RuleEs
     proba, proba_meta = (result.calibration(p) for p in candidate.posteriors)
     labels = proba, run.noisy.label[noisy], proba_meta, run.clean.label[clean]
     reference, reference_meta = fine_tuned.posteriors
-    return labels_of_a_rule(*labels, T=result.transition_matrix, reference=reference, reference_meta=reference_meta)
+    return labels_of_a_rule(
+        *labels,
+        T=result.transition_matrix,
+        reference=reference,
+        reference_meta=reference_meta,
+        counts=known_pairs(run),
+    )
 
 
 def _instance_dependent(
@@ -240,11 +254,11 @@ def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     """
     if len(run.classes) > MOST_CLASSES:
         return None
-    own, revised = _error_bars(Likely(estimate.result, estimate.candidate), run), estimate.revised
+    own, revised, rule = _error_bars(Likely(estimate.result, estimate.candidate), run), estimate.revised, estimate.rule
     if isinstance(revised, RuleEstimate):  # the one T is contradicted: the bars do not reach over its own
         return revised.error_bars()
     if isinstance(revised, PairEstimate):  # not without a calibration, so there are error bars of the one T
-        return revised.error_bars(own.std)
+        return revised.error_bars(own.std if rule is None else rule.std)
     if own is None:
         return None
     bars = own.joined(*(_error_bars(other, run) for other in estimate.others))

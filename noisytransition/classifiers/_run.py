@@ -232,7 +232,8 @@ class Run:
         update = Fixed() if update is None else update
         params = net_params_of(self.params, len(self.classes), module, rows, net_params)
         named, holds_out = [*self._named(), ("update", update)], bool(held_out or params.get("train_split"))
-        watched = self._watches(clean_batches)
+        trains_on_clean = clean_batches is not None or net_params.get("labels") == "clean"
+        watched = self.has_clean and self.watch and not trains_on_clean
         params |= self._split(held_out_fraction(named, params, stage, held_out, watched=watched))
         if groups := [*update.param_groups(), *params.get("optimizer__param_groups", ())]:
             params["optimizer__param_groups"] = groups
@@ -244,7 +245,7 @@ class Run:
             select=self._selection(select, holds_out),
             clean_batches=clean_batches,
             clean_weight=clean_weight,
-            callbacks=self._callbacks(stage, callbacks, clean_batches, saves_epochs),
+            callbacks=self._callbacks(stage, callbacks, watched, saves_epochs),
             processes=self.processes,
         ).initialize()
         if self.processes.are_several:
@@ -325,19 +326,13 @@ class Run:
         selected = any(callback_setting(*named, "load_best", self.params) for named in self._named())
         return select if holds_out and not selected else Last()
 
-    def _callbacks(
-        self, stage: str, own: Sequence[tuple[str, Callback]], clean: CleanBatches | None, saves: bool
-    ) -> list[Any]:
+    def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], watched: bool, saves: bool) -> list[Any]:
         """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""
-        watching = [("valid_clean_loss", CleanLoss(self.clean))] if self._watches(clean) else []
+        watching = [("valid_clean_loss", CleanLoss(self.clean))] if watched else []
         shown = [("show_progress", ShowProgress(self.progress, stage))] if self.progress.shown else []
         saving = [("save_state", SaveState(self.state, stage))] if self.state is not None and saves else []
         together = [("in_step", InStep(self.processes))] if self.processes.are_several else []
         return [*watching, *self._users(), *own, *shown, *saving, *together]
-
-    def _watches(self, clean: CleanBatches | None) -> bool:
-        """Whether the loss of the clean rows is recorded: where they are not trained on."""
-        return self.has_clean and self.watch and clean is None
 
     def _users(self) -> list[Any]:
         """Shallow copies of the user's callbacks: each stage initialises its own, but a writer or list stays shared."""

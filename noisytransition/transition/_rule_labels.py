@@ -29,8 +29,9 @@ class RuleEstimate(NamedTuple):
         Standard errors, by the number of clean rows.
     counts : ndarray of shape (c, c)
         Expected numbers of rows of each true (i) and noisy (j) label.
-    proba : ndarray of shape (n, c)
-        Probabilities of the true label of the noisy rows: the reference's, at its best temperature.
+    proba, proba_meta : ndarray of shape (n, c) and (n_meta, c)
+        Probabilities of the true label of the noisy rows and of the clean ones: the reference's, at its best
+        temperature.
     excess : float
         By how much more the noisy labels tell of a row's look than the true labels do, in log-likelihood of a row.
     power : float
@@ -41,6 +42,7 @@ class RuleEstimate(NamedTuple):
     std: NDArray[np.float64]
     counts: NDArray[np.float64]
     proba: NDArray[np.float64]
+    proba_meta: NDArray[np.float64]
     excess: float
     power: float = float("inf")
 
@@ -58,6 +60,7 @@ def labels_of_a_rule(
     T: NDArray,
     reference: NDArray,
     reference_meta: NDArray,
+    counts: NDArray | None = None,
 ) -> RuleEstimate | None:
     r"""T of labels that depend on the row alone, if the labels contradict one T for all rows.
 
@@ -84,6 +87,8 @@ def labels_of_a_rule(
         The most likely one T behind f.
     reference, reference_meta : ndarray of shape (n, c) and (n_meta, c)
         Out-of-sample probabilities g of the same rows; their temperature is fitted here.
+    counts : ndarray of shape (c, c), optional
+        Of rows of which both labels are known; added to those of the noisy rows, and otherwise not used.
 
     Returns
     -------
@@ -109,8 +114,9 @@ def labels_of_a_rule(
     n = np.bincount(y_meta, minlength=len(T))[:, None]
     near = (n * of_classes + 0.5) / (n + 1)  # an entry at 0 has an error too
     std = np.sqrt(near * (1 - near) / np.maximum(n, 1))
-    counts = reference.sum(axis=0)[:, None] * of_classes
-    return RuleEstimate(of_classes, std, counts, reference, float(excess))
+    known = 0.0 if counts is None else counts
+    expected = reference.sum(axis=0)[:, None] * of_classes + known
+    return RuleEstimate(of_classes, std, expected, reference, reference_meta, float(excess))
 
 
 def _log_of(proba: NDArray, y: NDArray) -> NDArray[np.float64]:

@@ -104,7 +104,21 @@ def test_labels_of_a_rule_are_found_for_a_start_too():
     assert transition_error(truth, clf.transition_matrix_) < 0.25
 
 
-@pytest.mark.parametrize("params", [{"pairs": True}, {"instance_dependent": False}, {"select_classifier": False}])
+def test_pairs_are_fitted_to_labels_of_a_rule():
+    truth, rows = labels_of_a_rule()
+    _, y, _, n = rows
+    clf = fit(rows, pairs=True, select_classifier=True)
+    one_T = fit(rows, pairs=True, select_classifier=True, instance_dependent=False)
+    errors = [transition_error(truth, c.transition_matrix_) for c in (one_T, clf)]
+    assert errors[1] < min(errors[0], 0.2)
+    accuracies = [(c.oof_proba_.argmax(axis=1) == y[n:]).mean() for c in (one_T, clf)]
+    assert accuracies[1] > accuracies[0] + 0.1
+    np.testing.assert_allclose(clf.class_counts_.sum(), len(y) - n, rtol=1e-3)
+    low, high = clf.transition_interval()
+    assert ((low <= truth) & (truth <= high)).mean() > 0.8
+
+
+@pytest.mark.parametrize("params", [{"instance_dependent": False}, {"select_classifier": False}])
 def test_one_T_is_taken_where_rules_are_not_looked_for(params):
     clf = fit(labels_of_a_rule()[1], **{"select_classifier": True} | params)
     assert clf.instance_dependence_ < np.inf

@@ -120,7 +120,7 @@ def test_meta_transition_from_em_and_em_share_the_folds(blobs, tmp_path, trained
     assert trained == ["warm_up", "fold_0", "fold_1", "fold_2", "em"]
     same.pop("cv")
     clf = fit(MetaTransitionClassifier, blobs, transition_init="em", **same)
-    assert trained[5:] == ["net_warm_up", "meta_transition"]
+    assert trained[5:] == [*(f"start_fold_{k}_fine_tuned" for k in range(3)), "net_warm_up", "meta_transition"]
     assert_same(clf, fit(MetaTransitionClassifier, blobs, transition_init="em"), blobs[0])
 
 

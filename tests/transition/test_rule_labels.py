@@ -41,10 +41,10 @@ def of_one_matrix(seed=0, n=3000, n_clean=150, c=3, rate=0.3):
     return y, labels_of(pair_noise(c, rate)[y], rng), proba, softmax(logits + rng.normal(size=logits.shape), axis=1)
 
 
-def estimate(rows, T, n_clean=150):
+def estimate(rows, T, n_clean=150, **params):
     y, noisy, proba, reference = rows
     clean, rest = slice(n_clean), slice(n_clean, None)
-    others = {"reference": reference[rest], "reference_meta": reference[clean]}
+    others = {"reference": reference[rest], "reference_meta": reference[clean]} | params
     return labels_of_a_rule(proba[rest], noisy[rest], proba[clean], y[clean], T=T, **others)
 
 
@@ -78,7 +78,7 @@ def test_estimate_by_loops(make, always):
         near = (len(mine) * of_class + 0.5) / (len(mine) + 1)
         np.testing.assert_allclose(found.std[i] ** 2, near * (1 - near) / len(mine))
         np.testing.assert_allclose(found.counts[i], sum(other[n:])[i] * of_class)
-    np.testing.assert_allclose(found.proba, other[n:])
+    np.testing.assert_allclose(np.vstack([found.proba_meta, found.proba]), other)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -134,6 +134,13 @@ def test_a_class_without_clean_rows_keeps_its_row():
     found = estimate(rows, T, 150 - (~kept).sum())
     np.testing.assert_array_equal(found.transition_matrix[3], T[3])
     assert (found.std[3] == 0.5).all()
+
+
+def test_known_pairs_are_counted_too():
+    rows, known = of_a_rule(), np.arange(9.0).reshape(3, 3)
+    plain, found = estimate(rows, np.eye(3)), estimate(rows, np.eye(3), counts=known)
+    np.testing.assert_allclose(found.counts, plain.counts + known)
+    np.testing.assert_array_equal(found.transition_matrix, plain.transition_matrix)
 
 
 def test_many_classes_have_one_matrix():
