@@ -1,0 +1,116 @@
+"""What it costs to verify equally many rows of each class, where the classes have unequal shares.
+
+    python examples/benchmarks/clean_shares.py
+    python examples/benchmarks/clean_shares.py --report   # the table of what is there
+
+The same number of clean rows is drawn once at random, and once equally many of each class. Rows are those of the zoo;
+all methods have their defaults, and nothing is tuned. Results are written as they come; a second call goes on.
+"""
+
+import argparse
+import os
+import sys
+import warnings
+from itertools import product
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+import torch
+from shared import RESULTS, add_row, markdown, paired_difference, publish, read_rows, spread, versions
+from zoo.bundled import affairs
+from zoo.generated import gaussians, rare
+from zoo.methods import CLASSIFIERS
+from zoo.noise import flips, pair, symmetric
+from zoo.rows import Data
+
+from noisytransition import transition_error
+
+ROWS = RESULTS / "clean_shares.jsonl"
+# rows, noise, and clean rows for each class
+PROBLEMS = {
+    "two classes, 5 % of one": (rare, flips({(0, 1): 0.05, (1, 0): 0.3}), 50),
+    "three classes, 5 % of one": (gaussians(3, 2.0, shares=[0.6, 0.35, 0.05]), symmetric(0.2), 40),
+    "four classes, 10 % of two": (gaussians(4, 2.0, shares=[0.5, 0.3, 0.1, 0.1]), pair(0.3), 20),
+    "affairs, a third of one": (affairs, flips({(0, 1): 0.1, (1, 0): 0.4}), 50),
+}
+METHODS = ("fine-tuning", "GLC", "meta-transition", "EM", "EM, pairs")
+HOW = ("as they are", "equally many")
+SEEDS = range(5)
+
+
+def draw(name, seed, how):
+    """Data of a seed, with clean rows that are drawn in one of both ways."""
+    make, noise, per_class = PROBLEMS[name]
+    rows, rng = make(seed), np.random.default_rng([seed, 1])
+    y, T = noise(rows, seed + 2000)
+    c, order = rows.y.max() + 1, rng.permutation(len(rows.y))
+    if how == "equally many":
+        clean = np.concatenate([order[rows.y[order] == i][:per_class] for i in range(c)])
+    else:
+        clean = order[: per_class * c]
+    noisy = np.setdiff1d(order, clean)
+    X, X_test = (np.ascontiguousarray(a, dtype=np.float32) for a in (rows.X, rows.X_test))
+    return Data(X[noisy], y[noisy], X[clean], rows.y[clean], y[clean], X_test, rows.y_test, T, rows.y[noisy])
+
+
+def run(name, seed, how, method):
+    """Fit a method; give its accuracy and its error of T."""
+    data, clf = draw(name, seed, how), CLASSIFIERS[method](random_state=seed)
+    known = {"y_meta_noisy": data.y_meta_noisy} if method.endswith("pairs") else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of T that may be wrong: its error is in the table
+        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), **known)
+    row = {"problem": name, "seed": seed, "how": how, "method": method}
+    row["accuracy"] = float((clf.predict(data.X_test) == data.y_test).mean())
+    if hasattr(clf, "transition_matrix_"):
+        row["error"] = transition_error(data.transition_matrix, clf.transition_matrix_)
+    return row | {"identity": transition_error(data.transition_matrix, np.eye(len(data.transition_matrix)))}
+
+
+def table(rows, measure):
+    """Lines of a problem and method: both ways, and the paired difference."""
+    lines = []
+    for name, method in product(PROBLEMS, METHODS):
+        both = [[r for r in rows if (r["problem"], r["method"], r["how"]) == (name, method, how)] for how in HOW]
+        if not all(both) or measure not in both[0][0]:
+            continue
+        values = [[r[measure] for r in sorted(of, key=lambda r: r["seed"])] for of in both]
+        mean, low, high, _ = paired_difference(values[1], values[0])
+        cells = [f"{both[0][0]['identity']:.3f}"] if measure == "error" else []
+        lines.append((f"{name}: {method}", [*cells, *map(spread, values), f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"]))
+    return markdown([*(["identity"] if measure == "error" else []), *HOW, "difference"], lines)
+
+
+def report():
+    """Write and print both tables."""
+    rows = read_rows(ROWS)
+    seeds = len({row["seed"] for row in rows})
+    parts = [
+        "# Clean rows in the shares of the classes, and equally many of each class",
+        f"Mean ± standard deviation over {seeds} seeds, paired differences with 95 % intervals. {versions()}. See "
+        "`clean_shares.py`.",
+        "## Error of T\n\n" + table(rows, "error"),
+        "## Test accuracy\n\n" + table(rows, "accuracy"),
+    ]
+    publish("clean_shares.md", parts)
+
+
+def main():
+    """Run what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--report", action="store_true", help="only write the page of what is there")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    done = {tuple(row[key] for key in ("problem", "seed", "how", "method")) for row in read_rows(ROWS)}
+    for name, seed, how, method in product(PROBLEMS, SEEDS, HOW, METHODS):
+        if not args.report and (name, seed, how, method) not in done:
+            add_row(ROWS, row := run(name, seed, how, method))
+            print(row, flush=True)
+    report()
+
+
+if __name__ == "__main__":
+    main()
