@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._calibration import MOST_CLASSES_WITH_MATRIX, fitted_temperature
+from ._calibration import MOST_CLASSES_WITH_MATRIX, SMALLEST_PROBA, fitted_temperature
 from ._em import em_transition_matrix
 from ._estimation import gold_transition_matrix
 from ._uncertainty import TransitionUncertainty
@@ -15,8 +15,6 @@ from ._uncertainty import TransitionUncertainty
 _LEAST_GAIN = 0.08
 # standard errors by which the inequality is broken: 5 %, one-sided
 _SURE = 1.645
-# resolution of single precision: a network's probabilities below are no different from 0
-_SMALLEST_PROBA = 1e-7
 
 
 class RuleEstimate(NamedTuple):
@@ -121,4 +119,4 @@ def labels_of_a_rule(
 
 def _log_of(proba: NDArray, y: NDArray) -> NDArray[np.float64]:
     """Log-probability of each row's label."""
-    return np.log(np.maximum(proba[np.arange(len(y)), y], _SMALLEST_PROBA))
+    return np.log(np.maximum(proba[np.arange(len(y)), y], SMALLEST_PROBA))
