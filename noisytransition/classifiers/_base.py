@@ -17,7 +17,7 @@ from ..nets import FitState, Rows, draw_seed
 from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
 from ._data import HOW_TO_PASS, Samples, group_names, read_rows
-from ._data_warnings import warn_of_chance, warn_of_scale
+from ._data_warnings import warn_of_chance, warn_of_equal_shares, warn_of_scale
 from ._describe import describe_fit
 from ._distributed import check_distributed, is_first, joined
 from ._left_out import labelled_rows
@@ -244,6 +244,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             self._check_data(run)
             if clean is not None and self._needs_clean_data:
                 warn_of_chance(self, noisy, clean)
+                warn_of_equal_shares(noisy.label, clean.label, classes)
             warn_of_scale(noisy, default=is_default(self.module))
             with run.global_state.borrowed(), joined(run, self), run.saved_in(state, description), run.progress:
                 run.progress.expect(self._plan(run))

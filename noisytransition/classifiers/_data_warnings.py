@@ -15,6 +15,10 @@ from ..transition import says_nothing
 # deviations in the median column; a choice, not measured
 _FAR = 5.0
 
+# ratio of the most to the least frequent noisy label, with equally many clean rows of each class, above which there is a
+# warning: asymmetric noise of 0.6 gives this to classes of equal frequency
+_UNEQUAL = 4.0
+
 # columns of sparse rows that are made dense at once for this: 8 MB for each set. A choice, not measured
 _BLOCK = 1000
 
@@ -72,6 +76,29 @@ def warn_of_chance(estimator: object, noisy: Rows, clean: Rows) -> None:
         f"label and of the class of the nearest clean rows: p = {pvalue:.2f}). {type(estimator).__name__} would learn "
         "chance: check that X and y are in the same order, or train on the clean rows alone, by "
         "CrossEntropyClassifier().fit(X_meta, y_meta).",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], classes: NDArray) -> None:
+    """Warn of clean rows that seem to be drawn class by class, while the classes have unequal shares.
+
+    Parameters
+    ----------
+    noisy, clean : ndarray of int
+        Labels of the noisy and of the clean rows.
+    classes : ndarray
+    """
+    of_noisy, of_clean = (np.bincount(labels, minlength=len(classes)) for labels in (noisy, clean))
+    least, most = of_noisy.argmin(), of_noisy.argmax()
+    if of_clean.min() < 2 or np.ptp(of_clean) or of_noisy[most] <= _UNEQUAL * of_noisy[least]:
+        return
+    names = classes.tolist()
+    warnings.warn(
+        f"there are {of_clean[0]} clean rows of each class, but {of_noisy[most]:,} noisy labels {names[most]!r} and "
+        f"{of_noisy[least]:,} {names[least]!r}. If the classes are unequal, clean rows that are drawn class by class "
+        "pull T and the probabilities towards equal shares: draw them at random.",
         UserWarning,
         stacklevel=3,
     )

@@ -14,7 +14,13 @@ from torch.nn.functional import cosine_similarity
 from torch.utils.data import Subset, TensorDataset
 from training import fit, no_training, refused
 
-from noisytransition import CrossEntropyClassifier, GLCClassifier, MetaTransitionClassifier, MWNetClassifier
+from noisytransition import (
+    CrossEntropyClassifier,
+    FineTuningClassifier,
+    GLCClassifier,
+    MetaTransitionClassifier,
+    MWNetClassifier,
+)
 from noisytransition.classifiers._check_output import check_output
 from noisytransition.classifiers._labels import class_codes
 from noisytransition.losses import ForwardLoss
@@ -192,6 +198,32 @@ def test_methods_with_clean_rows_warn_of_labels_of_chance(cls):
     message = "say nothing about the classes.*clean rows alone"
     with no_training(), pytest.warns(UserWarning, match=message), pytest.raises(BaseException, match="was trained"):
         small(cls).fit(X, chance, meta=(X_meta, y_meta))
+
+
+def unequal(shares, per_class, n=300):
+    """Two columns, labels "a", "b", "c" in these shares, and so many clean rows of each."""
+    rng = np.random.default_rng(0)
+    y, y_meta = (np.repeat(["a", "b", "c"], counts) for counts in (np.multiply(shares, n).astype(int), per_class))
+    X, X_meta = (np.float32(rng.normal(size=(len(of), 2)) + 3 * (of == "a")[:, None]) for of in (y, y_meta))
+    return X, y, (X_meta, y_meta)
+
+
+@pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
+def test_equally_many_clean_rows_of_unequal_classes_bring_a_warning(cls):
+    X, y, meta = unequal([0.8, 0.1, 0.1], [10, 10, 10])
+    message = "10 clean rows of each class, but 240 noisy labels 'a' and 30 'b'. .*draw them at random"
+    with no_training(), pytest.warns(UserWarning, match=message), pytest.raises(BaseException, match="was trained"):
+        small(cls).fit(X, y, meta=meta)
+
+
+@pytest.mark.parametrize(
+    ("shares", "per_class"), [([0.6, 0.25, 0.15], [10] * 3), ([0.8, 0.1, 0.1], [20, 5, 5]), ([0.8, 0.1, 0.1], [1] * 3)]
+)
+def test_other_shares_bring_none(shares, per_class):
+    X, y, meta = unequal(shares, per_class)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small(FineTuningClassifier).fit(X, y, meta=meta)
 
 
 # ---------------------------------------------------------------------------- modules
