@@ -15,8 +15,8 @@ from ..transition import says_nothing
 # deviations in the median column; a choice, not measured
 _FAR = 5.0
 
-# ratio of the most to the least frequent noisy label, with equally many clean rows of each class, above which there is a
-# warning: asymmetric noise of 0.6 gives this to classes of equal frequency
+# ratio of the most to the least frequent noisy label above which equally many clean rows of each class bring a warning;
+# asymmetric noise of 0.6 gives this ratio to classes of equal frequency
 _UNEQUAL = 4.0
 
 # columns of sparse rows that are made dense at once for this: 8 MB for each set. A choice, not measured
