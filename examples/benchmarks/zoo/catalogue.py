@@ -146,12 +146,10 @@ PROBLEMS = [
     Problem("mixed table of four classes, labels of a small model", G.mixed(4), small_model(), "MLP 64-64", 20),
     Problem("three clouds, labels of a rule", G.gaussians(3, 2.0), rule(3), "default", 30),
     Problem("digits, labels of a small model", bundled.digits, small_model(), "default", 10),
-    Problem("digits, labels of a rule, Adam", bundled.digits, rule(20), "Adam", 20),
     Problem("breast cancer, labels of a small model, linear", bundled.breast_cancer, small_model(), "linear", 20),
     Problem("breast cancer, labels of a rule", bundled.breast_cancer, rule(4), "default", 20),
     Problem("MNIST, labels of a small model", bundled.mnist, small_model(), "MLP 64-64", 20),
     Problem("affairs, labels of a small model", bundled.affairs, small_model(30), "default", 50),
-    Problem("party, labels of a rule, linear", bundled.party, rule(4), "linear", 30),
     Problem("party, labels of a small model, Adam", bundled.party, small_model(30), "Adam", 30),
     # ---- the folder of data
     Problem("LabelMe, a person's answer, linear", folder.labelme, answers, "linear", 10),
