@@ -1,13 +1,14 @@
 """T of labels that a rule or a model gives by how a row looks, whatever its true class."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._calibration import MOST_CLASSES_WITH_MATRIX, SMALLEST_PROBA, fitted_temperature
-from ._em import em_transition_matrix
+from ._em import MAX_ITER
 from ._estimation import gold_transition_matrix
+from ._likelihood import Likelihood
 from ._uncertainty import TransitionUncertainty
 
 # mean gain in log-likelihood of a noisy label below which it may be chance, or a reference that is trained too little:
@@ -15,6 +16,8 @@ from ._uncertainty import TransitionUncertainty
 _LEAST_GAIN = 0.08
 # standard errors by which the inequality is broken: 5 %, one-sided
 _SURE = 1.645
+# change of an entry of S that ends its search, as in `em_transition_matrix`
+_TOLERANCE = 1e-5
 
 
 class RuleEstimate(NamedTuple):
@@ -101,8 +104,9 @@ def labels_of_a_rule(
         return None
     tempered = fitted_temperature(reference_meta, y_meta)
     reference, reference_meta = tempered(reference), tempered(reference_meta)
-    behind: Any = em_transition_matrix(reference, y, prior=None)
-    of_noisy = _log_of(proba @ T, y) - _log_of(reference @ behind, y)
+    none = np.zeros_like(T)
+    behind = Likelihood(reference, y, none).maximise(np.full_like(T, 1 / len(T)), none, MAX_ITER, _TOLERANCE)
+    of_noisy = _log_of(proba @ T, y) - _log_of(reference @ behind.transition_matrix, y)
     of_clean = _log_of(proba_meta, y_meta) - _log_of(reference_meta, y_meta)
     excess = of_noisy.mean() - of_clean.mean()
     error = np.sqrt(of_noisy.var() / len(y) + of_clean.var() / len(y_meta))
