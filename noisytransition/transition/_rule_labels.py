@@ -16,6 +16,9 @@ from ._uncertainty import TransitionUncertainty
 _LEAST_GAIN = 0.08
 # standard errors by which the inequality is broken: 5 %, one-sided
 _SURE = 1.645
+# standard errors by which both T must differ in their share of right labels: clean rows from elsewhere break the
+# inequality too, and there the one T is nearer (digits, the first 100 rows of which are of other writers)
+_CONTRADICTED = 2.0
 # change of an entry of S that ends its search, as in `em_transition_matrix`
 _TOLERANCE = 1e-5
 
@@ -76,7 +79,8 @@ def labels_of_a_rule(
     with S the most likely T behind g. The reference are networks that clean rows alone have trained at the end. If the
     left side is above 0.08 and above the right one with 95 % confidence, labels are taken to depend on the row alone,
     ``P(j | i, x) = P(j | x)``. T is then the mean of ``P(j | x) = sum_k f_k T[k, j]`` over the clean rows of each
-    class. It stays as it is (None) otherwise, and with more than 20 classes.
+    class. It stays as it is (None) otherwise, with more than 20 classes, and where both T have the same share of right
+    labels but for two standard errors: clean rows that are harder than the noisy ones break the inequality too.
 
     Parameters
     ----------
@@ -116,6 +120,9 @@ def labels_of_a_rule(
     n = np.bincount(y_meta, minlength=len(T))[:, None]
     near = (n * of_classes + 0.5) / (n + 1)  # an entry at 0 has an error too
     std = np.sqrt(near * (1 - near) / np.maximum(n, 1))
+    apart = np.abs((of_classes - T).trace())  # in the share of right labels, times the number of classes
+    if apart <= _CONTRADICTED * np.linalg.norm(std.diagonal()):
+        return None
     known = 0.0 if counts is None else counts
     expected = reference.sum(axis=0)[:, None] * of_classes + known
     return RuleEstimate(of_classes, std, expected, reference, reference_meta, float(excess))
