@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from ._calibration import MOST_CLASSES_WITH_MATRIX, SMALLEST_PROBA, fitted_temperature
 from ._em import MAX_ITER
@@ -16,9 +17,9 @@ from ._uncertainty import TransitionUncertainty
 _LEAST_GAIN = 0.08
 # standard errors by which the inequality is broken: 5 %, one-sided
 _SURE = 1.645
-# standard errors by which both T must differ in their share of right labels: clean rows from elsewhere break the
-# inequality too, and there the one T is nearer (digits, the first 100 rows of which are of other writers)
-_CONTRADICTED = 2.0
+# standard errors of the difference in how sure the reference is of clean and of noisy rows, up to which they are taken
+# to be drawn alike; of digits, whose first 100 rows are of other writers, it is 5 and 6
+_ALIKE = 3.0
 # change of an entry of S that ends its search, as in `em_transition_matrix`
 _TOLERANCE = 1e-5
 
@@ -79,8 +80,9 @@ def labels_of_a_rule(
     with S the most likely T behind g. The reference are networks that clean rows alone have trained at the end. If the
     left side is above 0.08 and above the right one with 95 % confidence, labels are taken to depend on the row alone,
     ``P(j | i, x) = P(j | x)``. T is then the mean of ``P(j | x) = sum_k f_k T[k, j]`` over the clean rows of each
-    class. It stays as it is (None) otherwise, with more than 20 classes, and where both T have the same share of right
-    labels but for two standard errors: clean rows that are harder than the noisy ones break the inequality too.
+    class. It stays as it is (None) otherwise, with more than 20 classes, and where the reference is surer of the clean
+    rows than of the noisy ones, or less sure, by three standard errors of its mean entropy: clean rows from elsewhere
+    break the inequality too.
 
     Parameters
     ----------
@@ -112,20 +114,25 @@ def labels_of_a_rule(
     behind = Likelihood(reference, y, none).maximise(np.full_like(T, 1 / len(T)), none, MAX_ITER, _TOLERANCE)
     of_noisy = _log_of(proba @ T, y) - _log_of(reference @ behind.transition_matrix, y)
     of_clean = _log_of(proba_meta, y_meta) - _log_of(reference_meta, y_meta)
-    excess = of_noisy.mean() - of_clean.mean()
-    error = np.sqrt(of_noisy.var() / len(y) + of_clean.var() / len(y_meta))
+    excess, error = _difference(of_noisy, of_clean)
     if of_noisy.mean() <= _LEAST_GAIN or excess <= _SURE * error:
+        return None
+    apart, error = _difference(special.entr(reference).sum(axis=1), special.entr(reference_meta).sum(axis=1))
+    if abs(apart) > _ALIKE * error:
         return None
     of_classes = gold_transition_matrix(proba_meta @ T, y_meta, missing=T)
     n = np.bincount(y_meta, minlength=len(T))[:, None]
     near = (n * of_classes + 0.5) / (n + 1)  # an entry at 0 has an error too
     std = np.sqrt(near * (1 - near) / np.maximum(n, 1))
-    apart = np.abs((of_classes - T).trace())  # in the share of right labels, times the number of classes
-    if apart <= _CONTRADICTED * np.linalg.norm(std.diagonal()):
-        return None
     known = 0.0 if counts is None else counts
     expected = reference.sum(axis=0)[:, None] * of_classes + known
-    return RuleEstimate(of_classes, std, expected, reference, reference_meta, float(excess))
+    return RuleEstimate(of_classes, std, expected, reference, reference_meta, excess)
+
+
+def _difference(of_noisy: NDArray, of_clean: NDArray) -> tuple[float, float]:
+    """Difference of two means, and its standard error."""
+    error = np.sqrt(of_noisy.var() / len(of_noisy) + of_clean.var() / len(of_clean))
+    return float(of_noisy.mean() - of_clean.mean()), float(error)
 
 
 def _log_of(proba: NDArray, y: NDArray) -> NDArray[np.float64]:
