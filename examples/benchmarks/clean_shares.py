@@ -10,7 +10,6 @@ all methods have their defaults, and nothing is tuned. Results are written as th
 import argparse
 import os
 import sys
-import warnings
 from itertools import product
 from pathlib import Path
 
@@ -22,9 +21,9 @@ import torch
 from shared import RESULTS, add_row, markdown, paired_difference, publish, read_rows, spread, versions
 from zoo.bundled import affairs
 from zoo.generated import gaussians, rare
-from zoo.methods import CLASSIFIERS
+from zoo.methods import fitted
 from zoo.noise import flips, pair, symmetric
-from zoo.rows import Data
+from zoo.rows import Data, some_of_each
 
 from noisytransition import transition_error
 
@@ -46,11 +45,9 @@ def draw(name, seed, how):
     make, noise, per_class = PROBLEMS[name]
     rows, rng = make(seed), np.random.default_rng([seed, 1])
     y, T = noise(rows, seed + 2000)
-    c, order = rows.y.max() + 1, rng.permutation(len(rows.y))
-    if how == "equally many":
-        clean = np.concatenate([order[rows.y[order] == i][:per_class] for i in range(c)])
-    else:
-        clean = order[: per_class * c]
+    order = rng.permutation(len(rows.y))
+    equally = some_of_each(rows.y, order, per_class)
+    clean = equally if how == "equally many" else order[: len(equally)]
     noisy = np.setdiff1d(order, clean)
     X, X_test = (np.ascontiguousarray(a, dtype=np.float32) for a in (rows.X, rows.X_test))
     return Data(X[noisy], y[noisy], X[clean], rows.y[clean], y[clean], X_test, rows.y_test, T, rows.y[noisy])
@@ -58,15 +55,11 @@ def draw(name, seed, how):
 
 def run(name, seed, how, method):
     """Fit a method; give its accuracy and its error of T."""
-    data, clf = draw(name, seed, how), CLASSIFIERS[method](random_state=seed)
-    known = {"y_meta_noisy": data.y_meta_noisy} if method.endswith("pairs") else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of T that may be wrong: its error is in the table
-        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), **known)
-    row = {"problem": name, "seed": seed, "how": how, "method": method}
-    row["accuracy"] = float((clf.predict(data.X_test) == data.y_test).mean())
-    if hasattr(clf, "transition_matrix_"):
-        row["error"] = transition_error(data.transition_matrix, clf.transition_matrix_)
+    data = draw(name, seed, how)
+    found = fitted(data, {"random_state": seed}, method)
+    row = {"problem": name, "seed": seed, "how": how, "method": method, "accuracy": found["accuracy"]}
+    if "transition_error" in found:
+        row["error"] = found["transition_error"]
     return row | {"identity": transition_error(data.transition_matrix, np.eye(len(data.transition_matrix)))}
 
 

@@ -254,9 +254,10 @@ def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     """
     if len(run.classes) > MOST_CLASSES:
         return None
-    own, revised, rule = _error_bars(Likely(estimate.result, estimate.candidate), run), estimate.revised, estimate.rule
+    revised, rule = estimate.revised, estimate.rule
     if isinstance(revised, RuleEstimate):  # the one T is contradicted: the bars do not reach over its own
         return revised.error_bars()
+    own = _error_bars(Likely(estimate.result, estimate.candidate), run)
     if isinstance(revised, PairEstimate):  # not without a calibration, so there are error bars of the one T
         return revised.error_bars(own.std if rule is None else rule.std)
     if own is None:

@@ -9,6 +9,8 @@ from sklearn.tree import DecisionTreeClassifier
 from noisytransition import flip_labels
 from noisytransition.transition import digits_noise, flip_noise, pair_noise, symmetric_noise
 
+from .rows import some_of_each
+
 
 # ---------------------------------------------------------------------------- one T for all rows
 def one_matrix(matrix):
@@ -90,8 +92,7 @@ def small_model(per_class=8):
     def noise(rows, seed):
         rng = np.random.default_rng([seed, 1])
         columns = rng.permutation(rows.X.shape[1])[: max(1, rows.X.shape[1] // 2)]
-        shuffled = rng.permutation(len(rows.y))
-        few = np.concatenate([shuffled[rows.y[shuffled] == i][:per_class] for i in range(rows.y.max() + 1)])
+        few = some_of_each(rows.y, rng.permutation(len(rows.y)), per_class)
         model = KNeighborsClassifier(3).fit(rows.X[few][:, columns], rows.y[few])
         return model.predict(rows.X[:, columns]), None
 

@@ -58,3 +58,8 @@ def reduced(X, X_test, n_columns, reduction=PCA):
     first, second = fitted.transform(X), fitted.transform(X_test)
     scale = np.sqrt(NORM / (first**2).sum(axis=1).mean())
     return first * scale, second * scale
+
+
+def some_of_each(y, order, n):
+    """The first n rows of each class, in this order."""
+    return np.concatenate([order[y[order] == i][:n] for i in range(y.max() + 1)])
