@@ -244,7 +244,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             self._check_data(run)
             if clean is not None and self._needs_clean_data:
                 warn_of_chance(self, noisy, clean)
-                warn_of_equal_shares(noisy.label, clean.label, classes)
+                if not self._allows_for_drawing_by_class(run):
+                    warn_of_equal_shares(noisy.label, clean.label, classes)
             warn_of_scale(noisy, default=is_default(self.module))
             with run.global_state.borrowed(), joined(run, self), run.saved_in(state, description), run.progress:
                 run.progress.expect(self._plan(run))
@@ -254,6 +255,10 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             self._forget()
             raise
         return self
+
+    def _allows_for_drawing_by_class(self, run: Run) -> bool:
+        """Whether the fit finds the classes' shares itself where clean rows are drawn class by class."""
+        return False
 
     def _grouped(self, noisy: Rows, groups: ArrayLike | None) -> Rows:
         """Rows with a column ``group``, in methods that take groups."""

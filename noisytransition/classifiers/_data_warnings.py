@@ -98,7 +98,8 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
     warnings.warn(
         f"there are {of_clean[0]} clean rows of each class, but {of_noisy[most]:,} noisy labels {names[most]!r} and "
         f"{of_noisy[least]:,} {names[least]!r}. If the classes are unequal, clean rows that are drawn class by class "
-        "pull T and the probabilities towards equal shares: draw them at random.",
+        "pull T and the probabilities towards equal shares: draw them at random, or take "
+        "EMTransitionClassifier(meta_sampling='by_class').",
         UserWarning,
         stacklevel=3,
     )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..losses import ForwardLoss
-from ..transition import Prior, check_count, check_prior, is_number
+from ..transition import Prior, check_count, check_prior, is_number, seem_drawn_by_class
 from ._checks import check_batch_size, check_flag
 from ._cross_fitting import (
     Candidate,
@@ -31,6 +31,8 @@ from ._transition import TransitionClassifier
 # standard errors by which another classifier must be better than the own one on held-out clean rows: with few of them,
 # the best of fifteen candidates is often better by chance (design half of examples/benchmarks/zoo and em_defaults.py)
 _MARGIN = 1.0
+# how clean rows may have been drawn
+_SAMPLINGS = ("auto", "random", "by_class")
 
 
 class EMTransitionClassifier(FinalMixin, TransitionClassifier):
@@ -93,6 +95,12 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         T is true for all rows. Not with more than 20 classes or with a number as `prior_strength`.
     meta_batch_size : int, optional
         Clean rows in a step; default: a quarter of `batch_size`.
+    meta_sampling : {"auto", "random", "by_class"}, default="auto"
+        How the clean rows were drawn: at random from rows like the noisy ones, or a number of each class, so that their
+        shares of the classes are others (as in case-control samples). These are then allowed for, in T, in the
+        trainings and in the choice of the classifier; `predict_proba` has the noisy rows' shares. "auto": "by_class" if
+        there are equally many of each class, and far more or fewer than chance would give; never with more than 20
+        classes.
     select_classifier : bool, default=True
         Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
         temperature: the network trained through T, unless another one is better by a standard error; this network
@@ -149,6 +157,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         Their number of epochs, and that of the last training.
     cv_results_ : dict of ndarray
         ``epochs`` and ``log_evidence`` of each number of epochs.
+    meta_offset_ : ndarray of shape (n_classes,)
+        Logarithm of how much more often each class is among the clean rows than among the noisy ones; 0 where they are
+        taken to be drawn at random.
     calibration_weight_ : float
         How often a clean row counted in the calibration.
     instance_dependence_ : float
@@ -209,6 +220,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         calibration_weight: float | str = "auto",
         instance_dependent: bool = True,
         meta_batch_size: int | None = None,
+        meta_sampling: str = "auto",
         select_classifier: bool = True,
         n_jobs: int | None = None,
         **net_params: Any,
@@ -223,6 +235,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.transition_prior = transition_prior
         self.prior_strength = prior_strength
         self.meta_batch_size = meta_batch_size
+        self.meta_sampling = meta_sampling
         self.n_jobs = n_jobs
 
     def _plan(self, run: Run) -> dict[str, float]:
@@ -249,14 +262,19 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             strength=self.prior_strength,
             weight=self.calibration_weight,
             depends=self.instance_dependent,
+            sampling=self.meta_sampling,
         )
         self._keep(run, start, T, folds.candidates)
+        run.weigh_clean(T.clean_weights)
         self.meta_weight_ = in_folds
         self.net_ = joint._replace(weight=at_last).train(run, "em", T.transition_matrix, T.candidate.epochs)
         if choose:
             judged = run.train("noisy_rows", loss=ForwardLoss(T.transition_matrix), max_epochs=T.candidate.epochs)
             posteriors, rows = cross_validated_posteriors(run, starts_of(judged))
             self._choose_final(run, starts_of(self.net_), posteriors, rows, _MARGIN)
+
+    def _allows_for_drawing_by_class(self, run: Run) -> bool:
+        return self.meta_sampling != "auto" or seem_drawn_by_class(run.clean.label, len(run.classes))
 
     def _start_name(self, run: Run) -> str:
         if self.transition_init != "auto":
@@ -273,7 +291,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         """Set the fitted attributes of T, and warn of reasons not to trust it."""
         self.transition_init_, self.transition_matrix_ = start, T.transition_matrix
         self.transition_history_ = np.stack([start, T.transition_matrix])
-        result, best = T.result, T.candidate
+        result, best, self.meta_offset_ = T.result, T.candidate, T.offset
         self.transition_counts_, self.prior_strength_ = T.counts, result.strength
         self.instance_dependence_ = getattr(T.revised, "power", 0.0)
         self.calibration_, self.calibration_weight_, self.cv_results_ = T.calibration, T.weight, T.evidence
@@ -296,6 +314,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         check_batch_size(self, "meta_batch_size")
         if self.cv is not None:
             check_count(self.cv, 2, "cv")
+        if self.meta_sampling not in _SAMPLINGS:
+            raise ValueError(f"meta_sampling={self.meta_sampling!r}; valid are {_SAMPLINGS}.")
         check_flag(self, "select_epochs")
         check_flag(self, "select_classifier")
         check_flag(self, "instance_dependent")
@@ -314,6 +334,11 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         super()._check_data(run)
         if not self.distributed and (refusal := unsendable(run, self.n_jobs)):
             raise ValueError(f"n_jobs={self.n_jobs} {refusal}.")
+        missing = run.classes[np.setdiff1d(np.arange(len(run.classes)), run.clean.label)]
+        if self.meta_sampling == "by_class" and len(missing):
+            raise ValueError(
+                f"meta_sampling='by_class' needs clean rows of each class; there are none of {missing.tolist()}."
+            )
         check_prior(self.transition_prior, self.prior_strength, len(run.classes), "transition_prior", "prior_strength")
         for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):
             if len(rows) < least:

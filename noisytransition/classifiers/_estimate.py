@@ -19,11 +19,15 @@ from ..transition import (
     Prior,
     RuleEstimate,
     TransitionUncertainty,
+    class_offset,
+    drawn_by_class,
     first_maximum,
     instance_dependent,
     labels_of_a_rule,
     pair_counts,
     revised_by_pairs,
+    seem_drawn_by_class,
+    tilted,
     transition_uncertainty,
 )
 from ._cross_fitting import Candidate
@@ -65,6 +69,8 @@ class Estimate(NamedTuple):
         T after verified pairs, or if there are none all labels, spoke against one T for all rows.
     rule : RuleEstimate or None
         What the labels say of a rule, with pairs or without.
+    offset : ndarray of shape (c,)
+        Logarithm of how much more often each class is among the clean rows than among the noisy ones.
     """
 
     result: EMResult
@@ -74,7 +80,8 @@ class Estimate(NamedTuple):
     evidence: dict[str, NDArray]
     gain: float
     revised: PairEstimate | RuleEstimate | InstanceDependentEstimate | None
-    rule: RuleEstimate | None = None
+    rule: RuleEstimate | None
+    offset: NDArray
 
     @property
     def calibration(self) -> Calibration | None:
@@ -87,6 +94,11 @@ class Estimate(NamedTuple):
         if self.rule is not None:
             return self.rule.proba
         return None if self.calibration is None else self.calibration(self.candidate.posteriors[0])
+
+    @property
+    def clean_weights(self) -> NDArray[np.float64]:
+        """Weight of the clean rows of each class, with which they have the shares of the noisy rows."""
+        return np.exp(-self.offset)
 
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
@@ -109,6 +121,7 @@ def estimate_transition(
     strength: float | str = "auto",
     weight: float | str = "auto",
     depends: bool = True,
+    sampling: str = "auto",
 ) -> Estimate:
     """T of the candidate under which all labels have the highest evidence, T integrated out.
 
@@ -117,29 +130,46 @@ def estimate_transition(
     often each counts: once, as in the likelihood, or up to so often that all together weigh as much as the noisy rows.
     T is revised if pairs of true and noisy labels are known and contradict it; or, where none are known and `depends`,
     if all labels are far more likely where labels may depend on the row.
+    Clean rows that are drawn class by class, by `sampling`, have other shares of the classes in all of it.
     """
-    likeliest = partial(_first_maximum, run=run, start=start, params={"prior": prior, "strength": strength})
+    offset = _offset(candidates[-1], run, start, sampling)
+    params = {"prior": prior, "strength": strength, "meta_offset": offset}
+    likeliest = partial(_first_maximum, run=run, start=start, params=params)
 
     def settled(candidate: Candidate, weight: float) -> Likely:
         return Likely(likeliest(candidate, weight=weight).settled(), candidate)
 
+    if fine_tuned:  # on clean rows alone
+        of_noisy, of_clean = (tilted(p, -offset) for p in fine_tuned.posteriors)
+        fine_tuned = fine_tuned._replace(posteriors=(of_noisy, of_clean))
     first = 1.0 if isinstance(weight, str) else float(weight)
     chosen, evidence = _highest_evidence(candidates, partial(likeliest, weight=first))
     taken, others, gain = chosen.candidate, [], 0.0
     if isinstance(weight, str):
         equal = len(taken.rows[0]) / len(taken.rows[1])
-        first, gain = _preferred_weight(taken, run, start, equal)
+        first, gain = _preferred_weight(taken, run, start, equal, offset)
         found = {w: chosen if w == 1 else settled(taken, w) for w in {1.0, equal, first}}
         chosen = found[first]
         # with as many clean rows as noisy ones all weights are 1
         others = [found[w] for w in (1.0, equal) if w != first] or [chosen]
         if fine_tuned:
             others.append(settled(fine_tuned, equal))
-    rule = _of_a_rule(chosen, fine_tuned, run) if depends and strength == "auto" else None
-    revised: Any = _revised(chosen, rule, run) or rule
+    rule = _of_a_rule(chosen, fine_tuned, run, offset) if depends and strength == "auto" else None
+    revised: Any = _revised(chosen, rule, run, offset) or rule
     if depends and revised is None and known_pairs(run) is None and strength == "auto":
-        revised = _instance_dependent(chosen, run, start, prior, first)
-    return Estimate(*chosen, first, others, evidence, gain, revised, rule)
+        revised = _instance_dependent(chosen, run, start, prior, first, offset)
+    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset)
+
+
+def _offset(candidate: Candidate, run: Run, start: NDArray, sampling: str) -> NDArray[np.float64]:
+    """Logarithm of how much more often each class is among the clean rows; 0 unless they are drawn class by class."""
+    n_clean, none = np.bincount(run.clean.label, minlength=len(start)), np.zeros(len(start))
+    is_known = sampling == "by_class"
+    if sampling == "random" or not (is_known or seem_drawn_by_class(run.clean.label, len(start))):
+        return none
+    offset, calibration = class_offset(_likelihood(candidate, run), start, n_clean)
+    proba, proba_meta = (calibration(p) for p in candidate.posteriors)
+    return offset if is_known or drawn_by_class(offset, n_clean, proba, proba_meta) else none
 
 
 def _highest_evidence(
@@ -157,7 +187,7 @@ def _highest_evidence(
     return Likely(best[0].settled(), best[1]), evidence
 
 
-def _revised(likely: Likely, rule: RuleEstimate | None, run: Run) -> PairEstimate | None:
+def _revised(likely: Likely, rule: RuleEstimate | None, run: Run, offset: NDArray) -> PairEstimate | None:
     """T by verified pairs, if there are any, and they contradict the most likely T, or that of a rule."""
     (result, candidate), counts = likely, known_pairs(run)
     if counts is None or result.calibration is None:
@@ -175,10 +205,11 @@ def _revised(likely: Likely, rule: RuleEstimate | None, run: Run) -> PairEstimat
         y_pairs=run.clean.label[clean],
         y_noisy_pairs=run.clean.columns["noisy_label"][clean],
         counts=counts,
+        offset=offset,
     )
 
 
-def _of_a_rule(likely: Likely, fine_tuned: Candidate | None, run: Run) -> RuleEstimate | None:
+def _of_a_rule(likely: Likely, fine_tuned: Candidate | None, run: Run, offset: NDArray) -> RuleEstimate | None:
     """T of labels that depend on the row alone, if they tell more of how it looks than true labels do."""
     (result, candidate), (noisy, clean) = likely, likely.candidate.rows
     if result.calibration is None or fine_tuned is None:
@@ -191,12 +222,13 @@ def _of_a_rule(likely: Likely, fine_tuned: Candidate | None, run: Run) -> RuleEs
         T=result.transition_matrix,
         reference=reference,
         reference_meta=reference_meta,
+        weights_meta=np.exp(-offset)[run.clean.label[clean]],
         counts=known_pairs(run),
     )
 
 
 def _instance_dependent(
-    likely: Likely, run: Run, start: NDArray, prior: Prior, weight: float
+    likely: Likely, run: Run, start: NDArray, prior: Prior, weight: float, offset: NDArray
 ) -> InstanceDependentEstimate | None:
     """T of labels that depend on the row, if all labels contradict the most likely T."""
     (result, candidate), (noisy, clean) = likely, likely.candidate.rows
@@ -204,7 +236,8 @@ def _instance_dependent(
         return None
     proba, proba_meta = (np.asarray(p, dtype=np.float64) for p in candidate.posteriors)
     labels = run.noisy.label[noisy], proba_meta, run.clean.label[clean]
-    return instance_dependent(proba, *labels, one_T=result, init=start, prior=prior, meta_weight=weight)
+    how: dict[str, Any] = {"prior": prior, "meta_weight": weight, "meta_offset": offset}
+    return instance_dependent(proba, *labels, one_T=result, init=start, **how)
 
 
 def _first_maximum(
@@ -223,9 +256,11 @@ def _first_maximum(
     )
 
 
-def _preferred_weight(candidate: Candidate, run: Run, start: NDArray, equal: float) -> tuple[float, float]:
+def _preferred_weight(
+    candidate: Candidate, run: Run, start: NDArray, equal: float, offset: NDArray
+) -> tuple[float, float]:
     """The largest weight that held-out clean rows prefer to 1, else 1; and its gain, or that of the largest one."""
-    held_out_loss, gains = _held_out_loss(candidate, run, start), []
+    held_out_loss, gains = _held_out_loss(candidate, run, start, offset), []
     once = held_out_loss(1.0)
     for weight in (equal**power for power in _POWERS):
         of_rows = once - held_out_loss(weight)
@@ -235,15 +270,19 @@ def _preferred_weight(candidate: Candidate, run: Run, start: NDArray, equal: flo
     return 1.0, gains[0]
 
 
-def _held_out_loss(candidate: Candidate, run: Run, start: NDArray) -> HeldOutLoss:
+def _held_out_loss(candidate: Candidate, run: Run, start: NDArray, offset: NDArray) -> HeldOutLoss:
     """Loss of each clean row, held out of the calibration, as a function of how often the others count."""
-    (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
-    proba, proba_meta = proba.astype(np.float64), proba_meta.astype(np.float64)
-    y_meta, pairs = run.clean.label[clean], known_pairs(run)
-    known = np.zeros_like(start) if pairs is None else pairs
-    likelihood = CalibratedLikelihood(proba, run.noisy.label[noisy], proba_meta, y_meta, known)
+    proba_meta, y_meta = candidate.posteriors[1].astype(np.float64), run.clean.label[candidate.rows[1]]
     folds = fold_of_rows(y_meta, min(N_FOLDS, len(y_meta)), np.random.default_rng(run.seed))
-    return HeldOutLoss(likelihood, start, proba_meta, y_meta, folds)
+    return HeldOutLoss(_likelihood(candidate, run, offset), start, proba_meta, y_meta, folds)
+
+
+def _likelihood(candidate: Candidate, run: Run, offset: NDArray | float = 0.0) -> CalibratedLikelihood:
+    (noisy, clean), pairs, c = candidate.rows, known_pairs(run), len(run.classes)
+    proba, proba_meta = (p.astype(np.float64) for p in candidate.posteriors)
+    known = np.zeros((c, c)) if pairs is None else pairs
+    labels = run.noisy.label[noisy], proba_meta, run.clean.label[clean]
+    return CalibratedLikelihood(proba, *labels, known, meta_offset=offset)
 
 
 def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
@@ -257,16 +296,16 @@ def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
     revised, rule = estimate.revised, estimate.rule
     if isinstance(revised, RuleEstimate):  # the one T is contradicted: the bars do not reach over its own
         return revised.error_bars()
-    own = _error_bars(Likely(estimate.result, estimate.candidate), run)
+    own = _error_bars(Likely(estimate.result, estimate.candidate), run, estimate.offset)
     if isinstance(revised, PairEstimate):  # not without a calibration, so there are error bars of the one T
         return revised.error_bars(own.std if rule is None else rule.std)
     if own is None:
         return None
-    bars = own.joined(*(_error_bars(other, run) for other in estimate.others))
+    bars = own.joined(*(_error_bars(other, run, estimate.offset) for other in estimate.others))
     return bars if revised is None else bars.around(revised.transition_matrix)
 
 
-def _error_bars(likely: Likely, run: Run) -> Any:
+def _error_bars(likely: Likely, run: Run, offset: NDArray) -> Any:
     result, candidate = likely
     if result.calibration is None:
         return None
@@ -274,7 +313,7 @@ def _error_bars(likely: Likely, run: Run) -> Any:
         result.calibration(candidate.posteriors[0]),
         run.noisy.label[candidate.rows[0]],
         result.transition_matrix,
-        proba_meta=result.calibration(candidate.posteriors[1]),
+        proba_meta=tilted(result.calibration(candidate.posteriors[1]), offset),
         counts=known_pairs(run),
     )
 

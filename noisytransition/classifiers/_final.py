@@ -137,7 +137,8 @@ class FinalMixin:
         margin : float, default=0.0
             Paired standard errors by which another candidate must be better than the method's own network.
         """
-        losses = np.array([tempered_log_loss(proba, run.clean.label[rows]) for proba in posteriors])
+        y, weights = run.clean.label[rows], run.clean.columns.get("sample_weight", np.ones(len(run.clean)))[rows]
+        losses = np.array([tempered_log_loss(proba, y, weights / weights.mean()) for proba in posteriors])
         candidates, lowest = candidates_of(starts), int(losses.mean(axis=1).argmin())
         gain = losses[0] - losses[lowest]
         is_better = gain.mean() > margin * gain.std(ddof=1) / len(rows) ** 0.5

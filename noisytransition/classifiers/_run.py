@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any
 
 import joblib
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from skorch.callbacks import Callback
@@ -113,6 +114,11 @@ class Run:
         """Clean rows, of a fit that has some."""
         assert self._clean is not None, "the method needs clean rows: set _needs_clean_data"
         return self._clean
+
+    def weigh_clean(self, of_classes: NDArray) -> None:
+        """Give each clean row the weight of its class, by which trainings draw it from now on."""
+        if np.ptp(of_classes):
+            self._clean = self.clean.with_columns(sample_weight=of_classes[self.clean.label])
 
     @contextmanager
     def saved_in(self, state: FitState | str | PathLike | None, description: dict[str, str]) -> Iterator[None]:

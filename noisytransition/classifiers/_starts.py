@@ -143,6 +143,7 @@ class MaximumLikelihood(Start):
         joint, fine_tune = JointTraining(gold, balanced_weight(run)), shows_all_classes(run)
         folds = cross_fit(run, joint, epochs=epochs, prefix="start_", fine_tune=fine_tune)
         estimate = estimate_transition(folds.candidates, run, gold, fine_tuned=folds.fine_tuned)
+        run.weigh_clean(estimate.clean_weights)
         return estimate.transition_matrix, error_bars(estimate, run)
 
 

@@ -6,7 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..nets import NoisyLabelNet
-from ..transition import check_count, check_transition_matrix, denoise_proba, floor_transition_matrix
+from ..transition import (
+    check_count,
+    check_transition_matrix,
+    denoise_proba,
+    floor_transition_matrix,
+    seem_drawn_by_class,
+)
 from ._base import NoisyLabelClassifier
 from ._checks import check_checkpoints, check_flag, check_number
 from ._class_conditional import ClassConditionalMixin
@@ -149,6 +155,10 @@ class TransitionClassifier(
         if bars is not None:
             self.transition_uncertainty_ = bars._replace(transition_matrix=T)
         return T
+
+    def _allows_for_drawing_by_class(self, run: Run) -> bool:
+        by_em = isinstance(self.transition_init, str) and self._start_name(run) == "em"
+        return by_em and seem_drawn_by_class(run.clean.label, len(run.classes))
 
     def _start_name(self, run: Run) -> str:
         name = str(self.transition_init)

@@ -11,6 +11,8 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 from torch.utils.data import Dataset, Subset, default_collate
 
+from ._proportional import ProportionalSampler
+
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
 
@@ -267,12 +269,12 @@ def on_device(values: Tensor, device: Any, dtype: torch.dtype | None = None) -> 
 
 
 class CleanBatches:
-    """Batches of clean rows, drawn for each step without replacement.
+    """Batches of clean rows, drawn for each step: without replacement, or by their weights.
 
     Parameters
     ----------
     rows : Rows
-        The clean rows.
+        The clean rows; by their column ``sample_weight``, if they have one.
     batch_size : int
         Rows in a batch; -1 for all.
     joint : bool, default=False
@@ -294,11 +296,14 @@ class CleanBatches:
         self.rows: Rows | None = rows
         self.size = len(rows) if batch_size < 0 else min(batch_size, len(rows))
         self.joint = joint
+        weights = rows.columns.get("sample_weight")
+        self.sampler = None if weights is None or not np.ptp(weights) else ProportionalSampler(weights)
 
     def draw(self, net: "NoisyLabelNet") -> tuple[Tensor, Tensor]:
         """Draw a batch, prepared for the net."""
         assert self.rows is not None, "the training has ended"
-        rows = self.rows.take(torch.randperm(len(self.rows))[: self.size].numpy())
+        order = torch.randperm(len(self.rows)).numpy() if self.sampler is None else self.sampler.order()
+        rows = self.rows.take(order[: self.size])
         with net.processes.own_draws():
             inputs, label = net.processes.share.select(rows).inputs(), torch.from_numpy(rows.label)
         if getattr(net, "iterator_train__pin_memory", False) and torch.cuda.is_available():  # as the loader does

@@ -6,8 +6,6 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 from ._bounds import posterior_error_bound, risk_bound
 from ._calibration import CalibratedLikelihood as CalibratedLikelihood
 from ._calibration import Calibration
-from ._calibration import fitted_temperature as fitted_temperature
-from ._calibration import tempered_log_loss as tempered_log_loss
 from ._chance import says_nothing as says_nothing
 from ._checks import as_array as as_array
 from ._checks import as_floats as as_floats
@@ -19,6 +17,10 @@ from ._checks import check_rate as check_rate
 from ._checks import is_number as is_number
 from ._checks import refuse_masked as refuse_masked
 from ._class_conditional import ClassConditionalTest, class_conditional_test
+from ._class_offset import class_offset as class_offset
+from ._class_offset import drawn_by_class as drawn_by_class
+from ._class_offset import seem_drawn_by_class as seem_drawn_by_class
+from ._class_offset import tilted as tilted
 from ._clean_weight import HeldOutLoss as HeldOutLoss
 from ._em import EMResult, em_transition_matrix
 from ._em import FirstMaximum as FirstMaximum
@@ -60,6 +62,8 @@ from ._rule_labels import labels_of_a_rule as labels_of_a_rule
 from ._shrinkage import Prior as Prior
 from ._shrinkage import check_prior as check_prior
 from ._shrinkage import shrunk_to_symmetric as shrunk_to_symmetric
+from ._temperature import fitted_temperature as fitted_temperature
+from ._temperature import tempered_log_loss as tempered_log_loss
 from ._uncertainty import MOST_CLASSES as MOST_CLASSES
 from ._uncertainty import TransitionUncertainty, transition_uncertainty
 

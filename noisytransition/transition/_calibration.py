@@ -41,8 +41,6 @@ _LEAST_CURVATURE = 1e-4
 _MAX_ITER_MANY_CLASSES = 40
 #: resolution of single precision: a network's probabilities below are no different from 0
 SMALLEST_PROBA = 1e-7
-# of a temperature: from a twentieth of the logarithms to seven times as much
-_LOG_SCALES = (-3.0, 2.0)
 #: improvement of the mean log-likelihood of a row that ends the maximisation
 TOLERANCE = 1e-7
 
@@ -105,8 +103,8 @@ class Maximum(NamedTuple):
 class CalibratedLikelihood:
     r"""Log-likelihood of T and of the map ``z = s u + B u + b`` together, with the prior of the map.
 
-    Noisy rows cost ``- log sum_i softmax(z)_i T[i, y]``, clean rows ``- log softmax(z)_y`` times their weight, pairs
-    ``- log T[i, j]``.
+    Noisy rows cost ``- log sum_i softmax(z)_i T[i, y]``, clean rows ``- log softmax(z + offset)_y`` times their weight,
+    pairs ``- log T[i, j]``.
     Priors: log s and b unit normal; an entry of B normal, with precision 10 times the variance of u, so that it adds
     about 0.3 to a logit.
 
@@ -120,6 +118,8 @@ class CalibratedLikelihood:
         Counts of rows of which both labels are known.
     meta_weight : float, default=1.0
         How often a clean row counts.
+    meta_offset : ndarray of shape (c,) or float, default=0.0
+        Added to the logits of clean rows: the logarithms of how much more often each class is among them.
     """
 
     def __init__(
@@ -130,8 +130,9 @@ class CalibratedLikelihood:
         y_meta: NDArray,
         pairs: NDArray,
         meta_weight: float = 1.0,
+        meta_offset: NDArray | float = 0.0,
     ) -> None:
-        self.c, self.pairs, self.meta_weight = len(pairs), pairs, meta_weight
+        self.c, self.pairs, self.meta_weight, self.meta_offset = len(pairs), pairs, meta_weight, meta_offset
         self.n_rows = len(y) + len(y_meta)
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
@@ -216,7 +217,8 @@ class CalibratedLikelihood:
         """Mean loss of a row and its gradient, from those of the noisy rows and pairs; clean rows and priors added."""
         log_scale, bias, matrix, _ = self.unpack(x)
         scale, u = _scale(log_scale), self.u_clean
-        log_p = _log_softmax(scale * u + (u @ matrix.T if self.with_matrix else 0) + self.bias_of_all(bias))
+        offset = self.bias_of_all(bias) + self.meta_offset
+        log_p = _log_softmax(scale * u + (u @ matrix.T if self.with_matrix else 0) + offset)
         of_clean = self.meta_weight * (self.clean - np.exp(log_p))
         of_bias = of_bias + of_clean.sum(axis=0)
         of_matrix = of_matrix + (of_clean.T @ u if self.with_matrix else (of_clean * u).sum(axis=0))  # or its diagonal
@@ -257,49 +259,6 @@ def minimum(
     found: Any = optimize.minimize(in_units, x / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     found.x = found.x * unit
     return found
-
-
-def tempered_log_loss(proba: NDArray, y: NDArray) -> NDArray[np.float64]:
-    """Log-loss of each row at the temperature of `fitted_temperature`.
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n, c)
-    y : ndarray of int, shape (n,)
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
-    return _tempered_log_loss(proba, y)[1]
-
-
-def fitted_temperature(proba: NDArray, y: NDArray) -> Calibration:
-    """Map by the temperature of the logarithms that makes the log-loss of labels lowest (Guo et al., 2017).
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n, c)
-    y : ndarray of int, shape (n,)
-
-    Returns
-    -------
-    Calibration
-        Its matrix is a multiple of the identity, its bias 0.
-    """
-    c = proba.shape[1]
-    return Calibration(_tempered_log_loss(proba, y)[0] * np.eye(c), np.zeros(c))
-
-
-def _tempered_log_loss(proba: NDArray, y: NDArray) -> tuple[float, NDArray[np.float64]]:
-    """Best factor of the logarithms, and the log-loss of each row there."""
-    u, rows = np.log(np.maximum(proba, SMALLEST_PROBA)), np.arange(len(y))
-
-    def loss(log_scale: float) -> NDArray[np.float64]:
-        return -special.log_softmax(u * np.exp(log_scale), axis=1)[rows, y]
-
-    best: Any = optimize.minimize_scalar(lambda s: loss(s).sum(), bounds=_LOG_SCALES, method="bounded")
-    return float(np.exp(best.x)), loss(best.x)
 
 
 def _log_softmax(z: NDArray) -> NDArray[np.float64]:

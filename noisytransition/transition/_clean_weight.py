@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._calibration import CalibratedLikelihood
+from ._class_offset import tilted
 from ._em import MAX_ITER, off_zero
 from ._estimation import finite_log
 
@@ -33,6 +34,7 @@ class HeldOutLoss:
         self, likelihood: CalibratedLikelihood, init: NDArray, proba_meta: NDArray, y_meta: NDArray, folds: NDArray
     ) -> None:
         self.init, self.proba, self.y = off_zero(init), proba_meta, y_meta
+        self.offset = np.broadcast_to(likelihood.meta_offset, likelihood.c)
         self.parts = [(likelihood.without(folds == fold), np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
 
     def __call__(self, meta_weight: float) -> NDArray[np.float64]:
@@ -50,6 +52,6 @@ class HeldOutLoss:
         for likelihood, outside in self.parts:
             likelihood.meta_weight, likelihood.x = meta_weight, None
             found: Any = likelihood.maximise(self.init, np.zeros_like(self.init), MAX_ITER, 0.0)
-            calibrated = found.calibration(self.proba[outside])
+            calibrated = tilted(found.calibration(self.proba[outside]), self.offset)
             loss[outside] = -finite_log(calibrated[np.arange(len(outside)), self.y[outside]])
         return loss

@@ -249,6 +249,7 @@ def first_maximum(
     proba_meta: ArrayLike | None = None,
     y_meta: ArrayLike | None = None,
     meta_weight: float = 1.0,
+    meta_offset: NDArray | float = 0.0,
     counts: ArrayLike | None = None,
     max_iter: int = MAX_ITER,
     tol: float = 1e-5,
@@ -259,16 +260,13 @@ def first_maximum(
     ----------
     proba, y_noisy, init, prior, strength, proba_meta, y_meta, meta_weight, counts, max_iter, tol
         As in `em_transition_matrix`.
+    meta_offset : ndarray of shape (c,) or float, default=0.0
+        As in `CalibratedLikelihood`.
 
     Returns
     -------
     FirstMaximum
         Its `settled` gives the result.
-
-    Raises
-    ------
-    ValueError
-        As in `em_transition_matrix`.
     """
     proba = check_probabilities(proba)
     n_rows, c = proba.shape
@@ -286,7 +284,7 @@ def first_maximum(
         raise ValueError(f"tol={tol!r}; give a finite number of at least 0.")
     likelihood: Any = Likelihood(proba, y, known)
     if proba_meta is not None:
-        likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, known, meta_weight)
+        likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, known, meta_weight, meta_offset)
     return _begun(likelihood, T, _Search(prior, strength, max_iter, tol))
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration, minimum
+from ._class_offset import tilted
 from ._em import MAX_ITER, EMResult, off_zero, prior_at_maximum
 from ._estimation import TINY, finite_log, normalise_rows
 from ._shrinkage import Prior
@@ -52,6 +53,7 @@ def instance_dependent(
     init: NDArray,
     prior: Prior = "symmetric",
     meta_weight: float = 1.0,
+    meta_offset: NDArray | float = 0.0,
 ) -> InstanceDependentEstimate | None:
     r"""T of labels that depend on the row, if the labels contradict one T for all rows.
 
@@ -84,6 +86,8 @@ def instance_dependent(
         That of the one T.
     meta_weight : float, default=1.0
         How often a clean row counts.
+    meta_offset : ndarray of shape (c,) or float, default=0.0
+        As in `CalibratedLikelihood`.
 
     Returns
     -------
@@ -96,7 +100,7 @@ def instance_dependent(
     none = np.zeros_like(init)
     if len(init) > MOST_CLASSES_WITH_MATRIX:
         return None
-    likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, none, meta_weight)
+    likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, none, meta_weight, meta_offset)
     if likelihood.absent.any():
         return None
     unshrunk = likelihood.maximise(off_zero(init), none, MAX_ITER, 0.0)
@@ -105,18 +109,19 @@ def instance_dependent(
     evidence = log_likelihood - unshrunk.log_likelihood - np.log(len(y)) / 2
     if prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, "auto", unshrunk)[2])
-    before, after = one_T.calibration, likelihood.calibration(x[:-1])
-    if evidence <= _POSITIVE_EVIDENCE or _log_score(after, proba_meta, y_meta) < _log_score(before, proba_meta, y_meta):
+    maps, offset = (one_T.calibration, likelihood.calibration(x[:-1])), np.broadcast_to(meta_offset, len(init))
+    before, after = (_log_score(f, proba_meta, y_meta, offset) for f in maps)
+    if evidence <= _POSITIVE_EVIDENCE or after < before:
         return None
     counts = dependent.sums(x).counts
     T = normalise_rows(counts + one_T.transition_matrix)  # a class without any row keeps its T
-    return InstanceDependentEstimate(T, counts, after, float(x[-1]), float(evidence))
+    return InstanceDependentEstimate(T, counts, maps[1], float(x[-1]), float(evidence))
 
 
-def _log_score(calibration: Calibration | None, proba: NDArray, y: NDArray) -> float:
+def _log_score(calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray) -> float:
     """Log-likelihood of the labels of clean rows."""
     assert calibration is not None  # there are clean rows
-    return float(finite_log(calibration(proba)[np.arange(len(y)), y]).sum())
+    return float(finite_log(tilted(calibration(proba), offset)[np.arange(len(y)), y]).sum())
 
 
 class InstanceDependentLikelihood:

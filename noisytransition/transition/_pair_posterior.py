@@ -1,5 +1,6 @@
 """T where it differs between rows: by a posterior that is fitted to rows of which both labels are known."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,6 +92,7 @@ def revised_by_pairs(
     y_pairs: NDArray,
     y_noisy_pairs: NDArray,
     counts: NDArray,
+    offset: NDArray | float = 0.0,
 ) -> PairEstimate | None:
     r"""T by the posterior of the true label that verified pairs ask for, if they contradict one T for all rows.
 
@@ -116,6 +118,8 @@ def revised_by_pairs(
     y_pairs, y_noisy_pairs : ndarray of int, shape (n_pairs,)
     counts : ndarray of shape (c, c)
         Of all pairs, also those without such probabilities.
+    offset : ndarray of shape (c,) or float, default=0.0
+        Logarithm of how much more often each class is among the pairs than among the noisy rows.
 
     Returns
     -------
@@ -126,19 +130,24 @@ def revised_by_pairs(
     Genest, Zidek, "Combining Probability Distributions: A Critique and an Annotated Bibliography", 1986 (logarithmic
     pools). Kass, Raftery, "Bayes Factors", 1995.
     """
-    posterior, gain = _fitted(proba_pairs, y_pairs, y_noisy_pairs, T)
+    of_pairs, gain = _fitted(proba_pairs, y_pairs, y_noisy_pairs, T, offset)
+    posterior = of_pairs._replace(offsets=of_pairs.offsets - offset)
     pairs, rows = ([p[y == j] for j in range(len(T))] for p, y in ((proba_pairs, y_noisy_pairs), (proba, y_noisy)))
-    log_det, information = _information(posterior, pairs)
+    log_det, information = _information(of_pairs, pairs)
     evidence = gain - log_det / 2
     if evidence <= _POSITIVE_EVIDENCE:
         return None
     counts = counts + np.stack([posterior.of_rows(p, j)[0].sum(axis=0) for j, p in enumerate(rows)], axis=1)
     total = counts + T  # one more row by T itself: a class without any keeps its T
-    std = _standard_errors(total, posterior, pairs, rows, information) if len(T) <= MOST_CLASSES_OF_PAIRS else None
+    std = None
+    if len(T) <= MOST_CLASSES_OF_PAIRS:
+        std = _standard_errors(total, (of_pairs, posterior), (pairs, rows), information)
     return PairEstimate(normalise_rows(total), std, counts, posterior.powers, float(evidence))
 
 
-def _fitted(proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray) -> tuple[_Posterior, float]:
+def _fitted(
+    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float
+) -> tuple[_Posterior, float]:
     """Posterior that fits the pairs best, and by how much their log-posterior is above that under one T."""
     c, rows = len(T), np.arange(len(y))
     start = _Posterior(np.log(np.maximum(T, min(_SMALLEST_RATE, 0.1 / c))), np.ones(2), np.zeros((c, c)))
@@ -146,7 +155,7 @@ def _fitted(proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray) -> tuple[_Po
 
     def loss(x: NDArray) -> tuple[float, NDArray]:
         powers, offsets = np.exp(x[:2]), x[2:].reshape(c, c)
-        log_q = special.log_softmax(factors @ powers + offsets[noisy], axis=1)
+        log_q = special.log_softmax(factors @ powers + offsets[noisy] + offset, axis=1)
         residual, of_offsets = np.exp(log_q), _PRECISION * offsets
         residual[rows, y] -= 1
         np.add.at(of_offsets, noisy, residual)
@@ -158,7 +167,7 @@ def _fitted(proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray) -> tuple[_Po
     most[:2] = _MOST_LOG_POWER
     bounds = optimize.Bounds(-most, most)
     best: Any = optimize.minimize(loss, at_one, jac=True, method="L-BFGS-B", bounds=bounds)
-    fitted = start._replace(powers=np.exp(best.x[:2]), offsets=best.x[2:].reshape(c, c))
+    fitted = start._replace(powers=np.exp(best.x[:2]), offsets=best.x[2:].reshape(c, c) + offset)
     return fitted, float(loss(at_one)[0] - best.fun)
 
 
@@ -187,12 +196,15 @@ def _information(posterior: _Posterior, pairs: list[NDArray]) -> tuple[float, ND
 
 
 def _standard_errors(
-    counts: NDArray, posterior: _Posterior, pairs: list[NDArray], rows: list[NDArray], information: NDArray
+    counts: NDArray, posteriors: Sequence[_Posterior], proba: Sequence[list[NDArray]], information: NDArray
 ) -> NDArray[np.float64]:
-    """Standard errors of the normalised counts, by M at fixed powers, by the powers with M following, and by chance."""
+    """Standard errors of the normalised counts, by M at fixed powers, by the powers with M following, and by chance.
+
+    Posteriors and probabilities are those of the pairs, and those of the noisy rows.
+    """
     c, variance, slopes = len(counts), np.zeros_like(counts), np.zeros((*counts.shape, 2))
     for j in range(c):
-        (of_pairs, pairs_cross), (own, cross) = (posterior.covariances(p[j], j) for p in (pairs, rows))
+        (of_pairs, pairs_cross), (own, cross) = (q.covariances(p[j], j) for q, p in zip(posteriors, proba, strict=True))
         inverse = np.linalg.inv(of_pairs + _PRECISION * np.eye(c))
         variance[:, j] = np.einsum("ik,kl,il->i", own, inverse, own)
         slopes[:, j] = cross - own @ inverse @ pairs_cross

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ._calibration import MOST_CLASSES_WITH_MATRIX, SMALLEST_PROBA, fitted_temperature
+from ._calibration import MOST_CLASSES_WITH_MATRIX, SMALLEST_PROBA
 from ._em import MAX_ITER
 from ._estimation import gold_transition_matrix
 from ._likelihood import Likelihood
+from ._temperature import fitted_temperature
 from ._uncertainty import TransitionUncertainty
 
 # mean gain in log-likelihood of a noisy label below which it may be chance, or a reference that is trained too little:
@@ -65,6 +66,7 @@ def labels_of_a_rule(
     T: NDArray,
     reference: NDArray,
     reference_meta: NDArray,
+    weights_meta: NDArray | float = 1.0,
     counts: NDArray | None = None,
 ) -> RuleEstimate | None:
     r"""T of labels that depend on the row alone, if the labels contradict one T for all rows.
@@ -94,6 +96,8 @@ def labels_of_a_rule(
         The most likely one T behind f.
     reference, reference_meta : ndarray of shape (n, c) and (n_meta, c)
         Out-of-sample probabilities g of the same rows; their temperature is fitted here.
+    weights_meta : ndarray of shape (n_meta,) or float, default=1.0
+        Of the clean rows, with mean 1, if they are drawn otherwise than the noisy ones.
     counts : ndarray of shape (c, c), optional
         Of rows of which both labels are known; added to those of the noisy rows, and otherwise not used.
 
@@ -108,16 +112,17 @@ def labels_of_a_rule(
     """
     if len(T) > MOST_CLASSES_WITH_MATRIX:
         return None
-    tempered = fitted_temperature(reference_meta, y_meta)
+    tempered = fitted_temperature(reference_meta, y_meta, weights_meta)
     reference, reference_meta = tempered(reference), tempered(reference_meta)
     none = np.zeros_like(T)
     behind = Likelihood(reference, y, none).maximise(np.full_like(T, 1 / len(T)), none, MAX_ITER, _TOLERANCE)
     of_noisy = _log_of(proba @ T, y) - _log_of(reference @ behind.transition_matrix, y)
     of_clean = _log_of(proba_meta, y_meta) - _log_of(reference_meta, y_meta)
-    excess, error = _difference(of_noisy, of_clean)
+    excess, error = _difference(of_noisy, of_clean, weights_meta)
     if of_noisy.mean() <= _LEAST_GAIN or excess <= _SURE * error:
         return None
-    apart, error = _difference(special.entr(reference).sum(axis=1), special.entr(reference_meta).sum(axis=1))
+    of_noisy, of_clean = (special.entr(g).sum(axis=1) for g in (reference, reference_meta))
+    apart, error = _difference(of_noisy, of_clean, weights_meta)
     if abs(apart) > _ALIKE * error:
         return None
     of_classes = gold_transition_matrix(proba_meta @ T, y_meta, missing=T)
@@ -129,10 +134,11 @@ def labels_of_a_rule(
     return RuleEstimate(of_classes, std, expected, reference, reference_meta, excess)
 
 
-def _difference(of_noisy: NDArray, of_clean: NDArray) -> tuple[float, float]:
-    """Difference of two means, and its standard error."""
-    error = np.sqrt(of_noisy.var() / len(of_noisy) + of_clean.var() / len(of_clean))
-    return float(of_noisy.mean() - of_clean.mean()), float(error)
+def _difference(of_noisy: NDArray, of_clean: NDArray, weights: NDArray | float) -> tuple[float, float]:
+    """Difference of two means, and its standard error; clean rows have weights."""
+    mean = (weights * of_clean).mean()
+    error = np.sqrt(of_noisy.var() / len(of_noisy) + ((weights * (of_clean - mean)) ** 2).mean() / len(of_clean))
+    return float(of_noisy.mean() - mean), float(error)
 
 
 def _log_of(proba: NDArray, y: NDArray) -> NDArray[np.float64]:

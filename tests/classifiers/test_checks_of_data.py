@@ -16,6 +16,7 @@ from training import fit, no_training, refused
 
 from noisytransition import (
     CrossEntropyClassifier,
+    EMTransitionClassifier,
     FineTuningClassifier,
     GLCClassifier,
     MetaTransitionClassifier,
@@ -208,12 +209,44 @@ def unequal(shares, per_class, n=300):
     return X, y, (X_meta, y_meta)
 
 
-@pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
+BY_EM = [EMTransitionClassifier, MetaTransitionClassifier]  # which find the shares of the classes themselves
+
+
+@pytest.mark.parametrize("cls", [cls for cls in NEED_CLEAN_DATA if cls not in BY_EM])
 def test_equally_many_clean_rows_of_unequal_classes_bring_a_warning(cls):
     X, y, meta = unequal([0.8, 0.1, 0.1], [10, 10, 10])
     message = "10 clean rows of each class, but 240 noisy labels 'a' and 30 'b'. .*draw them at random"
     with no_training(), pytest.warns(UserWarning, match=message), pytest.raises(BaseException, match="was trained"):
         small(cls).fit(X, y, meta=meta)
+
+
+def told(clf, X, y, meta):
+    """What a fit warns of before it trains."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with no_training(), pytest.raises(BaseException, match="was trained"):
+            clf.fit(X, y, meta=meta)
+    return [str(warning.message) for warning in caught]
+
+
+@pytest.mark.parametrize("cls", BY_EM)
+def test_methods_that_find_the_shares_bring_none(cls):
+    X, y, meta = unequal([0.8, 0.1, 0.1], [10, 10, 10])
+    assert not told(cls(), X, y, meta)
+
+
+@pytest.mark.parametrize(
+    ("clf", "warns"),
+    [
+        (EMTransitionClassifier(), True),
+        (EMTransitionClassifier(meta_sampling="by_class"), False),
+        (MetaTransitionClassifier(), True),
+    ],
+)
+def test_they_do_not_look_for_them_with_many_classes(clf, warns):
+    rng, y, clean = np.random.default_rng(0), np.repeat(np.arange(21), [60] + [5] * 20), np.repeat(np.arange(21), 2)
+    X, X_meta = (np.float32(np.eye(21)[of] + rng.normal(size=(len(of), 21)) / 9) for of in (y, clean))
+    assert any("meta_sampling='by_class'" in message for message in told(clf, X, y, (X_meta, clean))) == warns
 
 
 @pytest.mark.parametrize(

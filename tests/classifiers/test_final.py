@@ -67,7 +67,7 @@ def test_em_leaves_its_network_for_a_standard_error(cls, margin, few_epochs, mon
 
     def choose(self, run, starts, posteriors, of, *margin):
         losses = [np.full(30, 2.0), *[np.full(30, 3.0)] * (len(posteriors) - 2), 2.0 - gain]
-        monkeypatch.setattr(_final, "tempered_log_loss", lambda k, y: losses[k])
+        monkeypatch.setattr(_final, "tempered_log_loss", lambda k, y, weights: losses[k])
         whole(self, run, starts, range(len(losses)), of, *margin)
 
     monkeypatch.setattr(cls, "_choose_final", choose)

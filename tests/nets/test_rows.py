@@ -165,6 +165,16 @@ def test_clean_batches_repeat_no_row(size, drawn):
     assert clean.rows is None
 
 
+@pytest.mark.parametrize("size", [2, 8])
+def test_clean_batches_have_rows_by_their_weights(size):
+    torch.manual_seed(0)
+    weighted = rows(8).with_columns(sample_weight=[4.0] + [1.0] * 4 + [0.5] * 3, label=range(8))
+    net, clean = NoisyLabelNet(nn.Linear(3, 8), classes=range(8)).initialize(), CleanBatches(weighted, size)
+    drawn = np.bincount(np.concatenate([clean.draw(net)[1].numpy() for _ in range(2000)]), minlength=8)
+    np.testing.assert_allclose(drawn / drawn.sum() * 9.5, weighted.columns["sample_weight"], atol=0.2)
+    assert drawn.sum() == 2000 * size
+
+
 @pytest.mark.parametrize(
     ("X", "batch_size", "expected"),
     [

@@ -34,7 +34,7 @@ def problem(seed=0, n=400, n_pairs=60, c=3, guessed=0.5, sharpness=1.5, T=None):
     return proba, y, noisy, n
 
 
-def revised(rows, T, times=1):
+def revised(rows, T, times=1, offset=0.0):
     proba, y, noisy, n = rows
     return revised_by_pairs(
         np.tile(proba[:n], (times, 1)),
@@ -44,6 +44,7 @@ def revised(rows, T, times=1):
         y_pairs=y[n:],
         y_noisy_pairs=noisy[n:],
         counts=pair_counts(y[n:], noisy[n:], len(T)),
+        offset=offset,
     )
 
 
@@ -54,14 +55,15 @@ def always(monkeypatch):
 
 
 # ---------------------------------------------------------------------------- the twin
-def twin(rows, T):
+def twin(rows, T, offset):
     """Posterior, evidence, counts and standard errors by loops over rows, dense matrices and finite differences."""
     proba, y, noisy, n = rows
     c = len(T)
     log_T = np.log(np.maximum(T, 1e-3))
 
     def logits(x, i):
-        return np.exp(x[0]) * np.log(proba[i]) + np.exp(x[1]) * log_T[:, noisy[i]] + x[2:].reshape(c, c)[:, noisy[i]]
+        own = np.exp(x[0]) * np.log(proba[i]) + np.exp(x[1]) * log_T[:, noisy[i]] + x[2:].reshape(c, c)[:, noisy[i]]
+        return own if i < n else own + offset  # pairs may be drawn class by class
 
     def loss(x):
         prior = (x[0] ** 2 + x[1] ** 2 + 10 * (x[2:] ** 2).sum()) / 2
@@ -104,11 +106,12 @@ def twin(rows, T):
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("c", [2, 3, 4])
-def test_it_is_that_of_the_dense_twin(seed, c, always):
+@pytest.mark.parametrize("drawn", [0, 1])
+def test_it_is_that_of_the_dense_twin(seed, c, drawn, always):
     rows = problem(seed, n=60, n_pairs=25, c=c)
-    T = symmetric_noise(c, 0.3)
-    evidence, counts, powers, found, std = twin(rows, T)
-    got = revised(rows, T)
+    T, offset = symmetric_noise(c, 0.3), drawn * np.linspace(-1, 1, c)
+    evidence, counts, powers, found, std = twin(rows, T, offset)
+    got = revised(rows, T, offset=offset)
     np.testing.assert_allclose(got.log_evidence, evidence, atol=1e-3)
     np.testing.assert_allclose(got.powers, powers, rtol=5e-3)
     np.testing.assert_allclose(got.counts, counts, rtol=5e-3)

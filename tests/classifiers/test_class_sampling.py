@@ -1,0 +1,96 @@
+"""Clean rows that are drawn class by class from unequal classes: all that is fitted is of the noisy rows."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+from training import refused
+
+from noisytransition import EMTransitionClassifier, MetaTransitionClassifier, transition_error
+from noisytransition.transition import flip_labels
+
+T2 = [[0.9, 0.1], [0.3, 0.7]]
+FAST = {"max_epochs": 8, "batch_size": 64, "random_state": 0, "optimizer__momentum": 0.9}
+
+
+@cache
+def problem(per_class=60, *, at_random=False, n=3000, seed=0):
+    """Two clouds that overlap, a tenth of the rows in one of them; so many clean rows of each class on average."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(4 * n) < 0.1).astype(int)
+    X = np.float32(rng.normal(size=(len(y), 2)) + 2.2 * y[:, None])
+    of_classes = [np.flatnonzero(y == k)[:per_class] for k in range(2)]
+    clean = np.arange(2 * per_class) if at_random else np.concatenate(of_classes)
+    rest = np.setdiff1d(np.arange(len(y)), clean)
+    train, test = rest[:n], rest[n:]
+    noisy = flip_labels(y, T2, random_state=seed + 1)
+    return (X[train], noisy[train], X[clean], y[clean], noisy[clean]), (X[test], y[test]), y[train]
+
+
+@cache
+def fit(cls=EMTransitionClassifier, *, at_random=False, pairs=False, **params):
+    (X, noisy, X_meta, y_meta, noisy_meta), *_ = problem(at_random=at_random)
+    clf = cls(**FAST | params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return clf.fit(X, noisy, meta=(X_meta, y_meta), y_meta_noisy=noisy_meta if pairs else None)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_T_and_shares_are_those_of_the_noisy_rows(pairs):
+    *_, y = problem()
+    clf, share = fit(pairs=pairs), y.mean()
+    np.testing.assert_allclose(clf.meta_offset_, np.log([0.5 / (1 - share), 0.5 / share]), atol=0.3)
+    assert transition_error(T2, clf.transition_matrix_) < 0.15
+    assert clf.class_counts_[1] / clf.class_counts_.sum() == pytest.approx(share, rel=0.25)
+    assert not clf.diagnostics_
+    low, high = clf.transition_interval(0.95)
+    assert ((low <= T2) & (high >= T2)).all()
+
+
+def test_without_it_they_are_not():
+    *_, y = problem()
+    plain = fit(meta_sampling="random")
+    assert not plain.meta_offset_.any()
+    assert transition_error(T2, plain.transition_matrix_) > transition_error(T2, fit().transition_matrix_) + 0.1
+    assert plain.class_counts_[1] / plain.class_counts_.sum() > 1.3 * y.mean()
+
+
+@pytest.mark.parametrize("cls", [EMTransitionClassifier, MetaTransitionClassifier])
+def test_the_classifier_is_as_good_as_with_random_rows(cls):
+    _, (X, y), _ = problem()
+    by_class, at_random = (fit(cls, at_random=r) for r in (False, True))
+    assert by_class.score(X, y) > at_random.score(X, y) - 0.02
+    assert by_class.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=0.05)
+
+
+def test_rows_that_are_drawn_at_random_are_left_alone():
+    assert not fit(at_random=True).meta_offset_.any()
+
+
+def test_it_may_be_told():
+    """Numbers that differ between classes show nothing; as told, the offset is the same as found."""
+    (X, noisy, X_meta, y_meta, _), *_ = problem()
+    fewer = np.delete(np.arange(120), 0)
+    found = [
+        EMTransitionClassifier(**FAST | {"select_classifier": False, "meta_sampling": how})
+        .fit(X, noisy, meta=(X_meta[fewer], y_meta[fewer]))
+        .meta_offset_
+        for how in ("auto", "by_class")
+    ]
+    assert not found[0].any()
+    np.testing.assert_allclose(found[1], fit().meta_offset_, atol=0.2)
+
+
+@pytest.mark.parametrize("sampling", ["balanced", None, 1])
+def test_an_unknown_way_of_drawing_is_refused(sampling):
+    (X, noisy, X_meta, y_meta, _), *_ = problem()
+    with refused("meta_sampling=.*valid are"):
+        EMTransitionClassifier(meta_sampling=sampling).fit(X, noisy, meta=(X_meta, y_meta))
+
+
+def test_a_class_without_clean_rows_has_no_offset():
+    (X, noisy, X_meta, y_meta, _), *_ = problem()
+    with refused(r"meta_sampling='by_class' needs clean rows of each class; there are none of \[1\]"):
+        EMTransitionClassifier(meta_sampling="by_class").fit(X, noisy, meta=(X_meta[:60], y_meta[:60]))
