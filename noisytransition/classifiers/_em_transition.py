@@ -99,8 +99,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         How the clean rows were drawn: at random from rows like the noisy ones, or a number of each class, so that their
         shares of the classes are others (as in case-control samples). These are then allowed for, in T, in the
         trainings and in the choice of the classifier; `predict_proba` has the noisy rows' shares. "auto": "by_class" if
-        there are equally many of each class, and far more or fewer than chance would give; never with more than 20
-        classes.
+        there are equally many of each class, noisy rows have other shares by a test at 0.1 %, and the clean rows look
+        more as if drawn so, by a log Bayes factor above 1; never with more than 20 classes.
     select_classifier : bool, default=True
         Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
         temperature: the network trained through T, unless another one is better by a standard error; this network
@@ -170,9 +170,10 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     final_scores_ : dict of ndarray
         ``classifier`` and ``log_loss`` of the candidates.
     diagnostics_ : dict of str to str
-        Reasons not to trust T, of which `fit` warns too: "missing_class", "not_one_T" (noise that one T does not
-        explain), "under_trained" (never with ``max_epochs=1``: there is no earlier epoch to compare with),
-        "not_separated" (labels that leave T open). Empty if none was found.
+        Reasons not to trust T, of which `fit` warns too: "missing_class", "unknown_shares" (clean rows that may have
+        been drawn class by class: `meta_sampling`), "not_one_T" (noise that one T does not explain), "under_trained"
+        (never with ``max_epochs=1``: there is no earlier epoch to compare with), "not_separated" (labels that leave T
+        open). Empty if none was found.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

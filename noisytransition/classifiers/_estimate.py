@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..transition import (
     MOST_CLASSES,
+    POSITIVE_EVIDENCE,
     CalibratedLikelihood,
     Calibration,
     EMResult,
@@ -20,7 +21,7 @@ from ..transition import (
     RuleEstimate,
     TransitionUncertainty,
     class_offset,
-    drawn_by_class,
+    evidence_of_drawing_by_class,
     first_maximum,
     instance_dependent,
     labels_of_a_rule,
@@ -71,6 +72,8 @@ class Estimate(NamedTuple):
         What the labels say of a rule, with pairs or without.
     offset : ndarray of shape (c,)
         Logarithm of how much more often each class is among the clean rows than among the noisy ones.
+    is_undecided : bool
+        Whether the clean rows may have been drawn class by class or at random.
     """
 
     result: EMResult
@@ -82,6 +85,7 @@ class Estimate(NamedTuple):
     revised: PairEstimate | RuleEstimate | InstanceDependentEstimate | None
     rule: RuleEstimate | None
     offset: NDArray
+    is_undecided: bool
 
     @property
     def calibration(self) -> Calibration | None:
@@ -132,7 +136,7 @@ def estimate_transition(
     if all labels are far more likely where labels may depend on the row.
     Clean rows that are drawn class by class, by `sampling`, have other shares of the classes in all of it.
     """
-    offset = _offset(candidates[-1], run, start, sampling)
+    offset, is_undecided = _offset(candidates[-1], run, start, sampling)
     params = {"prior": prior, "strength": strength, "meta_offset": offset}
     likeliest = partial(_first_maximum, run=run, start=start, params=params)
 
@@ -158,18 +162,22 @@ def estimate_transition(
     revised: Any = _revised(chosen, rule, run, offset) or rule
     if depends and revised is None and known_pairs(run) is None and strength == "auto":
         revised = _instance_dependent(chosen, run, start, prior, first, offset)
-    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset)
+    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset, is_undecided)
 
 
-def _offset(candidate: Candidate, run: Run, start: NDArray, sampling: str) -> NDArray[np.float64]:
-    """Logarithm of how much more often each class is among the clean rows; 0 unless they are drawn class by class."""
+def _offset(candidate: Candidate, run: Run, start: NDArray, sampling: str) -> tuple[NDArray[np.float64], bool]:
+    """Logarithm of how much more often each class is among the clean rows, and whether that is undecided.
+
+    It is 0 unless they are known to be drawn class by class, or seem so and look so.
+    """
     n_clean, none = np.bincount(run.clean.label, minlength=len(start)), np.zeros(len(start))
     is_known = sampling == "by_class"
     if sampling == "random" or not (is_known or seem_drawn_by_class(run.clean.label, len(start))):
-        return none
+        return none, False
     offset, calibration = class_offset(_likelihood(candidate, run), start, n_clean)
-    proba, proba_meta = (calibration(p) for p in candidate.posteriors)
-    return offset if is_known or drawn_by_class(offset, n_clean, proba, proba_meta) else none
+    evidence = evidence_of_drawing_by_class(offset, n_clean, *(calibration(p) for p in candidate.posteriors))
+    is_taken = is_known or evidence > POSITIVE_EVIDENCE
+    return offset if is_taken else none, not is_taken and evidence > -POSITIVE_EVIDENCE
 
 
 def _highest_evidence(

@@ -17,8 +17,9 @@ from ._checks import check_rate as check_rate
 from ._checks import is_number as is_number
 from ._checks import refuse_masked as refuse_masked
 from ._class_conditional import ClassConditionalTest, class_conditional_test
+from ._class_offset import POSITIVE_EVIDENCE as POSITIVE_EVIDENCE
 from ._class_offset import class_offset as class_offset
-from ._class_offset import drawn_by_class as drawn_by_class
+from ._class_offset import evidence_of_drawing_by_class as evidence_of_drawing_by_class
 from ._class_offset import seem_drawn_by_class as seem_drawn_by_class
 from ._class_offset import tilted as tilted
 from ._clean_weight import HeldOutLoss as HeldOutLoss

@@ -18,8 +18,8 @@ _TOLERANCE = 0.01
 _SMALLEST_SHARE = 1e-6
 # probability of shares that are so far from those of noisy rows, in clean rows that are drawn at random
 _SURE = 1e-3
-# log of the Bayes factor above which evidence is "positive" (Kass and Raftery, 1995)
-_POSITIVE_EVIDENCE = 1.0
+#: log of the Bayes factor above which evidence is "positive" (Kass and Raftery, 1995)
+POSITIVE_EVIDENCE = 1.0
 # share of the largest variance below which a direction has none: probabilities sum to 1
 _SINGULAR = 1e-6
 
@@ -88,12 +88,12 @@ def class_offset(
     return np.log(of_clean / shares), likelihood.calibration(x)
 
 
-def drawn_by_class(offset: NDArray, n_clean: NDArray, proba: NDArray, proba_meta: NDArray) -> bool:
-    """Whether clean rows that are drawn at random would hardly have this offset, and their looks do not speak for it.
+def evidence_of_drawing_by_class(offset: NDArray, n_clean: NDArray, proba: NDArray, proba_meta: NDArray) -> float:
+    """How much more the clean rows look like rows that were drawn class by class than like rows drawn at random.
 
-    Their shares must differ from those of the noisy rows by a chi-squared test at 0.1 %. Noise that one T does not
-    explain gives wrong shares too. Therefore the mean posterior of the clean rows, which no noisy label has part in,
-    must not be nearer to that of the noisy rows than to what rows drawn class by class have, by a log-likelihood of 1.
+    Noise that one T does not explain gives a wrong offset too, and so does a network that knows little. No noisy label
+    has part in the mean posterior of the clean rows: it is either that of the noisy rows, or that of rows drawn class
+    by class from them.
 
     Parameters
     ----------
@@ -105,19 +105,20 @@ def drawn_by_class(offset: NDArray, n_clean: NDArray, proba: NDArray, proba_meta
 
     Returns
     -------
-    bool
+    float
+        Log of a Bayes factor, in normal approximation; minus infinity if a chi-squared test at 0.1 % does not tell the
+        shares of the clean rows from those of the noisy ones.
     """
     n, of_clean = n_clean.sum(), n_clean / n_clean.sum()
     shares = of_clean * np.exp(-offset)
     expected = n * shares / shares.sum()
     if special.chdtrc(len(shares) - 1, ((n_clean - expected) ** 2 / expected).sum()) >= _SURE:
-        return False
+        return -np.inf
     mean, of_classes = proba.mean(axis=0), normalise_rows(proba.T @ proba)
     covariance = np.cov(proba.T) * (1 / n + 1 / len(proba))
     precision = np.linalg.pinv(covariance, rcond=_SINGULAR, hermitian=True)
     at_random, by_class = (proba_meta.mean(axis=0) - m for m in (mean, of_clean @ of_classes))
-    gain = (at_random @ precision @ at_random - by_class @ precision @ by_class) / 2
-    return bool(gain > -_POSITIVE_EVIDENCE)
+    return float((at_random @ precision @ at_random - by_class @ precision @ by_class) / 2)
 
 
 def tilted(proba: NDArray, offset: NDArray) -> NDArray:

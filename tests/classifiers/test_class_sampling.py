@@ -8,6 +8,7 @@ import pytest
 from training import refused
 
 from noisytransition import EMTransitionClassifier, MetaTransitionClassifier, transition_error
+from noisytransition.classifiers import _estimate
 from noisytransition.transition import flip_labels
 
 T2 = [[0.9, 0.1], [0.3, 0.7]]
@@ -67,6 +68,19 @@ def test_the_classifier_is_as_good_as_with_random_rows(cls):
 
 def test_rows_that_are_drawn_at_random_are_left_alone():
     assert not fit(at_random=True).meta_offset_.any()
+
+
+@pytest.mark.parametrize(("evidence", "undecided", "taken"), [(-1.1, 0, 0), (-0.9, 1, 0), (0.9, 1, 0), (1.1, 0, 1)])
+def test_fit_asks_where_looks_do_not_tell(evidence, undecided, taken, monkeypatch):
+    (X, noisy, X_meta, y_meta, _), *_ = problem()
+    monkeypatch.setattr(_estimate, "evidence_of_drawing_by_class", lambda *given: evidence)
+    for how in ("auto", "random", "by_class"):
+        clf = EMTransitionClassifier(**FAST | {"select_classifier": False, "max_epochs": 2, "meta_sampling": how})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            clf.fit(X, noisy, meta=(X_meta, y_meta))
+        assert clf.meta_offset_.any() == (how == "by_class" or (how == "auto" and taken))
+        assert ("unknown_shares" in clf.diagnostics_) == (how == "auto" and undecided)
 
 
 def test_it_may_be_told():

@@ -29,14 +29,18 @@ def rows_of(classes, labels, n_noisy=0):
     return SimpleNamespace(classes=np.arange(classes), clean=clean, noisy=noisy, seed=0)
 
 
-def reasons(own=None, other=None, gain=0.0, clean=([0, 1], [[0.5, 0.5]] * 2, [[0.5, 0.5]] * 2)):
+def reasons(own=None, other=None, gain=0.0, clean=([0, 1], [[0.5, 0.5]] * 2, [[0.5, 0.5]] * 2), undecided=False):
     """Names of the reasons; `clean`: labels of clean rows, their posteriors at half the training and at its end."""
     labels, *posteriors = clean
     at = np.arange(0), np.arange(len(labels))
     candidates = [Candidate(n, (np.zeros((0, 2)), np.asarray(p)), at) for n, p in enumerate(posteriors, 1)]
-    estimate = Estimate(None, candidates[-1], 1.0, [], {}, gain, None, None, np.zeros(2))
+    estimate = Estimate(None, candidates[-1], 1.0, [], {}, gain, None, None, np.zeros(2), undecided)
     own = bars() if own is None else own
     return list(diagnose(estimate, candidates, own.joined(other) if other else own, rows_of(2, labels)))
+
+
+def test_clean_rows_of_unknown_shares_are_a_reason():
+    assert reasons(undecided=True) == ["unknown_shares"]
 
 
 # ---------------------------------------------------------------------------- T at two weights of the clean rows
