@@ -4,7 +4,8 @@
     python examples/benchmarks/clean_shares.py --report   # the table of what is there
 
 The same number of clean rows is drawn once at random, and once equally many of each class. Rows are those of the zoo;
-all methods have their defaults, and nothing is tuned. Results are written as they come; a second call goes on.
+all methods have their defaults, and nothing is tuned. Methods with `meta_sampling` are told of equally many rows too,
+in the last column; by default they find out. Results are written as they come; a second call goes on.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import torch
 from shared import RESULTS, add_row, markdown, paired_difference, publish, read_rows, spread, versions
 from zoo.bundled import affairs
 from zoo.generated import gaussians, rare
-from zoo.methods import fitted
+from zoo.methods import CLASSIFIERS, fitted
 from zoo.noise import flips, pair, symmetric
 from zoo.rows import Data, some_of_each
 
@@ -36,7 +37,8 @@ PROBLEMS = {
     "affairs, a third of one": (affairs, flips({(0, 1): 0.1, (1, 0): 0.4}), 50),
 }
 METHODS = ("fine-tuning", "GLC", "meta-transition", "EM", "EM, pairs")
-HOW = ("as they are", "equally many")
+TOLD = "equally many, as told"
+HOW = ("as they are", "equally many", TOLD)
 SEEDS = range(5)
 
 
@@ -47,7 +49,7 @@ def draw(name, seed, how):
     y, T = noise(rows, seed + 2000)
     order = rng.permutation(len(rows.y))
     equally = some_of_each(rows.y, order, per_class)
-    clean = equally if how == "equally many" else order[: len(equally)]
+    clean = order[: len(equally)] if how == "as they are" else equally
     noisy = np.setdiff1d(order, clean)
     X, X_test = (np.ascontiguousarray(a, dtype=np.float32) for a in (rows.X, rows.X_test))
     return Data(X[noisy], y[noisy], X[clean], rows.y[clean], y[clean], X_test, rows.y_test, T, rows.y[noisy])
@@ -56,7 +58,8 @@ def draw(name, seed, how):
 def run(name, seed, how, method):
     """Fit a method; give its accuracy and its error of T."""
     data = draw(name, seed, how)
-    found = fitted(data, {"random_state": seed}, method)
+    told = {"meta_sampling": "by_class"} if how == TOLD else {}
+    found = fitted(data, {"random_state": seed} | told, method)
     row = {"problem": name, "seed": seed, "how": how, "method": method, "accuracy": found["accuracy"]}
     if "transition_error" in found:
         row["error"] = found["transition_error"]
@@ -64,17 +67,18 @@ def run(name, seed, how, method):
 
 
 def table(rows, measure):
-    """Lines of a problem and method: both ways, and the paired difference."""
+    """Lines of a problem and method: all ways, and the paired difference of the first two."""
     lines = []
     for name, method in product(PROBLEMS, METHODS):
-        both = [[r for r in rows if (r["problem"], r["method"], r["how"]) == (name, method, how)] for how in HOW]
-        if not all(both) or measure not in both[0][0]:
+        ways = [[r for r in rows if (r["problem"], r["method"], r["how"]) == (name, method, how)] for how in HOW]
+        if not all(ways[:2]) or measure not in ways[0][0]:
             continue
-        values = [[r[measure] for r in sorted(of, key=lambda r: r["seed"])] for of in both]
+        values = [[r[measure] for r in sorted(of, key=lambda r: r["seed"])] for of in ways]
         mean, low, high, _ = paired_difference(values[1], values[0])
-        cells = [f"{both[0][0]['identity']:.3f}"] if measure == "error" else []
-        lines.append((f"{name}: {method}", [*cells, *map(spread, values), f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"]))
-    return markdown([*(["identity"] if measure == "error" else []), *HOW, "difference"], lines)
+        cells = [f"{ways[0][0]['identity']:.3f}"] if measure == "error" else []
+        cells += [spread(values[0]), spread(values[1]), f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"]
+        lines.append((f"{name}: {method}", [*cells, spread(values[2]) if values[2] else ""]))
+    return markdown([*(["identity"] if measure == "error" else []), *HOW[:2], "difference", TOLD], lines)
 
 
 def report():
@@ -99,7 +103,8 @@ def main():
     torch.set_num_threads(1)
     done = {tuple(row[key] for key in ("problem", "seed", "how", "method")) for row in read_rows(ROWS)}
     for name, seed, how, method in product(PROBLEMS, SEEDS, HOW, METHODS):
-        if not args.report and (name, seed, how, method) not in done:
+        can_be_told = how != TOLD or "meta_sampling" in CLASSIFIERS[method]().get_params()
+        if not args.report and can_be_told and (name, seed, how, method) not in done:
             add_row(ROWS, row := run(name, seed, how, method))
             print(row, flush=True)
     report()

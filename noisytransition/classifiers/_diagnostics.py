@@ -7,6 +7,7 @@ from ..transition import PairEstimate, RuleEstimate, TransitionUncertainty, temp
 from ._cross_fitting import Candidate
 from ._estimate import Estimate
 from ._run import Run
+from ._sampling import UNKNOWN_SHARES
 
 # Thresholds were chosen on the design half of examples/benchmarks/zoo, seeds 11 to 13.
 # mean distance of the T of both weights of the clean rows, in half widths of their 90 % intervals
@@ -44,7 +45,7 @@ def diagnose(
     """
     found = {
         "missing_class": _missing_class(run),
-        "unknown_shares": _unknown_shares(estimate),
+        "unknown_shares": UNKNOWN_SHARES if estimate.is_undecided else "",
         "not_one_T": _not_one_T(estimate, bars),
         "under_trained": _under_trained(candidates, run),
         "not_separated": _not_separated(bars, run.classes),
@@ -57,17 +58,6 @@ def _missing_class(run: Run) -> str:
     if not absent.size:
         return ""
     return f"no clean row of class {run.classes[absent].tolist()}: verify some rows of it"
-
-
-def _unknown_shares(estimate: Estimate) -> str:
-    """Clean rows that are equally many of each class may have been drawn class by class, or at random."""
-    if not estimate.is_undecided:
-        return ""
-    return (
-        "there are equally many clean rows of each class, and their classes may have other shares than those of the "
-        "noisy rows: say EMTransitionClassifier(meta_sampling='by_class') if they were drawn class by class, "
-        "meta_sampling='random' if not"
-    )
 
 
 def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..losses import ForwardLoss
-from ..transition import Prior, check_count, check_prior, is_number, seem_drawn_by_class
+from ..transition import Prior, check_count, check_prior, is_number
 from ._checks import check_batch_size, check_flag
 from ._cross_fitting import (
     Candidate,
@@ -31,8 +31,6 @@ from ._transition import TransitionClassifier
 # standard errors by which another classifier must be better than the own one on held-out clean rows: with few of them,
 # the best of fifteen candidates is often better by chance (design half of examples/benchmarks/zoo and em_defaults.py)
 _MARGIN = 1.0
-# how clean rows may have been drawn
-_SAMPLINGS = ("auto", "random", "by_class")
 
 
 class EMTransitionClassifier(FinalMixin, TransitionClassifier):
@@ -274,8 +272,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             posteriors, rows = cross_validated_posteriors(run, starts_of(judged))
             self._choose_final(run, starts_of(self.net_), posteriors, rows, _MARGIN)
 
-    def _allows_for_drawing_by_class(self, run: Run) -> bool:
-        return self.meta_sampling != "auto" or seem_drawn_by_class(run.clean.label, len(run.classes))
+    def _finds_shares(self, run: Run) -> bool:
+        return True
 
     def _start_name(self, run: Run) -> str:
         if self.transition_init != "auto":
@@ -315,8 +313,6 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         check_batch_size(self, "meta_batch_size")
         if self.cv is not None:
             check_count(self.cv, 2, "cv")
-        if self.meta_sampling not in _SAMPLINGS:
-            raise ValueError(f"meta_sampling={self.meta_sampling!r}; valid are {_SAMPLINGS}.")
         check_flag(self, "select_epochs")
         check_flag(self, "select_classifier")
         check_flag(self, "instance_dependent")
@@ -335,11 +331,6 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         super()._check_data(run)
         if not self.distributed and (refusal := unsendable(run, self.n_jobs)):
             raise ValueError(f"n_jobs={self.n_jobs} {refusal}.")
-        missing = run.classes[np.setdiff1d(np.arange(len(run.classes)), run.clean.label)]
-        if self.meta_sampling == "by_class" and len(missing):
-            raise ValueError(
-                f"meta_sampling='by_class' needs clean rows of each class; there are none of {missing.tolist()}."
-            )
         check_prior(self.transition_prior, self.prior_strength, len(run.classes), "transition_prior", "prior_strength")
         for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):
             if len(rows) < least:

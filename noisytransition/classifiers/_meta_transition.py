@@ -73,6 +73,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         Weight of the clean batch's cross-entropy in the loss of W; the paper has 0.
     meta_batch_size : int, optional
         Clean rows in a step; default: `batch_size`.
+    meta_sampling : {"auto", "random", "by_class"}, default="auto"
+        How the clean rows were drawn, as in `EMTransitionClassifier`. "by_class" is for a start of T by "em".
     select_classifier : bool, default=True
         Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
         temperature: the network of the algorithm, the warm-up that it started from (`from_warm_up`), either of these or
@@ -152,6 +154,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         meta_weight: float = 0.0,
         validation_fraction: float = 0.1,
         meta_batch_size: int | None = None,
+        meta_sampling: str = "auto",
         select_classifier: bool = True,
         inner_lr: float | None = None,
         meta_gradient_method: str = "auto",
@@ -165,6 +168,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_weight = meta_weight
         self.validation_fraction = validation_fraction
         self.meta_batch_size = meta_batch_size
+        self.meta_sampling = meta_sampling
         self.select_classifier = select_classifier
         self.inner_lr = inner_lr
         self.meta_gradient_method = meta_gradient_method

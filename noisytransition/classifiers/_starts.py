@@ -24,6 +24,7 @@ from ._final import shows_all_classes
 from ._folds import N_FOLDS
 from ._parts import unsendable
 from ._run import Run
+from ._sampling import UNKNOWN_SHARES
 
 # noise rate of "diagonal": a choice, about that of labels from crowds and rules
 _DIAGONAL_RATE = 0.2
@@ -120,8 +121,8 @@ def has_rows_for_folds(run: Run) -> bool:
 class MaximumLikelihood(Start):
     """T of `EMTransitionClassifier` at its defaults, which starts from gold that is shrunk."""
 
-    def __init__(self, gold: Gold) -> None:
-        self.gold = gold
+    def __init__(self, gold: Gold, sampling: str) -> None:
+        self.gold, self.sampling = gold, sampling
 
     def refusal(self, run: Run) -> str | None:
         """Clean rows are needed, and rows for each fold."""
@@ -142,7 +143,10 @@ class MaximumLikelihood(Start):
         epochs = candidate_epochs(run.params["max_epochs"])
         joint, fine_tune = JointTraining(gold, balanced_weight(run)), shows_all_classes(run)
         folds = cross_fit(run, joint, epochs=epochs, prefix="start_", fine_tune=fine_tune)
-        estimate = estimate_transition(folds.candidates, run, gold, fine_tuned=folds.fine_tuned)
+        fine_tuned, sampling = folds.fine_tuned, self.sampling
+        estimate = estimate_transition(folds.candidates, run, gold, fine_tuned=fine_tuned, sampling=sampling)
+        if estimate.is_undecided:
+            warnings.warn(f"T may be wrong: {UNKNOWN_SHARES}.", UserWarning, stacklevel=6)
         run.weigh_clean(estimate.clean_weights)
         return estimate.transition_matrix, error_bars(estimate, run)
 
@@ -199,12 +203,12 @@ class Identity(Start):
         return np.eye(len(run.classes))
 
 
-def starts(anchor: Anchor) -> dict[str, Start]:
-    """All starts by name, with the anchor points that the method looks for."""
+def starts(anchor: Anchor, sampling: str = "auto") -> dict[str, Start]:
+    """All starts by name, with the anchor points that the method looks for, and how clean rows were drawn."""
     return {
         "gold": Gold(anchor),
         "gold-shrunk": Gold(anchor, shrunk=True),
-        "em": MaximumLikelihood(Gold(anchor, shrunk=True)),
+        "em": MaximumLikelihood(Gold(anchor, shrunk=True), sampling),
         "anchor": anchor,
         "confusion": Confusion(soft=False),
         "confusion-soft": Confusion(soft=True),

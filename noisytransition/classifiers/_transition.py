@@ -6,13 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..nets import NoisyLabelNet
-from ..transition import (
-    check_count,
-    check_transition_matrix,
-    denoise_proba,
-    floor_transition_matrix,
-    seem_drawn_by_class,
-)
+from ..transition import check_count, check_transition_matrix, denoise_proba, floor_transition_matrix
 from ._base import NoisyLabelClassifier
 from ._checks import check_checkpoints, check_flag, check_number
 from ._class_conditional import ClassConditionalMixin
@@ -21,6 +15,7 @@ from ._label_issues import LabelIssuesMixin
 from ._noise_report import NoiseReportMixin
 from ._parameters import Module
 from ._run import Run
+from ._sampling import SamplingMixin
 from ._starts import Anchor, Start, starts
 from ._transition_summary import TransitionSummaryMixin
 
@@ -29,7 +24,12 @@ _MAX_ITER = 1000
 
 
 class TransitionClassifier(
-    TransitionSummaryMixin, ClassConditionalMixin, LabelIssuesMixin, NoiseReportMixin, NoisyLabelClassifier
+    SamplingMixin,
+    TransitionSummaryMixin,
+    ClassConditionalMixin,
+    LabelIssuesMixin,
+    NoiseReportMixin,
+    NoisyLabelClassifier,
 ):
     """Base class of classifiers with a transition matrix T.
 
@@ -132,7 +132,7 @@ class TransitionClassifier(
     # ---- the start of T
     def _starts(self) -> dict[str, Start]:
         """Starts of T by name."""
-        return starts(Anchor())
+        return starts(Anchor(), self.meta_sampling)
 
     def _start(self, run: Run, warm_up: NoisyLabelNet | None = None, **selection: Any) -> NDArray[np.float64]:
         """Start of T, with a lower bound of its entries: the meta-gradient of the exact identity is zero.
@@ -156,9 +156,8 @@ class TransitionClassifier(
             self.transition_uncertainty_ = bars._replace(transition_matrix=T)
         return T
 
-    def _allows_for_drawing_by_class(self, run: Run) -> bool:
-        by_em = isinstance(self.transition_init, str) and self._start_name(run) == "em"
-        return by_em and seem_drawn_by_class(run.clean.label, len(run.classes))
+    def _finds_shares(self, run: Run) -> bool:
+        return isinstance(self.transition_init, str) and self._start_name(run) == "em"
 
     def _start_name(self, run: Run) -> str:
         name = str(self.transition_init)
@@ -188,6 +187,7 @@ class TransitionClassifier(
         super()._check_parameters()
         check_checkpoints(self.callbacks, self._net_params)
         check_flag(self, "from_warm_up", auto=True)
+        self._check_sampling()
         if self.warm_up_epochs is not None:
             check_count(self.warm_up_epochs, 1, "warm_up_epochs")
         if self.transition_floor is not None:
@@ -214,3 +214,4 @@ class TransitionClassifier(
             check_transition_matrix(self.transition_init, n_classes=c, name="transition_init")
         elif refusal := self._starts()[self._start_name(run)].refusal(run):
             raise ValueError(f"transition_init={self.transition_init!r} {refusal}.")
+        self._check_shares(run)

@@ -241,6 +241,7 @@ def test_methods_that_find_the_shares_bring_none(cls):
         (EMTransitionClassifier(), True),
         (EMTransitionClassifier(meta_sampling="by_class"), False),
         (MetaTransitionClassifier(), True),
+        (MetaTransitionClassifier(meta_sampling="by_class"), False),
     ],
 )
 def test_they_do_not_look_for_them_with_many_classes(clf, warns):

@@ -9,6 +9,7 @@ from training import refused
 
 from noisytransition import EMTransitionClassifier, MetaTransitionClassifier, transition_error
 from noisytransition.classifiers import _estimate
+from noisytransition.classifiers._run import Run
 from noisytransition.transition import flip_labels
 
 T2 = [[0.9, 0.1], [0.3, 0.7]]
@@ -70,17 +71,49 @@ def test_rows_that_are_drawn_at_random_are_left_alone():
     assert not fit(at_random=True).meta_offset_.any()
 
 
+BY_EM = [EMTransitionClassifier, MetaTransitionClassifier]
+
+
+def weights_of(clf, rows, **params):
+    """Weights of the clean rows of each class in the last training, None for none; what the fit warns of."""
+    (X, noisy, X_meta, y_meta, _), *_ = rows
+    seen = {}
+
+    def train(run, stage, *given, **how):
+        if stage in ("em", "meta_transition"):
+            seen["weights"] = run.clean.columns.get("sample_weight")
+        return Run_train(run, stage, *given, **how)
+
+    Run_train, Run.train = Run.train, train
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            clf.set_params(**params).fit(X, noisy, meta=(X_meta, y_meta))
+    finally:
+        Run.train = Run_train
+    of = seen["weights"]
+    return of if of is None else [of[y_meta == k].mean() for k in range(2)], [str(w.message) for w in caught]
+
+
+@pytest.mark.parametrize("cls", BY_EM)
 @pytest.mark.parametrize(("evidence", "undecided", "taken"), [(-1.1, 0, 0), (-0.9, 1, 0), (0.9, 1, 0), (1.1, 0, 1)])
-def test_fit_asks_where_looks_do_not_tell(evidence, undecided, taken, monkeypatch):
-    (X, noisy, X_meta, y_meta, _), *_ = problem()
+def test_fit_asks_where_looks_do_not_tell(cls, evidence, undecided, taken, monkeypatch):
     monkeypatch.setattr(_estimate, "evidence_of_drawing_by_class", lambda *given: evidence)
+    clf = cls(**FAST | {"select_classifier": False, "max_epochs": 2})
     for how in ("auto", "random", "by_class"):
-        clf = EMTransitionClassifier(**FAST | {"select_classifier": False, "max_epochs": 2, "meta_sampling": how})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            clf.fit(X, noisy, meta=(X_meta, y_meta))
-        assert clf.meta_offset_.any() == (how == "by_class" or (how == "auto" and taken))
-        assert ("unknown_shares" in clf.diagnostics_) == (how == "auto" and undecided)
+        weights, told = weights_of(clf, problem(), meta_sampling=how)
+        assert (weights is not None) == (how == "by_class" or (how == "auto" and taken))
+        assert any("say meta_sampling=" in text for text in told) == (how == "auto" and undecided)
+        if cls is EMTransitionClassifier:
+            assert clf.meta_offset_.any() == (weights is not None)
+            assert ("unknown_shares" in clf.diagnostics_) == (how == "auto" and undecided)
+
+
+@pytest.mark.parametrize("cls", BY_EM)
+def test_clean_rows_weigh_as_their_class_among_the_noisy_rows(cls):
+    *_, y = rows = problem()
+    weights, _ = weights_of(cls(**FAST | {"select_classifier": False}), rows)
+    np.testing.assert_allclose(weights, np.bincount(y) / len(y) * 2, rtol=0.3)
 
 
 def test_it_may_be_told():
@@ -97,14 +130,23 @@ def test_it_may_be_told():
     np.testing.assert_allclose(found[1], fit().meta_offset_, atol=0.2)
 
 
+@pytest.mark.parametrize("cls", BY_EM)
 @pytest.mark.parametrize("sampling", ["balanced", None, 1])
-def test_an_unknown_way_of_drawing_is_refused(sampling):
+def test_an_unknown_way_of_drawing_is_refused(cls, sampling):
     (X, noisy, X_meta, y_meta, _), *_ = problem()
     with refused("meta_sampling=.*valid are"):
-        EMTransitionClassifier(meta_sampling=sampling).fit(X, noisy, meta=(X_meta, y_meta))
+        cls(meta_sampling=sampling).fit(X, noisy, meta=(X_meta, y_meta))
 
 
-def test_a_class_without_clean_rows_has_no_offset():
+@pytest.mark.parametrize("cls", BY_EM)
+def test_a_class_without_clean_rows_has_no_offset(cls):
     (X, noisy, X_meta, y_meta, _), *_ = problem()
     with refused(r"meta_sampling='by_class' needs clean rows of each class; there are none of \[1\]"):
-        EMTransitionClassifier(meta_sampling="by_class").fit(X, noisy, meta=(X_meta[:60], y_meta[:60]))
+        cls(meta_sampling="by_class").fit(X, noisy, meta=(X_meta[:60], y_meta[:60]))
+
+
+def test_shares_are_not_found_from_another_start():
+    (X, noisy, X_meta, y_meta, _), *_ = problem()
+    with refused("has an effect with transition_init='em' alone, which is 'gold'"):
+        clf = MetaTransitionClassifier(meta_sampling="by_class", transition_init="gold")
+        clf.fit(X, noisy, meta=(X_meta, y_meta))

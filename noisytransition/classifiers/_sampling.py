@@ -1,0 +1,52 @@
+"""How the clean rows were drawn: at random, or class by class."""
+
+from typing import Any
+
+import numpy as np
+
+from ..transition import seem_drawn_by_class
+from ._run import Run
+
+#: valid values of `meta_sampling`
+SAMPLINGS = ("auto", "random", "by_class")
+#: what to say where neither the numbers nor the looks of the clean rows tell
+UNKNOWN_SHARES = (
+    "there are equally many clean rows of each class, and the classes of the noisy rows may have other shares: say "
+    "meta_sampling='by_class' if the clean rows were drawn class by class, meta_sampling='random' if not"
+)
+
+
+class SamplingMixin:
+    """Method that may allow for clean rows that were drawn class by class.
+
+    It does where T comes from maximum likelihood: `_finds_shares`.
+    """
+
+    #: how the clean rows were drawn, in methods with this choice
+    meta_sampling: str = "auto"
+
+    def _finds_shares(self, run: Run) -> bool:
+        return False
+
+    def _allows_for_drawing_by_class(self, run: Run) -> bool:
+        told = self.meta_sampling != "auto" or seem_drawn_by_class(run.clean.label, len(run.classes))
+        return self._finds_shares(run) and told
+
+    def _check_sampling(self) -> None:
+        if not isinstance(self.meta_sampling, str) or self.meta_sampling not in SAMPLINGS:
+            raise ValueError(f"meta_sampling={self.meta_sampling!r}; valid are {list(SAMPLINGS)}.")
+
+    def _check_shares(self: Any, run: Run) -> None:
+        """Raise if shares are asked for that the method does not find."""
+        if self.meta_sampling != "by_class":
+            return
+        if not self._finds_shares(run):
+            raise ValueError(
+                f"meta_sampling='by_class' has an effect with transition_init='em' alone, which is "
+                f"{self.transition_init!r}."
+            )
+        missing = run.classes[np.setdiff1d(np.arange(len(run.classes)), run.clean.label)]
+        if len(missing):
+            raise ValueError(
+                f"meta_sampling='by_class' needs clean rows of each class; there are none of {missing.tolist()}."
+            )
