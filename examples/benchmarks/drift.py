@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from meta_transition import SELECTION, TABLE, pick, run_all
-from shared import FIRST_EM, RESULTS, markdown, publish, read_rows, spread, versions
+from shared import RESULTS, markdown, publish, read_rows, spread, versions
 
 from noisytransition import MetaTransitionClassifier
 
@@ -84,7 +84,7 @@ def report():
     parts = [
         "# Selection of T by held-out likelihood",
         f"Mean ± standard deviation over 5 seeds; of changes, the standard error. "
-        f"{versions()}, 2 processes. {FIRST_EM} See `drift.py`.",
+        f"{versions()}, 2 processes. See `drift.py`.",
         "## Choice of the step\n\n" + selection(),
         "## Start and end of T\n\n" + table(),
     ]
