@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
@@ -41,7 +42,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     Where the network fits the clean rows easily, the meta-gradient carries little information and T moves away from a
     good start. Therefore a part of the noisy rows is held out (`validation_fraction`), and T is selected by the
     likelihood of their labels (`noisytransition.selection.HeldOutLikelihood`): the start is kept unless a T between it
-    and the T of training is clearly more likely. The network is that of the last epoch, and starts from the weights of
+    and the T of training is clearly more likely; and where the start by "em" has found that one T is not true for all
+    rows. The network is that of the last epoch, and starts from the weights of
     one trained by cross-entropy.
 
     At last the clean rows, which have taught T alone, are used for the classifier (`select_classifier`): this network,
@@ -221,7 +223,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
             module=warm_up and warm_up.plain_module_,
             loss=ForwardLoss(start),
             update=update,
-            select=HeldOutLikelihood(),
+            # under one T, the likelihood is against a T that is a mean over different ones
+            select=HeldOutLikelihood() if run.is_one_T else HeldOutLikelihood(least_gain=np.inf),
             held_out=self.validation_fraction,
             clean_batches=update.clean,
             clean_weight=self.meta_weight,

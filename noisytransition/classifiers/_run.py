@@ -76,6 +76,8 @@ class Run:
         Folder in which the fit is saved.
     one_clean_row : bool
         Whether a batch has one clean row and no noisy ones, set by methods that train on batches of clean rows.
+    is_one_T : bool
+        Whether one T is taken for all rows, as far as the start of T knows.
     global_state : GlobalState
         PyTorch's generators and number of threads, borrowed while the fit trains.
     processes : Processes
@@ -97,7 +99,7 @@ class Run:
     ) -> None:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
         self.seed, self.watch, self.batch_history = seed, watch, batch_history
-        self.one_clean_row, self.memory = False, memory
+        self.one_clean_row, self.is_one_T, self.memory = False, True, memory
         self.progress = Progress() if progress is None else progress
         self.state: FitState | None = None
         self.global_state, self.processes = GlobalState(), Processes()
@@ -232,7 +234,6 @@ class Run:
         Returns
         -------
         NoisyLabelNet
-            The net.
         """
         raise_interrupt()
         update = Fixed() if update is None else update

@@ -148,6 +148,7 @@ class MaximumLikelihood(Start):
         if estimate.is_undecided:
             warnings.warn(f"T may be wrong: {UNKNOWN_SHARES}.", UserWarning, stacklevel=6)
         run.weigh_clean(estimate.clean_weights)
+        run.is_one_T = estimate.revised is None
         return estimate.transition_matrix, error_bars(estimate, run)
 
 

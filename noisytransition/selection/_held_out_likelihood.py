@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 # candidates on the line from the start (0) to the T of training (1), which small batches often move too far; chosen
 # among about thirty rules: examples/benchmarks/drift.py says on which seeds
 _SHARES = (0.25, 0.5, 0.75, 1.0)
-# standard errors of the gain for which T leaves its start: the best of all epochs gains one by chance. Of moves that
-# made T worse the gain was 1.1 to 1.8 of them where one T is true (design half of examples/benchmarks/zoo, affairs of
-# clean_shares.py, EM's T in drift.py), of those that made it better 1.7 to 8.3 (GLC's T in drift.py)
+# Of moves that made T worse the gain was 1.1 to 1.8 standard errors where one T is true (design half of
+# examples/benchmarks/zoo, affairs of clean_shares.py, EM's T in drift.py), of those that made it better 1.7 to 8.3
+# (GLC's T in drift.py)
 _LEAST_GAIN = 2.0
 # bounds of the logarithm of a temperature, from 1/20 to 20; a choice, not measured
 _LOG_TEMPERATURES = (-3.0, 3.0)
@@ -32,7 +32,8 @@ class HeldOutLikelihood(Selection):
     After every epoch there are four candidates: the matrices at a quarter, a half, three quarters and the end of the
     line from the start to the T of training. Of these the one with the highest log-likelihood of the held-out labels is
     taken. If this log-likelihood is the highest of all epochs so far, that candidate is kept, provided that it exceeds
-    the log-likelihood of the start by more than two standard errors of the difference; otherwise the start is kept.
+    the log-likelihood of the start by more than two standard errors of the difference (`least_gain`); otherwise the
+    start is kept. The best of many epochs gains one by chance.
     Each log-likelihood is computed at the temperature of the logits that maximises it (Guo et al., 2017), since an
     over- or underconfident network makes another T more likely than the true one. The temperature is the scale of the
     matrix scaling by which `noisytransition.transition.em_transition_matrix` calibrates, without its other parameters:
@@ -40,6 +41,11 @@ class HeldOutLikelihood(Selection):
 
     The training uses its own T throughout; at its end the kept T is put into the loss. Without held-out rows the last T
     is kept.
+
+    Parameters
+    ----------
+    least_gain : float, default=2.0
+        Standard errors of its gain by which another T must be more likely than the start; infinity keeps the start.
 
     Attributes
     ----------
@@ -72,6 +78,9 @@ class HeldOutLikelihood(Selection):
     array([[0.7, 0.3],
            [0. , 1. ]])
     """
+
+    def __init__(self, least_gain: float = _LEAST_GAIN) -> None:
+        self.least_gain = least_gain
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Keep the start so far."""
@@ -116,7 +125,7 @@ class HeldOutLikelihood(Selection):
             self.log_likelihood_ = mean
             gain = fits[best] - _log_likelihoods(logits, at_start.log())
             standard_error = gain.std(correction=0) / (len(gain) - 1) ** 0.5  # nan for one row: then the start is kept
-            moved = gain.mean() > _LEAST_GAIN * standard_error
+            moved = gain.mean() > self.least_gain * standard_error
             self.kept_ = torch.lerp(start, end, _SHARES[best]).log() if moved else self.start_.clone()
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:

@@ -197,7 +197,7 @@ class Watch(Callback):
     ("T", "moves_in"),
     [
         (np.full((3, 3), 1 / 3), {1, 4, 12}),
-        ([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]], {12}),
+        ([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]], set()),
         (pair_noise(3, 0.3), set()),
     ],
 )
@@ -213,7 +213,7 @@ def test_T_leaves_its_start_only_where_held_out_labels_speak_for_it(blobs, T, mo
         which = int(np.argmax([f.sum() for f in fits]))
         if fits[which].sum() > best:
             best, gain = fits[which].sum(), fits[which] - likeliest(proba, y, start)
-            kept = candidates[which] if gain.mean() > gain.std(ddof=1) / np.sqrt(30) else start
+            kept = candidates[which] if gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(30) else start
     assert len(watch.seen) == max_epochs
     assert (kept is not start) == (max_epochs in moves_in)
     np.testing.assert_allclose(clf.transition_matrix_, kept, atol=1e-5)

@@ -21,9 +21,9 @@ def outputs(dtype=torch.float32, n=1000, T=T_TRUE):
 class Training:
     """A training whose T is set by hand, and the selection that looks on."""
 
-    def __init__(self, T):
+    def __init__(self, T, *least_gain):
         self.net = SimpleNamespace(criterion_=ForwardLoss(T), callbacks_=[])
-        self.select = HeldOutLikelihood()
+        self.select = HeldOutLikelihood(*least_gain)
         self.select.on_train_begin(self.net)
 
     def epoch(self, T, logits, labels):
@@ -51,12 +51,24 @@ def test_of_a_way_that_is_too_long_a_part_is_kept():
     np.testing.assert_allclose(training.kept, pair_noise(3, 0.4), atol=1e-4)  # half of it
 
 
-@pytest.mark.parametrize(("n", "kept"), [(20, 0.4), (300, 0.4), (500, 0.5), (2000, 0.5)])
+@pytest.mark.parametrize(("n", "kept"), [(20, 0.4), (1000, 0.4), (2000, 0.5)])
 def test_a_gain_that_may_be_chance_is_not_enough(n, kept):
-    """Every second label is flipped: 0.5 is likelier than 0.4, by 1.7 standard errors with 300 rows, 2.3 with 500."""
+    """Every second label is flipped: 0.5 is likelier than 0.4, by more than two standard errors with 2,000 rows."""
     rows = 20 * torch.eye(2).repeat(n // 2, 1), torch.tensor([0, 1, 1, 0]).repeat(n // 4)
     training = Training(pair_noise(2, 0.4)).epoch(pair_noise(2, 0.5), *rows)
     np.testing.assert_allclose(training.kept, pair_noise(2, kept), atol=1e-6)
+
+
+@pytest.mark.parametrize(("least_gain", "kept"), [(1.0, 0.5), (2.0, 0.4)])
+def test_how_sure_the_gain_must_be_is_a_choice(least_gain, kept):
+    rows = 20 * torch.eye(2).repeat(500, 1), torch.tensor([0, 1, 1, 0]).repeat(250)
+    training = Training(pair_noise(2, 0.4), least_gain).epoch(pair_noise(2, 0.5), *rows)
+    np.testing.assert_allclose(training.kept, pair_noise(2, kept), atol=1e-6)
+
+
+def test_an_infinite_gain_keeps_the_start():
+    training = Training(pair_noise(3, 0.2), np.inf).epoch(pair_noise(3, 0.35), *outputs())
+    np.testing.assert_allclose(training.kept, pair_noise(3, 0.2), atol=1e-6)
 
 
 def test_one_row_decides_nothing(recwarn):
