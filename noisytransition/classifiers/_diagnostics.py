@@ -47,7 +47,7 @@ def diagnose(
         "missing_class": _missing_class(run),
         "unknown_shares": UNKNOWN_SHARES if estimate.is_undecided else "",
         "not_one_T": _not_one_T(estimate, bars),
-        "under_trained": _under_trained(candidates, run),
+        "under_trained": _under_trained(candidates, run, estimate.clean_weights),
         "not_separated": _not_separated(bars, run.classes),
     }
     return {name: text for name, text in found.items() if text}
@@ -99,10 +99,11 @@ def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
     return (high - low) / 2
 
 
-def _under_trained(candidates: list[Candidate], run: Run) -> str:
+def _under_trained(candidates: list[Candidate], run: Run, of_classes: NDArray) -> str:
     """Held-out clean rows were still predicted better and better, and not well at the end."""
     y = run.clean.label[candidates[-1].rows[1]]
-    half, end = (tempered_log_loss(candidates[k].posteriors[1], y) for k in ((len(candidates) - 1) // 2, -1))
+    weights = of_classes[y] / of_classes[y].mean()
+    half, end = (tempered_log_loss(candidates[k].posteriors[1], y, weights) for k in ((len(candidates) - 1) // 2, -1))
     fell, guessing = half - end, np.log(len(run.classes))
     if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
         return ""

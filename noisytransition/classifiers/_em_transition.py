@@ -245,6 +245,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
 
     def _fit(self, run: Run) -> None:
         start = self._start(run)
+        run.weigh_clean(np.ones(len(run.classes)))  # a start by "em" may have: the folds find the shares once more
         in_folds, at_last = self._weights(run)
         every = candidate_epochs(self.max_epochs)
         compared = every if self.select_epochs else every[-1:]  # the diagnostics look at the others too

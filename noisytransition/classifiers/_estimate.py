@@ -175,9 +175,10 @@ def _offset(candidate: Candidate, run: Run, start: NDArray, sampling: str) -> tu
     if sampling == "random" or not (is_known or seem_drawn_by_class(run.clean.label, len(start))):
         return none, False
     offset, calibration = class_offset(_likelihood(candidate, run), start, n_clean)
+    if is_known:
+        return offset, False
     evidence = evidence_of_drawing_by_class(offset, n_clean, *(calibration(p) for p in candidate.posteriors))
-    is_taken = is_known or evidence > POSITIVE_EVIDENCE
-    return offset if is_taken else none, not is_taken and evidence > -POSITIVE_EVIDENCE
+    return offset if evidence > POSITIVE_EVIDENCE else none, abs(evidence) <= POSITIVE_EVIDENCE
 
 
 def _highest_evidence(
@@ -224,13 +225,13 @@ def _of_a_rule(likely: Likely, fine_tuned: Candidate | None, run: Run, offset: N
         return None
     proba, proba_meta = (result.calibration(p) for p in candidate.posteriors)
     labels = proba, run.noisy.label[noisy], proba_meta, run.clean.label[clean]
-    reference, reference_meta = fine_tuned.posteriors
+    (reference, reference_meta), weights = fine_tuned.posteriors, np.exp(-offset)[run.clean.label[clean]]
     return labels_of_a_rule(
         *labels,
         T=result.transition_matrix,
         reference=reference,
         reference_meta=reference_meta,
-        weights_meta=np.exp(-offset)[run.clean.label[clean]],
+        weights_meta=weights / weights.mean(),
         counts=known_pairs(run),
     )
 

@@ -42,8 +42,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     Where the network fits the clean rows easily, the meta-gradient carries little information and T moves away from a
     good start. Therefore a part of the noisy rows is held out (`validation_fraction`), and T is selected by the
     likelihood of their labels (`noisytransition.selection.HeldOutLikelihood`): the start is kept unless a T between it
-    and the T of training is clearly more likely; and where the start by "em" has found that one T is not true for all
-    rows. The network is that of the last epoch, and starts from the weights of
+    and the T of training is clearly more likely, or where the start by "em" has replaced the most likely T, since one
+    T is not true for all rows (`docs/trust.rst`). The network is that of the last epoch, and starts from the weights of
     one trained by cross-entropy.
 
     At last the clean rows, which have taught T alone, are used for the classifier (`select_classifier`): this network,

@@ -8,7 +8,6 @@ from os import PathLike
 from typing import Any
 
 import joblib
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from skorch.callbacks import Callback
@@ -119,8 +118,9 @@ class Run:
 
     def weigh_clean(self, of_classes: NDArray) -> None:
         """Give each clean row the weight of its class, by which trainings draw it from now on."""
-        if np.ptp(of_classes):
+        if of_classes.min() < of_classes.max() or "sample_weight" in self.clean.columns:
             self._clean = self.clean.with_columns(sample_weight=of_classes[self.clean.label])
+            self.noisy = self.noisy.with_columns(sample_weight=self.noisy.columns.get("sample_weight", 1.0))
 
     @contextmanager
     def saved_in(self, state: FitState | str | PathLike | None, description: dict[str, str]) -> Iterator[None]:

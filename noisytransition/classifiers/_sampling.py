@@ -5,14 +5,17 @@ from typing import Any
 import numpy as np
 
 from ..transition import seem_drawn_by_class
+from ._folds import N_FOLDS
 from ._run import Run
+from ._weights import DRAWS
 
 #: valid values of `meta_sampling`
 SAMPLINGS = ("auto", "random", "by_class")
 #: what to say where neither the numbers nor the looks of the clean rows tell
 UNKNOWN_SHARES = (
     "there are equally many clean rows of each class, and the classes of the noisy rows may have other shares: say "
-    "meta_sampling='by_class' if the clean rows were drawn class by class, meta_sampling='random' if not"
+    "meta_sampling='by_class' (of EMTransitionClassifier and MetaTransitionClassifier) if the clean rows were drawn "
+    "class by class, meta_sampling='random' if not"
 )
 
 
@@ -30,7 +33,7 @@ class SamplingMixin:
 
     def _allows_for_drawing_by_class(self, run: Run) -> bool:
         told = self.meta_sampling != "auto" or seem_drawn_by_class(run.clean.label, len(run.classes))
-        return self._finds_shares(run) and told
+        return self.meta_sampling == "random" or (self._finds_shares(run) and told)
 
     def _check_sampling(self) -> None:
         if not isinstance(self.meta_sampling, str) or self.meta_sampling not in SAMPLINGS:
@@ -42,9 +45,11 @@ class SamplingMixin:
             return
         if not self._finds_shares(run):
             raise ValueError(
-                f"meta_sampling='by_class' has an effect with transition_init='em' alone, which is "
-                f"{self.transition_init!r}."
+                f"meta_sampling='by_class' is for transition_init='em' alone, with at least {N_FOLDS} noisy and "
+                f"{N_FOLDS} clean rows; transition_init is {self.transition_init!r}."
             )
+        if own := sorted(name for name in DRAWS if name in self._net_params):
+            raise ValueError(f"meta_sampling='by_class' decides how clean rows are drawn, and so do {own}; give one.")
         missing = run.classes[np.setdiff1d(np.arange(len(run.classes)), run.clean.label)]
         if len(missing):
             raise ValueError(

@@ -15,7 +15,7 @@ from ._left_out import OfRows, taken
 
 ClassWeight = Mapping[Any, float] | str | None
 # parameters by which the user draws the rows
-_DRAWS = ("iterator_train", "iterator_train__sampler", "iterator_train__shuffle", "iterator_train__batch_sampler")
+DRAWS = ("iterator_train", "iterator_train__sampler", "iterator_train__shuffle", "iterator_train__batch_sampler")
 
 
 def weighted_rows(X: Any, y: ArrayLike | None, of_rows: OfRows) -> tuple[Any, Any, OfRows]:
@@ -74,7 +74,7 @@ def weighted(classifier: Any, noisy: Rows, clean: Rows | None, classes: NDArray)
     class_weight = getattr(classifier, "class_weight", None)
     if class_weight is None and "sample_weight" not in noisy.columns:
         return noisy, clean
-    if own := sorted(name for name in _DRAWS if name in classifier._net_params):
+    if own := sorted(name for name in DRAWS if name in classifier._net_params):
         raise ValueError(f"weights decide how rows are drawn, and so do {own}; give one of the two.")
     weights = noisy.columns.get("sample_weight", 1.0) * _of_classes(class_weight, noisy.label, classes)
     weights = weights / weights.max()  # equal ones are 1 without rounding

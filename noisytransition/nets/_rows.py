@@ -35,7 +35,8 @@ class Rows(Dataset):
         Default: zeros, for prediction.
     **columns : array-like of shape (n_samples,)
         Other columns by name, such as ``noisy_label`` (of clean rows, where known), ``trusted``, ``group`` and
-        ``weight``. Losses and updates read them by name, and `BatchLoader` reads ``sample_weight``.
+        ``weight``. Losses and updates read them by name, `BatchLoader` and `CleanBatches` read
+        ``sample_weight``.
 
     Attributes
     ----------

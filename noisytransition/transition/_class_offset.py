@@ -25,7 +25,7 @@ _SINGULAR = 1e-6
 
 
 def seem_drawn_by_class(y_meta: NDArray, c: int) -> bool:
-    """Whether there are equally many clean rows of each class, and not one; False with more than 20 classes.
+    """Whether there are equally many clean rows of each class, at least two; False with more than 20 classes.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def evidence_of_drawing_by_class(offset: NDArray, n_clean: NDArray, proba: NDArr
     ----------
     offset : ndarray of shape (c,)
     n_clean : ndarray of shape (c,)
-        Number of clean rows of each class.
+        Number of clean rows of each class; all of them, also where `proba_meta` has a part.
     proba, proba_meta : ndarray of shape (n, c) and (n_meta, c)
         Calibrated posteriors of the noisy rows and of the clean ones, both as of noisy rows.
 
@@ -115,7 +115,7 @@ def evidence_of_drawing_by_class(offset: NDArray, n_clean: NDArray, proba: NDArr
     if special.chdtrc(len(shares) - 1, ((n_clean - expected) ** 2 / expected).sum()) >= _SURE:
         return -np.inf
     mean, of_classes = proba.mean(axis=0), normalise_rows(proba.T @ proba)
-    covariance = np.cov(proba.T) * (1 / n + 1 / len(proba))
+    covariance = np.cov(proba.T) * (1 / len(proba_meta) + 1 / len(proba))
     precision = np.linalg.pinv(covariance, rcond=_SINGULAR, hermitian=True)
     at_random, by_class = (proba_meta.mean(axis=0) - m for m in (mean, of_clean @ of_classes))
     return float((at_random @ precision @ at_random - by_class @ precision @ by_class) / 2)
