@@ -166,7 +166,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     final_ : str
         If there was a choice, the classifier: "own", "fine-tuned, 10 epochs", "clean rows, 50 epochs", ...
     final_scores_ : dict of ndarray
-        ``classifier`` and ``log_loss`` of the candidates.
+        ``classifier`` and ``log_loss`` of the candidates; clean rows that are drawn class by class have weights.
     diagnostics_ : dict of str to str
         Reasons not to trust T, of which `fit` warns too: "missing_class", "unknown_shares" (clean rows that may have
         been drawn class by class: `meta_sampling`), "not_one_T" (noise that one T does not explain), "under_trained"

@@ -1,6 +1,7 @@
 """The last classifier: which candidates there are, which one is taken, and what the choice leaves alone."""
 
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from training import StopAfter, refused
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
 from noisytransition.classifiers import _final, _run
 from noisytransition.classifiers._final import LEAST_CLEAN_ROWS, candidates_of
-from noisytransition.nets import NoisyLabelNet, Together
+from noisytransition.nets import NoisyLabelNet, Rows, Together
 from noisytransition.transition import flip_labels, pair_noise
 
 FAST = {"max_epochs": 4, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
@@ -73,6 +74,22 @@ def test_em_leaves_its_network_for_a_standard_error(cls, margin, few_epochs, mon
     monkeypatch.setattr(cls, "_choose_final", choose)
     left = cls is MetaTransitionClassifier or margin > 1
     assert fit(cls, *problem(120, 30)).final_ == ("clean rows, 5 epochs" if left else "own")
+
+
+@pytest.mark.parametrize(("weights", "best"), [(None, "own"), ([0.2, 1.8], "fine-tuned, 1 epoch")])
+def test_rows_count_by_their_weights(weights, best, monkeypatch):
+    """One network is better in the first class, by more; the other one in the second, which weighs more."""
+    y = np.repeat([0, 1], 20)
+    own, other = (np.where(y == 0, good, bad) for good, bad in ((0.9, 0.3), (0.25, 0.8)))
+    posteriors = [np.where(np.eye(2)[y] == 1, p[:, None], 1 - p[:, None]) for p in (own, other)]
+    columns = {} if weights is None else {"sample_weight": np.array(weights)[y]}
+    run = SimpleNamespace(clean=Rows(np.zeros((40, 1)), y, **columns))
+    monkeypatch.setattr(_final, "_on_clean_rows", lambda *given: "fine-tuned")
+    clf = EMTransitionClassifier()
+    clf.net_ = "own"
+    clf._choose_final(run, {_final.FINE_TUNED: None}, posteriors, np.arange(40))
+    assert clf.final_ == best
+    assert clf.net_ == best.split(",")[0]
 
 
 @pytest.mark.parametrize("name", ["warm-up", "fine-tuned warm-up, 1 epoch", "fine-tuned warm-up, 5 epochs"])
