@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from torch.utils.data import Dataset, TensorDataset
 
 from ..nets import DatasetRows, Rows
-from ..transition import says_nothing
+from ..transition import equally_many, says_nothing
 
 # clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
 # deviations in the median column; a choice, not measured
@@ -92,7 +92,7 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
     """
     of_noisy, of_clean = (np.bincount(labels, minlength=len(classes)) for labels in (noisy, clean))
     least, most = of_noisy.argmin(), of_noisy.argmax()
-    if of_clean.min() < 2 or np.ptp(of_clean) or of_noisy[most] <= _UNEQUAL * of_noisy[least]:
+    if not equally_many(of_clean) or of_noisy[most] <= _UNEQUAL * of_noisy[least]:
         return
     names = classes.tolist()
     warnings.warn(

@@ -3,11 +3,18 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..transition import PairEstimate, RuleEstimate, TransitionUncertainty, tempered_log_loss, transition_error
+from ..transition import (
+    PairEstimate,
+    RuleEstimate,
+    TransitionUncertainty,
+    tempered_log_loss,
+    transition_error,
+    weights_of_clean_rows,
+)
 from ._cross_fitting import Candidate
 from ._estimate import Estimate
 from ._run import Run
-from ._sampling import UNKNOWN_SHARES
+from ._sampling import UNKNOWN_SHARES, classes_without_clean_rows
 
 # Thresholds were chosen on the design half of examples/benchmarks/zoo, seeds 11 to 13.
 # mean distance of the T of both weights of the clean rows, in half widths of their 90 % intervals
@@ -47,17 +54,15 @@ def diagnose(
         "missing_class": _missing_class(run),
         "unknown_shares": UNKNOWN_SHARES if estimate.is_undecided else "",
         "not_one_T": _not_one_T(estimate, bars),
-        "under_trained": _under_trained(candidates, run, estimate.clean_weights),
+        "under_trained": _under_trained(candidates, run, estimate.offset),
         "not_separated": _not_separated(bars, run.classes),
     }
     return {name: text for name, text in found.items() if text}
 
 
 def _missing_class(run: Run) -> str:
-    absent = np.setdiff1d(np.arange(len(run.classes)), run.clean.label)
-    if not absent.size:
-        return ""
-    return f"no clean row of class {run.classes[absent].tolist()}: verify some rows of it"
+    absent = classes_without_clean_rows(run)
+    return f"no clean row of class {absent}: verify some rows of it" if absent else ""
 
 
 def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:
@@ -99,10 +104,10 @@ def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
     return (high - low) / 2
 
 
-def _under_trained(candidates: list[Candidate], run: Run, of_classes: NDArray) -> str:
+def _under_trained(candidates: list[Candidate], run: Run, offset: NDArray) -> str:
     """Held-out clean rows were still predicted better and better, and not well at the end."""
     y = run.clean.label[candidates[-1].rows[1]]
-    weights = of_classes[y] / of_classes[y].mean()
+    weights = weights_of_clean_rows(offset, y)
     half, end = (tempered_log_loss(candidates[k].posteriors[1], y, weights) for k in ((len(candidates) - 1) // 2, -1))
     fell, guessing = half - end, np.log(len(run.classes))
     if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:

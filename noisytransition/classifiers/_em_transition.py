@@ -245,7 +245,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
 
     def _fit(self, run: Run) -> None:
         start = self._start(run)
-        run.weigh_clean(np.ones(len(run.classes)))  # a start by "em" may have: the folds find the shares once more
+        run.weigh_clean(np.zeros(len(run.classes)))  # a start by "em" may have: the folds find the shares once more
         in_folds, at_last = self._weights(run)
         every = candidate_epochs(self.max_epochs)
         compared = every if self.select_epochs else every[-1:]  # the diagnostics look at the others too
@@ -265,7 +265,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             sampling=self.meta_sampling,
         )
         self._keep(run, start, T, folds.candidates)
-        run.weigh_clean(T.clean_weights)
+        run.weigh_clean(T.offset)
         self.meta_weight_ = in_folds
         self.net_ = joint._replace(weight=at_last).train(run, "em", T.transition_matrix, T.candidate.epochs)
         if choose:

@@ -30,6 +30,7 @@ from ..transition import (
     seem_drawn_by_class,
     tilted,
     transition_uncertainty,
+    weights_of_clean_rows,
 )
 from ._cross_fitting import Candidate
 from ._folds import N_FOLDS, fold_of_rows
@@ -98,11 +99,6 @@ class Estimate(NamedTuple):
         if self.rule is not None:
             return self.rule.proba
         return None if self.calibration is None else self.calibration(self.candidate.posteriors[0])
-
-    @property
-    def clean_weights(self) -> NDArray[np.float64]:
-        """Weight of the clean rows of each class, with which they have the shares of the noisy rows."""
-        return np.exp(-self.offset)
 
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
@@ -225,13 +221,13 @@ def _of_a_rule(likely: Likely, fine_tuned: Candidate | None, run: Run, offset: N
         return None
     proba, proba_meta = (result.calibration(p) for p in candidate.posteriors)
     labels = proba, run.noisy.label[noisy], proba_meta, run.clean.label[clean]
-    (reference, reference_meta), weights = fine_tuned.posteriors, np.exp(-offset)[run.clean.label[clean]]
+    reference, reference_meta = fine_tuned.posteriors
     return labels_of_a_rule(
         *labels,
         T=result.transition_matrix,
         reference=reference,
         reference_meta=reference_meta,
-        weights_meta=weights / weights.mean(),
+        weights_meta=weights_of_clean_rows(offset, run.clean.label[clean]),
         counts=known_pairs(run),
     )
 

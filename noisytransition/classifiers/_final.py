@@ -138,7 +138,7 @@ class FinalMixin:
             Paired standard errors by which another candidate must be better than the method's own network.
         """
         y, weights = run.clean.label[rows], run.clean.columns.get("sample_weight", np.ones(len(run.clean)))[rows]
-        losses = np.array([tempered_log_loss(proba, y, weights / weights.mean()) for proba in posteriors])
+        losses = np.array([tempered_log_loss(proba, y, weights) for proba in posteriors])
         candidates, lowest = candidates_of(starts), int(losses.mean(axis=1).argmin())
         gain = losses[0] - losses[lowest]
         is_better = gain.mean() > margin * gain.std(ddof=1) / len(rows) ** 0.5

@@ -36,6 +36,7 @@ from ..nets import (
     seed_generators,
 )
 from ..selection import Last, Selection
+from ..transition import weights_of_clean_rows
 from ..updates import Fixed, Update
 from ._check_output import check_output
 from ._checks import callback_setting, named_callbacks
@@ -98,12 +99,11 @@ class Run:
     ) -> None:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
         self.seed, self.watch, self.batch_history = seed, watch, batch_history
-        self.one_clean_row, self.is_one_T, self.memory = False, True, memory
+        self.one_clean_row, self.is_one_T, self.n_stages, self.memory = False, True, 0, memory
         self.progress = Progress() if progress is None else progress
         self.state: FitState | None = None
         self.global_state, self.processes = GlobalState(), Processes()
         self.histories: dict[str, History] = {}
-        self.n_stages = 0
 
     @property
     def has_clean(self) -> bool:
@@ -116,10 +116,10 @@ class Run:
         assert self._clean is not None, "the method needs clean rows: set _needs_clean_data"
         return self._clean
 
-    def weigh_clean(self, of_classes: NDArray) -> None:
-        """Give each clean row the weight of its class, by which trainings draw it from now on."""
-        if of_classes.min() < of_classes.max() or "sample_weight" in self.clean.columns:
-            self._clean = self.clean.with_columns(sample_weight=of_classes[self.clean.label])
+    def weigh_clean(self, offset: NDArray) -> None:
+        """Give clean rows weights against the offset of their classes, by which trainings draw them from now on."""
+        if offset.any() or "sample_weight" in self.clean.columns:
+            self._clean = self.clean.with_columns(sample_weight=weights_of_clean_rows(offset, self.clean.label))
             self.noisy = self.noisy.with_columns(sample_weight=self.noisy.columns.get("sample_weight", 1.0))
 
     @contextmanager

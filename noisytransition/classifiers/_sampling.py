@@ -50,8 +50,12 @@ class SamplingMixin:
             )
         if own := sorted(name for name in DRAWS if name in self._net_params):
             raise ValueError(f"meta_sampling='by_class' decides how clean rows are drawn, and so do {own}; give one.")
-        missing = run.classes[np.setdiff1d(np.arange(len(run.classes)), run.clean.label)]
-        if len(missing):
-            raise ValueError(
-                f"meta_sampling='by_class' needs clean rows of each class; there are none of {missing.tolist()}."
-            )
+        if missing := classes_without_clean_rows(run):
+            raise ValueError(f"meta_sampling='by_class' needs clean rows of each class; there are none of {missing}.")
+
+
+def classes_without_clean_rows(run: Run) -> list[Any]:
+    """Labels of which there is no clean row."""
+    absent = np.setdiff1d(np.arange(len(run.classes)), run.clean.label)
+    labels: list[Any] = run.classes[absent].tolist()
+    return labels

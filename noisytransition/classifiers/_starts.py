@@ -24,7 +24,7 @@ from ._final import shows_all_classes
 from ._folds import N_FOLDS
 from ._parts import unsendable
 from ._run import Run
-from ._sampling import UNKNOWN_SHARES
+from ._sampling import UNKNOWN_SHARES, classes_without_clean_rows
 
 # noise rate of "diagonal": a choice, about that of labels from crowds and rules
 _DIAGONAL_RATE = 0.2
@@ -101,9 +101,9 @@ class Gold(Start):
         """Average the warm-up's posteriors."""
         clean = run.clean
         net, missing = warm_up(), None
-        if (absent := np.setdiff1d(np.arange(len(run.classes)), clean.label)).size:
+        if absent := classes_without_clean_rows(run):
             warnings.warn(
-                f"no clean row of class {run.classes[absent].tolist()}: its row of T starts from an anchor point.",
+                f"no clean row of class {absent}: its row of T starts from an anchor point.",
                 UserWarning,
                 stacklevel=6,
             )
@@ -147,7 +147,7 @@ class MaximumLikelihood(Start):
         estimate = estimate_transition(folds.candidates, run, gold, fine_tuned=fine_tuned, sampling=sampling)
         if estimate.is_undecided:
             warnings.warn(f"T may be wrong: {UNKNOWN_SHARES}.", UserWarning, stacklevel=6)
-        run.weigh_clean(estimate.clean_weights)
+        run.weigh_clean(estimate.offset)
         run.is_one_T = estimate.revised is None
         return estimate.transition_matrix, error_bars(estimate, run)
 

@@ -19,9 +19,11 @@ from ._checks import refuse_masked as refuse_masked
 from ._class_conditional import ClassConditionalTest, class_conditional_test
 from ._class_offset import POSITIVE_EVIDENCE as POSITIVE_EVIDENCE
 from ._class_offset import class_offset as class_offset
+from ._class_offset import equally_many as equally_many
 from ._class_offset import evidence_of_drawing_by_class as evidence_of_drawing_by_class
 from ._class_offset import seem_drawn_by_class as seem_drawn_by_class
 from ._class_offset import tilted as tilted
+from ._class_offset import weights_of_clean_rows as weights_of_clean_rows
 from ._clean_weight import HeldOutLoss as HeldOutLoss
 from ._em import EMResult, em_transition_matrix
 from ._em import FirstMaximum as FirstMaximum

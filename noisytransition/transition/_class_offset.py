@@ -24,6 +24,21 @@ POSITIVE_EVIDENCE = 1.0
 _SINGULAR = 1e-6
 
 
+def equally_many(n_clean: NDArray) -> bool:
+    """Whether there are equally many clean rows of each class, at least two.
+
+    Parameters
+    ----------
+    n_clean : ndarray of shape (c,)
+        Number of clean rows of each class.
+
+    Returns
+    -------
+    bool
+    """
+    return bool(n_clean[0] > 1 and not np.ptp(n_clean))
+
+
 def seem_drawn_by_class(y_meta: NDArray, c: int) -> bool:
     """Whether there are equally many clean rows of each class, at least two; False with more than 20 classes.
 
@@ -38,8 +53,7 @@ def seem_drawn_by_class(y_meta: NDArray, c: int) -> bool:
     -------
     bool
     """
-    n_clean = np.bincount(y_meta, minlength=c)
-    return bool(c <= MOST_CLASSES_WITH_MATRIX and n_clean[0] > 1 and not np.ptp(n_clean))
+    return c <= MOST_CLASSES_WITH_MATRIX and equally_many(np.bincount(y_meta, minlength=c))
 
 
 def class_offset(
@@ -121,17 +135,34 @@ def evidence_of_drawing_by_class(offset: NDArray, n_clean: NDArray, proba: NDArr
     return float((at_random @ precision @ at_random - by_class @ precision @ by_class) / 2)
 
 
-def tilted(proba: NDArray, offset: NDArray) -> NDArray:
+def weights_of_clean_rows(offset: NDArray, y_meta: NDArray) -> NDArray[np.float64]:
+    """Weights of clean rows, of mean 1, with which they have the shares of the noisy rows.
+
+    Parameters
+    ----------
+    offset : ndarray of shape (c,)
+    y_meta : ndarray of int, shape (n_meta,)
+        Their labels.
+
+    Returns
+    -------
+    ndarray of shape (n_meta,)
+    """
+    weights = np.exp(-offset)[y_meta]
+    return weights / weights.mean()
+
+
+def tilted(proba: NDArray, offset: NDArray | float) -> NDArray:
     """Posteriors of rows among which each class is more frequent by exp(offset).
 
     Parameters
     ----------
     proba : ndarray of shape (n, c)
-    offset : ndarray of shape (c,)
+    offset : ndarray of shape (c,) or float
 
     Returns
     -------
     ndarray of shape (n, c)
         `proba` itself if the offset is 0.
     """
-    return special.softmax(finite_log(proba) + offset, axis=1) if offset.any() else proba
+    return special.softmax(finite_log(proba) + offset, axis=1) if np.any(offset) else proba

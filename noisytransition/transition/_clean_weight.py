@@ -34,7 +34,7 @@ class HeldOutLoss:
         self, likelihood: CalibratedLikelihood, init: NDArray, proba_meta: NDArray, y_meta: NDArray, folds: NDArray
     ) -> None:
         self.init, self.proba, self.y = off_zero(init), proba_meta, y_meta
-        self.offset = np.broadcast_to(likelihood.meta_offset, likelihood.c)
+        self.offset = likelihood.meta_offset
         self.parts = [(likelihood.without(folds == fold), np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
 
     def __call__(self, meta_weight: float) -> NDArray[np.float64]:

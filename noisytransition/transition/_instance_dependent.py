@@ -109,8 +109,8 @@ def instance_dependent(
     evidence = log_likelihood - unshrunk.log_likelihood - np.log(len(y)) / 2
     if prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, "auto", unshrunk)[2])
-    maps, offset = (one_T.calibration, likelihood.calibration(x[:-1])), np.broadcast_to(meta_offset, len(init))
-    before, after = (_log_score(f, proba_meta, y_meta, offset) for f in maps)
+    maps = one_T.calibration, likelihood.calibration(x[:-1])
+    before, after = (_log_score(f, proba_meta, y_meta, meta_offset) for f in maps)
     if evidence <= _POSITIVE_EVIDENCE or after < before:
         return None
     counts = dependent.sums(x).counts
@@ -118,7 +118,7 @@ def instance_dependent(
     return InstanceDependentEstimate(T, counts, maps[1], float(x[-1]), float(evidence))
 
 
-def _log_score(calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray) -> float:
+def _log_score(calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray | float) -> float:
     """Log-likelihood of the labels of clean rows."""
     assert calibration is not None  # there are clean rows
     return float(finite_log(tilted(calibration(proba), offset)[np.arange(len(y)), y]).sum())

@@ -33,9 +33,8 @@ def fitted_temperature(proba: NDArray, y: NDArray, weights: NDArray | float = 1.
 
     Parameters
     ----------
-    proba : ndarray of shape (n, c)
-    y : ndarray of int, shape (n,)
-    weights : ndarray of shape (n,) or float, default=1.0
+    proba, y, weights
+        As in `tempered_log_loss`.
 
     Returns
     -------

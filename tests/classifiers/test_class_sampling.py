@@ -12,6 +12,7 @@ from noisytransition.classifiers import _estimate
 from noisytransition.classifiers._run import Run
 from noisytransition.transition import flip_labels
 
+BY_EM = [EMTransitionClassifier, MetaTransitionClassifier]
 T2 = [[0.9, 0.1], [0.3, 0.7]]
 FAST = {"max_epochs": 8, "batch_size": 64, "random_state": 0, "optimizer__momentum": 0.9}
 
@@ -59,7 +60,7 @@ def test_without_it_they_are_not():
     assert plain.class_counts_[1] / plain.class_counts_.sum() > 1.3 * y.mean()
 
 
-@pytest.mark.parametrize("cls", [EMTransitionClassifier, MetaTransitionClassifier])
+@pytest.mark.parametrize("cls", BY_EM)
 def test_the_classifier_is_as_good_as_with_random_rows(cls):
     _, (X, y), _ = problem()
     by_class, at_random = (fit(cls, at_random=r) for r in (False, True))
@@ -91,9 +92,6 @@ def test_clean_rows_that_the_user_draws_are_refused():
 
 def test_rows_that_are_drawn_at_random_are_left_alone():
     assert not fit(at_random=True).meta_offset_.any()
-
-
-BY_EM = [EMTransitionClassifier, MetaTransitionClassifier]
 
 
 def weights_of(clf, rows, **params):
