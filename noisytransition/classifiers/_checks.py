@@ -46,6 +46,14 @@ def check_batch_size(estimator: object, name: str) -> None:
         check_count(size, 1, name)
 
 
+def check_weight(estimator: object, name: str, valid: str) -> None:
+    """Raise unless a parameter is "auto" or a finite number that is `valid`: "above 0" or "of at least 0"."""
+    weight = getattr(estimator, name)
+    number = is_number(weight) and (0 < weight < np.inf or (weight == 0 and valid != "above 0"))
+    if not (weight == "auto" if isinstance(weight, str) else number):
+        raise ValueError(f"{name}={weight!r}; give a number {valid}, or 'auto'.")
+
+
 def check_fraction(estimator: object, name: str) -> None:
     """Raise if a parameter is no number of at least 0 and below 1."""
     check_number(estimator, name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,12 +53,10 @@ class JointTraining(NamedTuple):
     weight: float
     meta_batch_size: int | None = None
 
-    def train(self, run: Run, stage: str, T: NDArray, max_epochs: int) -> NoisyLabelNet:
-        """Train a network through a T that is known."""
+    def train(self, run: Run, stage: str, T: NDArray, **params: Any) -> NoisyLabelNet:
+        """Train a network through a T that is known; parameters are those of `Run.prepare`."""
         clean = self._clean_batches(run, run.clean)
-        return run.train(
-            stage, loss=ForwardLoss(T), clean_batches=clean, clean_weight=self.weight, max_epochs=max_epochs
-        )
+        return run.train(stage, loss=ForwardLoss(T), clean_batches=clean, clean_weight=self.weight, **params)
 
     def train_with_transition(
         self, run: Run, stage: str, noisy: Rows, clean: Rows, held_out: HeldOutPosteriors
@@ -95,6 +93,11 @@ def balanced_weight(run: Run) -> float:
     T from trainings at this one weight is as good as the best of three (examples/benchmarks/em_transition.py).
     """
     return likelihood_weight(run) ** 0.5
+
+
+def weights_of_clean_batches(run: Run, weight: float | str) -> tuple[float, float]:
+    """Weights of the clean rows' mean loss in the folds, and in the last training; given, or by "auto"."""
+    return (balanced_weight(run), likelihood_weight(run)) if isinstance(weight, str) else (weight, weight)
 
 
 def candidate_epochs(max_epochs: int) -> list[int]:

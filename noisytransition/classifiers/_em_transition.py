@@ -1,27 +1,28 @@
 """Classifier and T by joint maximum likelihood: expectation-maximisation anchored by the clean rows."""
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..losses import ForwardLoss
-from ..transition import Prior, check_count, check_prior, is_number
-from ._checks import check_batch_size, check_flag
+from ..nets import NoisyLabelNet
+from ..transition import Prior, check_count, check_prior
+from ._checks import check_batch_size, check_flag, check_weight
 from ._cross_fitting import (
     Candidate,
     JointTraining,
-    balanced_weight,
     candidate_epochs,
     cross_fit,
-    likelihood_weight,
     n_folds,
     plan_of_folds,
+    weights_of_clean_batches,
 )
 from ._diagnostics import diagnose
 from ._estimate import Estimate, error_bars, estimate_transition, known_pairs
-from ._final import CLEAN_ROWS, FINE_TUNED, FinalMixin, cross_validated_posteriors, plan_of_choice, starts_of
+from ._final import CONTINUED, OWN, WARM_UP, FinalMixin, Starts, finished, plan_of_choice
 from ._parameters import Module
 from ._parts import unsendable
 from ._progress import JOINT_COST
@@ -29,17 +30,19 @@ from ._run import Run
 from ._transition import TransitionClassifier
 
 # standard errors by which another classifier must be better than the own one on held-out clean rows: with few of them,
-# the best of fifteen candidates is often better by chance (design half of examples/benchmarks/zoo and em_defaults.py)
+# the best of many candidates is often better by chance (design half of examples/benchmarks/zoo and em_defaults.py)
 _MARGIN = 1.0
+# trainings on the noisy rows alone, by which candidates are judged
+_JUDGED = {OWN: "noisy_rows", CONTINUED: "noisy_rows_continued"}
 
 
 class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     r"""Learn T and the classifier together as the maximum of one likelihood, with no step size for T.
 
-    Use it first where some rows are verified, best rows that keep their noisy label. It costs six trainings of the
-    network, and nine short ones on the clean rows; ``cv=None`` with ``select_classifier=False`` two. Do not take it
-    first without clean rows, or for accuracy alone with a network that is too large for this: `FineTuningClassifier`
-    trains two networks.
+    Use it first where some rows are verified, best rows that keep their noisy label. It costs seven or eight trainings
+    of the network, and fifteen short ones on the clean rows; ``cv=None`` with ``select_classifier=False`` two. Do not
+    take it first without clean rows, or for accuracy alone with a network that is too large for this:
+    `FineTuningClassifier` trains two networks.
 
     Noisy rows count by ``sum_i f_i(x) T[i, y]``, clean rows by ``f_y(x)``. While a network trains, T follows the
     posterior counts of its batches (`noisytransition.updates.PosteriorCounts`). T itself comes from posteriors of rows
@@ -50,7 +53,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         epochs      = that whose posteriors give all labels the highest evidence, T integrated out
         T           = the most likely one of these posteriors, calibrated by the clean rows, shrunk by the evidence
         classifier  = network trained on all rows through this T, for so many epochs; or, if held-out clean rows are
-                      predicted better, this network fine-tuned on the clean rows, or one of the clean rows alone
+                      predicted better, one that starts from the warm-up, the warm-up itself, any of these
+                      fine-tuned on the clean rows, or a new network of the clean rows alone
 
     Calibration, choice and shrinkage are those of `em_transition_matrix`. The likelihood supposes that one T is true
     for all rows. Two choices by held-out clean rows make up for it where it is not: how much the clean rows count in
@@ -59,9 +63,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     is fitted to them (`docs/trust.rst`); if none are known, all labels may contradict it (`instance_dependent`).
     `diagnostics_` names reasons not to trust T.
 
-    The six trainings are a warm-up for T's start, the three folds, the last network, and one without clean rows by
-    which the last classifier is chosen. The nine have 50 epochs on two thirds of the clean rows. The two of ``cv=None``
-    with ``select_classifier=False`` are one without a part of the rows, and the last one.
+    The trainings are a warm-up for T's start, the three folds, the last network, two without clean rows by which the
+    last classifier is chosen, and that of the chosen one. The fifteen have 50 epochs on two thirds of the clean rows.
+    The two of ``cv=None`` with ``select_classifier=False`` are one without a part of the rows, and the last one.
 
     Parameters
     ----------
@@ -101,11 +105,12 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         more as if drawn so, by a log Bayes factor above 1; never with more than 20 classes.
     select_classifier : bool, default=True
         Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
-        temperature: the network trained through T, unless another one is better by a standard error; this network
-        after 1 to 50 more epochs on the clean rows alone; or a new network after so many. They are judged from a
-        network that is trained through T on the noisy rows alone, so that no clean row is judged by a network that has
-        seen it. False, fewer than 6 clean rows, or a class without any: the network trained through T. `predict_proba`
-        has no temperature: after many epochs on few rows it is too certain.
+        temperature: the network trained through T, unless another one is better by a standard error; the same from the
+        weights of the warm-up, if the start of T has one; the warm-up; any of these after 1 to 50 more epochs on the
+        clean rows alone; or a new network after so many. They are judged by networks that are trained on the noisy rows
+        alone, so that no clean row is judged by a network that has seen it. False, fewer than 6 clean rows, or a class
+        without any: the network trained through T. `predict_proba` has no temperature: after many epochs on few rows it
+        is too certain.
         `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint, LRScheduler), take no
         part in the trainings on the clean rows.
     n_jobs : int, optional
@@ -164,7 +169,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         The power a of `instance_dependent`: 0 where one T is taken for all rows, infinity where labels depend on the
         row alone.
     final_ : str
-        If there was a choice, the classifier: "own", "fine-tuned, 10 epochs", "clean rows, 50 epochs", ...
+        If there was a choice, the classifier: "own", "continued warm-up", "fine-tuned, 10 epochs", ...
     final_scores_ : dict of ndarray
         ``classifier`` and ``log_loss`` of the candidates; clean rows that are drawn class by class have weights.
     diagnostics_ : dict of str to str
@@ -205,6 +210,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     """
 
     _needs_clean_data = True
+    #: a candidate of the last classifier goes on from the warm-up, if the start of T has one
+    from_warm_up = "auto"
 
     def __init__(
         self,
@@ -240,13 +247,16 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     def _plan(self, run: Run) -> dict[str, float]:
         whole, choose = len(run.noisy) * self.max_epochs, self._chooses(run)
         folds = plan_of_folds(run, self.cv, fine_tune=choose)
-        choice = {"noisy_rows": whole} | plan_of_choice(run, (FINE_TUNED, CLEAN_ROWS)) if choose else {}
+        names = (OWN, CONTINUED, WARM_UP) if self._goes_on_from_warm_up(run) else (OWN,)
+        judged = {_JUDGED[name]: whole for name in names if name in _JUDGED}
+        choice = judged | plan_of_choice(run, names) if choose else {}
         return super()._plan(run) | folds | {"em": whole * JOINT_COST} | choice
 
     def _fit(self, run: Run) -> None:
-        start = self._start(run)
+        warm_up = self._warm_up_to_go_on_from(run)
+        start = self._start(run, warm_up)
         run.weigh_clean(np.zeros(len(run.classes)))  # a start by "em" may have: the folds find the shares once more
-        in_folds, at_last = self._weights(run)
+        in_folds, at_last = weights_of_clean_batches(run, self.meta_weight)
         every = candidate_epochs(self.max_epochs)
         compared = every if self.select_epochs else every[-1:]  # the diagnostics look at the others too
         aside = [n for n in every if n not in compared]
@@ -267,11 +277,21 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self._keep(run, start, T, folds.candidates)
         run.weigh_clean(T.offset)
         self.meta_weight_ = in_folds
-        self.net_ = joint._replace(weight=at_last).train(run, "em", T.transition_matrix, T.candidate.epochs)
+        train = partial(joint._replace(weight=at_last).train, run, T=T.transition_matrix, max_epochs=T.candidate.epochs)
+        self.net_ = train("em")
         if choose:
-            judged = run.train("noisy_rows", loss=ForwardLoss(T.transition_matrix), max_epochs=T.candidate.epochs)
-            posteriors, rows = cross_validated_posteriors(run, starts_of(judged))
-            self._choose_final(run, starts_of(self.net_), posteriors, rows, _MARGIN)
+            starts = self._judged(run, T, warm_up)
+            best = self._choose_final(run, starts, _MARGIN)
+            if best.start == CONTINUED:
+                starts[CONTINUED] = train("em_continued", module=starts[WARM_UP].plain_module_)
+            self.net_ = finished(run, best, (starts | {OWN: self.net_}).get(best.start))
+
+    def _judged(self, run: Run, T: Estimate, warm_up: NoisyLabelNet | None) -> Starts:
+        """Networks that have seen the noisy rows alone, by which the last classifier is chosen."""
+        how: dict[str, Any] = {"loss": ForwardLoss(T.transition_matrix), "max_epochs": T.candidate.epochs}
+        modules = {OWN: None} if warm_up is None else {OWN: None, CONTINUED: warm_up.plain_module_}
+        starts = {name: run.train(_JUDGED[name], module=module, **how) for name, module in modules.items()}
+        return starts if warm_up is None else starts | {WARM_UP: warm_up}
 
     def _finds_shares(self, run: Run) -> bool:
         return True
@@ -280,12 +300,6 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         if self.transition_init != "auto":
             return super()._start_name(run)
         return "diagonal" if self.cv is None else "gold-shrunk"
-
-    def _weights(self, run: Run) -> tuple[float, float]:
-        """Weights of the clean rows in the folds, and in the last training."""
-        if isinstance(self.meta_weight, str):
-            return balanced_weight(run), likelihood_weight(run)
-        return self.meta_weight, self.meta_weight
 
     def _keep(self, run: Run, start: NDArray, T: Estimate, candidates: list[Candidate]) -> None:
         """Set the fitted attributes of T, and warn of reasons not to trust it."""
@@ -317,16 +331,10 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         check_flag(self, "select_epochs")
         check_flag(self, "select_classifier")
         check_flag(self, "instance_dependent")
-        self._check_weight("calibration_weight", "above 0")
+        check_weight(self, "calibration_weight", "above 0")
+        check_weight(self, "meta_weight", "of at least 0")
         if self.n_jobs == 0 or not isinstance(self.n_jobs, int | None) or isinstance(self.n_jobs, bool):
             raise ValueError(f"n_jobs={self.n_jobs!r}; give a number of processes, -1 for one per core, or None.")
-        self._check_weight("meta_weight", "of at least 0")
-
-    def _check_weight(self, name: str, valid: str) -> None:
-        weight = getattr(self, name)
-        number = is_number(weight) and (0 < weight < np.inf or (weight == 0 and valid != "above 0"))
-        if not (weight == "auto" if isinstance(weight, str) else number):
-            raise ValueError(f"{name}={weight!r}; give a number {valid}, or 'auto'.")
 
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)

@@ -21,34 +21,29 @@ _EPOCHS = (1, 2, 5, 10, 20, 35, 50)
 #: with fewer clean rows there is no choice: a network would be judged by one or two of them. Not measured
 LEAST_CLEAN_ROWS = 6
 
+#: networks as they are: the method's own, the warm-up by cross-entropy, and this trained on through T
+OWN, WARM_UP, CONTINUED = "own", "warm-up", "continued warm-up"
+#: a new network, of the clean rows alone
+CLEAN_ROWS = "clean rows"
+
 
 class Final(NamedTuple):
     """A candidate: a network, or what it becomes after so many epochs on the clean rows alone."""
 
-    name: str
+    start: str
     epochs: int = 0
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.epochs} epoch{'s' * (self.epochs > 1)}" if self.epochs else self.name
+        return f"{_fine_tuned(self.start)}, {self.epochs} epoch{'s' * (self.epochs > 1)}" if self.epochs else self.start
 
 
-#: networks as they are: the method's own, and the warm-up that it started from
-OWN, WARM_UP = "own", "warm-up"
-#: trainings on the clean rows alone: from these networks, and from none
-FINE_TUNED, FINE_TUNED_WARM_UP, CLEAN_ROWS = "fine-tuned", "fine-tuned warm-up", "clean rows"
-#: by these names, the networks from which trainings on the clean rows start; None: a new one
-Starts = dict[str, NoisyLabelNet | None]
+#: networks that candidates start from, by these names
+Starts = dict[str, NoisyLabelNet]
 
 
-def starts_of(net: NoisyLabelNet, warm_up: NoisyLabelNet | None = None) -> Starts:
-    """A method's network, its warm-up if there is one, and a new network."""
-    return {FINE_TUNED: net} | ({} if warm_up is None else {FINE_TUNED_WARM_UP: warm_up}) | {CLEAN_ROWS: None}
-
-
-def candidates_of(starts: Starts) -> list[Final]:
-    """All candidates: first the method's own network, then its warm-up, then those that clean rows have trained."""
-    as_they_are = [Final(OWN), Final(WARM_UP)] if FINE_TUNED_WARM_UP in starts else [Final(OWN)]
-    return [*as_they_are, *(Final(name, n) for name in starts for n in _EPOCHS)]
+def candidates_of(starts: Sequence[str]) -> list[Final]:
+    """All candidates from networks of these names: as they are, and trained by clean rows; `CLEAN_ROWS` is added."""
+    return [*map(Final, starts), *(Final(name, n) for name in (*starts, CLEAN_ROWS) for n in _EPOCHS)]
 
 
 def shows_all_classes(run: Run) -> bool:
@@ -66,9 +61,10 @@ def plan_of_fine_tuning(stages: Sequence[str], n: float) -> dict[str, float]:
     return {f"{stage}_fine_tuned": n * max(_EPOCHS) for stage in stages}
 
 
-def plan_of_choice(run: Run, names: Sequence[str]) -> dict[str, float]:
-    """Work of `cross_validated_posteriors` with starts of these names."""
+def plan_of_choice(run: Run, starts: Sequence[str]) -> dict[str, float]:
+    """Work of `cross_validated_posteriors` with networks of these names."""
     n = len(run.clean) * (1 - 1 / N_FOLDS)
+    names = (*starts, CLEAN_ROWS)
     return {f"clean_fold_{k}_{_stage(name)}": n * max(_EPOCHS) for k in range(N_FOLDS) for name in names}
 
 
@@ -85,14 +81,15 @@ def cross_validated_posteriors(run: Run, starts: Starts) -> tuple[list[NDArray],
     fold = fold_of_rows(run.clean.label, N_FOLDS, np.random.default_rng(run.seed))
     parts = [np.flatnonzero(fold == k) for k in range(N_FOLDS)]
     rows, trainings, watched = np.concatenate(parts), [], []
+    every: dict[str, NoisyLabelNet | None] = {**starts, CLEAN_ROWS: None}
     for k, part in enumerate(parts):
         inside, held_out = run.clean.take(np.flatnonzero(fold != k)), run.clean.take(part)
-        for name, net in starts.items():
+        for name, net in every.items():
             watched.append(HeldOutPosteriors([held_out], _EPOCHS))
             trainings.append(_Aside(f"clean_fold_{k}_{_stage(name)}", inside, net, watched[-1]))
     _train_aside(run, trainings)
-    after = [[w.after(n)[0] for w in watched[i :: len(starts)]] for i in range(len(starts)) for n in _EPOCHS]
-    as_they_are = [net.predict_proba(run.clean.take(rows)) for net in starts.values() if net is not None]
+    after = [[w.after(n)[0] for w in watched[i :: len(every)]] for i in range(len(every)) for n in _EPOCHS]
+    as_they_are = [net.predict_proba(run.clean.take(rows)) for net in starts.values()]
     return [*as_they_are, *map(np.concatenate, after)], rows
 
 
@@ -122,43 +119,44 @@ class FinalMixin:
         """Whether to choose."""
         return self.select_classifier and shows_all_classes(run)
 
-    def _choose_final(
-        self: Any, run: Run, starts: Starts, posteriors: Sequence[NDArray], rows: NDArray, margin: float = 0.0
-    ) -> None:
-        """Set `net_` to the candidate whose calibrated posteriors have the lowest log-loss on held-out clean rows.
+    def _choose_final(self: Any, run: Run, starts: Starts, margin: float = 0.0) -> Final:
+        """Choose the candidate whose calibrated posteriors have the lowest log-loss on held-out clean rows.
 
         Parameters
         ----------
         run : Run
-        starts : dict of str to NoisyLabelNet or None
-            Trained on all rows.
-        posteriors, rows
-            As `cross_validated_posteriors` returns them.
+        starts : dict of str to NoisyLabelNet
+            Trained without clean rows; first the method's own.
         margin : float, default=0.0
             Paired standard errors by which another candidate must be better than the method's own network.
         """
+        posteriors, rows = cross_validated_posteriors(run, starts)
         y, weights = run.clean.label[rows], run.clean.columns.get("sample_weight", np.ones(len(run.clean)))[rows]
         losses = np.array([tempered_log_loss(proba, y, weights) for proba in posteriors])
-        candidates, lowest = candidates_of(starts), int(losses.mean(axis=1).argmin())
+        candidates, lowest = candidates_of(list(starts)), int(losses.mean(axis=1).argmin())
         gain = losses[0] - losses[lowest]
         is_better = gain.mean() > margin * gain.std(ddof=1) / len(rows) ** 0.5
         best = candidates[lowest] if is_better else candidates[0]
-        if best.epochs:
-            self.net_ = _on_clean_rows(run, _stage(best.name), starts[best.name], best.epochs)
-        elif best.name == WARM_UP:
-            self.net_ = starts[FINE_TUNED_WARM_UP]
         self.final_ = str(best)
         self.final_scores_ = {"classifier": np.array([str(c) for c in candidates]), "log_loss": losses.mean(axis=1)}
+        return best
 
 
-def _stage(name: str) -> str:
-    return name.replace("-", "_").replace(" ", "_")
-
-
-def _on_clean_rows(run: Run, stage: str, start: NoisyLabelNet | None, max_epochs: int) -> NoisyLabelNet:
-    """Train on all clean rows."""
+def finished(run: Run, best: Final, start: NoisyLabelNet | None) -> NoisyLabelNet:
+    """Train the network that a candidate starts from on all clean rows, for its number of epochs."""
+    if start is not None and not best.epochs:
+        return start
     with run.changed(_params(run, len(run.clean))):
-        return run.train(stage, run.clean, **_how(start, max_epochs))
+        return run.train(_stage(best.start), run.clean, **_how(start, best.epochs))
+
+
+def _fine_tuned(start: str) -> str:
+    """Name of what a training on the clean rows makes of a network."""
+    return {OWN: "fine-tuned", CLEAN_ROWS: CLEAN_ROWS}.get(start, f"fine-tuned {start}")
+
+
+def _stage(start: str) -> str:
+    return _fine_tuned(start).replace("-", "_").replace(" ", "_")
 
 
 def _params(run: Run, n: int) -> dict[str, Any]:

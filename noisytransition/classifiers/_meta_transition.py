@@ -10,15 +10,7 @@ from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
 from ..transition import check_count
 from ._checks import check_flag, check_fraction, check_number
-from ._final import (
-    CLEAN_ROWS,
-    FINE_TUNED,
-    FINE_TUNED_WARM_UP,
-    FinalMixin,
-    cross_validated_posteriors,
-    plan_of_choice,
-    starts_of,
-)
+from ._final import OWN, WARM_UP, FinalMixin, finished, plan_of_choice
 from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
 from ._progress import LOOK_AHEAD_COST
@@ -201,8 +193,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         whole, warm_up = len(run.noisy) * self.max_epochs, {}
         if self._holds_out(run) and self._goes_on_from_warm_up(run):
             warm_up = {"net_warm_up": len(run.noisy) * (self.warm_up_epochs or self.max_epochs)}
-        names = (FINE_TUNED, FINE_TUNED_WARM_UP, CLEAN_ROWS)
-        choice = plan_of_choice(run, names) if self._chooses(run) and not self.meta_weight else {}
+        choice = plan_of_choice(run, (OWN, WARM_UP)) if self._chooses(run) and not self.meta_weight else {}
         return super()._plan(run) | warm_up | {"meta_transition": whole * LOOK_AHEAD_COST} | choice
 
     def _fit(self, run: Run) -> None:
@@ -232,5 +223,6 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_gradient_method_ = update.method_
         self._keep_transition(run, start=start)
         if self._chooses(run) and not self.meta_weight:
-            starts = starts_of(self.net_, warm_up)
-            self._choose_final(run, starts, *cross_validated_posteriors(run, starts))
+            starts = {OWN: self.net_} | ({} if warm_up is None else {WARM_UP: warm_up})
+            best = self._choose_final(run, starts)
+            self.net_ = finished(run, best, starts.get(best.start))

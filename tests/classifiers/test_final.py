@@ -13,7 +13,7 @@ from training import StopAfter, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
 from noisytransition.classifiers import _final, _run
-from noisytransition.classifiers._final import LEAST_CLEAN_ROWS, candidates_of
+from noisytransition.classifiers._final import LEAST_CLEAN_ROWS, OWN, candidates_of
 from noisytransition.nets import NoisyLabelNet, Rows, Together
 from noisytransition.transition import flip_labels, pair_noise
 
@@ -51,10 +51,12 @@ def test_the_candidate_with_the_lowest_loss_is_taken(cls, worthless):
     names, losses = clf.final_scores_["classifier"], clf.final_scores_["log_loss"]
     is_kept = cls is EMTransitionClassifier and not worthless  # another one is better by less than a standard error
     assert clf.final_ == ("own" if is_kept else names[np.argmin(losses)])
-    assert len(set(names)) == len(names) == len(losses) == (15 if cls is EMTransitionClassifier else 23)
+    assert len(set(names)) == len(names) == len(losses) == (31 if cls is EMTransitionClassifier else 23)
     assert names[0] == "own"
-    methods = ["em", "noisy_rows"] if cls is EMTransitionClassifier else ["net_warm_up", "meta_transition"]
-    trained = [] if clf.final_ in ("own", "warm-up") else [clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")]
+    methods = ["net_warm_up", "meta_transition"]
+    if cls is EMTransitionClassifier:
+        methods = ["em", "noisy_rows", "noisy_rows_continued", *["em_continued"] * ("continued" in clf.final_)]
+    trained = [clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")] if "," in clf.final_ else []
     assert list(clf.histories_)[-len([*methods, *trained]) :] == [*methods, *trained]
     assert clf.history_ == clf.net_.history
     assert not any(stage.startswith("clean_fold") or "fold_0_" in stage for stage in clf.histories_)
@@ -63,15 +65,15 @@ def test_the_candidate_with_the_lowest_loss_is_taken(cls, worthless):
 @both
 @pytest.mark.parametrize("margin", [0.1, 0.9, 1.1])
 def test_em_leaves_its_network_for_a_standard_error(cls, margin, few_epochs, monkeypatch):
-    whole, gain = cls._choose_final, np.tile([1.0, -1.0], 15)
+    gain = np.tile([1.0, -1.0], 15)
     gain += margin * gain.std(ddof=1) / 30**0.5
-
-    def choose(self, run, starts, posteriors, of, *margin):
-        losses = [np.full(30, 2.0), *[np.full(30, 3.0)] * (len(posteriors) - 2), 2.0 - gain]
-        monkeypatch.setattr(_final, "tempered_log_loss", lambda k, y, weights: losses[k])
-        whole(self, run, starts, range(len(losses)), of, *margin)
-
-    monkeypatch.setattr(cls, "_choose_final", choose)
+    losses = {"own": np.full(30, 2.0), "clean rows, 5 epochs": 2.0 - gain}
+    monkeypatch.setattr(
+        _final,
+        "cross_validated_posteriors",
+        lambda run, starts: ([str(candidate) for candidate in candidates_of(list(starts))], np.arange(30)),
+    )
+    monkeypatch.setattr(_final, "tempered_log_loss", lambda name, y, weights: losses.get(name, np.full(30, 3.0)))
     left = cls is MetaTransitionClassifier or margin > 1
     assert fit(cls, *problem(120, 30)).final_ == ("clean rows, 5 epochs" if left else "own")
 
@@ -81,21 +83,44 @@ def test_rows_count_by_their_weights(weights, best, monkeypatch):
     """One network is better in the first class, by more; the other one in the second, which weighs more."""
     y = np.repeat([0, 1], 20)
     own, other = (np.where(y == 0, good, bad) for good, bad in ((0.9, 0.3), (0.25, 0.8)))
-    posteriors = [np.where(np.eye(2)[y] == 1, p[:, None], 1 - p[:, None]) for p in (own, other)]
+    posteriors = [np.where(np.eye(2)[y] == 1, p[:, None], 1 - p[:, None]) for p in (own, other, *[1 - own] * 13)]
     columns = {} if weights is None else {"sample_weight": np.array(weights)[y]}
     run = SimpleNamespace(clean=Rows(np.zeros((40, 1)), y, **columns))
-    monkeypatch.setattr(_final, "_on_clean_rows", lambda *given: "fine-tuned")
+    monkeypatch.setattr(_final, "cross_validated_posteriors", lambda run, starts: (posteriors, np.arange(40)))
     clf = EMTransitionClassifier()
-    clf.net_ = "own"
-    clf._choose_final(run, {_final.FINE_TUNED: None}, posteriors, np.arange(40))
-    assert clf.final_ == best
-    assert clf.net_ == best.split(",")[0]
+    assert str(clf._choose_final(run, {OWN: None})) == clf.final_ == best
+
+
+@pytest.mark.parametrize("name", ["continued warm-up", "fine-tuned continued warm-up, 2 epochs", "warm-up"])
+def test_em_may_go_on_from_the_warm_up(name, few_epochs, monkeypatch):
+    """Then it is trained as the own network, but from other weights; and the own network is not wanted."""
+    X, *_ = rows = problem(120, 30)
+    choose_always(name, monkeypatch)
+    clf, plain = (fit(EMTransitionClassifier, *rows, **p) for p in ({}, {"select_classifier": False}))
+    assert clf.final_ == name
+    np.testing.assert_array_equal(clf.transition_matrix_, plain.transition_matrix_)
+    assert (
+        clf.history_
+        == clf.histories_[
+            {"continued warm-up": "em_continued", "warm-up": "warm_up"}.get(name, "fine_tuned_continued_warm_up")
+        ]
+    )
+    if name != "warm-up":
+        first = {stage: clf.histories_[stage][0, "train_loss"] for stage in ("em", "em_continued")}
+        assert first["em_continued"] < first["em"], "it starts from trained weights"
+    assert np.abs(clf.predict_proba(X) - plain.predict_proba(X)).max() > 1e-3
+
+
+def test_em_has_no_warm_up_among_its_candidates_where_its_start_has_none(few_epochs):
+    names = fit(EMTransitionClassifier, *problem(60), transition_init="diagonal").final_scores_["classifier"]
+    assert len(names) == 7
+    assert not any("warm-up" in name for name in names)
 
 
 @pytest.mark.parametrize("name", ["warm-up", "fine-tuned warm-up, 1 epoch", "fine-tuned warm-up, 5 epochs"])
 def test_the_warm_up_is_a_candidate_where_training_went_on_from_it(name, few_epochs, monkeypatch):
     rows = problem(120, 30)
-    choose_always(MetaTransitionClassifier, name, monkeypatch)
+    choose_always(name, monkeypatch)
     clf, plain = (fit(MetaTransitionClassifier, *rows, **p) for p in ({}, {"select_classifier": False}))
     assert clf.final_ == name
     np.testing.assert_array_equal(clf.transition_matrix_, plain.transition_matrix_)
@@ -112,17 +137,16 @@ def test_a_net_from_initial_weights_has_no_warm_up_among_its_candidates():
     assert not any("warm-up" in name for name in names)
 
 
-def choose_always(cls, name, monkeypatch):
+def choose_always(name, monkeypatch):
     """Posteriors that are right make this candidate the best."""
-    whole = cls._choose_final
 
-    def choose(self, run, starts, posteriors, of, *margin):
-        best = [str(candidate) for candidate in candidates_of(starts)].index(name)
-        right = np.eye(3)[run.clean.label[of]]
-        worse = np.full_like(right, 1 / 3)
-        whole(self, run, starts, [right if i == best else worse for i in range(len(posteriors))], of, *margin)
+    def posteriors(run, starts):
+        candidates = [str(candidate) for candidate in candidates_of(list(starts))]
+        assert name in candidates
+        right = np.eye(3)[run.clean.label]
+        return [right if c == name else np.full_like(right, 1 / 3) for c in candidates], np.arange(len(right))
 
-    monkeypatch.setattr(cls, "_choose_final", choose)
+    monkeypatch.setattr(_final, "cross_validated_posteriors", posteriors)
 
 
 @both
@@ -130,7 +154,7 @@ def choose_always(cls, name, monkeypatch):
 def test_the_net_is_that_of_the_choice(cls, name, few_epochs, monkeypatch):
     """The net is then trained as its name says."""
     X, _, meta, _ = rows = problem(120, 30)
-    choose_always(cls, name, monkeypatch)
+    choose_always(name, monkeypatch)
 
     clf, plain = fit(cls, *rows), fit(cls, *rows, select_classifier=False)
     assert clf.final_ == name
@@ -152,10 +176,8 @@ def test_the_net_is_that_of_the_choice(cls, name, few_epochs, monkeypatch):
 @both
 def test_held_out_clean_rows_are_not_trained_on(cls, monkeypatch):
     """Each clean row is its own feature and all weights start at 0: of a row held out, a net knows nothing."""
-    seen = []
-    monkeypatch.setattr(
-        cls, "_choose_final", lambda self, run, starts, posteriors, of, *_: seen.append((posteriors, of))
-    )
+    seen, whole = [], _final.cross_validated_posteriors
+    monkeypatch.setattr(_final, "cross_validated_posteriors", lambda *given: seen.append(whole(*given)) or seen[-1])
     module = nn.Linear(60, 3, bias=False)
     nn.init.zeros_(module.weight)
     X, y = np.eye(60), np.arange(60) % 3
@@ -214,7 +236,7 @@ def test_small_networks_are_trained_at_once_to_the_same_bits(cls, few_epochs, tm
     fits = [fit(cls, *rows, **params) for params in given]
     for _ in range(2):
         fits.append(cls(**fits[0].get_params()).fit(*rows[:2], meta=rows[2], state=tmp_path / "fit"))
-    assert sizes == [6 if cls is EMTransitionClassifier else 9] * 3, "not again from memory, nor from the saved fit"
+    assert sizes == [12 if cls is EMTransitionClassifier else 9] * 3, "not again from memory, nor from the saved fit"
     monkeypatch.setattr(_run, "is_small", lambda *args: False)
     one_by_one = fit(cls, *rows)
     assert len(sizes) == 3
@@ -313,8 +335,9 @@ def test_trainings_on_clean_rows_that_only_judge_print_nothing(cls, capsys, few_
     fit(cls, *problem(60), verbose=2, select_classifier=False)
     plain = capsys.readouterr().out.count("train_loss")
     clf = fit(cls, *problem(60), verbose=2)
-    judged = cls is EMTransitionClassifier  # by a training on the noisy rows, which takes its time
-    assert capsys.readouterr().out.count("train_loss") == plain + judged + (clf.final_ != "own")
+    own = 0 if clf.final_ == "own" else 1 + (clf.final_.startswith("fine-tuned continued"))
+    judged = 2 if cls is EMTransitionClassifier else 0  # by trainings on the noisy rows, which take their time
+    assert capsys.readouterr().out.count("train_loss") == plain + judged + own
 
 
 @both
