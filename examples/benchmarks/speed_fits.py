@@ -17,9 +17,9 @@ from noisytransition.transition import flip_labels, pair_noise
 PARTS = {
     "warm_up": "warm-up, for the start of T",
     r"fold_\d": "three folds",
-    r"(clean_fold|fold)_\d_.*|fine_tuned|clean_rows": "trainings on the clean rows",
-    "em": "network through T",
-    "noisy_rows": "network that clean rows judge",
+    r"(clean_fold|fold)_\d_.*|fine_tuned.*|clean_rows": "trainings on the clean rows",
+    "em|continued": "network through T",
+    "(continued_on_)?noisy_rows": "networks that clean rows judge",
 }
 
 

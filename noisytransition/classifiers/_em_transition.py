@@ -33,7 +33,7 @@ from ._transition import TransitionClassifier
 # the best of many candidates is often better by chance (design half of examples/benchmarks/zoo and em_defaults.py)
 _MARGIN = 1.0
 # trainings on the noisy rows alone, by which candidates are judged
-_JUDGED = {OWN: "noisy_rows", CONTINUED: "noisy_rows_continued"}
+_JUDGED = {OWN: "noisy_rows", CONTINUED: "continued_on_noisy_rows"}
 
 
 class EMTransitionClassifier(FinalMixin, TransitionClassifier):
@@ -283,7 +283,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             starts = self._judged(run, T, warm_up)
             best = self._choose_final(run, starts, _MARGIN)
             if best.start == CONTINUED:
-                starts[CONTINUED] = train("em_continued", module=starts[WARM_UP].plain_module_)
+                starts[CONTINUED] = train("continued", module=starts[WARM_UP].plain_module_)
             self.net_ = finished(run, best, (starts | {OWN: self.net_}).get(best.start))
 
     def _judged(self, run: Run, T: Estimate, warm_up: NoisyLabelNet | None) -> Starts:

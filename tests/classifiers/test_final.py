@@ -55,7 +55,7 @@ def test_the_candidate_with_the_lowest_loss_is_taken(cls, worthless):
     assert names[0] == "own"
     methods = ["net_warm_up", "meta_transition"]
     if cls is EMTransitionClassifier:
-        methods = ["em", "noisy_rows", "noisy_rows_continued", *["em_continued"] * ("continued" in clf.final_)]
+        methods = ["em", "noisy_rows", "continued_on_noisy_rows", *["continued"] * ("continued" in clf.final_)]
     trained = [clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")] if "," in clf.final_ else []
     assert list(clf.histories_)[-len([*methods, *trained]) :] == [*methods, *trained]
     assert clf.history_ == clf.net_.history
@@ -102,12 +102,12 @@ def test_em_may_go_on_from_the_warm_up(name, few_epochs, monkeypatch):
     assert (
         clf.history_
         == clf.histories_[
-            {"continued warm-up": "em_continued", "warm-up": "warm_up"}.get(name, "fine_tuned_continued_warm_up")
+            {"continued warm-up": "continued", "warm-up": "warm_up"}.get(name, "fine_tuned_continued_warm_up")
         ]
     )
     if name != "warm-up":
-        first = {stage: clf.histories_[stage][0, "train_loss"] for stage in ("em", "em_continued")}
-        assert first["em_continued"] < first["em"], "it starts from trained weights"
+        first = {stage: clf.histories_[stage][0, "train_loss"] for stage in ("em", "continued")}
+        assert first["continued"] < first["em"], "it starts from trained weights"
     assert np.abs(clf.predict_proba(X) - plain.predict_proba(X)).max() > 1e-3
 
 
