@@ -110,9 +110,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         clean rows alone; or a new network after so many. They are judged by networks that are trained on the noisy rows
         alone, so that no clean row is judged by a network that has seen it. False, fewer than 6 clean rows, or a class
         without any: the network trained through T. `predict_proba` has no temperature: after many epochs on few rows it
-        is too certain.
-        `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint, LRScheduler), take no
-        part in the trainings on the clean rows.
+        is too certain. `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint,
+        LRScheduler), take no part in the trainings on the clean rows.
     n_jobs : int, optional
         Folds that are trained at the same time, as in `joblib.Parallel`; ``joblib.parallel_config`` chooses other
         backends. The result is the same to the bit for any `n_jobs`: each fold has its share of PyTorch's threads.
@@ -286,11 +285,14 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
                 starts[CONTINUED] = train("continued", module=starts[WARM_UP].plain_module_)
             self.net_ = finished(run, best, (starts | {OWN: self.net_}).get(best.start))
 
-    def _judged(self, run: Run, T: Estimate, warm_up: NoisyLabelNet | None) -> Starts:
+    def _judged(self, run: Run, found: Estimate, warm_up: NoisyLabelNet | None) -> Starts:
         """Networks that have seen the noisy rows alone, by which the last classifier is chosen."""
-        how: dict[str, Any] = {"loss": ForwardLoss(T.transition_matrix), "max_epochs": T.candidate.epochs}
+        T, epochs = found.transition_matrix, found.candidate.epochs
         modules = {OWN: None} if warm_up is None else {OWN: None, CONTINUED: warm_up.plain_module_}
-        starts = {name: run.train(_JUDGED[name], module=module, **how) for name, module in modules.items()}
+        starts = {
+            name: run.train(_JUDGED[name], loss=ForwardLoss(T), max_epochs=epochs, module=module)
+            for name, module in modules.items()
+        }
         return starts if warm_up is None else starts | {WARM_UP: warm_up}
 
     def _finds_shares(self, run: Run) -> bool:
@@ -328,9 +330,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         check_batch_size(self, "meta_batch_size")
         if self.cv is not None:
             check_count(self.cv, 2, "cv")
-        check_flag(self, "select_epochs")
-        check_flag(self, "select_classifier")
-        check_flag(self, "instance_dependent")
+        for name in ("select_epochs", "select_classifier", "instance_dependent"):
+            check_flag(self, name)
         check_weight(self, "calibration_weight", "above 0")
         check_weight(self, "meta_weight", "of at least 0")
         if self.n_jobs == 0 or not isinstance(self.n_jobs, int | None) or isinstance(self.n_jobs, bool):
