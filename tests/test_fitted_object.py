@@ -9,7 +9,7 @@ from estimators import CLASSIFIERS, small
 from skorch.callbacks import Callback, EpochScoring
 from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset
-from training import assert_same, fit
+from training import assert_same, fit, stages_of_the_choice
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
 
@@ -96,10 +96,7 @@ def test_histories_are_of_epochs_unless_batches_are_asked_for(cls, blobs):
 @pytest.mark.parametrize("cls", [cls for cls in CLASSIFIERS if "select_classifier" in cls._get_param_names()])
 def test_trainings_on_clean_rows_that_only_judge_leave_no_history(cls, blobs):
     clf, plain = fit(cls, blobs, select_classifier=True), fit(cls, blobs)
-    last = ["noisy_rows", "continued_on_noisy_rows"] if cls is EMTransitionClassifier else []
-    last += ["continued"] * ("continued" in clf.final_)
-    last += [clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")] if "," in clf.final_ else []
-    assert list(clf.histories_) == [*plain.histories_, *last]
+    assert list(clf.histories_) == [*plain.histories_, *stages_of_the_choice(clf)]
 
 
 def test_a_pickle_does_not_grow_with_the_batches(blobs):

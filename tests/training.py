@@ -9,6 +9,7 @@ import pytest
 from estimators import small
 from skorch.callbacks import Callback
 
+from noisytransition import EMTransitionClassifier
 from noisytransition.nets import NoisyLabelNet
 
 
@@ -78,3 +79,10 @@ class StopAfter(Callback):
 
     def on_epoch_end(self, net, **kwargs):
         self.ended.append(len(net.history))
+
+
+def stages_of_the_choice(clf):
+    """Stages after those of T and of the own network: networks that clean rows judge, and what was chosen."""
+    judged = ["noisy_rows", "continued_on_noisy_rows"] if isinstance(clf, EMTransitionClassifier) else []
+    on_clean_rows = [clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")] if "," in clf.final_ else []
+    return [*judged, *["continued"] * ("continued" in clf.final_), *on_clean_rows]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from torch import nn
 
 from ..losses import ForwardLoss
-from ..nets import NoisyLabelNet
 from ..transition import Prior, check_count, check_prior
 from ._checks import check_batch_size, check_flag, check_weight
 from ._cross_fitting import (
@@ -22,16 +22,16 @@ from ._cross_fitting import (
 )
 from ._diagnostics import diagnose
 from ._estimate import Estimate, error_bars, estimate_transition, known_pairs
-from ._final import CONTINUED, OWN, WARM_UP, FinalMixin, Starts, finished, plan_of_choice
+from ._final import CLEAN_ROWS, CONTINUED, OWN, FinalMixin, Starts, Step, finished, plan_of_choice
 from ._parameters import Module
 from ._parts import unsendable
 from ._progress import JOINT_COST
 from ._run import Run
 from ._transition import TransitionClassifier
 
-# standard errors by which another classifier must be better than the own one on held-out clean rows: with few of them,
-# the best of many candidates is often better by chance (design half of examples/benchmarks/zoo and em_defaults.py)
-_MARGIN = 1.0
+# The own network, unless another one is clearly better on held-out clean rows: with few of them, the best of many is
+# often better by chance. Margins are of the design half of examples/benchmarks/zoo (and em_defaults.py: the first one)
+_STEPS = (Step((OWN, CLEAN_ROWS), 1.0), Step((CONTINUED,), 1.5))
 # trainings on the noisy rows alone, by which candidates are judged
 _JUDGED = {OWN: "noisy_rows", CONTINUED: "continued_on_noisy_rows"}
 
@@ -40,7 +40,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     r"""Learn T and the classifier together as the maximum of one likelihood, with no step size for T.
 
     Use it first where some rows are verified, best rows that keep their noisy label. It costs seven or eight trainings
-    of the network, and fifteen short ones on the clean rows; ``cv=None`` with ``select_classifier=False`` two. Do not
+    of the network, and twelve short ones on the clean rows; ``cv=None`` with ``select_classifier=False`` two. Do not
     take it first without clean rows, or for accuracy alone with a network that is too large for this:
     `FineTuningClassifier` trains two networks.
 
@@ -53,8 +53,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         epochs      = that whose posteriors give all labels the highest evidence, T integrated out
         T           = the most likely one of these posteriors, calibrated by the clean rows, shrunk by the evidence
         classifier  = network trained on all rows through this T, for so many epochs; or, if held-out clean rows are
-                      predicted better, one that starts from the warm-up, the warm-up itself, any of these
-                      fine-tuned on the clean rows, or a new network of the clean rows alone
+                      predicted better, one that starts from the warm-up, either of them fine-tuned on the clean
+                      rows, or a new network of the clean rows alone
 
     Calibration, choice and shrinkage are those of `em_transition_matrix`. The likelihood supposes that one T is true
     for all rows. Two choices by held-out clean rows make up for it where it is not: how much the clean rows count in
@@ -64,7 +64,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     `diagnostics_` names reasons not to trust T.
 
     The trainings are a warm-up for T's start, the three folds, the last network, two without clean rows by which the
-    last classifier is chosen, and that of the chosen one. The fifteen have 50 epochs on two thirds of the clean rows.
+    last classifier is chosen, and that of the chosen one. The twelve have 50 epochs on two thirds of the clean rows.
     The two of ``cv=None`` with ``select_classifier=False`` are one without a part of the rows, and the last one.
 
     Parameters
@@ -105,12 +105,13 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         more as if drawn so, by a log Bayes factor above 1; never with more than 20 classes.
     select_classifier : bool, default=True
         Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
-        temperature: the network trained through T, unless another one is better by a standard error; the same from the
-        weights of the warm-up, if the start of T has one; the warm-up; any of these after 1 to 50 more epochs on the
-        clean rows alone; or a new network after so many. They are judged by networks that are trained on the noisy rows
-        alone, so that no clean row is judged by a network that has seen it. False, fewer than 6 clean rows, or a class
-        without any: the network trained through T. `predict_proba` has no temperature: after many epochs on few rows it
-        is too certain. `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint,
+        temperature: the network trained through T, unless this network after 1 to 50 more epochs on the clean rows
+        alone, or a new network after so many, is better by a standard error; then that one, unless a network through T
+        from the weights of the warm-up, as it is or after so many epochs on the clean rows, is better by 1.5 of them
+        (if the start of T has a warm-up). They are judged by networks that are trained on the noisy rows alone, so that
+        no clean row is judged by a network that has seen it. False, fewer than 6 clean rows, or a class without any:
+        the network trained through T. `predict_proba` has no temperature: after many epochs on few rows it is too
+        certain. `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint,
         LRScheduler), take no part in the trainings on the clean rows.
     n_jobs : int, optional
         Folds that are trained at the same time, as in `joblib.Parallel`; ``joblib.parallel_config`` chooses other
@@ -246,8 +247,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     def _plan(self, run: Run) -> dict[str, float]:
         whole, choose = len(run.noisy) * self.max_epochs, self._chooses(run)
         folds = plan_of_folds(run, self.cv, fine_tune=choose)
-        names = (OWN, CONTINUED, WARM_UP) if self._goes_on_from_warm_up(run) else (OWN,)
-        judged = {_JUDGED[name]: whole for name in names if name in _JUDGED}
+        names = (OWN, CONTINUED) if self._goes_on_from_warm_up(run) else (OWN,)
+        judged = {_JUDGED[name]: whole for name in names}
         choice = judged | plan_of_choice(run, names) if choose else {}
         return super()._plan(run) | folds | {"em": whole * JOINT_COST} | choice
 
@@ -279,21 +280,19 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         train = partial(joint._replace(weight=at_last).train, run, T=T.transition_matrix, max_epochs=T.candidate.epochs)
         self.net_ = train("em")
         if choose:
-            starts = self._judged(run, T, warm_up)
-            best = self._choose_final(run, starts, _MARGIN)
+            modules = {} if warm_up is None else {CONTINUED: warm_up.plain_module_}
+            best = self._choose_final(run, self._judged(run, T, modules), _STEPS)
             if best.start == CONTINUED:
-                starts[CONTINUED] = train("continued", module=starts[WARM_UP].plain_module_)
-            self.net_ = finished(run, best, (starts | {OWN: self.net_}).get(best.start))
+                self.net_ = train("continued", module=modules[CONTINUED])
+            self.net_ = finished(run, best, self.net_)
 
-    def _judged(self, run: Run, found: Estimate, warm_up: NoisyLabelNet | None) -> Starts:
-        """Networks that have seen the noisy rows alone, by which the last classifier is chosen."""
+    def _judged(self, run: Run, found: Estimate, modules: dict[str, nn.Module]) -> Starts:
+        """Networks through T that have seen the noisy rows alone: a new one, and those from these modules."""
         T, epochs = found.transition_matrix, found.candidate.epochs
-        modules = {OWN: None} if warm_up is None else {OWN: None, CONTINUED: warm_up.plain_module_}
-        starts = {
+        return {
             name: run.train(_JUDGED[name], loss=ForwardLoss(T), max_epochs=epochs, module=module)
-            for name, module in modules.items()
+            for name, module in ({OWN: None} | modules).items()
         }
-        return starts if warm_up is None else starts | {WARM_UP: warm_up}
 
     def _finds_shares(self, run: Run) -> bool:
         return True

@@ -21,7 +21,7 @@ _EPOCHS = (1, 2, 5, 10, 20, 35, 50)
 #: with fewer clean rows there is no choice: a network would be judged by one or two of them. Not measured
 LEAST_CLEAN_ROWS = 6
 
-#: networks as they are: the method's own, the warm-up by cross-entropy, and this trained on through T
+#: networks as they are: the method's own, the warm-up by cross-entropy, and one trained through T from there
 OWN, WARM_UP, CONTINUED = "own", "warm-up", "continued warm-up"
 #: a new network, of the clean rows alone
 CLEAN_ROWS = "clean rows"
@@ -35,6 +35,13 @@ class Final(NamedTuple):
 
     def __str__(self) -> str:
         return f"{_fine_tuned(self.start)}, {self.epochs} epoch{'s' * (self.epochs > 1)}" if self.epochs else self.start
+
+
+class Step(NamedTuple):
+    """Candidates from networks of these names, and the paired standard errors by which the best one must be better."""
+
+    starts: Sequence[str]
+    margin: float = 0.0
 
 
 #: networks that candidates start from, by these names
@@ -119,34 +126,36 @@ class FinalMixin:
         """Whether to choose."""
         return self.select_classifier and shows_all_classes(run)
 
-    def _choose_final(self: Any, run: Run, starts: Starts, margin: float = 0.0) -> Final:
-        """Choose the candidate whose calibrated posteriors have the lowest log-loss on held-out clean rows.
+    def _choose_final(self: Any, run: Run, starts: Starts, steps: Sequence[Step]) -> Final:
+        """Choose by the log-loss of calibrated posteriors on held-out clean rows.
 
         Parameters
         ----------
         run : Run
         starts : dict of str to NoisyLabelNet
-            Trained without clean rows; first the method's own.
-        margin : float, default=0.0
-            Paired standard errors by which another candidate must be better than the method's own network.
+            Trained on the noisy rows; first the method's own network, which is the choice to begin with.
+        steps : sequence of Step
+            In each, the best of its candidates replaces the choice if it is better by a margin.
         """
         posteriors, rows = cross_validated_posteriors(run, starts)
         y, weights = run.clean.label[rows], run.clean.columns.get("sample_weight", np.ones(len(run.clean)))[rows]
         losses = np.array([tempered_log_loss(proba, y, weights) for proba in posteriors])
-        candidates, lowest = candidates_of(list(starts)), int(losses.mean(axis=1).argmin())
-        gain = losses[0] - losses[lowest]
-        is_better = gain.mean() > margin * gain.std(ddof=1) / len(rows) ** 0.5
-        best = candidates[lowest] if is_better else candidates[0]
-        self.final_ = str(best)
-        self.final_scores_ = {"classifier": np.array([str(c) for c in candidates]), "log_loss": losses.mean(axis=1)}
-        return best
+        candidates, means, best = candidates_of(list(starts)), losses.mean(axis=1), 0
+        for step in steps:
+            lowest = min((i for i, c in enumerate(candidates) if c.start in step.starts), key=means.item, default=best)
+            gain = losses[best] - losses[lowest]
+            best = lowest if gain.mean() > step.margin * gain.std(ddof=1) / len(rows) ** 0.5 else best
+        self.final_ = str(candidates[best])
+        self.final_scores_ = {"classifier": np.array([str(c) for c in candidates]), "log_loss": means}
+        return candidates[best]
 
 
-def finished(run: Run, best: Final, start: NoisyLabelNet | None) -> NoisyLabelNet:
-    """Train the network that a candidate starts from on all clean rows, for its number of epochs."""
-    if start is not None and not best.epochs:
-        return start
+def finished(run: Run, best: Final, net: NoisyLabelNet) -> NoisyLabelNet:
+    """Train the network that a candidate starts from, or a new one, on all clean rows, for its number of epochs."""
+    if not best.epochs:
+        return net
     with run.changed(_params(run, len(run.clean))):
+        start = None if best.start == CLEAN_ROWS else net
         return run.train(_stage(best.start), run.clean, **_how(start, best.epochs))
 
 

@@ -10,7 +10,7 @@ from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
 from ..transition import check_count
 from ._checks import check_flag, check_fraction, check_number
-from ._final import OWN, WARM_UP, FinalMixin, finished, plan_of_choice
+from ._final import CLEAN_ROWS, OWN, WARM_UP, FinalMixin, Step, finished, plan_of_choice
 from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
 from ._progress import LOOK_AHEAD_COST
@@ -224,5 +224,5 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         self._keep_transition(run, start=start)
         if self._chooses(run) and not self.meta_weight:
             starts = {OWN: self.net_} | ({} if warm_up is None else {WARM_UP: warm_up})
-            best = self._choose_final(run, starts)
-            self.net_ = finished(run, best, starts.get(best.start))
+            best = self._choose_final(run, starts, [Step((*starts, CLEAN_ROWS))])
+            self.net_ = finished(run, best, starts.get(best.start, self.net_))

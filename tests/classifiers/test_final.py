@@ -9,11 +9,11 @@ import torch
 from skorch.callbacks import Checkpoint, EarlyStopping, LRScheduler
 from skorch.dataset import ValidSplit
 from torch import nn
-from training import StopAfter, refused
+from training import StopAfter, refused, stages_of_the_choice
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
 from noisytransition.classifiers import _final, _run
-from noisytransition.classifiers._final import LEAST_CLEAN_ROWS, OWN, candidates_of
+from noisytransition.classifiers._final import CLEAN_ROWS, LEAST_CLEAN_ROWS, OWN, Step, candidates_of
 from noisytransition.nets import NoisyLabelNet, Rows, Together
 from noisytransition.transition import flip_labels, pair_noise
 
@@ -51,31 +51,42 @@ def test_the_candidate_with_the_lowest_loss_is_taken(cls, worthless):
     names, losses = clf.final_scores_["classifier"], clf.final_scores_["log_loss"]
     is_kept = cls is EMTransitionClassifier and not worthless  # another one is better by less than a standard error
     assert clf.final_ == ("own" if is_kept else names[np.argmin(losses)])
-    assert len(set(names)) == len(names) == len(losses) == (31 if cls is EMTransitionClassifier else 23)
+    assert len(set(names)) == len(names) == len(losses) == 23
     assert names[0] == "own"
-    methods = ["net_warm_up", "meta_transition"]
-    if cls is EMTransitionClassifier:
-        methods = ["em", "noisy_rows", "continued_on_noisy_rows", *["continued"] * ("continued" in clf.final_)]
-    trained = [clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")] if "," in clf.final_ else []
-    assert list(clf.histories_)[-len([*methods, *trained]) :] == [*methods, *trained]
+    stages = ["em"] if cls is EMTransitionClassifier else ["net_warm_up", "meta_transition"]
+    stages += stages_of_the_choice(clf)
+    assert list(clf.histories_)[-len(stages) :] == stages
     assert clf.history_ == clf.net_.history
     assert not any(stage.startswith("clean_fold") or "fold_0_" in stage for stage in clf.histories_)
 
 
 @both
-@pytest.mark.parametrize("margin", [0.1, 0.9, 1.1])
-def test_em_leaves_its_network_for_a_standard_error(cls, margin, few_epochs, monkeypatch):
+@pytest.mark.parametrize("margin", [0.1, 0.9, 1.1, 1.4, 1.6])
+def test_em_leaves_its_choice_by_margins(cls, margin, few_epochs, monkeypatch):
+    """For what clean rows train by a standard error, for what goes on from the warm-up by 1.5; meta-transition by 0."""
     gain = np.tile([1.0, -1.0], 15)
     gain += margin * gain.std(ddof=1) / 30**0.5
-    losses = {"own": np.full(30, 2.0), "clean rows, 5 epochs": 2.0 - gain}
-    monkeypatch.setattr(
-        _final,
-        "cross_validated_posteriors",
-        lambda run, starts: ([str(candidate) for candidate in candidates_of(list(starts))], np.arange(30)),
-    )
+    is_em = cls is EMTransitionClassifier
+    for better, least in (("clean rows, 5 epochs", 1), ("continued warm-up" if is_em else "warm-up", 1.5)):
+        scored({"own": np.full(30, 2.0), better: 2.0 - gain}, monkeypatch)
+        assert fit(cls, *problem(120, 30)).final_ == (better if margin > least or not is_em else "own")
+
+
+@pytest.mark.parametrize(("loss", "better"), [(1.5, "clean rows, 5 epochs"), (0.9, "continued warm-up")])
+def test_em_compares_what_goes_on_from_the_warm_up_with_its_first_choice(loss, better, few_epochs, monkeypatch):
+    losses = {"own": 2.0, "clean rows, 5 epochs": 1.0, "continued warm-up": loss}
+    scored({name: np.full(30, value) for name, value in losses.items()}, monkeypatch)
+    assert fit(EMTransitionClassifier, *problem(120, 30)).final_ == better
+
+
+def scored(losses, monkeypatch):
+    """Give candidates these losses of clean rows, and the others high ones."""
+
+    def names(run, starts):
+        return [str(candidate) for candidate in candidates_of(list(starts))], np.arange(30)
+
+    monkeypatch.setattr(_final, "cross_validated_posteriors", names)
     monkeypatch.setattr(_final, "tempered_log_loss", lambda name, y, weights: losses.get(name, np.full(30, 3.0)))
-    left = cls is MetaTransitionClassifier or margin > 1
-    assert fit(cls, *problem(120, 30)).final_ == ("clean rows, 5 epochs" if left else "own")
 
 
 @pytest.mark.parametrize(("weights", "best"), [(None, "own"), ([0.2, 1.8], "fine-tuned, 1 epoch")])
@@ -88,10 +99,10 @@ def test_rows_count_by_their_weights(weights, best, monkeypatch):
     run = SimpleNamespace(clean=Rows(np.zeros((40, 1)), y, **columns))
     monkeypatch.setattr(_final, "cross_validated_posteriors", lambda run, starts: (posteriors, np.arange(40)))
     clf = EMTransitionClassifier()
-    assert str(clf._choose_final(run, {OWN: None})) == clf.final_ == best
+    assert str(clf._choose_final(run, {OWN: None}, [Step((OWN, CLEAN_ROWS))])) == clf.final_ == best
 
 
-@pytest.mark.parametrize("name", ["continued warm-up", "fine-tuned continued warm-up, 2 epochs", "warm-up"])
+@pytest.mark.parametrize("name", ["continued warm-up", "fine-tuned continued warm-up, 2 epochs"])
 def test_em_may_go_on_from_the_warm_up(name, few_epochs, monkeypatch):
     """Then it is trained as the own network, but from other weights; and the own network is not wanted."""
     X, *_ = rows = problem(120, 30)
@@ -99,15 +110,9 @@ def test_em_may_go_on_from_the_warm_up(name, few_epochs, monkeypatch):
     clf, plain = (fit(EMTransitionClassifier, *rows, **p) for p in ({}, {"select_classifier": False}))
     assert clf.final_ == name
     np.testing.assert_array_equal(clf.transition_matrix_, plain.transition_matrix_)
-    assert (
-        clf.history_
-        == clf.histories_[
-            {"continued warm-up": "continued", "warm-up": "warm_up"}.get(name, "fine_tuned_continued_warm_up")
-        ]
-    )
-    if name != "warm-up":
-        first = {stage: clf.histories_[stage][0, "train_loss"] for stage in ("em", "continued")}
-        assert first["continued"] < first["em"], "it starts from trained weights"
+    assert clf.history_ == clf.histories_["fine_tuned_continued_warm_up" if "," in name else "continued"]
+    first = {stage: clf.histories_[stage][0, "train_loss"] for stage in ("em", "continued")}
+    assert first["continued"] < first["em"], "it starts from trained weights"
     assert np.abs(clf.predict_proba(X) - plain.predict_proba(X)).max() > 1e-3
 
 
@@ -236,7 +241,7 @@ def test_small_networks_are_trained_at_once_to_the_same_bits(cls, few_epochs, tm
     fits = [fit(cls, *rows, **params) for params in given]
     for _ in range(2):
         fits.append(cls(**fits[0].get_params()).fit(*rows[:2], meta=rows[2], state=tmp_path / "fit"))
-    assert sizes == [12 if cls is EMTransitionClassifier else 9] * 3, "not again from memory, nor from the saved fit"
+    assert sizes == [9] * 3, "not again from memory, nor from the saved fit"
     monkeypatch.setattr(_run, "is_small", lambda *args: False)
     one_by_one = fit(cls, *rows)
     assert len(sizes) == 3
