@@ -53,5 +53,6 @@ def plot_errors(out, xlabel, panels):
         ax.set(xscale="log", yscale="log", xlabel=xlabel, title=title)
         ax.grid(which="both", alpha=0.2)
     axes[0].set_ylabel("error of T")
-    axes[0].legend(fontsize=8)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
     figure.savefig(out.with_suffix(".png"), dpi=120)
