@@ -1,4 +1,4 @@
-"""The last step of a method: its network, one fine-tuned on the clean rows, or one of the clean rows alone.
+"""The last step of a method: its network, another one, either fine-tuned on the clean rows, or one of these alone.
 
 Where the assumptions of a method do not hold (noise that one T does not explain, a network trained too little), its
 network can be worse than what the clean rows alone give. Clean rows that were held out decide.

@@ -35,8 +35,7 @@ class Rows(Dataset):
         Default: zeros, for prediction.
     **columns : array-like of shape (n_samples,)
         Other columns by name, such as ``noisy_label`` (of clean rows, where known), ``trusted``, ``group`` and
-        ``weight``. Losses and updates read them by name, `BatchLoader` and `CleanBatches` read
-        ``sample_weight``.
+        ``weight``. Losses and updates read them by name, `BatchLoader` and `CleanBatches` read ``sample_weight``.
 
     Attributes
     ----------
