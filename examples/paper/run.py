@@ -51,6 +51,7 @@ def run(cell, places, jobs=1):
     """Fit one cell; return it, and its line or an error."""
     if jobs != 1:
         torch.set_num_threads(1)
+    torch.backends.cudnn.benchmark = is_gpu(places.device)  # batches have one shape
     try:
         data = load(*data_of(cell), places)
         started = time.perf_counter()
@@ -59,9 +60,13 @@ def run(cell, places, jobs=1):
             clf = fitted(cell, data, places)
         measured = measures(clf, data, time.perf_counter() - started)
         texts = sorted({str(w.message)[:80] for w in caught if issubclass(w.category, UserWarning)})
-        return cell, cell._asdict() | measured | {"warnings": texts, "versions": versions()}
+        return cell, cell._asdict() | measured | {"warnings": texts, "versions": versions(places.device)}
     except Exception as error:  # the other cells go on; this one is tried again by the next call
         return cell, {"error": f"{type(error).__name__}: {error}"}
+
+
+def is_gpu(device):
+    return torch.device(device).type == "cuda"
 
 
 def data_of(cell):
@@ -103,7 +108,9 @@ def classifier(cell, data, places, own):
         params["batch_transform"] = crop_and_flip
     params.pop("weights", None)  # the name of the file; its place may differ
     net = parameters(cell.network, int(np.prod(np.shape(data.X[0]))), N_CLASSES[cell.data], places.weights)
-    return METHODS[cell.method](**(net | params | own), random_state=cell.seed, device=places.device)
+    given = {"random_state": cell.seed, "device": places.device, "memory": places.memory}
+    given |= {"iterator_train__pin_memory": True} if is_gpu(places.device) else {}
+    return METHODS[cell.method](**(net | params | own), **given)
 
 
 # ---------------------------------------------------------------------------- T that methods start from
@@ -160,10 +167,11 @@ def measures(clf, data, seconds):
     return row
 
 
-def versions():
-    """Versions that a result depends on."""
+def versions(device="cpu"):
+    """Versions that a result depends on, and the GPU."""
     libraries = {name: version(name) for name in ("noisytransition", "numpy", "skorch")}
-    return {"python": platform.python_version(), **libraries, "torch": str(torch.__version__)}
+    gpu = {"gpu": torch.cuda.get_device_name(device)} if is_gpu(device) else {}
+    return {"python": platform.python_version(), **libraries, "torch": str(torch.__version__), **gpu}
 
 
 # ---------------------------------------------------------------------------- all of them
@@ -226,6 +234,7 @@ def add_options(parser):
     parser.add_argument("--weights", help="file of the weights of torchvision's resnet50, for Clothing1M")
     parser.add_argument("--jobs", type=positive, default=1, help="processes")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--memory", metavar="DIR", help="keep trainings here, and let methods share them: warm-ups")
     parser.add_argument("--out", type=Path, help="file of results")
 
 
@@ -233,7 +242,7 @@ def run_cells(todo, args, out):
     """Run cells by the options of the command line; exit with 1 if one failed."""
     chosen = checked(todo, args, out)
     states = out.with_name(out.name + ".states")
-    places = Places(args.data_root, args.features_dir, states, args.weights, args.device)
+    places = Places(args.data_root, args.features_dir, states, args.weights, args.device, args.memory)
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(f"{out}.lock", blocking=False):

@@ -103,6 +103,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 OF_SCALE: dict[str, dict[str, dict[str, Any]]] = {
     "smoke": {"fine-tuning": {"fine_tuning_epochs": 1}, "EM": PLAIN},
     "deep": {"EM": PLAIN},
+    "gpu": {"EM": PLAIN},
 }
 # As the paper says of S-Model, T-Revision and its own method. GLC's T is the mean posterior of the clean rows under the
 # network of the row "cross-entropy", which need not be trained again for each of these. A fit with this T as an array
@@ -153,6 +154,12 @@ SCALES = {
         SGD | {"max_epochs": 6, "linear_decay": True, "augment": True, "channels_last": True},
         ("fast CNN",),
         seeds=1,
+        published=True,
+    ),
+    # a deep network in a few minutes on a GPU
+    "gpu": Scale(
+        SGD | {"max_epochs": 24, "linear_decay": True, "augment": True, "channels_last": True, "precision": "bf16"},
+        ("ResNet-9",),
         published=True,
     ),
     # The paper's "initial learning rate 0.0001" is taken for a typing error: 120 epochs from scratch with it train

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.utils import get_total_norm
 
 from ._net_state import uncompiled
 from ._rows import Rows
@@ -88,8 +89,11 @@ def _advice(net: "NoisyLabelNet") -> str:
 
 
 def _not_finite(net: "NoisyLabelNet") -> list[str]:
-    """Names of weights that are trained and are not finite."""
-    return [name for name, weight in _trained(net) if not bool(torch.isfinite(weight).all())]
+    """Names of weights that are trained and are not finite; a GPU is waited for once, if all are finite."""
+    weights = [(name, weight.detach()) for name, weight in _trained(net) if weight.numel()]
+    if bool(torch.isfinite(get_total_norm([weight for _, weight in weights], np.inf))):
+        return []
+    return [name for name, weight in weights if not bool(torch.isfinite(weight).all())]
 
 
 def _trained(net: "NoisyLabelNet") -> Iterator[tuple[str, Tensor]]:

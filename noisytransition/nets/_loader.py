@@ -74,15 +74,15 @@ class BatchLoader(DataLoader):
     def _is_plain(self) -> bool:
         """Whether batches are taken in this process, in an order that is known at the start of an epoch."""
         batches = self.batch_sampler
-        in_memory = not (self.num_workers or self.pin_memory)
         collates = isinstance(self.collate_fn, _Collate) and self.collate_fn.collate_fn is None
-        return in_memory and collates and type(batches) is JoinedSampler and _is_known(batches.sampler)
+        return not self.num_workers and collates and type(batches) is JoinedSampler and _is_known(batches.sampler)
 
     def _taken(self, rows: Rows, places: NDArray | None) -> Iterator[Batch]:
         """Batches without torch's machinery for each of them."""
         for indices in self.batch_sampler.arrays():  # type: ignore[union-attr]
             taken: Any = rows.take(indices if places is None else places[indices])
-            yield Batch(*self.collate_fn(taken))
+            batch = Batch(*self.collate_fn(taken))
+            yield batch.pin_memory() if self.pin_memory else batch
 
 
 class _Collate:

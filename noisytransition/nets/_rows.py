@@ -233,6 +233,11 @@ class Batch(tuple):
         """Labels."""
         return self[1]
 
+    def pin_memory(self) -> "Batch":
+        """Return the batch in pinned memory, where there is a GPU; torch's loaders call it."""
+        x, columns = self.x, self.columns
+        return Batch(pinned(x), {name: pinned(column) for name, column in columns.items()})
+
     def named(self, loss: nn.Module) -> dict[str, Tensor]:
         """Columns that a loss names as arguments, in its attribute ``columns``."""
         names: Any = loss.columns if hasattr(type(loss), "columns") or "columns" in vars(loss) else ()
@@ -259,6 +264,11 @@ def rows_at_once(rows: Any, batch_size: int) -> int:
     is_small = all_rows.dtype.kind == "f" or all_rows.dtype == np.uint8
     fitting = _NUMBERS_AT_ONCE // max(int(np.prod(all_rows.shape[1:])), 1)
     return max(batch_size, min(fitting, _MOST_ROWS_AT_ONCE)) if is_small else batch_size
+
+
+def pinned(values: Tensor) -> Tensor:
+    """Copy to pinned memory, where there is a GPU."""
+    return values.pin_memory() if torch.cuda.is_available() else values
 
 
 def on_device(values: Tensor, device: Any, dtype: torch.dtype | None = None) -> Tensor:
@@ -306,8 +316,8 @@ class CleanBatches:
         rows = self.rows.take(order[: self.size])
         with net.processes.own_draws():
             inputs, label = net.processes.share.select(rows).inputs(), torch.from_numpy(rows.label)
-        if getattr(net, "iterator_train__pin_memory", False) and torch.cuda.is_available():  # as the loader does
-            inputs, label = inputs.pin_memory(), label.pin_memory()
+        if getattr(net, "iterator_train__pin_memory", False):  # as the loader does
+            inputs, label = pinned(inputs), pinned(label)
         return net.prepare(inputs), on_device(label, net.device)
 
     def release(self) -> None:
