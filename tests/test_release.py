@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -37,6 +38,17 @@ def installed(archive, target):
     """Install an archive into a folder, with what is there already."""
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", str(target)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(archive)], check=True)
+
+
+def test_the_oldest_versions_are_the_bounds():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    bounds = dict(re.split(">=", text) for text in [*project["dependencies"], *extras["plot"], *extras["vision"]])
+    pinned = dict(re.findall(r"^([a-z0-9-]+)==(.+)$", (ROOT / "tests" / "oldest_versions.txt").read_text(), re.MULTILINE))
+    assert pinned.pop("pandas").startswith("2.2")  # of the tests alone
+    assert pinned.keys() == bounds.keys()
+    for name, version in pinned.items():
+        assert f"{version}.".startswith(f"{bounds[name]}."), name
 
 
 def test_the_wheel_installs_and_works_outside_of_the_checkout(archives, tmp_path):

@@ -173,7 +173,7 @@ class ForwardLoss(nn.Module):
         logits = self.transition_logits.detach().cpu()
         T = np.empty(logits.shape)
         for part, out in zip(_parts(logits), _parts(T), strict=True):
-            out[:] = torch.softmax(part.double(), dim=1)
+            out[:] = torch.softmax(part.double(), dim=1).numpy()
         return T
 
     @property
