@@ -44,7 +44,8 @@ def test_the_oldest_versions_are_the_bounds():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     bounds = dict(re.split(">=", text) for text in [*project["dependencies"], *extras["plot"], *extras["vision"]])
-    pinned = dict(re.findall(r"^([a-z0-9-]+)==(.+)$", (ROOT / "tests" / "oldest_versions.txt").read_text(), re.MULTILINE))
+    lines = (ROOT / "tests" / "oldest_versions.txt").read_text()
+    pinned = dict(re.findall(r"^([a-z0-9-]+)==(.+)$", lines, re.MULTILINE))
     assert pinned.pop("pandas").startswith("2.2")  # of the tests alone
     assert pinned.keys() == bounds.keys()
     for name, version in pinned.items():
