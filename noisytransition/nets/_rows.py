@@ -234,7 +234,7 @@ class Batch(tuple):
         return self[1]
 
     def pin_memory(self) -> "Batch":
-        """Return the batch in pinned memory, where there is a GPU; torch's loaders call it."""
+        """Return the batch in pinned memory, where there is a GPU."""
         x, columns = self.x, self.columns
         return Batch(pinned(x), {name: pinned(column) for name, column in columns.items()})
 
