@@ -39,8 +39,11 @@ class RowsOfFewClasses:
         self.c, most = c, max(1, _BLOCK_SIZE // c)
         u = _in_precision(u)
         self.dtype = u.dtype
+        self.largest = np.abs(u).max(axis=0, initial=0.0)
         starts = (slice(i, i + most) for i in range(0, len(y), most))
         self.blocks = [(np.ascontiguousarray(u[rows].T), y[rows]) for rows in starts]
+        # of the labels in a block that is made flat
+        self.places = [y * len(y) + np.arange(len(y)) for _, y in self.blocks]
 
     def sums(self, scale: float, bias: NDArray, matrix: NDArray, T: NDArray) -> Sums:
         """Sums over all rows; the gradient with respect to the matrix is of shape (c, c)."""
@@ -48,15 +51,16 @@ class RowsOfFewClasses:
         of_bias, of_matrix = np.zeros(self.c), np.zeros((self.c, self.c))
         of_noisy, of_true = (np.ascontiguousarray(a, dtype=self.dtype) for a in (T.T, T))
         linear, b = (matrix + scale * np.eye(self.c)).astype(self.dtype), bias.astype(self.dtype)[:, None]
-        for u, y in self.blocks:
-            p, rows = linear @ u, np.arange(len(y))
+        bound = float((np.abs(linear) @ self.largest + np.abs(b[:, 0])).max())
+        for (u, _), places in zip(self.blocks, self.places, strict=True):
+            p = linear @ u
             p += b
-            p = _exp(p, axis=0)
+            p = _exp(p, axis=0, bound=bound)
             of_softmax = 1 / p.sum(axis=0)
-            of_row = np.maximum((of_noisy @ p)[y, rows] * of_softmax, TINY**2)
+            of_row = np.maximum((of_noisy @ p).take(places) * of_softmax, TINY**2)
             log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
             of_label = np.zeros_like(p)
-            of_label[y, rows] = of_softmax / of_row
+            of_label.reshape(-1)[places] = of_softmax / of_row
             counts += p @ of_label.T
             p *= of_true @ of_label - of_softmax  # posterior less softmax: gradient by logits
             of_bias += p.sum(axis=1)
@@ -110,8 +114,12 @@ def _in_precision(u: NDArray) -> NDArray:
     return u.astype(np.float32) if u.size > _MOST_IN_DOUBLE else u
 
 
-def _exp(z: NDArray, axis: int) -> NDArray[np.float64]:
-    """Exponentials of logits, in their place, each row up to a factor: that of its largest one, if some are large."""
-    if max(z.max(), -z.min()) > _LARGE_LOGIT[z.dtype.char]:
+def _exp(z: NDArray, axis: int, bound: float = np.inf) -> NDArray[np.float64]:
+    """Exponentials of logits, in their place, each row up to a factor: that of its largest one, if some are large.
+
+    A `bound` of their size saves a look at all of them; it may be wrong by rounding.
+    """
+    large = _LARGE_LOGIT[z.dtype.char]
+    if bound > 0.999 * large and max(z.max(), -z.min()) > large:
         z -= z.max(axis=axis, keepdims=True)
     return np.exp(z, out=z)
