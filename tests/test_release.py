@@ -43,7 +43,7 @@ def installed(archive, target):
 def test_the_oldest_versions_are_the_bounds():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    bounds = dict(re.split(">=", text) for text in [*project["dependencies"], *extras["plot"], *extras["vision"]])
+    bounds = dict(text.split(">=") for text in [*project["dependencies"], *extras["plot"], *extras["vision"]])
     lines = (ROOT / "tests" / "oldest_versions.txt").read_text()
     pinned = dict(re.findall(r"^([a-z0-9-]+)==(.+)$", lines, re.MULTILINE))
     assert pinned.pop("pandas").startswith("2.2")  # of the tests alone
