@@ -1,60 +1,61 @@
 """Forward-mode rule of batch normalisation in training mode, by its backward kernel.
 
 PyTorch's rule is made of about fifteen operations. But the derivative of the normalised rows for their inputs is a
-symmetric matrix, so that the product with a tangent is what the backward kernel computes of a gradient:
-``gamma / sigma * (t - mean(t) - x_hat * mean(x_hat * t))``.
+symmetric matrix, so that its product with a tangent t is what the backward kernel computes of a gradient:
+``weight / sigma * (t - mean(t) - x_hat * mean(x_hat * t))``.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
-from torch.overrides import TorchFunctionMode
+from torch.nn.modules.batchnorm import _BatchNorm
 
-_FOR_INPUTS = [True, False, False]  # gradients for inputs, weight and bias
+_kernels = torch.ops.aten  # those that `torch.nn.functional.batch_norm` and its gradient take, by device
+_FOR_ALL = [True, True, True]  # gradients for inputs, weight and bias: cuDNN computes no single one
 
 
-class FusedBatchNorm(TorchFunctionMode):
-    """Inside of it, `torch.nn.functional.batch_norm` has the rule of this module.
+@contextmanager
+def fused_batch_norms(module: nn.Module) -> Iterator[None]:
+    """Layers of batch normalisation in training mode have the rule of this module, inside of a with-block.
 
-    For forward mode under ``no_grad``: the results have tangents, and no graph.
+    For a forward pass of dual numbers under ``no_grad``. Running means and variances are not updated.
     """
+    norms = [m for m in module.modules() if type(m).forward is _BatchNorm.forward and _takes_means_of_batch(m)]
+    for norm in norms:
+        norm.forward = partial(_normalised, norm)
+    try:
+        yield
+    finally:
+        for norm in norms:
+            del norm.forward
 
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return (batch_norm if function is nn.functional.batch_norm else function)(*args, **(kwargs or {}))
+
+def _takes_means_of_batch(norm: nn.Module) -> bool:
+    return norm.training or norm.running_mean is None
 
 
-def batch_norm(
-    input: Tensor,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
-    """As `torch.nn.functional.batch_norm`, for dual numbers."""
-    if not training:
-        return nn.functional.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    (x, of_x), (weight, of_weight), (bias, of_bias) = (_parts(dual) for dual in (input, weight, bias))
-    kept = running_mean, running_var
-    y, mean, inverse_std = torch.native_batch_norm(x, weight, bias, *kept, True, momentum, eps)
-    if of_x is of_weight is of_bias is None:
-        return y
-    tangent = torch.zeros_like(y)
+def _normalised(norm: Any, x: Tensor) -> Tensor:
+    """Output of a layer, and its tangent."""
+    x, of_x = forward_ad.unpack_dual(x)
+    (weight, of_weight), (bias, of_bias) = (_parts(dual) for dual in (norm.weight, norm.bias))
+    y, mean, inverse_std, *kept = _kernels._batch_norm_impl_index(
+        x, weight, bias, None, None, True, 0.0, norm.eps, True
+    )
+    tangents = []
     if of_x is not None:
-        rest = weight, *kept, mean, inverse_std, True, eps
-        tangent = torch.ops.aten.native_batch_norm_backward(of_x, x, *rest, _FOR_INPUTS)[0]
-    shape = [-1] + [1] * (x.ndim - 2)
-    if of_weight is not None:
-        scale = of_weight * inverse_std
-        tangent.addcmul_(x, scale.view(shape)).sub_((scale * mean).view(shape))
-    if of_bias is not None:
-        tangent.add_(of_bias.view(shape))
-    return forward_ad.make_dual(y, tangent)
+        reserve, kernel = kept
+        of_batch = mean, inverse_std, True, norm.eps, _FOR_ALL, reserve
+        tangents.append(_kernels._batch_norm_impl_index_backward(kernel, x, of_x, weight, None, None, *of_batch)[0])
+    if of_weight is not None or of_bias is not None:
+        scale = torch.zeros_like(weight) if of_weight is None else of_weight
+        tangents.append(torch.batch_norm(x, scale, of_bias, mean, inverse_std.pow(-2), False, 0.0, 0.0, True))
+    return forward_ad.make_dual(y, sum(tangents[1:], tangents[0])) if tangents else y
 
 
-def _parts(dual: Tensor | None) -> tuple[Any, Tensor | None]:
-    return (None, None) if dual is None else tuple(forward_ad.unpack_dual(dual))
+def _parts(dual: Tensor | None) -> Any:
+    return (None, None) if dual is None else forward_ad.unpack_dual(dual)

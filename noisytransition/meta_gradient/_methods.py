@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .._precision import PRECISIONS
-from ._batch_norm import FusedBatchNorm
+from ._batch_norm import fused_batch_norms
 from ._factored import factored, is_relu_mlp
 from ._point import Point, length_of
 
@@ -46,7 +46,7 @@ def _load_forward_rules() -> None:
 def dual_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
     """One forward-mode pass, under ``no_grad``: autograd would record the tangents otherwise."""
     _load_forward_rules()
-    with point.replayed(), torch.no_grad(), forward_ad.dual_level(), FusedBatchNorm():
+    with point.replayed(), torch.no_grad(), forward_ad.dual_level(), fused_batch_norms(point.module):
         weights = [forward_ad.make_dual(w.detach(), d) for w, d in zip(point.weights, direction, strict=True)]
         tangent = forward_ad.unpack_dual(point(weights, point.x)).tangent
     return torch.zeros_like(point.logits) if tangent is None else tangent
