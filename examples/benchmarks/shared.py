@@ -130,6 +130,14 @@ def crop_and_flip(x):
     return padded[torch.arange(len(x), device=device)[:, None, None], rows[:, :, None], columns[:, None, :]]
 
 
+def crop_flip_and_cut_out(x, side=8):
+    """As `crop_and_flip`, and a random square of each image is grey (cutout: DeVries and Taylor, 2017)."""
+    at = torch.arange(x.shape[1], device=x.device)
+    start = torch.randint(len(at) - side + 1, (2, len(x), 1), device=x.device)
+    rows, columns = (start <= at) & (at < start + side)
+    return crop_and_flip(x).masked_fill((rows[:, :, None] & columns[:, None])[..., None], 120)  # grey
+
+
 # ---------------------------------------------------------------------------- command line
 def run_on_images(doc, run, tasks, report):
     """Run a script's tasks on a folder of images, in two processes, and report; or report what is there."""
