@@ -35,7 +35,7 @@ from filelock import FileLock, Timeout
 from skorch.callbacks import LRScheduler
 from torch.optim.lr_scheduler import PolynomialLR
 
-from examples.benchmarks.shared import add_row, crop_and_flip, read_rows
+from examples.benchmarks.shared import add_row, crop_and_flip, crop_flip_and_cut_out, read_rows
 from examples.paper.data import Places, load
 from examples.paper.networks import HEADS, NETWORKS, parameters
 from examples.paper.tables import FROM_GLC, METHODS, N_CLASSES, PAIRS, SCALES, TABLES, TRUE_T, cells, key, settings
@@ -44,6 +44,7 @@ from noisytransition import gold_transition_matrix, sampling_limit, transition_e
 RESULTS = Path(__file__).parent / "results"
 # with more classes, a line has the diagonal of T alone: files of results stay small
 MOST_CLASSES = 20
+AUGMENTATIONS = {True: crop_and_flip, "cutout": crop_flip_and_cut_out}
 
 
 # ---------------------------------------------------------------------------- one cell
@@ -104,8 +105,8 @@ def classifier(cell, data, places, own):
         params["callbacks"] = [("decay", LRScheduler("MultiStepLR", milestones=decay_at, gamma=0.1))]
     if params.pop("linear_decay", False):
         params["callbacks"] = [("decay", LRScheduler(PolynomialLR, total_iters=params["max_epochs"]))]
-    if params.pop("augment", False):
-        params["batch_transform"] = crop_and_flip
+    if how := params.pop("augment", False):
+        params["batch_transform"] = AUGMENTATIONS[how]
     params.pop("weights", None)  # the name of the file; its place may differ
     net = parameters(cell.network, int(np.prod(np.shape(data.X[0]))), N_CLASSES[cell.data], places.weights)
     given = {"random_state": cell.seed, "device": places.device, "memory": places.memory}
@@ -150,9 +151,11 @@ def fit_warm_up(warm_up, data, places, path):
 
 # ---------------------------------------------------------------------------- what is measured
 def measures(clf, data, seconds):
-    """Accuracy, and T where there is one; an interrupted fit took at least the time of its epochs."""
+    """Accuracy, T and chosen epochs where there are; an interrupted fit took at least the time of its epochs."""
     of_epochs = sum(epoch["dur"] for history in clf.histories_.values() for epoch in history)
     row = {"accuracy": float(clf.score(data.X_test, data.y_test)), "seconds": round(max(seconds, of_epochs), 1)}
+    if hasattr(clf, "n_epochs_"):
+        row["epochs"] = clf.n_epochs_
     T, n = data.transition_matrix, data.y_true
     if hasattr(clf, "transition_matrix_"):
         learned = clf.transition_matrix_

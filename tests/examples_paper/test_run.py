@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from examples.benchmarks.shared import add_row, crop_and_flip, read_rows
+from examples.benchmarks.shared import add_row, crop_and_flip, crop_flip_and_cut_out, read_rows
 from examples.paper import data, page, run, tables, tune
 from noisytransition import transition_error
 from noisytransition.nets import NoisyLabelNet
@@ -394,3 +394,14 @@ def test_crops_and_flips_are_parts_of_the_image():
     assert len({tuple(image.flatten().tolist()) for image in found}) > 10
     steps = (found[:, 8, 1:, 0] - found[:, 8, :-1, 0])[:, 4:-4]
     assert set(steps.flatten().tolist()) == {1.0, -1.0}
+
+
+def test_cutout_hides_one_square_of_each_image():
+    torch.manual_seed(0)
+    x = torch.full((50, 32, 32, 3), 250.0)
+    hidden = crop_flip_and_cut_out(x) == 120
+    assert (hidden.sum((1, 2, 3)) == 3 * 8 * 8).all()
+    tall, wide = hidden[..., 0].any(2), hidden[..., 0].any(1)
+    assert (tall.sum(1) == 8).all()
+    assert (wide.sum(1) == 8).all()
+    assert len({tuple(rows.tolist()) for rows in tall}) > 10
