@@ -21,11 +21,11 @@ _FOR_ALL = [True, True, True]  # gradients for inputs, weight and bias: cuDNN co
 
 @contextmanager
 def fused_batch_norms(module: nn.Module) -> Iterator[None]:
-    """Layers of batch normalisation in training mode have the rule of this module, inside of a with-block.
+    """Layers of batch normalisation have the rule of this module in training mode, inside of a with-block.
 
     For a forward pass of dual numbers under ``no_grad``. Running means and variances are not updated.
     """
-    norms = [m for m in module.modules() if type(m).forward is _BatchNorm.forward and _takes_means_of_batch(m)]
+    norms = [m for m in module.modules() if type(m).forward is _BatchNorm.forward and "forward" not in vars(m)]
     for norm in norms:
         norm.forward = partial(_normalised, norm)
     try:
@@ -35,12 +35,10 @@ def fused_batch_norms(module: nn.Module) -> Iterator[None]:
             del norm.forward
 
 
-def _takes_means_of_batch(norm: nn.Module) -> bool:
-    return norm.training or norm.running_mean is None
-
-
 def _normalised(norm: Any, x: Tensor) -> Tensor:
     """Output of a layer, and its tangent."""
+    if not (norm.training or norm.running_mean is None):
+        return _BatchNorm.forward(norm, x)
     x, of_x = forward_ad.unpack_dual(x)
     (weight, of_weight), (bias, of_bias) = (_parts(dual) for dual in (norm.weight, norm.bias))
     y, mean, inverse_std, *kept = _kernels._batch_norm_impl_index(

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from .._precision import logits_of
 from .._processes import ALONE, Processes
+from .._replaced import called_with, places_of
 
 # of a direction: sums of the forward rule of batch normalisation over rows and pixels overflow at 1 already (images of
 # 32 x 32 pixels, batches of 32 and 128); at 1/32 and 1/256 the tangent is that of float32
@@ -49,6 +49,7 @@ class Point:
         self.rates = list(rates.values())
         self.weights = [weights[name] for name in self.names]
         self._devices = [x.device] if x.is_cuda else []
+        self._places = places_of(module)
         self._buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
         self._before = self._generator_states()
         self.logits = logits_of(module, x, precision)
@@ -56,9 +57,9 @@ class Point:
 
     def __call__(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
         """Logits at other weights, with the buffers from before the shared pass; the module is unchanged."""
-        buffers = {name: buffer.clone() for name, buffer in self._buffers.items()}
-        weights_and_buffers = (dict(zip(self.names, weights, strict=True)), buffers)
-        return logits_of(lambda x: functional_call(self.module, weights_and_buffers, (x,)), x, self.precision)
+        tensors = {name: buffer.clone() for name, buffer in self._buffers.items()}
+        tensors |= dict(zip(self.names, weights, strict=True))
+        return logits_of(lambda x: called_with(self.module, self._places, tensors, x), x, self.precision)
 
     def gradient(self, cotangent: Tensor, *, create_graph: bool = False) -> tuple[Tensor, ...]:
         """Gradient of <cotangent, logits> for each weight; the graph of the logits is kept."""

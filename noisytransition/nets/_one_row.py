@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.func import functional_call
 from torch.utils.data import BatchSampler, DataLoader, Dataset
 
+from .._replaced import called_with, places_of
 from ._loader import JoinedSampler
 from ._rows import Batch
 
@@ -50,7 +50,7 @@ def check_one_row(net: "NoisyLabelNet", loader: DataLoader, batches: str) -> Non
     try:
         with torch.random.fork_rng(), torch.no_grad():
             x = net.prepare(_first_row(loader))
-            functional_call(module.train(), buffers, (x,))
+            called_with(module.train(), places_of(module), buffers, x)
     except ValueError as error:
         if "more than 1 value per channel" not in str(error):
             raise

@@ -88,6 +88,11 @@ class Residual(nn.Module):
         return self.head(nn.functional.adaptive_avg_pool2d(x, 1).flatten(1))
 
 
+def with_a_layer_twice(layer):
+    """A network in which one module stands in two places."""
+    return nn.Sequential(nn.Linear(6, 8), layer, nn.Tanh(), nn.Linear(8, 8), layer, nn.Linear(8, 3))
+
+
 MODULES = {
     "mlp": (lambda: mlp(nn.ReLU()), (6,)),
     "mlp-inplace": (lambda: mlp(nn.ReLU(inplace=True), nn.Linear(8, 8, bias=False), nn.ReLU()), (2, 3)),
@@ -107,6 +112,12 @@ MODULES = {
     "spectral-norm": (lambda: mlp(nn.utils.parametrizations.spectral_norm(nn.Linear(8, 8)), nn.Tanh()), (6,)),
     "weight-norm": (lambda: mlp(nn.utils.parametrizations.weight_norm(nn.Linear(8, 8)), nn.Tanh()), (6,)),
     "residual-batch-norm": (Residual, (3, 8, 8)),
+}
+
+# one module in two places
+SHARED = {
+    "shared-linear": (lambda: with_a_layer_twice(nn.Linear(8, 8)), (6,)),
+    "shared-batch-norm": (lambda: with_a_layer_twice(nn.BatchNorm1d(8)), (6,)),
 }
 
 

@@ -86,7 +86,7 @@ def test_layers_are_as_before_after_the_with_block():
     module = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.BatchNorm1d(3).eval())
     before = [dict(vars(layer)) for layer in module]
     with fused_batch_norms(module):
-        assert ["forward" in vars(layer) for layer in module] == [False, True, False]
+        assert ["forward" in vars(layer) for layer in module] == [False, True, True]
     assert [dict(vars(layer)) for layer in module] == before
 
 
@@ -105,3 +105,22 @@ def test_layers_with_a_forward_pass_of_their_own_keep_it():
     with fused_batch_norms(nn.Sequential(norm := Half(3), other := nn.InstanceNorm1d(3))):
         assert "forward" not in vars(norm)
         assert "forward" not in vars(other)
+
+
+def test_a_forward_pass_that_a_layer_was_given_stays():
+    norm = nn.BatchNorm1d(3)
+    norm.forward = own = lambda x: 2 * x
+    with fused_batch_norms(norm):
+        assert norm.forward is own
+    assert norm.forward is own
+
+
+def test_a_layer_whose_mode_changes_in_the_pass_follows_it():
+    torch.manual_seed(0)
+    x = torch.randn(5, 3)
+    norm = nn.BatchNorm1d(3)
+    with fused_batch_norms(norm), torch.no_grad():
+        of_batch = norm(x)
+        norm.eval()
+        torch.testing.assert_close(norm(x), x / (1 + norm.eps) ** 0.5)
+    torch.testing.assert_close(of_batch.mean(0), torch.zeros(3), rtol=0, atol=1e-6)
