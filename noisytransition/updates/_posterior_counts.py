@@ -86,7 +86,6 @@ class PosteriorCounts(Update):
         self.share_ *= 1 - self.rate
         if is_whole := self.share_ < _LEAST_SHARE:
             self._normalize()
-            self.counts_.clamp_min_(torch.finfo(self.counts_.dtype).tiny)  # a label that is long absent: no log 0
         weight = self.rate / (len(posterior) * self.share_)
         self.counts_.index_add_(0, batch.label, posterior, alpha=weight)
         self.sums_.add_(posterior.sum(0), alpha=weight)
@@ -100,4 +99,5 @@ class PosteriorCounts(Update):
         sums = self.counts_.sum(0)
         self.sums_ = (sums * self.share_).clamp_min_(_PSEUDO_COUNT)
         self.counts_ *= self.sums_ / sums
+        self.counts_.clamp_min_(torch.finfo(self.counts_.dtype).tiny)  # a label that is long absent: no log 0
         self.share_ = 1.0

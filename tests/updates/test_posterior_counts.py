@@ -69,12 +69,15 @@ def test_a_class_without_posterior_keeps_its_row(dtype):
     np.testing.assert_allclose(net.criterion_.transition_matrix[2], START[2], atol=0.02)
 
 
-def test_a_label_that_was_long_absent_can_come_again():
+@pytest.mark.parametrize("batches_of_epoch", [400, 4])
+def test_a_label_that_was_long_absent_can_come_again(batches_of_epoch):
     update, net = begun(0.5)
     net.criterion_.float()
     update.on_train_begin(net)
     z = torch.zeros(2, 3, dtype=torch.float32)
-    for labels in (*[[0, 1]] * 400, [2, 2]):
+    for k, labels in enumerate((*[[0, 1]] * 400, [2, 2])):
+        if k % batches_of_epoch == 0:
+            update.on_epoch_begin(net)
         feed(update, net, (z, torch.tensor(labels)))
     assert net.criterion_.transition_logits.isfinite().all()
     assert net.criterion_(z, torch.tensor([2, 2])).isfinite()
