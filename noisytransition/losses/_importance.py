@@ -4,7 +4,9 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
+
+# in float32 and float64 its exponential is finite, and half precision is not used for losses
+_LARGEST_LOG_RATIO = 80.0
 
 
 class ImportanceReweightedLoss(nn.Module):
@@ -42,11 +44,12 @@ class ImportanceReweightedLoss(nn.Module):
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
-        p, cost = torch.softmax(logits, dim=1), F.cross_entropy(logits, y, reduction="none")
+        log_p = torch.log_softmax(logits, dim=1)
+        of_label = log_p.gather(1, y[:, None])
         T = (self.base + self.revision).clamp_min(0).to(logits.dtype)  # T + dT may have negative entries
-        noisy = (p * T.T[y]).sum(1)
-        beta = p.gather(1, y[:, None]).squeeze(1) / noisy.clamp_min(torch.finfo(p.dtype).tiny)
-        return ((beta if self.revision.requires_grad else beta.detach()) * cost).mean()
+        ratios = (log_p - of_label).clamp_max(_LARGEST_LOG_RATIO).exp()  # P(i | x) / P(y | x), which may be infinite
+        beta = 1 / (ratios * T.T[y]).sum(1).clamp_min(torch.finfo(ratios.dtype).tiny ** 0.5)  # large, and finite
+        return -((beta if self.revision.requires_grad else beta.detach()) * of_label.squeeze(1)).mean()
 
     @property
     def transition_matrix(self) -> NDArray[np.float64]:

@@ -101,3 +101,12 @@ def test_T_is_a_transition_matrix_for_any_dT(problem):
     np.testing.assert_allclose(loss.transition_matrix.sum(1), 1)
     assert torch.isfinite(loss(z * 100, y))
     np.testing.assert_allclose(loss_of(T, 0 * dT, revised=True).transition_matrix, T)
+
+
+@pytest.mark.parametrize("gap", [50.0, 90.0, 200.0])
+def test_with_T_the_identity_it_is_cross_entropy_also_of_rows_that_are_very_wrong(gap):
+    z = torch.tensor([[0.0, gap]], requires_grad=True)
+    loss = ImportanceReweightedLoss(np.eye(2))(z, torch.tensor([0]))
+    (gradient,) = torch.autograd.grad(loss, z)
+    assert loss.item() == pytest.approx(gap)
+    torch.testing.assert_close(gradient, torch.tensor([[-1.0, 1.0]]))
