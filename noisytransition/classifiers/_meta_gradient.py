@@ -1,7 +1,11 @@
 """What methods with a meta-gradient share: checks of its parameters, and the update that is made of them."""
 
+import inspect
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 
 from ..meta_gradient import METHODS, candidate_methods
@@ -53,6 +57,13 @@ def meta_gradient(
         optimizer=as_optimizer(optimizer),
         **params,
     )
+
+
+def without_decay(optimizer: Optimizer) -> Callable[..., torch.optim.Optimizer]:
+    """Optimiser of the logits of T: weight decay, which AdamW has by default, would pull T to the uniform matrix."""
+    made = as_optimizer(optimizer)
+    decays = isinstance(made, type) and "weight_decay" in inspect.signature(made).parameters
+    return partial(made, weight_decay=0.0) if decays else made
 
 
 def _clean_batches(classifier: NoisyLabelClassifier, clean: Rows) -> CleanBatches:

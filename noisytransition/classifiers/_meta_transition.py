@@ -11,7 +11,7 @@ from ..selection import HeldOutLikelihood
 from ..transition import check_count
 from ._checks import check_flag, check_fraction, check_number
 from ._final import CLEAN_ROWS, OWN, WARM_UP, FinalMixin, Step, finished, plan_of_choice
-from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
+from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient, without_decay
 from ._parameters import Module, Optimizer
 from ._progress import LOOK_AHEAD_COST
 from ._run import Run
@@ -52,7 +52,8 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         Step size of the logits of T (the paper's beta); with 0, T keeps its start. The meta-gradient is proportional
         to the step size of the look-ahead, so `lr` scales the step of T too.
     transition_optimizer : class or str, default=torch.optim.SGD
-        Optimiser of T.
+        Optimiser of T, a class without weight decay. A callable of your own, such as a `functools.partial`, is taken as
+        it is.
     validation_fraction : float in [0, 1), default=0.1
         Fraction of the noisy rows held out to select T by; 0: the last T is kept. A `train_split` replaces it.
     transition_init : str or array-like, default="auto"
@@ -206,7 +207,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
             self,
             run.clean,
             lr=self.transition_lr,
-            optimizer=self.transition_optimizer,
+            optimizer=without_decay(self.transition_optimizer),
             every=self.transition_every,
         )
         self.net_ = run.train(
