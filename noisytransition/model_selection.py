@@ -28,7 +28,7 @@ class TrustedKFold(BaseCrossValidator):
     shuffle : bool, default=False
         Shuffle the trusted rows of each class before splitting.
     random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling.
+        Seed of the shuffling; with ``shuffle=False`` an error.
 
     Examples
     --------
@@ -82,7 +82,8 @@ class TrustedKFold(BaseCrossValidator):
         Raises
         ------
         ValueError
-            If the mask is missing or is no mask of the rows of `y`, or there are fewer trusted rows than folds.
+            If the mask is missing or is no mask of the rows of `y`, if there are fewer trusted rows than folds, or if
+            `random_state` is given without `shuffle`.
         """
         if groups is None or y is None:
             raise ValueError(
@@ -98,8 +99,7 @@ class TrustedKFold(BaseCrossValidator):
         trusted, untrusted = np.flatnonzero(mask), np.flatnonzero(~mask)
         if len(trusted) < self.n_splits:
             raise ValueError(f"{len(trusted)} trusted rows cannot make n_splits={self.n_splits} folds.")
-        random_state = self.random_state if self.shuffle else None
-        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=random_state)
+        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
         for train, test in folds.split(trusted, y[trusted]):
             yield np.sort(np.concatenate([trusted[train], untrusted])), trusted[test]
 

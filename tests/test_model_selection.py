@@ -86,3 +86,9 @@ def test_the_scorer_says_what_it_cannot_score(blobs):
         make_transition_scorer([[0.5, 0.4], [0, 1]])
     with pytest.raises(ValueError, match=r"shape|classes"):
         make_transition_scorer(np.eye(4))(small(MetaTransitionClassifier).fit(X, y, meta=(X_meta, y_meta)))
+
+
+def test_a_seed_without_shuffling_is_an_error():
+    y, mask = np.arange(20) % 2, np.arange(20) < 10
+    with pytest.raises(ValueError, match="random_state has no effect"):
+        next(TrustedKFold(2, random_state=0).split(y, y, mask))
