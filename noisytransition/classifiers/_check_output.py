@@ -77,7 +77,7 @@ def _check_shape(logits: Tensor, module: nn.Module, n: int, classes: NDArray) ->
         shape = tuple(getattr(logits, "shape", ())) or type(logits).__name__
         raise ValueError(
             f"{type(module).__name__} gives an output of shape {shape} for {n} rows, but there are "
-            f"{len(classes)} classes {list(classes)}: it must give one logit per class, {(n, len(classes))}."
+            f"{len(classes)} classes {classes.tolist()}: it must give one logit per class, {(n, len(classes))}."
         )
     if not logits.is_floating_point():
         raise ValueError(f"{type(module).__name__} gives an output of type {logits.dtype}; logits are real numbers.")

@@ -1,5 +1,6 @@
 """Convert the data given to `fit` into two data sets with integer labels: noisy rows and clean rows."""
 
+import re
 import warnings
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
@@ -11,11 +12,11 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d, validate_data
 from torch import Tensor
-from torch.utils.data import Dataset, IterableDataset
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from ..nets import Rows, as_rows, canonical
 from ..transition import check_mask, refuse_masked
-from ._data_warnings import warn_if_unscaled
+from ._data_warnings import names_of_rows, warn_if_unscaled, warn_of_order
 from ._labels import IN_Y, as_column, check_objects, class_codes, labels_of, validate_labels, verified_labels
 
 # samples of a Dataset that are checked: a Dataset may be slow to read. A choice, not measured
@@ -70,13 +71,19 @@ def _whole(X: Any, name: str) -> Any:
 
 
 def _numbers(estimator: BaseEstimator, *data: Any, name: str = "X", reset: bool = True) -> Any:
-    """Let scikit-learn validate rows, or rows and labels; say what to do with text."""
+    """Let scikit-learn validate rows, or rows and labels; say what to do with text, and which rows are meant."""
     try:
         return validate_data(estimator, *data, reset=reset, **_ROWS)
     except ValueError as error:
-        if not any(said in str(error) for said in ("could not convert string", "arrays of bytes/strings")):
+        said = str(error)
+        if "Expected 2D array" in said and np.asarray(data[0]).dtype.kind in "US":
+            raise ValueError(f"{name} has text: {_ENCODE}.") from error
+        if any(of_text in said for of_text in ("could not convert string", "arrays of bytes/strings")):
+            raise ValueError(f"{name} has text ({said}): {_ENCODE}.") from error
+        if name == "X":
             raise
-        raise ValueError(f"{name} has text ({error}): {_ENCODE}.") from error
+        named = re.sub(r"\bX\b", name, said)
+        raise ValueError(named if name in named else f"{name}: {named}") from error
 
 
 def _native(X: Any, name: str) -> Any:
@@ -112,6 +119,8 @@ def _check_dataset(X: Any, name: str) -> None:
         shapes.add(tuple(np.shape(sample)))
     if len(shapes) > 1:
         raise ValueError(f"samples of {name} have the shapes {sorted(shapes)}; give them one shape, by padding.")
+    if isinstance(X, TensorDataset) and not bool(X.tensors[0].isfinite().all()):
+        raise ValueError(f"{name} contains NaN or infinity: leave out these rows, or replace such values.")
 
 
 def read_rows(
@@ -139,6 +148,9 @@ def read_rows(
         With a column ``noisy_label`` if `y_meta_noisy` is given, or `y_meta` for trusted rows.
     """
     _check_forms(meta, X_meta, y_meta, trusted, y_meta_noisy)
+    names = names_of_rows(X, y)
+    for name, series in {"y": y, "trusted": trusted}.items():
+        warn_of_order(names, series, name)
     if isinstance(X, Dataset):
         inputs = validate_rows(estimator, X, reset=True)
         y = labels_of(X, "X") if y is None else y
@@ -153,7 +165,7 @@ def read_rows(
     columns = {name: column for name, column in given.items() if column is not None}
     noisy = Labelled(rows, validate_labels(y, n, "y"), columns=columns)
     if trusted is not None:
-        return _encoded(*_by_mask(noisy, trusted, y_meta, y_meta_noisy))
+        return _encoded(*_by_mask(noisy, trusted, y_meta, y_meta_noisy, names))
     if meta is not None:
         X_meta, y_meta = _pair(meta)
     if X_meta is None:
@@ -164,11 +176,19 @@ def read_rows(
     n_clean = len(clean_rows := as_rows(clean_inputs))
     if meta is None and not wrapped and n_clean == n:
         _warn_of_length(n)
+    _check_shapes(rows, clean_rows)
     warn_if_unscaled(inputs, clean_inputs)
     clean = Labelled(clean_rows, validate_labels(y_meta, n_clean, "y_meta"))
     if y_meta_noisy is not None:
         clean = clean._replace(y_noisy={"y_meta_noisy": validate_labels(y_meta_noisy, n_clean, "y_meta_noisy")})
     return _encoded(noisy, clean)
+
+
+def _check_shapes(rows: Rows, clean: Rows) -> None:
+    """Raise for clean rows of another shape than the noisy ones, which one network cannot take in a batch."""
+    shape, of_clean = (tuple(some.take([0]).inputs().shape[1:]) for some in (rows, clean))
+    if shape != of_clean:
+        raise ValueError(f"rows of X_meta have the shape {of_clean}, and rows of X {shape}; give all the same.")
 
 
 def _check_forms(meta: object, X_meta: object, y_meta: object, trusted: object, y_meta_noisy: object) -> None:
@@ -209,7 +229,7 @@ def _warn_of_length(n: int) -> None:
 
 
 def _by_mask(
-    rows: Labelled, trusted: ArrayLike, y_meta: ArrayLike | None, y_meta_noisy: ArrayLike | None
+    rows: Labelled, trusted: ArrayLike, y_meta: ArrayLike | None, y_meta_noisy: ArrayLike | None, names: Any
 ) -> tuple[Labelled, Labelled]:
     """Noisy and clean rows. Of clean rows, y has the noisy labels if `y_meta` is given, and else the true ones."""
     mask = check_mask(as_column(trusted), len(rows.y), "trusted")
@@ -221,6 +241,7 @@ def _by_mask(
     noisy = noisy._replace(columns={name: column[~mask] for name, column in rows.columns.items()})
     if y_meta is not None:
         verified = verified_labels(y_meta, mask, "y_meta")
+        warn_of_order(names if names is None or len(y_meta) == len(mask) else names[mask], y_meta, "y_meta")  # type: ignore[arg-type]
         _warn_of_scores(y_meta, len(mask))
         return noisy, clean._replace(y=verified, y_noisy={IN_Y: clean.y})
     if y_meta_noisy is not None:

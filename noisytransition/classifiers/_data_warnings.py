@@ -44,6 +44,25 @@ def warn_if_unscaled(X: Any, X_meta: Any) -> None:
         )
 
 
+def names_of_rows(*given: Any) -> Any:
+    """Index of the first that is of pandas, or None."""
+    return next((rows.index for rows in given if hasattr(rows, "iloc")), None)
+
+
+def warn_of_order(names: Any, given: Any, name: str) -> None:
+    """Warn of a Series whose index names the same rows in another order: rows are taken by position."""
+    if names is None or not hasattr(given, "iloc") or names.equals(given.index):
+        return
+    if len(names) != len(given.index) or set(names) != set(given.index):
+        return
+    warnings.warn(
+        f"the index of {name} names the rows in another order than X and y do. Rows are taken by their position, and "
+        f"not by their name: bring {name} into the order of X (reindex), or give {name}.to_numpy() if it is in order.",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
 def _median_distance(X: Any, X_meta: Any) -> float:
     """Distance of the means of the median column, in standard deviations, of about a thousand rows of each set."""
     samples = [rows[:: rows.shape[0] // 1000 + 1] for rows in (X, X_meta)]

@@ -31,6 +31,7 @@ _HIGH_LOSS = 0.65
 _FALLING = 2.0
 # half width of the 90 % interval of a diagonal entry beyond which its class is not told from others
 _WIDE = 0.25
+_GIVE_PAIRS = "; verify rows with their noisy label (trusted= with y_meta=), which T is then fitted to"
 
 
 def diagnose(
@@ -53,7 +54,7 @@ def diagnose(
     found = {
         "missing_class": _missing_class(run),
         "unknown_shares": UNKNOWN_SHARES if estimate.is_undecided else "",
-        "not_one_T": _not_one_T(estimate, bars),
+        "not_one_T": _not_one_T(estimate, bars, has_pairs="noisy_label" in run.clean.columns),
         "under_trained": _under_trained(candidates, run, estimate.offset),
         "not_separated": _not_separated(bars, run.classes),
     }
@@ -65,7 +66,7 @@ def _missing_class(run: Run) -> str:
     return f"no clean row of class {absent}: verify some rows of it" if absent else ""
 
 
-def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:
+def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None, *, has_pairs: bool) -> str:
     """Clean rows contradict the likelihood of all labels, which supposes that one T is true for all rows."""
     if isinstance(estimate.revised, PairEstimate):
         return (
@@ -78,11 +79,11 @@ def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:
             "rows is wrong, and the flips below are means over the clean rows; verify rows with their noisy label "
             "(trusted= with y_meta=), which T is then fitted to"
         )
+    advice = "" if has_pairs else _GIVE_PAIRS
     if estimate.revised is not None:
         return (
             "labels are wrong on rows that look like another class more often, so that T differs between rows; the "
-            "flips below are means over them; verify rows with their noisy label (trusted= with y_meta=), which T is "
-            "then fitted to"
+            f"flips below are means over them{advice}"
         )
     if bars is None or not bars.others:
         return ""
@@ -95,7 +96,7 @@ def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None) -> str:
         return ""
     return (
         "clean rows and noisy rows contradict each other under one T: T probably differs between rows, and the flips "
-        "below are means at best; verify rows with their noisy label (trusted= with y_meta=), which T is then fitted to"
+        f"below are means at best{advice}"
     )
 
 

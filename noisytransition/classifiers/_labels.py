@@ -19,6 +19,10 @@ _LARGEST_FLOAT = 2**53
 # likeness of two names of classes, between 0 and 1, from which they may be one class; a choice, not measured
 _ALIKE = 0.8
 # how numpy and pandas write a missing value as text
+_ENCODE_ALL = (
+    ". cross_val_predict(method='predict_proba') and CalibratedClassifierCV(ensemble=False) give y as 0..c-1: encode "
+    "y and the clean labels alike before (LabelEncoder)"
+)
 _MISSING_TEXTS = {"", "nan", "NaN", "<NA>", "NaT"}
 # name of the noisy labels of clean rows that are entries of y
 IN_Y = "y of the trusted rows"
@@ -56,7 +60,7 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     check_objects(y, name)
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise ValueError(f"{name} contains infinity, which is no label; leave out these rows.")
-    labels: NDArray = column_or_1d(given, warn=True)
+    labels: NDArray = column_or_1d(_of_one_type(given), warn=True)
     try:
         with warnings.catch_warnings():
             if name != "y":  # one clean row for each class is no regression problem
@@ -67,6 +71,14 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     if len(labels) != n:
         raise ValueError(f"{name} has {len(labels)} labels for {n} rows (inconsistent numbers of samples).")
     return labels
+
+
+def _of_one_type(labels: NDArray) -> NDArray:
+    """Labels of a column of objects as booleans or numbers, if all are that."""
+    if labels.dtype.kind != "O" or len({isinstance(label, bool | np.bool_) for label in labels.flat}) != 1:
+        return labels
+    narrow = np.array(labels.tolist())
+    return narrow if narrow.dtype.kind in "biuf" else labels
 
 
 def check_objects(y: Any, name: str) -> None:
@@ -204,9 +216,10 @@ def _kind(y: NDArray) -> str:
 
 def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
     if _kind(y) != _kind(model):
+        advice = _ENCODE_ALL if _kind(model) == "number" and _kind(y) == "text" else ""
         raise ValueError(
             f"y holds {_kind(model)} labels such as {model[:1].tolist()[0]!r}, but {name} holds {_kind(y)} labels "
-            f"such as {y[:1].tolist()[0]!r}: both must name classes in the same way."
+            f"such as {y[:1].tolist()[0]!r}: both must name classes in the same way{advice}."
         )
     # pandas stores integers as floats in a column with missing values; they name the same classes
     if y.dtype.kind == "f" and model.dtype.kind in "iu" and np.array_equal(y, y.astype(model.dtype)):

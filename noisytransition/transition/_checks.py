@@ -193,9 +193,19 @@ def check_mask(mask: Any, n_rows: int, name: str) -> NDArray[np.bool_]:
     if given.shape != (n_rows,) or not whole:
         raise ValueError(
             f"{name} must be a boolean mask of shape ({n_rows},) over the rows of X, got shape {given.shape} and dtype "
-            f"{given.dtype}{'' if whole else '; from indices make one by np.isin(np.arange(n), indices)'}."
+            f"{given.dtype}{'' if whole else f'; {_as_mask(given)}'}."
         )
     return given.astype(bool)
+
+
+def _as_mask(given: NDArray) -> str:
+    """What to do with values that are no mask."""
+    values = {str(value) for value in given.flat}
+    if values & {"None", "nan", "<NA>"}:
+        return "it has missing values, to be replaced first (fillna(False))"
+    if given.dtype.kind == "f" and values <= {"0.0", "1.0"}:
+        return "convert it by astype(bool)"
+    return "from indices make one by np.isin(np.arange(n), indices)"
 
 
 def as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:

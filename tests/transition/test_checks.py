@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from noisytransition.transition import check_probabilities, check_transition_matrix
+from noisytransition.transition import check_mask, check_probabilities, check_transition_matrix
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,18 @@ def test_a_copy_comes_back():
 def test_what_is_no_probability(proba, message):
     with pytest.raises(ValueError, match=message):
         check_probabilities(proba, 2)
+
+
+@pytest.mark.parametrize(
+    ("mask", "advice"),
+    [
+        ([True, None, False], r"missing values, to be replaced first \(fillna\(False\)\)"),
+        ([1.0, np.nan, 0.0], "missing values"),
+        ([1.0, 0.0, 0.0], r"convert it by astype\(bool\)"),
+        ([0, 2, 1], "from indices make one"),
+        ([True, False], r"shape \(2,\) and dtype bool\.$"),
+    ],
+)
+def test_what_is_no_mask(mask, advice):
+    with pytest.raises(ValueError, match=advice):
+        check_mask(mask, 3, "trusted")

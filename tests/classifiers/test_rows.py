@@ -1,0 +1,88 @@
+"""Rows and labels in the forms that users have: which of them are refused, and by what message."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from estimators import NEED_CLEAN_DATA, small
+from torch.utils.data import TensorDataset
+from training import refused
+
+from noisytransition import GLCClassifier
+
+
+# ---------------------------------------------------------------------------- rows
+@pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
+@pytest.mark.parametrize("wrap", [lambda X: X, lambda X: TensorDataset(torch.tensor(X))])
+def test_clean_rows_of_another_shape_are_refused(cls, wrap):
+    images, y = np.random.default_rng(0).normal(size=(60, 2, 3)).astype(np.float32), np.arange(60) % 2
+    with refused(r"rows of X_meta have the shape \(2, 2\), and rows of X \(2, 3\); give all the same"):
+        small(cls).fit(wrap(images), y, meta=(images[:20, :, :2], y[:20]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: np.where(np.arange(X.size).reshape(X.shape) == 0, np.nan, X), "Input X_meta contains NaN"),
+        (lambda X: X[:, :1], "X_meta has 1 features"),
+        (lambda X: X[:0], "X_meta: Found array with 0 sample"),
+    ],
+)
+def test_errors_of_clean_rows_name_them(change, message, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    with refused(message):
+        small(GLCClassifier).fit(X, y, meta=(change(X_meta), y_meta[: len(change(X_meta))]))
+
+
+def test_nan_in_a_tensor_dataset_is_found(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    wrong = torch.tensor(X)
+    wrong[20, 1] = torch.nan
+    with refused("X contains NaN or infinity"):
+        small(GLCClassifier).fit(TensorDataset(wrong), y, meta=(X_meta, y_meta))
+
+
+@pytest.mark.parametrize("wrap", [list, np.array, pd.Series])
+def test_texts_are_refused_with_what_to_do(wrap):
+    y = np.arange(20) % 2
+    with refused("X has text.*TfidfVectorizer"):
+        small(GLCClassifier).fit(wrap(["a film", "a song"] * 10), y, trusted=np.arange(20) < 10)
+
+
+# ---------------------------------------------------------------------------- labels
+@pytest.mark.parametrize("kind", [bool, int, float])
+@pytest.mark.parametrize("wrap", [partial(pd.Series, dtype=object), list, partial(np.array, dtype=object)])
+def test_objects_are_labels_of_the_type_that_all_have(kind, wrap):
+    values = (np.arange(30) % 2).astype(kind).tolist()
+    given = wrap([None, *values[1:]])
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    clf = small(GLCClassifier, max_epochs=1).fit(X, given, trusted=np.arange(30) % 3 == 1, unlabeled=np.nan)
+    assert clf.classes_.tolist() == [kind(0), kind(1)]
+    assert clf.classes_.dtype == np.array(values).dtype
+
+
+def test_encoded_noisy_labels_beside_names_are_refused_with_what_encodes_them(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    with refused("predict_proba.*LabelEncoder"):
+        small(GLCClassifier).fit(X, y, meta=(X_meta, np.array(["a", "b", "c"])[y_meta]))
+
+
+# ---------------------------------------------------------------------------- order
+
+
+@pytest.mark.parametrize("name", ["y", "trusted", "y_meta"])
+def test_a_series_with_the_rows_in_another_order_is_warned_of(name):
+    rng = np.random.default_rng(0)
+    y, X = rng.integers(2, size=40), pd.DataFrame(rng.normal(size=(40, 2)))
+    given = {"y": pd.Series(y), "trusted": pd.Series(np.arange(40) < 20), "y_meta": pd.Series(y[:20])}
+    fit = small(GLCClassifier, max_epochs=1).fit
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "the index of")
+        fit(X, **given)
+        fit(X, **given | {name: given[name].to_numpy()})
+        fit(X, **given | {name: given[name].set_axis(given[name].index + 100)})  # other names say nothing
+    with pytest.warns(UserWarning, match=f"the index of {name} names the rows in another order"):
+        fit(X, **given | {name: given[name].sample(frac=1, random_state=0)})
