@@ -60,7 +60,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     batch_transform : callable, optional
         Augmentation: function of a batch of training inputs on the device. Predictions do not use it.
     callbacks : list of skorch callbacks, optional
-        Every training stage gets copies of them. ``callbacks__name__...`` sets their parameters. If one follows a score
+        Every training stage gets copies of them: a schedule of a fixed number of steps, as OneCycleLR, suits methods
+        with stages of equal length alone. ``callbacks__name__...`` sets their parameters. If one follows a score
         of held-out rows, as EarlyStopping does, and there is no `train_split`, a tenth of the rows is held out.
     batch_history : bool, default=False
         Keep the losses of single batches in `histories_`, which are most of a pickle. Callbacks see them in any case.

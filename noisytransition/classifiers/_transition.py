@@ -6,7 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..nets import NoisyLabelNet
-from ..transition import check_count, check_transition_matrix, denoise_proba, floor_transition_matrix
+from ..transition import (
+    check_count,
+    check_transition_matrix,
+    denoise_proba,
+    floor_transition_matrix,
+    in_class_order,
+)
 from ._base import NoisyLabelClassifier
 from ._checks import check_checkpoints, check_flag, check_number
 from ._class_conditional import ClassConditionalMixin
@@ -148,7 +154,7 @@ class TransitionClassifier(
             ``select`` and ``held_out`` of that training.
         """
         if not isinstance(self.transition_init, str):
-            return self._floored(self.transition_init)
+            return self._floored(in_class_order(self.transition_init, run.classes))
         start = self._starts()[self._start_name(run)]
         T, bars = start.with_error_bars(run, lambda: warm_up or self._warm_up(run, **selection))
         T = self._floored(T)

@@ -23,7 +23,9 @@ def flip_labels(
     T : array-like of shape (c, c)
         Transition matrix.
     random_state : int, RandomState, Generator or None
-        Source of the draws; None is a new generator, not numpy's global one.
+        Source of the draws; None is a new generator, not numpy's global one. A number draws what
+        ``numpy.random.default_rng(random_state).random(n)`` does: a mask or classes of the same rows, drawn by the same
+        number, would depend on the noise.
     classes : array-like of shape (c,), optional
         The labels in the order of the rows of `T` (the sorted order, for a classifier's matrix). Default: 0..c-1 if `y`
         has integers in this range only; else the sorted labels of `y`, which must be c.

@@ -17,6 +17,16 @@ def class_indices(
     return check_label_indices(indices, n_classes, n_rows, name)
 
 
+def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
+    """Columns of a data frame, and its rows, in the order of the classes if it names these; else what was given."""
+    if not (hasattr(table, "reindex") and hasattr(table, "columns")):
+        return table
+    order, named = list(classes), [table.columns, table.index] if rows else [table.columns]
+    if any(len(names) != len(order) or set(names) != set(order) for names in named):
+        return table
+    return table.reindex(columns=order, index=order if rows else None)
+
+
 def class_names(
     y: ArrayLike, n_classes: int | None, classes: ArrayLike | None = None, name: str = "y_noisy"
 ) -> NDArray | None:

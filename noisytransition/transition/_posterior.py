@@ -13,7 +13,7 @@ from ._checks import (
     checked_probabilities,
 )
 from ._estimation import normalise_rows
-from ._labels import class_indices
+from ._labels import class_indices, class_names, in_class_order
 
 # smallest denominator: far above the smallest float64, far below any probability that matters
 _MIN_DENOMINATOR = 1e-300
@@ -70,8 +70,12 @@ def posterior_arguments(
     """Validated probabilities, which are not copied, noisy labels as class indices, and T."""
     given = checked_probabilities(proba)
     n_rows, n_classes = given.shape
-    T = check_transition_matrix(T, n_classes, "T")
-    return given, class_indices(y_noisy, n_classes, n_rows, "y_noisy", classes), T
+    codes = class_indices(y_noisy, n_classes, n_rows, "y_noisy", classes)
+    named = class_names(y_noisy, n_classes, classes)
+    order = np.arange(n_classes) if named is None else named
+    if hasattr(proba, "columns"):
+        given = checked_probabilities(in_class_order(proba, order, rows=False))
+    return given, codes, check_transition_matrix(in_class_order(T, order), n_classes, "T")
 
 
 def posterior_blocks(

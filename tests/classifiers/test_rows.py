@@ -11,7 +11,7 @@ from estimators import NEED_CLEAN_DATA, small
 from torch.utils.data import TensorDataset
 from training import refused
 
-from noisytransition import GLCClassifier
+from noisytransition import ForwardClassifier, GLCClassifier, find_label_issues, transition_error
 
 
 # ---------------------------------------------------------------------------- rows
@@ -86,3 +86,43 @@ def test_a_series_with_the_rows_in_another_order_is_warned_of(name):
         fit(X, **given | {name: given[name].set_axis(given[name].index + 100)})  # other names say nothing
     with pytest.warns(UserWarning, match=f"the index of {name} names the rows in another order"):
         fit(X, **given | {name: given[name].sample(frac=1, random_state=0)})
+
+
+# ---------------------------------------------------------------------------- data frames with names
+NAMES = ["a", "b", "c"]
+T = pd.DataFrame([[0.9, 0.1, 0], [0, 0.5, 0.5], [0.3, 0, 0.7]], index=NAMES, columns=NAMES)
+OTHER = T.loc[["c", "a", "b"], ["b", "a", "c"]]
+
+
+def test_a_start_of_T_is_read_by_the_names_of_the_classes(blobs):
+    X, y, *_ = blobs
+    starts = [
+        small(ForwardClassifier, max_epochs=1, transition_init=start).fit(X, np.array(NAMES)[y]).transition_init_
+        for start in (T.to_numpy(), T, OTHER)
+    ]
+    np.testing.assert_array_equal(starts[1], starts[0])
+    np.testing.assert_array_equal(starts[2], starts[0])
+
+
+@pytest.mark.parametrize("frame", [OTHER.to_numpy(), OTHER.set_axis(["p", "q", "r"])])
+def test_other_names_say_nothing_of_the_order(frame, blobs):
+    X, y, *_ = blobs
+    rows_of = pd.DataFrame(np.eye(3) * 0.5 + 0.5 / 3)
+    clf = small(ForwardClassifier, max_epochs=1, transition_init=rows_of).fit(X, np.array(NAMES)[y])
+    np.testing.assert_allclose(clf.transition_init_, rows_of)
+    assert transition_error(frame, frame) == 0
+
+
+def test_frames_with_the_same_names_are_compared_by_them():
+    assert transition_error(T, OTHER) == 0
+    assert transition_error(T, OTHER.to_numpy()) > 0.1
+
+
+@pytest.mark.parametrize("classes", [NAMES, ["c", "b", "a"]])
+def test_label_issues_are_read_by_the_names_of_the_classes(classes):
+    y = np.random.default_rng(0).integers(3, size=200)
+    proba = pd.DataFrame(np.random.default_rng(1).dirichlet(np.ones(3), 200), columns=NAMES)
+    expected = find_label_issues(proba.to_numpy(), np.array(NAMES)[y], T.to_numpy(), classes=NAMES)
+    found = find_label_issues(proba[["b", "c", "a"]], np.array(NAMES)[y], OTHER, classes=classes)
+    assert found.tolist() == expected.tolist()
+    assert len(found) > 10
