@@ -41,8 +41,9 @@ def _normalised(norm: Any, x: Tensor) -> Tensor:
         return _BatchNorm.forward(norm, x)
     x, of_x = forward_ad.unpack_dual(x)
     (weight, of_weight), (bias, of_bias) = (_parts(dual) for dual in (norm.weight, norm.bias))
+    cudnn = torch.backends.cudnn.enabled
     y, mean, inverse_std, *kept = _kernels._batch_norm_impl_index(
-        x, weight, bias, None, None, True, 0.0, norm.eps, True
+        x, weight, bias, None, None, True, 0.0, norm.eps, cudnn
     )
     tangents = []
     if of_x is not None:
@@ -51,7 +52,7 @@ def _normalised(norm: Any, x: Tensor) -> Tensor:
         tangents.append(_kernels._batch_norm_impl_index_backward(kernel, x, of_x, weight, None, None, *of_batch)[0])
     if of_weight is not None or of_bias is not None:
         scale = torch.zeros_like(weight) if of_weight is None else of_weight
-        tangents.append(torch.batch_norm(x, scale, of_bias, mean, inverse_std.pow(-2), False, 0.0, 0.0, True))
+        tangents.append(torch.batch_norm(x, scale, of_bias, mean, inverse_std.pow(-2), False, 0.0, 0.0, cudnn))
     return forward_ad.make_dual(y, sum(tangents[1:], tangents[0])) if tangents else y
 
 
