@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration, minimum
-from ._class_offset import tilted
+from ._class_offset import POSITIVE_EVIDENCE, tilted
 from ._em import MAX_ITER, EMResult, off_zero, prior_at_maximum
 from ._estimation import TINY, finite_log, normalise_rows
 from ._shrinkage import Prior
@@ -16,8 +16,6 @@ from ._shrinkage import Prior
 _FIRST_POWER = 0.1
 _LARGEST_POWER = 2.0
 _MAX_ITER = 500
-# log of the Bayes factor above which evidence is "positive" (Kass and Raftery, 1995)
-_POSITIVE_EVIDENCE = 1.0
 
 
 class InstanceDependentEstimate(NamedTuple):
@@ -111,7 +109,7 @@ def instance_dependent(
         evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, "auto", unshrunk)[2])
     maps = one_T.calibration, likelihood.calibration(x[:-1])
     before, after = (_log_score(f, proba_meta, y_meta, meta_offset) for f in maps)
-    if evidence <= _POSITIVE_EVIDENCE or after < before:
+    if evidence <= POSITIVE_EVIDENCE or after < before:
         return None
     counts = dependent.sums(x).counts
     T = normalise_rows(counts + one_T.transition_matrix)  # a class without any row keeps its T

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from ._class_offset import POSITIVE_EVIDENCE
 from ._estimation import TINY, finite_log, normalise_rows
 from ._uncertainty import TransitionUncertainty
 
@@ -20,9 +21,6 @@ _PRECISION = 10.0
 _MOST_LOG_POWER = 3.0
 # a flip of which T has less is not told apart from one that never happens; of c classes at most 0.1 / c
 _SMALLEST_RATE = 1e-3
-# log of the Bayes factor above which evidence is "positive" (Kass and Raftery, 1995). The pairs have also helped to
-# calibrate the probabilities, so it is not wholly out of sample; the zoo's design half has no false alarm at 1
-_POSITIVE_EVIDENCE = 1.0
 
 
 class PairEstimate(NamedTuple):
@@ -135,7 +133,9 @@ def revised_by_pairs(
     pairs, rows = ([p[y == j] for j in range(len(T))] for p, y in ((proba_pairs, y_noisy_pairs), (proba, y_noisy)))
     log_det, information = _information(of_pairs, pairs)
     evidence = gain - log_det / 2
-    if evidence <= _POSITIVE_EVIDENCE:
+    # the pairs have also helped to calibrate the probabilities, so that it is not wholly out of sample; the design half
+    # of examples/benchmarks/zoo has no false alarm
+    if evidence <= POSITIVE_EVIDENCE:
         return None
     counts = counts + np.stack([posterior.of_rows(p, j)[0].sum(axis=0) for j, p in enumerate(rows)], axis=1)
     total = counts + T  # one more row by T itself: a class without any keeps its T

@@ -50,7 +50,7 @@ def counted(rows):
 @pytest.fixture
 def always(monkeypatch):
     """Take the estimate whatever its evidence and the clean rows."""
-    monkeypatch.setattr(module, "_POSITIVE_EVIDENCE", -np.inf)
+    monkeypatch.setattr(module, "POSITIVE_EVIDENCE", -np.inf)
     monkeypatch.setattr(module, "_log_score", lambda *rows: 0.0)
 
 
