@@ -21,11 +21,12 @@ ALLOWED = {
     "losses": {"torch"},
     "_precision": {"torch"},
     "_processes": {"torch"},
-    "meta_gradient": {"torch", "_precision", "_processes"},
+    "_replaced": {"torch"},
+    "meta_gradient": {"torch", "_precision", "_processes", "_replaced"},
     "updates": {"torch", "skorch", "losses", "meta_gradient"},
     "selection": {"torch", "skorch", "scipy", "losses"},
     "nets": {"torch", "skorch", "scipy", "filelock", "meta_gradient", "updates", "_precision", "_processes"}
-    | {"storage"},
+    | {"storage", "_replaced"},
     "report": {"scipy", "jinja2", "transition"},
     "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "pandas", "tqdm", "transition", "losses", "report"}
     | {"meta_gradient", "updates", "selection", "nets", "storage", "_precision", "_processes"},

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
-from ..transition import as_array, check_mask
+from ..transition import as_array, check_mask, is_number
 
 # integers from here on are not all apart as float64
 _LARGEST_FLOAT = 2**53
@@ -75,10 +75,10 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
 
 def _of_one_type(labels: NDArray) -> NDArray:
     """Labels of a column of objects as booleans or numbers, if all are that."""
-    if labels.dtype.kind != "O" or len({isinstance(label, bool | np.bool_) for label in labels.flat}) != 1:
+    if labels.dtype.kind != "O":
         return labels
-    narrow = np.array(labels.tolist())
-    return narrow if narrow.dtype.kind in "biuf" else labels
+    are_bools = all(isinstance(label, bool | np.bool_) for label in labels.flat)
+    return np.array(labels.tolist()) if are_bools or all(map(is_number, labels.flat)) else labels
 
 
 def check_objects(y: Any, name: str) -> None:
