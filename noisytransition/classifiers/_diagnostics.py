@@ -12,7 +12,7 @@ from ..transition import (
     weights_of_clean_rows,
 )
 from ._cross_fitting import Candidate
-from ._estimate import Estimate
+from ._estimate import Estimate, known_pairs
 from ._run import Run
 from ._sampling import UNKNOWN_SHARES, classes_without_clean_rows
 
@@ -31,6 +31,7 @@ _HIGH_LOSS = 0.65
 _FALLING = 2.0
 # half width of the 90 % interval of a diagonal entry beyond which its class is not told from others
 _WIDE = 0.25
+# end of messages where T may be estimated from pairs
 _GIVE_PAIRS = "; verify rows with their noisy label (trusted= with y_meta=), which T is then fitted to"
 
 
@@ -54,7 +55,7 @@ def diagnose(
     found = {
         "missing_class": _missing_class(run),
         "unknown_shares": UNKNOWN_SHARES if estimate.is_undecided else "",
-        "not_one_T": _not_one_T(estimate, bars, has_pairs="noisy_label" in run.clean.columns),
+        "not_one_T": _not_one_T(estimate, bars, run),
         "under_trained": _under_trained(candidates, run, estimate.offset),
         "not_separated": _not_separated(bars, run.classes),
     }
@@ -66,20 +67,20 @@ def _missing_class(run: Run) -> str:
     return f"no clean row of class {absent}: verify some rows of it" if absent else ""
 
 
-def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None, *, has_pairs: bool) -> str:
+def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None, run: Run) -> str:
     """Clean rows contradict the likelihood of all labels, which supposes that one T is true for all rows."""
     if isinstance(estimate.revised, PairEstimate):
         return (
             "the verified pairs contradict the T of all labels: T probably differs between rows; the flips below are "
             "means over them, by a posterior that fits the pairs"
         )
+    advice = _GIVE_PAIRS if known_pairs(run) is None else ""
     if isinstance(estimate.revised, RuleEstimate):
         return (
             "noisy labels follow from how a row looks, whatever it is, as those of a rule or a model do: one T for all "
-            "rows is wrong, and the flips below are means over the clean rows; verify rows with their noisy label "
-            "(trusted= with y_meta=), which T is then fitted to"
+            "rows is wrong, and the flips below are means over the clean rows"
+            f"{advice}"
         )
-    advice = "" if has_pairs else _GIVE_PAIRS
     if estimate.revised is not None:
         return (
             "labels are wrong on rows that look like another class more often, so that T differs between rows; the "
