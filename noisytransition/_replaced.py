@@ -7,20 +7,19 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 
-def places_of(module: nn.Module) -> dict[str, str]:
-    """Name in `named_parameters` or `named_buffers` of what stands in each place of a module.
+def places_of(module: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, str]:
+    """Which of a module's parameters and buffers, by their names, stands in each of its places.
 
     Weights that are tied have several places. A submodule that occurs twice has one: `functional_call` with
     ``tie_weights=True`` replaces its weights twice, and then cannot put them back.
     """
-    first = {id(tensor): name for name, tensor in chain(module.named_parameters(), module.named_buffers())}
-    places = {}
-    for prefix, part in module.named_modules():
-        for key, tensor in chain(part._parameters.items(), part._buffers.items()):
-            place = f"{prefix}.{key}" if prefix else key
-            if tensor is not None:
-                places[place] = first.get(id(tensor), place)
-    return places
+    names = {id(tensor): name for name, tensor in tensors.items()}
+    return {
+        f"{prefix}.{key}" if prefix else key: names[id(tensor)]
+        for prefix, part in module.named_modules()
+        for key, tensor in chain(part._parameters.items(), part._buffers.items())
+        if id(tensor) in names
+    }
 
 
 def called_with(module: nn.Module, places: Mapping[str, str], tensors: Mapping[str, Tensor], x: Tensor) -> Tensor:

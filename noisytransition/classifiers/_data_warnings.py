@@ -32,7 +32,7 @@ _LARGEST_SIZE_OF_OTHERS = 100.0
 
 def warn_if_unscaled(X: Any, X_meta: Any) -> None:
     """Warn if the clean rows seem unscaled: a Pipeline passes `meta=` to its last step without transforming it."""
-    if isinstance(X, Dataset) or isinstance(X_meta, Dataset) or X.shape[1:] != X_meta.shape[1:]:
+    if isinstance(X, Dataset) or isinstance(X_meta, Dataset):
         return
     if _median_distance(X, X_meta) > _FAR:
         warnings.warn(
@@ -85,8 +85,6 @@ def warn_of_chance(estimator: object, noisy: Rows, clean: Rows) -> None:
     if isinstance(noisy, DatasetRows) or isinstance(clean, DatasetRows):
         return
     X, X_meta = noisy.source, clean.source
-    if X.shape[1:] != X_meta.shape[1:]:
-        return
     pvalue = says_nothing(X, noisy.label, X_meta, clean.label, rows=noisy.index, rows_meta=clean.index)
     if pvalue is None:
         return

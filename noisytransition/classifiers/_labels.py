@@ -18,11 +18,12 @@ from ..transition import as_array, check_mask, is_number
 _LARGEST_FLOAT = 2**53
 # likeness of two names of classes, between 0 and 1, from which they may be one class; a choice, not measured
 _ALIKE = 0.8
-# how numpy and pandas write a missing value as text
+# end of the error of names beside numbers
 _ENCODE_ALL = (
     ". cross_val_predict(method='predict_proba') and CalibratedClassifierCV(ensemble=False) give y as 0..c-1: encode "
     "y and the clean labels alike before (LabelEncoder)"
 )
+# how numpy and pandas write a missing value as text
 _MISSING_TEXTS = {"", "nan", "NaN", "<NA>", "NaT"}
 # name of the noisy labels of clean rows that are entries of y
 IN_Y = "y of the trusted rows"

@@ -42,14 +42,12 @@ def _normalised(norm: Any, x: Tensor) -> Tensor:
     x, of_x = forward_ad.unpack_dual(x)
     (weight, of_weight), (bias, of_bias) = (_parts(dual) for dual in (norm.weight, norm.bias))
     cudnn = torch.backends.cudnn.enabled
-    y, mean, inverse_std, *kept = _kernels._batch_norm_impl_index(
-        x, weight, bias, None, None, True, 0.0, norm.eps, cudnn
-    )
+    of_batch = None, None, True, 0.0, norm.eps, cudnn
+    y, mean, inverse_std, reserve, kernel = _kernels._batch_norm_impl_index(x, weight, bias, *of_batch)
     tangents = []
     if of_x is not None:
-        reserve, kernel = kept
-        of_batch = mean, inverse_std, True, norm.eps, _FOR_ALL, reserve
-        tangents.append(_kernels._batch_norm_impl_index_backward(kernel, x, of_x, weight, None, None, *of_batch)[0])
+        found = None, None, mean, inverse_std, True, norm.eps, _FOR_ALL, reserve
+        tangents.append(_kernels._batch_norm_impl_index_backward(kernel, x, of_x, weight, *found)[0])
     if of_weight is not None or of_bias is not None:
         scale = torch.zeros_like(weight) if of_weight is None else of_weight
         tangents.append(torch.batch_norm(x, scale, of_bias, mean, inverse_std.pow(-2), False, 0.0, 0.0, cudnn))

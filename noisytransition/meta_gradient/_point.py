@@ -10,8 +10,8 @@ from .._precision import logits_of
 from .._processes import ALONE, Processes
 from .._replaced import called_with, places_of
 
-# of a direction: sums of the forward rule of batch normalisation over rows and pixels overflow at 1 already (images of
-# 32 x 32 pixels, batches of 32 and 128); at 1/32 and 1/256 the tangent is that of float32
+# of a direction: sums of PyTorch's forward rule of batch normalisation over rows and pixels overflow at 1 already
+# (images of 32 x 32 pixels, batches of 32 and 128); at 1/32 and 1/256 the tangent is that of float32
 _LENGTH_IN_FP16 = 1 / 32
 
 
@@ -49,8 +49,9 @@ class Point:
         self.rates = list(rates.values())
         self.weights = [weights[name] for name in self.names]
         self._devices = [x.device] if x.is_cuda else []
-        self._places = places_of(module)
-        self._buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
+        buffers = dict(module.named_buffers())
+        self._places = places_of(module, weights | buffers)
+        self._buffers = {name: buffer.clone() for name, buffer in buffers.items()}
         self._before = self._generator_states()
         self.logits = logits_of(module, x, precision)
         self._after = self._generator_states()

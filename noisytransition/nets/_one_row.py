@@ -46,11 +46,12 @@ def check_loader(net: "NoisyLabelNet", loader: object) -> None:
 def check_one_row(net: "NoisyLabelNet", loader: DataLoader, batches: str) -> None:
     """Raise if the module cannot train on the first row alone; `batches` says of which batches one has a single row."""
     module = net.plain_module_
-    buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    buffers = dict(module.named_buffers())
+    places, copies = places_of(module, buffers), {name: buffer.clone() for name, buffer in buffers.items()}
     try:
         with torch.random.fork_rng(), torch.no_grad():
             x = net.prepare(_first_row(loader))
-            called_with(module.train(), places_of(module), buffers, x)
+            called_with(module.train(), places, copies, x)
     except ValueError as error:
         if "more than 1 value per channel" not in str(error):
             raise

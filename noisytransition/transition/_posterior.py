@@ -70,8 +70,8 @@ def posterior_arguments(
     """Validated probabilities, which are not copied, noisy labels as class indices, and T."""
     given = checked_probabilities(proba)
     n_rows, n_classes = given.shape
-    codes = class_indices(y_noisy, n_classes, n_rows, "y_noisy", classes)
     named = class_names(y_noisy, n_classes, classes)
+    codes = class_indices(y_noisy, n_classes, n_rows, "y_noisy", named)
     order = np.arange(n_classes) if named is None else named
     if hasattr(proba, "columns"):
         given = checked_probabilities(in_class_order(proba, order, rows=False))

@@ -23,11 +23,12 @@ def product(module, x, moved):
     """Output of a module and its tangent, where `moved` have random tangents."""
     _load_forward_rules()
     torch.manual_seed(1)
-    tangents = {name: drawn(value) for name, value in {"x": x, **dict(module.named_parameters())}.items()}
+    values = {"x": x, **dict(module.named_parameters())}
+    tangents = {name: drawn(value) for name, value in values.items()}
     with torch.no_grad(), forward_ad.dual_level():
         duals = {
             name: forward_ad.make_dual(value.detach(), tangents[name]) if name in moved else value.detach()
-            for name, value in {"x": x, **dict(module.named_parameters())}.items()
+            for name, value in values.items()
         }
         x = duals.pop("x")
         return forward_ad.unpack_dual(torch.func.functional_call(module, duals, (x,)))
