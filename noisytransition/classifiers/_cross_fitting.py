@@ -35,6 +35,11 @@ class Candidate(NamedTuple):
     posteriors: tuple[NDArray, NDArray]
     rows: tuple[NDArray[np.intp], NDArray[np.intp]]
 
+    def labels(self, run: Run) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Noisy labels of the noisy rows, and true ones of the clean rows."""
+        noisy, clean = self.rows
+        return run.noisy.label[noisy], run.clean.label[clean]
+
 
 class JointTraining(NamedTuple):
     """Training on noisy rows through T and, in every step, on clean rows without it.

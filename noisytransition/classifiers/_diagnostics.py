@@ -108,7 +108,7 @@ def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
 
 def _under_trained(candidates: list[Candidate], run: Run, offset: NDArray) -> str:
     """Held-out clean rows were still predicted better and better, and not well at the end."""
-    y = run.clean.label[candidates[-1].rows[1]]
+    _, y = candidates[-1].labels(run)
     weights = weights_of_clean_rows(offset, y)
     half, end = (tempered_log_loss(candidates[k].posteriors[1], y, weights) for k in ((len(candidates) - 1) // 2, -1))
     fell, guessing = half - end, np.log(len(run.classes))

@@ -197,18 +197,18 @@ def _revised(likely: Likely, rule: RuleEstimate | None, run: Run, offset: NDArra
     (result, candidate), counts = likely, known_pairs(run)
     if counts is None or result.calibration is None:
         return None
-    noisy, clean = candidate.rows
+    y, y_meta = candidate.labels(run)
     if rule is None:
         T, (proba, proba_meta) = result.transition_matrix, (result.calibration(p) for p in candidate.posteriors)
     else:
         T, proba, proba_meta = rule.transition_matrix, rule.proba, rule.proba_meta
     return revised_by_pairs(
         proba,
-        run.noisy.label[noisy],
+        y,
         T,
         proba_pairs=proba_meta,
-        y_pairs=run.clean.label[clean],
-        y_noisy_pairs=run.clean.columns["noisy_label"][clean],
+        y_pairs=y_meta,
+        y_noisy_pairs=run.clean.columns["noisy_label"][candidate.rows[1]],
         counts=counts,
         offset=offset,
     )
@@ -216,18 +216,20 @@ def _revised(likely: Likely, rule: RuleEstimate | None, run: Run, offset: NDArra
 
 def _of_a_rule(likely: Likely, fine_tuned: Candidate | None, run: Run, offset: NDArray) -> RuleEstimate | None:
     """T of labels that depend on the row alone, if they tell more of how it looks than true labels do."""
-    (result, candidate), (noisy, clean) = likely, likely.candidate.rows
+    result, candidate = likely
     if result.calibration is None or fine_tuned is None:
         return None
-    proba, proba_meta = (result.calibration(p) for p in candidate.posteriors)
-    labels = proba, run.noisy.label[noisy], proba_meta, run.clean.label[clean]
+    (proba, proba_meta), (y, y_meta) = (result.calibration(p) for p in candidate.posteriors), candidate.labels(run)
     reference, reference_meta = fine_tuned.posteriors
     return labels_of_a_rule(
-        *labels,
+        proba,
+        y,
+        proba_meta,
+        y_meta,
         T=result.transition_matrix,
         reference=reference,
         reference_meta=reference_meta,
-        weights_meta=weights_of_clean_rows(offset, run.clean.label[clean]),
+        weights_meta=weights_of_clean_rows(offset, y_meta),
         counts=known_pairs(run),
     )
 
@@ -236,26 +238,25 @@ def _instance_dependent(
     likely: Likely, run: Run, start: NDArray, prior: Prior, weight: float, offset: NDArray
 ) -> InstanceDependentEstimate | None:
     """T of labels that depend on the row, if all labels contradict the most likely T."""
-    (result, candidate), (noisy, clean) = likely, likely.candidate.rows
+    result, candidate = likely
     if result.calibration is None:
         return None
-    proba, proba_meta = (np.asarray(p, dtype=np.float64) for p in candidate.posteriors)
-    labels = run.noisy.label[noisy], proba_meta, run.clean.label[clean]
+    (proba, proba_meta), (y, y_meta) = (p.astype(np.float64) for p in candidate.posteriors), candidate.labels(run)
     how: dict[str, Any] = {"prior": prior, "meta_weight": weight, "meta_offset": offset}
-    return instance_dependent(proba, *labels, one_T=result, init=start, **how)
+    return instance_dependent(proba, y, proba_meta, y_meta, one_T=result, init=start, **how)
 
 
 def _first_maximum(
     candidate: Candidate, run: Run, start: NDArray, weight: float, params: dict[str, Any]
 ) -> FirstMaximum:
-    (proba, proba_meta), (noisy, clean) = candidate.posteriors, candidate.rows
+    (proba, proba_meta), (y, y_meta) = candidate.posteriors, candidate.labels(run)
     return first_maximum(
         proba,
-        run.noisy.label[noisy],
+        y,
         init=start,
         counts=known_pairs(run),
         proba_meta=proba_meta,
-        y_meta=run.clean.label[clean],
+        y_meta=y_meta,
         meta_weight=weight,
         **params,
     )
@@ -277,17 +278,16 @@ def _preferred_weight(
 
 def _held_out_loss(candidate: Candidate, run: Run, start: NDArray, offset: NDArray) -> HeldOutLoss:
     """Loss of each clean row, held out of the calibration, as a function of how often the others count."""
-    proba_meta, y_meta = candidate.posteriors[1].astype(np.float64), run.clean.label[candidate.rows[1]]
+    proba_meta, y_meta = candidate.posteriors[1].astype(np.float64), candidate.labels(run)[1]
     folds = fold_of_rows(y_meta, min(N_FOLDS, len(y_meta)), np.random.default_rng(run.seed))
     return HeldOutLoss(_likelihood(candidate, run, offset), start, proba_meta, y_meta, folds)
 
 
 def _likelihood(candidate: Candidate, run: Run, offset: NDArray | float = 0.0) -> CalibratedLikelihood:
-    (noisy, clean), pairs, c = candidate.rows, known_pairs(run), len(run.classes)
-    proba, proba_meta = (p.astype(np.float64) for p in candidate.posteriors)
+    pairs, c = known_pairs(run), len(run.classes)
+    (proba, proba_meta), (y, y_meta) = (p.astype(np.float64) for p in candidate.posteriors), candidate.labels(run)
     known = np.zeros((c, c)) if pairs is None else pairs
-    labels = run.noisy.label[noisy], proba_meta, run.clean.label[clean]
-    return CalibratedLikelihood(proba, *labels, known, meta_offset=offset)
+    return CalibratedLikelihood(proba, y, proba_meta, y_meta, known, meta_offset=offset)
 
 
 def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
@@ -316,7 +316,7 @@ def _error_bars(likely: Likely, run: Run, offset: NDArray) -> Any:
         return None
     return transition_uncertainty(
         result.calibration(candidate.posteriors[0]),
-        run.noisy.label[candidate.rows[0]],
+        candidate.labels(run)[0],
         result.transition_matrix,
         proba_meta=tilted(result.calibration(candidate.posteriors[1]), offset),
         counts=known_pairs(run),
