@@ -1,6 +1,6 @@
 """Joint training of network and T on noisy and clean rows, and posteriors of rows that are held out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ _N_CANDIDATES = 8
 # the running counts of T average over about a quarter of an epoch, and over at least four batches; not measured
 _AVERAGED_EPOCHS = 0.25
 _HIGHEST_RATE = 0.25
+# standard errors by which a longer training must make the network right more often; a choice, not measured
+_CLEARLY = 2.0
 # share of the training before T first moves: until then the network knows little of the classes; not measured
 _BURN_IN = 0.1
 
@@ -108,6 +110,31 @@ def weights_of_clean_batches(run: Run, weight: float | str) -> tuple[float, floa
 def candidate_epochs(max_epochs: int) -> list[int]:
     """Numbers of epochs to choose from."""
     return sorted({-(-max_epochs * k // _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
+
+
+def last_training(candidates: Sequence[Candidate], best: Candidate, posterior: Callable[[Candidate], NDArray]) -> int:
+    """How many epochs the last network is trained: more than those of T's posteriors, if it is then clearly better.
+
+    T comes from calibrated posteriors, which hardly show that a step is still large, as before the end of a schedule: a
+    network then prefers some classes, and its calibration makes up for it. The last network has no calibration.
+    How often a network is right on held-out rows is told by the posteriors of both that are compared, in the mean.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    best : Candidate
+        Whose posteriors T comes from.
+    posterior : callable
+        Gives probabilities of the true label of a candidate's noisy rows, by its calibrated posteriors and the noisy
+        label.
+    """
+    own, n, gains = posterior(best), len(best.rows[0]), {best.epochs: np.zeros(1)}
+    for longer in (c for c in candidates if c.epochs > best.epochs):
+        reference = (own + posterior(longer)) / 2
+        after, before = (reference[np.arange(n), c.posteriors[0].argmax(axis=1)] for c in (longer, best))
+        gains[longer.epochs] = after - before
+    epochs = max(gains, key=lambda k: gains[k].mean())
+    return epochs if gains[epochs].mean() > _CLEARLY * gains[epochs].std() / n**0.5 else best.epochs
 
 
 class CrossFit(NamedTuple):

@@ -52,9 +52,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             train f and T on the rows outside fold k;  keep f's posteriors of fold k after several numbers of epochs
         epochs      = that whose posteriors give all labels the highest evidence, T integrated out
         T           = the most likely one of these posteriors, calibrated by the clean rows, shrunk by the evidence
-        classifier  = network trained on all rows through this T, for so many epochs; or, if held-out clean rows are
-                      predicted better, one that starts from the warm-up, either of them fine-tuned on the clean
-                      rows, or a new network of the clean rows alone
+        classifier  = network trained on all rows through this T, for so many epochs (`select_epochs`); or, if held-out
+                      clean rows are predicted better, one that starts from the warm-up, either of them fine-tuned on
+                      the clean rows, or a new network of the clean rows alone
 
     Calibration, choice and shrinkage are those of `em_transition_matrix`. The likelihood supposes that one T is true
     for all rows. Two choices by held-out clean rows make up for it where it is not: how much the clean rows count in
@@ -78,7 +78,8 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         Folds of noisy and clean rows. None: one training without a third of the noisy rows and half of the clean ones,
         whose posteriors give T; with fewer rows behind it, T is less exact.
     select_epochs : bool, default=True
-        Choose the number of epochs too; `max_epochs` is the highest.
+        Choose the number of epochs too, `max_epochs` at most. The last network is trained longer than those of T if it
+        is then right on more held-out rows, by two standard errors: as at the end of a schedule.
     transition_prior : "symmetric", array-like or None, default="symmetric"
         What T is shrunk towards: `prior` of `em_transition_matrix` (superclasses of shape (n_classes,), or a matrix).
     prior_strength : float or "auto", default="auto"
@@ -157,7 +158,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     meta_weight_ : float
         Weight of the clean rows in the trainings that T comes from.
     n_epochs_ : int
-        Their number of epochs, and that of the last training.
+        Number of epochs of the last training.
     cv_results_ : dict of ndarray
         ``epochs`` and ``log_evidence`` of each number of epochs.
     meta_offset_ : ndarray of shape (n_classes,)
@@ -277,7 +278,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self._keep(run, start, T, folds.candidates)
         run.weigh_clean(T.offset)
         self.meta_weight_ = in_folds
-        train = partial(joint._replace(weight=at_last).train, run, T=T.transition_matrix, max_epochs=T.candidate.epochs)
+        train = partial(joint._replace(weight=at_last).train, run, T=T.transition_matrix, max_epochs=T.n_epochs)
         self.net_ = train("em")
         if choose:
             modules = {} if warm_up is None else {CONTINUED: warm_up.plain_module_}
@@ -288,7 +289,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
 
     def _judged(self, run: Run, found: Estimate, modules: dict[str, nn.Module]) -> Starts:
         """Networks through T that have seen the noisy rows alone: a new one, and those from these modules."""
-        T, epochs = found.transition_matrix, found.candidate.epochs
+        T, epochs = found.transition_matrix, found.n_epochs
         return {
             name: run.train(_JUDGED[name], loss=ForwardLoss(T), max_epochs=epochs, module=module)
             for name, module in ({OWN: None} | modules).items()
@@ -310,7 +311,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.transition_counts_, self.prior_strength_ = T.counts, result.strength
         self.instance_dependence_ = getattr(T.revised, "power", 0.0)
         self.calibration_, self.calibration_weight_, self.cv_results_ = T.calibration, T.weight, T.evidence
-        self.n_epochs_, (noisy, _) = best.epochs, best.rows
+        self.n_epochs_, (noisy, _) = T.n_epochs, best.rows
         # from x too: nearer than what T makes of the noisy labels' shares
         counts = T.counts - (0.0 if (pairs := known_pairs(run)) is None else pairs)
         self.class_counts_ = counts.sum(axis=1) * (len(run.noisy) / len(noisy))

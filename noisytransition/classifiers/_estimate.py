@@ -16,6 +16,7 @@ from ..transition import (
     FirstMaximum,
     HeldOutLoss,
     InstanceDependentEstimate,
+    Maximum,
     PairEstimate,
     Prior,
     RuleEstimate,
@@ -24,6 +25,7 @@ from ..transition import (
     evidence_of_drawing_by_class,
     first_maximum,
     instance_dependent,
+    label_posterior,
     labels_of_a_rule,
     pair_counts,
     revised_by_pairs,
@@ -32,7 +34,7 @@ from ..transition import (
     transition_uncertainty,
     weights_of_clean_rows,
 )
-from ._cross_fitting import Candidate
+from ._cross_fitting import Candidate, last_training
 from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run
 
@@ -75,6 +77,8 @@ class Estimate(NamedTuple):
         Logarithm of how much more often each class is among the clean rows than among the noisy ones.
     is_undecided : bool
         Whether the clean rows may have been drawn class by class or at random.
+    n_epochs : int
+        Of the last training.
     """
 
     result: EMResult
@@ -87,6 +91,7 @@ class Estimate(NamedTuple):
     rule: RuleEstimate | None
     offset: NDArray
     is_undecided: bool
+    n_epochs: int
 
     @property
     def calibration(self) -> Calibration | None:
@@ -143,7 +148,7 @@ def estimate_transition(
         of_noisy, of_clean = (tilted(p, -offset) for p in fine_tuned.posteriors)
         fine_tuned = fine_tuned._replace(posteriors=(of_noisy, of_clean))
     first = 1.0 if isinstance(weight, str) else float(weight)
-    chosen, evidence = _highest_evidence(candidates, partial(likeliest, weight=first))
+    chosen, evidence, maxima = _highest_evidence(candidates, partial(likeliest, weight=first))
     taken, others, gain = chosen.candidate, [], 0.0
     if isinstance(weight, str):
         equal = len(taken.rows[0]) / len(taken.rows[1])
@@ -158,7 +163,8 @@ def estimate_transition(
     revised: Any = _revised(chosen, rule, run, offset) or rule
     if depends and revised is None and known_pairs(run) is None and strength == "auto":
         revised = _instance_dependent(chosen, run, start, prior, first, offset)
-    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset, is_undecided)
+    n_epochs = last_training(candidates, taken, partial(_label_posterior, maxima=maxima, run=run))
+    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset, is_undecided, n_epochs)
 
 
 def _offset(candidate: Candidate, run: Run, start: NDArray, sampling: str) -> tuple[NDArray[np.float64], bool]:
@@ -179,17 +185,25 @@ def _offset(candidate: Candidate, run: Run, start: NDArray, sampling: str) -> tu
 
 def _highest_evidence(
     candidates: Sequence[Candidate], likeliest: Callable[[Candidate], FirstMaximum]
-) -> tuple[Likely, dict[str, NDArray]]:
-    """The candidate with the highest evidence, and the evidence of all; of the others only as much as tells it."""
-    best, log_evidence = None, []
+) -> tuple[Likely, dict[str, NDArray], dict[int, Maximum]]:
+    """The candidate with the highest evidence, and evidence and T of all by their number of epochs, not settled."""
+    best, log_evidence, maxima = None, [], {}
     for candidate in candidates:
         found = likeliest(candidate)
         log_evidence.append(found.log_evidence)
+        maxima[candidate.epochs] = found.found
         if best is None or found.log_evidence > best[0].log_evidence:
             best = found, candidate  # of the others no copy of the posteriors is kept
     assert best is not None  # there is at least one candidate
     evidence = {"epochs": np.array([c.epochs for c in candidates]), "log_evidence": np.array(log_evidence)}
-    return Likely(best[0].settled(), best[1]), evidence
+    return Likely(best[0].settled(), best[1]), evidence, maxima
+
+
+def _label_posterior(candidate: Candidate, maxima: dict[int, Maximum], run: Run) -> NDArray[np.float64]:
+    """Probabilities of the true label of a candidate's noisy rows, given their noisy label."""
+    found, proba = maxima[candidate.epochs], candidate.posteriors[0]
+    proba = proba if found.calibration is None else found.calibration(proba)
+    return label_posterior(proba, candidate.labels(run)[0], found.transition_matrix)
 
 
 def _revised(likely: Likely, rule: RuleEstimate | None, run: Run, offset: NDArray) -> PairEstimate | None:

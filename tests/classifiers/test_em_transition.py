@@ -24,6 +24,7 @@ from noisytransition import (
     transition_error,
 )
 from noisytransition.classifiers import _em_transition, _estimate, _transition_summary
+from noisytransition.classifiers._cross_fitting import Candidate, last_training
 from noisytransition.classifiers._folds import fold_of_rows
 from noisytransition.classifiers._run import Run
 from noisytransition.transition import (
@@ -96,6 +97,49 @@ def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
     np.testing.assert_array_equal(results["epochs"], np.arange(1, 9))
     assert clf.n_epochs_ == results["epochs"][results["log_evidence"].argmax()]
     assert len(clf.history_) == clf.n_epochs_
+
+
+CALIBRATED = np.where(np.arange(3) == np.random.default_rng(0).integers(3, size=300)[:, None], 0.8, 0.1)
+BIASED = CALIBRATED * [8.1, 1, 1]  # decides for class 0 in each row
+
+
+def candidate(epochs, posteriors):
+    return Candidate(epochs, (posteriors, posteriors[:1]), (np.arange(len(posteriors)), np.arange(1)))
+
+
+def test_the_last_network_is_trained_longer_where_it_is_then_right_more_often():
+    """Both have the same calibrated posteriors."""
+    earlier, best, later = candidate(2, CALIBRATED), candidate(4, BIASED), candidate(6, CALIBRATED)
+    assert last_training([earlier, best, later], best, lambda _: CALIBRATED) == 6
+    assert last_training([earlier, best], best, lambda _: CALIBRATED) == 4  # an earlier network is not asked for
+    assert last_training([earlier, later], later, lambda _: CALIBRATED) == 6
+
+
+@pytest.mark.parametrize(("n_better", "epochs"), [(0, 4), (3, 4), (12, 7)])
+def test_chance_does_not_make_the_last_training_longer(n_better, epochs):
+    """With 3 rows more of 300 the gain is 1.7 standard errors, with 12 it is 3.5."""
+    better = CALIBRATED.copy()
+    better[:n_better] = np.roll(better[:n_better], 1, axis=1)
+    best, wrong, later = candidate(4, CALIBRATED), candidate(6, BIASED), candidate(7, better)
+    assert last_training([best, wrong, later], best, lambda _: better) == epochs
+
+
+def test_a_longer_training_is_judged_by_the_posteriors_of_both():
+    """Each holds its own decisions to be right: they are even."""
+    other = np.roll(CALIBRATED, 1, axis=1)
+    best, later = candidate(4, CALIBRATED), candidate(6, other)
+    assert last_training([best, later], best, lambda c: c.posteriors[0]) == 4
+    assert last_training([best, later], best, lambda _: other) == 6
+
+
+def test_a_schedule_that_ends_late_is_not_cut_off(monkeypatch):
+    """T is that of the epochs of the highest evidence, and the last network has those in which it is right."""
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    plain = EMTransitionClassifier(**PLAIN).fit(X, y, meta=meta)
+    monkeypatch.setattr(_estimate, "last_training", lambda candidates, best, posterior: 8)
+    longer = EMTransitionClassifier(**PLAIN).fit(X, y, meta=meta)
+    assert plain.n_epochs_ < longer.n_epochs_ == len(longer.history_) == 8
+    np.testing.assert_array_equal(longer.transition_matrix_, plain.transition_matrix_)
 
 
 @pytest.mark.parametrize(("given", "in_folds", "at_last"), [("auto", 0.5, 0.25), (0.1, 0.1, 0.1)])
