@@ -166,11 +166,11 @@ class ResNet9(nn.Sequential):
     and small logits at first.
     """
 
-    def __init__(self, n_classes):
-        blocks = (nn.Sequential(conv(a, b), nn.MaxPool2d(2)) for a, b in pairwise((64, 128, 256, 512)))
-        first, second, third = blocks
-        maps = conv(3, 64), first, Residual(128), second, third, Residual(512)
-        super().__init__(Normalise(), *maps, nn.MaxPool2d(4), nn.Flatten(), nn.Linear(512, n_classes, bias=False))
+    def __init__(self, n_classes, width=64):
+        widths = (width, 2 * width, 4 * width, 8 * width)
+        first, second, third = (nn.Sequential(conv(a, b), nn.MaxPool2d(2)) for a, b in pairwise(widths))
+        maps = conv(3, width), first, Residual(2 * width), second, third, Residual(8 * width)
+        super().__init__(Normalise(), *maps, nn.MaxPool2d(4), nn.Flatten(), nn.Linear(8 * width, n_classes, bias=False))
 
     def forward(self, x):
         """Logits, an eighth of what the last layer gives."""

@@ -116,8 +116,8 @@ def last_training(candidates: Sequence[Candidate], best: Candidate, posterior: C
     """How many epochs the last network is trained: more than those of T's posteriors, if it is then clearly better.
 
     T comes from calibrated posteriors, which hardly show that a step is still large, as before the end of a schedule: a
-    network then prefers some classes, and its calibration makes up for it. The last network has no calibration.
-    How often a network is right on held-out rows is told by the posteriors of both that are compared, in the mean.
+    network then prefers some classes, and its calibration makes up for it. The last network has no calibration
+    (examples/benchmarks/last_training.py).
 
     Parameters
     ----------
@@ -128,13 +128,22 @@ def last_training(candidates: Sequence[Candidate], best: Candidate, posterior: C
         Gives probabilities of the true label of a candidate's noisy rows, by its calibrated posteriors and the noisy
         label.
     """
-    own, n, gains = posterior(best), len(best.rows[0]), {best.epochs: np.zeros(1)}
-    for longer in (c for c in candidates if c.epochs > best.epochs):
-        reference = (own + posterior(longer)) / 2
-        after, before = (reference[np.arange(n), c.posteriors[0].argmax(axis=1)] for c in (longer, best))
-        gains[longer.epochs] = after - before
+    gains = {c.epochs: right_more_often(best, c, posterior) for c in candidates if c.epochs > best.epochs}
+    if not gains:
+        return best.epochs
     epochs = max(gains, key=lambda k: gains[k].mean())
-    return epochs if gains[epochs].mean() > _CLEARLY * gains[epochs].std() / n**0.5 else best.epochs
+    return epochs if gains[epochs].mean() > _CLEARLY * gains[epochs].std() / len(gains[epochs]) ** 0.5 else best.epochs
+
+
+def right_more_often(before: Candidate, after: Candidate, posterior: Callable[[Candidate], NDArray]) -> NDArray:
+    """Gain in the probability that a network is right, for each held-out row; its mean is that in accuracy.
+
+    Each network holds its own decisions to be right, so that the posteriors of both tell it, in the mean.
+    """
+    reference = (posterior(before) + posterior(after)) / 2
+    rows = np.arange(len(reference))
+    right = [reference[rows, candidate.posteriors[0].argmax(axis=1)] for candidate in (before, after)]
+    return right[1] - right[0]
 
 
 class CrossFit(NamedTuple):

@@ -79,6 +79,8 @@ class Estimate(NamedTuple):
         Whether the clean rows may have been drawn class by class or at random.
     n_epochs : int
         Of the last training.
+    maxima : dict of int to Maximum
+        Most likely T of each candidate, by its number of epochs, before the prior has settled.
     """
 
     result: EMResult
@@ -92,6 +94,7 @@ class Estimate(NamedTuple):
     offset: NDArray
     is_undecided: bool
     n_epochs: int
+    maxima: dict[int, Maximum]
 
     @property
     def calibration(self) -> Calibration | None:
@@ -163,8 +166,8 @@ def estimate_transition(
     revised: Any = _revised(chosen, rule, run, offset) or rule
     if depends and revised is None and known_pairs(run) is None and strength == "auto":
         revised = _instance_dependent(chosen, run, start, prior, first, offset)
-    n_epochs = last_training(candidates, taken, partial(_label_posterior, maxima=maxima, run=run))
-    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset, is_undecided, n_epochs)
+    n_epochs = last_training(candidates, taken, partial(label_posterior_of, maxima=maxima, run=run))
+    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset, is_undecided, n_epochs, maxima)
 
 
 def _offset(candidate: Candidate, run: Run, start: NDArray, sampling: str) -> tuple[NDArray[np.float64], bool]:
@@ -199,7 +202,7 @@ def _highest_evidence(
     return Likely(best[0].settled(), best[1]), evidence, maxima
 
 
-def _label_posterior(candidate: Candidate, maxima: dict[int, Maximum], run: Run) -> NDArray[np.float64]:
+def label_posterior_of(candidate: Candidate, maxima: dict[int, Maximum], run: Run) -> NDArray[np.float64]:
     """Probabilities of the true label of a candidate's noisy rows, given their noisy label."""
     found, proba = maxima[candidate.epochs], candidate.posteriors[0]
     proba = proba if found.calibration is None else found.calibration(proba)
