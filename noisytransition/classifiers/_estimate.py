@@ -166,7 +166,9 @@ def estimate_transition(
     revised: Any = _revised(chosen, rule, run, offset) or rule
     if depends and revised is None and known_pairs(run) is None and strength == "auto":
         revised = _instance_dependent(chosen, run, start, prior, first, offset)
-    n_epochs = last_training(candidates, taken, partial(label_posterior_of, maxima=maxima, run=run))
+    n_epochs = taken.epochs
+    if rule is None:  # posteriors under one T believe the labels of a rule
+        n_epochs = last_training(candidates, taken, partial(label_posterior_of, maxima=maxima, run=run))
     return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset, is_undecided, n_epochs, maxima)
 
 
