@@ -98,6 +98,16 @@ def test_labels_of_a_rule_are_found():
     assert (noisy != y)[n:][issues].mean() > 0.8
 
 
+@pytest.mark.filterwarnings("ignore:T may be wrong")
+def test_labels_of_a_rule_make_no_training_longer(monkeypatch):
+    """Posteriors under one T believe the labels."""
+    monkeypatch.setattr(_estimate, "last_training", lambda *_: FAST["max_epochs"] + 1)
+    _, rows = labels_of_a_rule()
+    found = fit(rows, select_classifier=True)
+    assert found.n_epochs_ == found.cv_results_["epochs"][found.cv_results_["log_evidence"].argmax()]
+    assert fit(rows, instance_dependent=False, select_classifier=True).n_epochs_ == FAST["max_epochs"] + 1
+
+
 def test_labels_of_a_rule_are_found_for_a_start_too():
     truth, (X, y, noisy, n) = labels_of_a_rule()
     clf = MetaTransitionClassifier(**FAST).fit(X[n:], noisy[n:], meta=(X[:n], y[:n]))
