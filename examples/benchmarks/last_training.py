@@ -25,6 +25,7 @@ from shared import (
     run_on_images,
     spread,
     versions,
+    write_csv,
 )
 from skorch.callbacks import LRScheduler
 from torch.optim.lr_scheduler import PolynomialLR
@@ -95,6 +96,7 @@ def report():
         values = at["right"][:, i], at["calibrated"][:, i], gain, at["gain"][:, i]
         lines.append((f"{epochs} epochs", [f"{evidence.mean():.0f}", *map(spread, values)]))
     heads = ["log evidence beside the last", "accuracy", "calibrated", "gain of the last", "estimated"]
+    write_csv(RESULTS / "last_training.csv", heads, lines)
     publish(
         "last_training.md",
         [
