@@ -74,14 +74,17 @@ def run(folder, seed):
 def measures(run, T, found, y):
     """Of each number of epochs: evidence, how many held-out rows the network is right on, calibrated too, and gain."""
     true = y[found[-1].rows[0]]
-    posterior = {c.epochs: label_posterior_of(c, T.maxima, run) for c in found}
+    posteriors = [label_posterior_of(c, T.maxima, run) for c in found]
     calibrated = [T.maxima[c.epochs].calibration(c.posteriors[0]).argmax(axis=1) for c in found]
     return {
         "epochs": [c.epochs for c in found],
         "log_evidence": T.evidence["log_evidence"].tolist(),
         "right": [float((c.posteriors[0].argmax(axis=1) == true).mean()) for c in found],
         "calibrated": [float((decided == true).mean()) for decided in calibrated],
-        "gain": [float(right_more_often(c, found[-1], lambda c: posterior[c.epochs]).mean()) for c in found],
+        "gain": [
+            float(right_more_often(c, found[-1], p, posteriors[-1]).mean())
+            for c, p in zip(found, posteriors, strict=True)
+        ],
     }
 
 
