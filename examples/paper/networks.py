@@ -177,6 +177,13 @@ class ResNet9(nn.Sequential):
         return super().forward(x) / 8
 
 
+class NarrowResNet9(ResNet9):
+    """A ResNet-9 of a quarter of the width, for machines without a GPU."""
+
+    def __init__(self, n_classes):
+        super().__init__(n_classes, width=16)
+
+
 class SmallCNN(nn.Sequential):
     """Three convolutions with stride, for images of any size."""
 
@@ -193,6 +200,7 @@ IMAGES = {
     "ResNet-110": ResNet110,
     "PreAct ResNet-18": PreActResNet18,
     "ResNet-9": ResNet9,
+    "narrow ResNet-9": NarrowResNet9,
     "fast CNN": FastCNN,
     "small CNN": SmallCNN,
 }

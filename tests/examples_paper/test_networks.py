@@ -8,9 +8,16 @@ from torchvision.models import resnet50
 from examples.paper.networks import IMAGES, NETWORKS, ResNet50, ResNet110, parameters
 from noisytransition import CrossEntropyClassifier
 
-# fast CNN, ResNet-9: counted by hand
+# fast CNN, both ResNet-9: counted by hand
 # published: 21.28 M, 1.73 M (1.7 M in He et al.), 11.17 M for 10 classes, 25.56 M for 1,000
-MILLIONS = {"ResNet-34": 21.28, "ResNet-110": 1.73, "PreAct ResNet-18": 11.17, "ResNet-9": 6.57, "fast CNN": 1.16}
+MILLIONS = {
+    "ResNet-34": 21.28,
+    "ResNet-110": 1.73,
+    "PreAct ResNet-18": 11.17,
+    "ResNet-9": 6.57,
+    "narrow ResNet-9": 0.41,
+    "fast CNN": 1.16,
+}
 
 
 def images(size, n=2):
@@ -34,6 +41,7 @@ def test_resnet_50_has_torchvisions_parameters():
         ("ResNet-110", 32),
         ("PreAct ResNet-18", 64),
         ("ResNet-9", 32),
+        ("narrow ResNet-9", 32),
         ("fast CNN", 32),
         ("small CNN", 64),
     ],
