@@ -34,7 +34,6 @@ from examples.paper.networks import ResNet9
 from examples.paper.tables import SGD
 from noisytransition import EMTransitionClassifier, flip_labels
 from noisytransition.classifiers._cross_fitting import right_more_often
-from noisytransition.classifiers._estimate import label_posterior_of
 from noisytransition.transition import symmetric_noise
 
 ROWS = RESULTS / "last_training.jsonl"
@@ -74,7 +73,7 @@ def run(folder, seed):
 def measures(run, T, found, y):
     """Of each number of epochs: evidence, how many held-out rows the network is right on, calibrated too, and gain."""
     true = y[found[-1].rows[0]]
-    posteriors = [label_posterior_of(c, T.maxima, run) for c in found]
+    posteriors = [T.label_posterior(c, run) for c in found]
     calibrated = [T.maxima[c.epochs].calibration(c.posteriors[0]).argmax(axis=1) for c in found]
     return {
         "epochs": [c.epochs for c in found],

@@ -264,8 +264,9 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         joint = JointTraining(start, in_folds, self.meta_batch_size)
         choose = self._chooses(run)
         folds = cross_fit(run, joint, cv=self.cv, epochs=compared, aside=aside, n_jobs=self.n_jobs, fine_tune=choose)
+        candidates = folds.candidates[-len(compared) :]
         T = estimate_transition(
-            folds.candidates[-len(compared) :],
+            candidates,
             run,
             start,
             fine_tuned=folds.fine_tuned,
@@ -277,19 +278,19 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         )
         self._keep(run, start, T, folds.candidates)
         run.weigh_clean(T.offset)
-        self.meta_weight_ = in_folds
-        train = partial(joint._replace(weight=at_last).train, run, T=T.transition_matrix, max_epochs=T.n_epochs)
+        self.meta_weight_, self.n_epochs_ = in_folds, T.last_training(candidates, run)
+        train = partial(joint._replace(weight=at_last).train, run, T=T.transition_matrix, max_epochs=self.n_epochs_)
         self.net_ = train("em")
         if choose:
             modules = {} if warm_up is None else {CONTINUED: warm_up.plain_module_}
-            best = self._choose_final(run, self._judged(run, T, modules), _STEPS)
+            best = self._choose_final(run, self._judged(run, modules), _STEPS)
             if best.start == CONTINUED:
                 self.net_ = train("continued", module=modules[CONTINUED])
             self.net_ = finished(run, best, self.net_)
 
-    def _judged(self, run: Run, found: Estimate, modules: dict[str, nn.Module]) -> Starts:
+    def _judged(self, run: Run, modules: dict[str, nn.Module]) -> Starts:
         """Networks through T that have seen the noisy rows alone: a new one, and those from these modules."""
-        T, epochs = found.transition_matrix, found.n_epochs
+        T, epochs = self.transition_matrix_, self.n_epochs_
         return {
             name: run.train(_JUDGED[name], loss=ForwardLoss(T), max_epochs=epochs, module=module)
             for name, module in ({OWN: None} | modules).items()
@@ -307,11 +308,10 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         """Set the fitted attributes of T, and warn of reasons not to trust it."""
         self.transition_init_, self.transition_matrix_ = start, T.transition_matrix
         self.transition_history_ = np.stack([start, T.transition_matrix])
-        result, best, self.meta_offset_ = T.result, T.candidate, T.offset
+        result, (noisy, _), self.meta_offset_ = T.result, T.candidate.rows, T.offset
         self.transition_counts_, self.prior_strength_ = T.counts, result.strength
         self.instance_dependence_ = getattr(T.revised, "power", 0.0)
         self.calibration_, self.calibration_weight_, self.cv_results_ = T.calibration, T.weight, T.evidence
-        self.n_epochs_, (noisy, _) = T.n_epochs, best.rows
         # from x too: nearer than what T makes of the noisy labels' shares
         counts = T.counts - (0.0 if (pairs := known_pairs(run)) is None else pairs)
         self.class_counts_ = counts.sum(axis=1) * (len(run.noisy) / len(noisy))

@@ -77,8 +77,6 @@ class Estimate(NamedTuple):
         Logarithm of how much more often each class is among the clean rows than among the noisy ones.
     is_undecided : bool
         Whether the clean rows may have been drawn class by class or at random.
-    n_epochs : int
-        Of the last training.
     maxima : dict of int to Maximum
         Most likely T of each candidate, by its number of epochs, before the prior has settled.
     """
@@ -93,7 +91,6 @@ class Estimate(NamedTuple):
     rule: RuleEstimate | None
     offset: NDArray
     is_undecided: bool
-    n_epochs: int
     maxima: dict[int, Maximum]
 
     @property
@@ -117,6 +114,18 @@ class Estimate(NamedTuple):
     def counts(self) -> NDArray[np.float64]:
         """Expected numbers of rows of each true and noisy label."""
         return self.result.counts if self.revised is None else self.revised.counts
+
+    def last_training(self, candidates: Sequence[Candidate], run: Run) -> int:
+        """Number of epochs of the last network; posteriors under one T believe the labels of a rule."""
+        if self.rule is not None:
+            return self.candidate.epochs
+        return last_training(candidates, self.candidate, partial(self.label_posterior, run=run))
+
+    def label_posterior(self, candidate: Candidate, run: Run) -> NDArray[np.float64]:
+        """Probabilities of the true label of a candidate's noisy rows, given their noisy label."""
+        found, proba = self.maxima[candidate.epochs], candidate.posteriors[0]
+        proba = proba if found.calibration is None else found.calibration(proba)
+        return label_posterior(proba, candidate.labels(run)[0], found.transition_matrix)
 
 
 def estimate_transition(
@@ -166,10 +175,7 @@ def estimate_transition(
     revised: Any = _revised(chosen, rule, run, offset) or rule
     if depends and revised is None and known_pairs(run) is None and strength == "auto":
         revised = _instance_dependent(chosen, run, start, prior, first, offset)
-    n_epochs = taken.epochs
-    if rule is None:  # posteriors under one T believe the labels of a rule
-        n_epochs = last_training(candidates, taken, partial(label_posterior_of, maxima=maxima, run=run))
-    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset, is_undecided, n_epochs, maxima)
+    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset, is_undecided, maxima)
 
 
 def _offset(candidate: Candidate, run: Run, start: NDArray, sampling: str) -> tuple[NDArray[np.float64], bool]:
@@ -202,13 +208,6 @@ def _highest_evidence(
     assert best is not None  # there is at least one candidate
     evidence = {"epochs": np.array([c.epochs for c in candidates]), "log_evidence": np.array(log_evidence)}
     return Likely(best[0].settled(), best[1]), evidence, maxima
-
-
-def label_posterior_of(candidate: Candidate, maxima: dict[int, Maximum], run: Run) -> NDArray[np.float64]:
-    """Probabilities of the true label of a candidate's noisy rows, given their noisy label."""
-    found, proba = maxima[candidate.epochs], candidate.posteriors[0]
-    proba = proba if found.calibration is None else found.calibration(proba)
-    return label_posterior(proba, candidate.labels(run)[0], found.transition_matrix)
 
 
 def _revised(likely: Likely, rule: RuleEstimate | None, run: Run, offset: NDArray) -> PairEstimate | None:
