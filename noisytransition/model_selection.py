@@ -8,7 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 
 from ._unwrap import inner_classifier
-from .transition import as_array, check_count, check_mask, check_transition_matrix, transition_error
+from .transition import (
+    as_array,
+    check_count,
+    check_mask,
+    check_transition_matrix,
+    in_class_order,
+    in_sorted_order,
+    transition_error,
+)
 
 
 class TrustedKFold(BaseCrossValidator):
@@ -129,7 +137,7 @@ def make_transition_scorer(T_true: ArrayLike, *, labels: ArrayLike | None = None
     Parameters
     ----------
     T_true : array-like of shape (n_classes, n_classes)
-        Row i, column j is P(noisy = j | true = i).
+        Row i, column j is P(noisy = j | true = i). A data frame that names the classes is read by name.
     labels : array-like of shape (n_classes,), optional
         Class order of T_true; default: sorted, as in `classes_`.
 
@@ -151,6 +159,7 @@ def make_transition_scorer(T_true: ArrayLike, *, labels: ArrayLike | None = None
     >>> make_transition_scorer([[0.6, 0.4], [0, 1]])(fitted)
     -0.4
     """
+    T_true = in_sorted_order(T_true) if labels is None else in_class_order(T_true, labels)
     T = check_transition_matrix(T_true, name="T_true")
     if labels is not None:
         labels = as_array(labels, "labels")

@@ -1,6 +1,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from estimators import small
 from hypothesis import given
@@ -76,6 +77,9 @@ def test_the_scorer_follows_the_order_of_the_labels(blobs):
     clf = small(MetaTransitionClassifier).fit(X, names[y], meta=(X_meta, names[y_meta]))
     sorted_T = T[np.ix_([1, 2, 0], [1, 2, 0])]
     assert make_transition_scorer(T, labels=names)(clf) == make_transition_scorer(sorted_T)(clf)
+    frame = pd.DataFrame(T, index=names, columns=names)
+    for table, labels in ((frame, None), (frame.iloc[::-1], None), (frame.iloc[:, ::-1], names)):
+        assert make_transition_scorer(table, labels=labels)(clf) == make_transition_scorer(sorted_T)(clf)
 
 
 def test_the_scorer_says_what_it_cannot_score(blobs):

@@ -13,7 +13,7 @@ from ..classifiers import METHODS, CrossEntropyClassifier, NoisyLabelClassifier
 from ..classifiers._describe import describe, describe_params
 from ..classifiers._run import Run
 from ..nets import concatenate
-from ..transition import sampling_limit, transition_error
+from ..transition import in_sorted_order, sampling_limit, transition_error
 from ._checks import check_classifiers, check_data, check_same, check_seeds
 from ._data import ComparisonData
 from ._results import Cell, ResultStore
@@ -50,8 +50,9 @@ def compare(
 
     Four reference rows are added to the methods: cross-entropy with at least as many gradient steps as any method took,
     cross-entropy on noisy and clean rows together and, where the true T is known, the error of the identity and the
-    sampling limit. Accuracy is that of the fitted net: of its last epoch, unless the method itself (or a callback)
-    selects another one. Test rows are never used for selection.
+    sampling limit. Steps of the short trainings on the clean rows by which EM and meta-transition choose the last
+    classifier do not count. Accuracy is that of the fitted net: of its last epoch, unless the method itself (or a
+    callback) selects another one. Test rows are never used for selection.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def _references(data: ComparisonData, seed: int) -> list[dict[str, Any]]:
     """Rows of the identity and of the sampling limit."""
     if data.transition_matrix is None:
         return []
-    T = np.asarray(data.transition_matrix)
+    T = np.asarray(in_sorted_order(data.transition_matrix))
     rows = [{"method": "identity", "seed": seed, "transition_error": transition_error(T, np.eye(len(T)))}]
     if data.y_true is not None:
         counts = np.unique(np.asarray(data.y_true), return_counts=True)[1]

@@ -311,7 +311,7 @@ def _begun(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search:
         for tried in (least_strength(M), _STRONG) if is_many else (_STRONG,):
             shrunk = likelihood.maximise(M, tried * M, max_iter, tol)
             M_shrunk, a_shrunk, evidence_shrunk = prior_at_maximum(prior, strength, shrunk, tried * M)
-            if evidence_shrunk > evidence and (a_shrunk or tried == _STRONG):
+            if evidence_shrunk > evidence and a_shrunk:
                 given = evidence_shrunk if tried == _STRONG else evidence
                 return FirstMaximum(likelihood, init, shrunk, M_shrunk, a_shrunk, given, search)
         if is_rough and not found.converged:

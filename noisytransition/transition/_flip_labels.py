@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._checks import as_array, check_count, check_transition_matrix
-from ._labels import check_classes, encode, sorted_classes
+from ._labels import check_classes, encode, in_class_order, sorted_classes
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
@@ -21,7 +21,7 @@ def flip_labels(
     y : array-like of shape (n,)
         Clean labels: class indices 0..c-1, or any labels.
     T : array-like of shape (c, c)
-        Transition matrix.
+        Transition matrix. A data frame that names the classes is read by name.
     random_state : int, RandomState, Generator or None
         Source of the draws; None is a new generator, not numpy's global one. A number draws what
         ``numpy.random.default_rng(random_state).random(n)`` does: a mask or classes of the same rows, drawn by the same
@@ -48,11 +48,12 @@ def flip_labels(
     >>> flip_labels(["b", "a"], [[0, 1], [0, 1]])
     array(['b', 'b'], dtype='<U1')
     """
-    T, y = check_transition_matrix(T, name="T"), as_array(y, "y")
+    by_position, y = check_transition_matrix(T, name="T"), as_array(y, "y")
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; give a 1-d array of labels.")
-    named = _classes_of_rows(y, len(T)) if classes is None else check_classes(classes, len(T))
-    cumulated = T.cumsum(axis=1)
+    c = len(by_position)
+    named = _classes_of_rows(y, c) if classes is None else check_classes(classes, c)
+    cumulated = check_transition_matrix(in_class_order(T, named), c, "T").cumsum(axis=1)
     cumulated /= cumulated[:, -1:]  # ends at exactly 1: no draw is beyond the last class
     draws = as_generator(random_state).random(len(y))
     return named[(draws[:, None] >= cumulated[encode(y, named)]).sum(axis=1)]

@@ -27,6 +27,12 @@ def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
     return table.reindex(columns=order, index=order if rows else None)
 
 
+def in_sorted_order(T: Any) -> Any:
+    """Data frame that names the same classes in rows and columns, in their sorted order; else what was given."""
+    names = list(T.index) if hasattr(T, "reindex") and hasattr(T, "columns") else []
+    return in_class_order(T, sorted(names)) if set(names) == set(getattr(T, "columns", ())) else T
+
+
 def class_names(
     y: ArrayLike, n_classes: int | None, classes: ArrayLike | None = None, name: str = "y_noisy"
 ) -> NDArray | None:

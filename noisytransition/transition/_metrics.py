@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._checks import as_array, check_transition_matrix
-from ._labels import in_class_order
+from ._labels import in_class_order, in_sorted_order
 
 # smaller entries of T are taken as 0: binom.pmf raises OverflowError near the smallest float64, 2e-308
 _MIN_PROBA = 1e-200
@@ -19,7 +19,8 @@ def transition_error(T_true: ArrayLike, T_pred: ArrayLike, *, labels: ArrayLike 
     Parameters
     ----------
     T_true, T_pred : array-like of shape (c, c)
-        The true and the estimated transition matrix. Data frames that name the same classes are compared by name.
+        The true and the estimated transition matrix. A data frame that names the same classes in its rows and columns
+        is read by name, in their sorted order.
     labels : array-like of shape (c,), optional
         The labels in the order of the rows and columns of `T_true`, where that is not the sorted order of
         `T_pred` (that of a classifier's ``classes_``).
@@ -46,10 +47,9 @@ def transition_error(T_true: ArrayLike, T_pred: ArrayLike, *, labels: ArrayLike 
     >>> transition_error([[0.75, 0.25], [0, 1]], [[1, 0], [0.25, 0.75]], labels=["dog", "cat"])
     0.0
     """
-    if labels is None and hasattr(T_true, "index") and hasattr(T_true, "columns"):
-        T_true, T_pred = (in_class_order(T, T_true.index) for T in (T_true, T_pred))
+    T_true = in_sorted_order(T_true) if labels is None else in_class_order(T_true, labels)
     T_true = check_transition_matrix(T_true, name="T_true")
-    T_pred = check_transition_matrix(T_pred, len(T_true), name="T_pred")
+    T_pred = check_transition_matrix(in_sorted_order(T_pred), len(T_true), name="T_pred")
     if labels is not None:
         order = _sorting_order(labels, len(T_true))
         T_true = T_true[np.ix_(order, order)]

@@ -88,9 +88,18 @@ def _groups(prior: Prior, counts: NDArray) -> list[NDArray[np.bool_]]:
 
 
 def _rates(groups: list[NDArray[np.bool_]], counts: NDArray) -> NDArray[np.float64]:
-    """Matrix with the rates of the groups in the counts."""
-    M = sum(g * counts[g].sum() / np.maximum(g.sum(axis=1, keepdims=True), 1) for g in groups)
-    return normalise_rows(M, np.eye(len(counts)))
+    """Matrix with the rates of the groups in the counts; what is left of a row is the rate of its right label.
+
+    The rate of a group is that of the rows which have such entries: a class that is alone in its superclass says
+    nothing of wrong labels within one.
+    """
+    own, M = np.eye(len(counts), dtype=bool), np.zeros(counts.shape)
+    for group in groups:
+        n_entries = group.sum(axis=1, keepdims=True)
+        M += group * (counts[group].sum() / counts[n_entries[:, 0] > 0].sum()) / np.maximum(n_entries, 1)
+    if (counts[own] > 0).any():
+        M[own] = np.maximum(1 - np.where(own, 0, M).sum(axis=1), TINY)
+    return normalise_rows(M, own.astype(np.float64))
 
 
 class Evidence:

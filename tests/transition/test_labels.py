@@ -96,6 +96,16 @@ def test_an_index_may_be_of_several_levels_or_repeat(rows):
         assert issues.index.equals(index[issues.to_numpy()])
 
 
+def test_a_frame_says_how_labels_flip():
+    y, order = NAMES[np.repeat(np.arange(3), 20)], [2, 0, 1]
+    frame = pd.DataFrame(T, index=NAMES, columns=NAMES).iloc[order, [1, 2, 0]]
+    expected = flip_labels(y, T, random_state=0)
+    assert flip_labels(y, frame, random_state=0).tolist() == expected.tolist()
+    assert sorted(flip_labels(y, frame, random_state=0, classes=NAMES[order])) != sorted(y)
+    moved = flip_labels(y, T[np.ix_(order, order)], random_state=0, classes=NAMES[order])
+    assert flip_labels(y, frame, random_state=0, classes=NAMES[order]).tolist() == moved.tolist()
+
+
 # ---------------------------------------------------------------------------- the test of one T
 def test_one_T_is_tested_with_labels_by_name(rows):
     proba, y = rows

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +30,24 @@ def test_labels_give_the_order_of_the_true_matrix(T, other, order):
     names = np.array(["a", "b", "c", "d"])[order]
     moved = T[np.ix_(order, order)]  # row k stands for class names[k]
     assert transition_error(moved, other, labels=names) == pytest.approx(transition_error(T, other))
+
+
+@given(transition_matrices(4), transition_matrices(4), permutations(4), permutations(4))
+def test_frames_are_read_by_name(T, other, rows, columns):
+    names = np.array(["a", "b", "c", "d"])
+    frame, given = (pd.DataFrame(matrix, index=names, columns=names).iloc[rows, columns] for matrix in (T, other))
+    for true in (T, frame):
+        for estimate in (other, given):
+            assert transition_error(true, estimate) == transition_error(T, other)
+    moved = T[np.ix_(rows, rows)]
+    for true in (moved, frame, frame.loc[names[rows]]):
+        assert transition_error(true, given, labels=names[rows]) == transition_error(T, other)
+
+
+def test_frames_without_the_names_of_classes_are_read_by_position():
+    T = np.array([[0.9, 0.1], [0.4, 0.6]])
+    for names in ({}, {"index": ["true b", "true a"], "columns": ["noisy b", "noisy a"]}):
+        assert transition_error(pd.DataFrame(T, **names), T) == 0
 
 
 @pytest.mark.parametrize("labels", [["a", "b"], ["a", "a", "b"], [["a", "b", "c"]]])

@@ -12,6 +12,7 @@ from noisytransition.transition import (
     _em,
     _shrinkage,
     em_transition_matrix,
+    flip_labels,
     gold_transition_matrix,
     pair_noise,
     sampling_limit,
@@ -50,6 +51,29 @@ def test_superclasses_help_where_noise_follows_them(strength):
     proba, _, noisy = simulated(1, T)
     plain, grouped = (em_transition_matrix(proba, noisy, prior=p, strength=strength) for p in (None, groups))
     assert transition_error(T, grouped) < 0.7 * transition_error(T, plain)
+
+
+def test_a_class_alone_in_its_superclass_says_nothing_of_flips_within_one():
+    superclasses, rng = [0, 0, 1, 2, 3, 4], np.random.default_rng(0)
+    T = superclass_noise(superclasses, 0.4)
+    y = np.repeat(np.arange(6), 100)
+    true = np.array([rng.choice(6, p=p) for p in 0.6 * np.eye(6)[y] + 0.4 / 6])
+    proba, noisy = 0.6 * np.eye(6)[y] + 0.4 / 6, flip_labels(true, T, random_state=1)
+    found = em_transition_matrix(proba, noisy, prior=superclasses, full_output=True)
+    assert found.prior[[0, 1], [1, 0]] == pytest.approx([0.4, 0.4], abs=0.1)
+    assert found.prior[2:, 2:].diagonal().min() > 0.9
+    assert transition_error(T, found.transition_matrix) < transition_error(
+        T, em_transition_matrix(proba, noisy, prior=None)
+    )
+
+
+@pytest.mark.parametrize("c", [4, 30])
+def test_certain_posteriors_are_not_shrunk_by_a_prior_that_does_not_fit(c):
+    y, T = np.repeat(np.arange(c), 250), pair_noise(c, 0.4)
+    for seed in range(6):
+        found = em_transition_matrix(np.eye(c)[y], flip_labels(y, T, random_state=seed), full_output=True)
+        assert found.strength == 0
+        assert transition_error(T, found.transition_matrix) < 0.15
 
 
 @pytest.mark.parametrize("prior", [pair_noise(3, 0.3), [0, 0, 1], "symmetric"])
