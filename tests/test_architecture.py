@@ -96,6 +96,7 @@ for name in ("torch", "skorch", "sklearn", "matplotlib", "pandas", "torchvision"
     sys.modules[name] = None
 import noisytransition, noisytransition.transition
 assert noisytransition.transition_error([[1, 0], [0, 1]], [[1, 0], [0, 1]]) == 0
+assert noisytransition.flip_labels([0, 1], [[0, 1], [1, 0]]).tolist() == [1, 0]
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -209,9 +209,7 @@ def title(cell, rows):
 
 def shown(values):
     """Mean and spread; the value alone if there is one, nothing if none."""
-    if None in values:
-        return ""
-    return spread(values) if len(values) > 1 else f"{values[0]:.3f}"
+    return "" if None in values else spread(values)
 
 
 def table(cells, measure, sort):

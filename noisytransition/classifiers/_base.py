@@ -22,7 +22,7 @@ from ._describe import describe_fit
 from ._distributed import check_distributed, is_first, joined
 from ._left_out import labelled_rows
 from ._memory import as_memory
-from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, is_default
+from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, as_python, is_default
 from ._prediction import PredictionMixin
 from ._progress import progress_of
 from ._run import Run
@@ -61,8 +61,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         Augmentation: function of a batch of training inputs on the device. Predictions do not use it.
     callbacks : list of skorch callbacks, optional
         Every training stage gets copies of them: a schedule of a fixed number of steps, as OneCycleLR, suits methods
-        with stages of equal length alone. ``callbacks__name__...`` sets their parameters. If one follows a score
-        of held-out rows, as EarlyStopping does, and there is no `train_split`, a tenth of the rows is held out.
+        with stages of equal length alone. ``callbacks__name__...`` sets their parameters. If one needs held-out rows,
+        as EarlyStopping and EpochScoring do by default, and there is no `train_split`, a tenth of the rows is held out.
     batch_history : bool, default=False
         Keep the losses of single batches in `histories_`, which are most of a pickle. Callbacks see them in any case.
     memory : str, path or joblib.Memory, optional
@@ -215,13 +215,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 raise ValueError(
                     f"{type(self).__name__} has no use for groups: it knows one T, if any. Leave them out."
                 )
-            of_rows: dict[str, Any] = {
-                "y_meta": y_meta,
-                "trusted": trusted,
-                "y_meta_noisy": y_meta_noisy,
-                "groups": groups,
-            }
-            of_rows["sample_weight"] = sample_weight
+            of_rows: dict[str, Any] = {"y_meta": y_meta, "trusted": trusted, "y_meta_noisy": y_meta_noisy}
+            of_rows |= {"groups": groups, "sample_weight": sample_weight}
             if unlabeled is not None:
                 X, y, of_rows = labelled_rows(unlabeled, X, y, of_rows)
             if sample_weight is not None:
@@ -311,9 +306,10 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
 
     def _shared_params(self, classes: NDArray) -> dict[str, Any]:
         """Parameters of all nets of a fit."""
-        own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED}
+        own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED} | self._net_params
         lines = max(int(self.verbose) - 1, 0) if is_first(self) else 0  # 1 is the bar
-        return own | self._net_params | {"classes": np.arange(len(classes)), "device": self._device(), "verbose": lines}
+        of_fit = {"classes": np.arange(len(classes)), "device": self._device(), "verbose": lines}
+        return {name: as_python(value) for name, value in own.items()} | of_fit
 
     def _device(self) -> str | torch.device:
         if self.device is not None:

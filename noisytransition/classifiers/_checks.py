@@ -3,13 +3,22 @@
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import torch
 from sklearn.utils import check_scalar
-from skorch.callbacks import Callback, Checkpoint, EarlyStopping, LoadInitState, LRScheduler, TrainEndCheckpoint
+from skorch.callbacks import (
+    BatchScoring,
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    EpochScoring,
+    LoadInitState,
+    LRScheduler,
+    TrainEndCheckpoint,
+)
 from torch import nn
 
 from .._precision import PRECISIONS
@@ -17,16 +26,16 @@ from ..nets import NoisyLabelNet
 from ..transition import check_count, is_number
 from ._parameters import MODULES, OPTIMIZERS, Callbacks, as_optimizer, is_default, merged_signature
 
-# callbacks that follow the scores or the epochs of a training, or write and read its files
-_BOUND = (Checkpoint, EarlyStopping, LoadInitState, LRScheduler, TrainEndCheckpoint)
+# callbacks that compute or follow the scores or the epochs of a training, or write and read its files
+_BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
 
 
-def check_number(estimator: object, name: str, *, low: float = 0.0, high: float | None = None) -> None:
-    """Raise if a parameter is no finite number of at least `low` (and at most `high`)."""
+def check_number(estimator: object, name: str, *, high: float | None = None) -> None:
+    """Raise if a parameter is no finite number of at least 0 (and at most `high`)."""
     value = getattr(estimator, name)
     if not is_number(value):
         raise TypeError(f"{name}={value!r}; give a number.")
-    check_scalar(value, name, Real, min_val=low, max_val=float("inf") if high is None else high)
+    check_scalar(value, name, Real, min_val=0.0, max_val=float("inf") if high is None else high)
     if not math.isfinite(value):
         raise ValueError(f"{name} == {value}, must be finite.")
 
@@ -44,6 +53,13 @@ def check_batch_size(estimator: object, name: str) -> None:
     size = getattr(estimator, name)
     if size is not None and size != -1:
         check_count(size, 1, name)
+
+
+def check_n_jobs(estimator: Any) -> None:
+    """Raise if `n_jobs` is no number of processes, nor None."""
+    n_jobs = estimator.n_jobs
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(f"n_jobs={n_jobs!r}; give a number of processes, -1 for one per core, or None.")
 
 
 def check_weight(estimator: object, name: str, valid: str) -> None:

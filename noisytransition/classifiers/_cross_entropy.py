@@ -4,6 +4,7 @@ from typing import Any
 
 from torch import nn
 
+from ..nets import Rows
 from ._base import NoisyLabelClassifier
 from ._checks import check_number
 from ._parameters import Module
@@ -75,4 +76,10 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
         check_number(self, "label_smoothing", high=1.0)
 
     def _fit(self, run: Run) -> None:
-        self.net_ = run.train("cross_entropy", loss=nn.CrossEntropyLoss(label_smoothing=self.label_smoothing))
+        self.net_ = run.train(
+            "cross_entropy", self._rows(run), loss=nn.CrossEntropyLoss(label_smoothing=self.label_smoothing)
+        )
+
+    def _rows(self, run: Run) -> Rows:
+        """Rows to train on."""
+        return run.noisy

@@ -6,11 +6,13 @@ from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.exceptions import DTypePromotionError
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse, sparray, spmatrix
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d, validate_data
+from skorch.helper import SliceDataset
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
@@ -67,6 +69,8 @@ def validate_rows(estimator: BaseEstimator, X: Samples, *, reset: bool, name: st
 def _whole(X: Any, name: str) -> Any:
     """Raise for masked entries; of a sparse matrix, add up what it has several times for one entry."""
     refuse_masked(X, name)
+    if isinstance(X, SliceDataset):
+        raise ValueError(f"{name} is a SliceDataset of skorch's; give the Dataset itself, which searches take too.")
     return canonical(X) if issparse(X) and X.ndim == 2 else X
 
 
@@ -74,13 +78,19 @@ def _numbers(estimator: BaseEstimator, *data: Any, name: str = "X", reset: bool 
     """Let scikit-learn validate rows, or rows and labels; say what to do with text, and which rows are meant."""
     try:
         return validate_data(estimator, *data, reset=reset, **_ROWS)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         said = str(error)
         if "Expected 2D array" in said and np.asarray(data[0]).dtype.kind in "US":
             raise ValueError(f"{name} has text: {_ENCODE}.") from error
-        if any(of_text in said for of_text in ("could not convert string", "arrays of bytes/strings")):
+        if any(
+            of_text in said for of_text in ("could not convert string", "Cannot cast str", "arrays of bytes/strings")
+        ):
             raise ValueError(f"{name} has text ({said}): {_ENCODE}.") from error
-        if name == "X":
+        if isinstance(error, DTypePromotionError) or "float() argument" in said:
+            raise ValueError(
+                f"{name} has columns of numbers and of others, such as dates ({said}): {_ENCODE}."
+            ) from error
+        if name == "X" or isinstance(error, TypeError):
             raise
         named = re.sub(r"\bX\b", name, said)
         raise ValueError(named if name in named else f"{name}: {named}") from error
@@ -179,6 +189,9 @@ def read_rows(
     _check_shapes(rows, clean_rows)
     warn_if_unscaled(inputs, clean_inputs)
     clean = Labelled(clean_rows, validate_labels(y_meta, n_clean, "y_meta"))
+    names = names_of_rows(X_meta, y_meta)
+    for name, series in {"y_meta": y_meta, "y_meta_noisy": y_meta_noisy}.items():
+        warn_of_order(names, series, name, "X_meta")
     if y_meta_noisy is not None:
         clean = clean._replace(y_noisy={"y_meta_noisy": validate_labels(y_meta_noisy, n_clean, "y_meta_noisy")})
     return _encoded(noisy, clean)
@@ -241,11 +254,12 @@ def _by_mask(
     noisy = noisy._replace(columns={name: column[~mask] for name, column in rows.columns.items()})
     if y_meta is not None:
         verified = verified_labels(y_meta, mask, "y_meta")
-        warn_of_order(names if names is None or len(y_meta) == len(mask) else names[mask], y_meta, "y_meta")  # type: ignore[arg-type]
+        warn_of_order(names, y_meta, "y_meta", mask=mask)
         _warn_of_scores(y_meta, len(mask))
         return noisy, clean._replace(y=verified, y_noisy={IN_Y: clean.y})
     if y_meta_noisy is not None:
         clean = clean._replace(y_noisy={"y_meta_noisy": verified_labels(y_meta_noisy, mask, "y_meta_noisy")})
+        warn_of_order(names, y_meta_noisy, "y_meta_noisy", mask=mask)
     return noisy, clean
 
 

@@ -49,14 +49,21 @@ def names_of_rows(*given: Any) -> Any:
     return next((rows.index for rows in given if hasattr(rows, "iloc")), None)
 
 
-def warn_of_order(names: Any, given: Any, name: str) -> None:
-    """Warn of a Series whose index names the same rows in another order: rows are taken by position."""
+def warn_of_order(
+    names: Any, given: Any, name: str, rows: str = "X and y", mask: NDArray[np.bool_] | None = None
+) -> None:
+    """Warn of a Series whose index names the same rows in another order: rows are taken by position.
+
+    With a mask it may have entries of these rows alone.
+    """
+    if names is not None and mask is not None and len(given) < len(mask):
+        names = names[mask]
     if names is None or not hasattr(given, "iloc") or names.equals(given.index):
         return
     if len(names) != len(given.index) or set(names) != set(given.index):
         return
     warnings.warn(
-        f"the index of {name} names the rows in another order than X and y do. Rows are taken by their position, and "
+        f"the index of {name} names the rows in another order than {rows} do. Rows are taken by their position, and "
         f"not by their name: bring {name} into the order of X (reindex), or give {name}.to_numpy() if it is in order.",
         UserWarning,
         stacklevel=5,

@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from ..nets import DatasetRows, Rows
+from ..transition import blocks_of_rows
 from ._fingerprint import Fingerprint, NotDescribable, version_of
 
 # numbers of inputs that are hashed at once: 4 or 8 MB
@@ -83,7 +84,7 @@ def _content(rows: Rows, name: str) -> str:
     """Hash of a data set: inputs, block by block, or the description of a torch Dataset, and columns."""
     if isinstance(rows, DatasetRows):
         return joblib.hash((describe(rows.X, name), rows.columns))
-    size = max(_BLOCK // max(int(np.prod(rows.source.shape[1:])), 1), 1)
-    blocks = (rows.take(np.arange(i, min(i + size, len(rows)))).X for i in range(0, len(rows), size))
-    hashes = [describe(X, name) if issparse(X) else joblib.hash(np.ascontiguousarray(X)) for X in blocks]
+    blocks = blocks_of_rows(len(rows), max(int(np.prod(rows.source.shape[1:])), 1), _BLOCK)
+    inputs = (rows.take(np.arange(block.start, block.stop)).X for block in blocks)
+    hashes = [describe(X, name) if issparse(X) else joblib.hash(np.ascontiguousarray(X)) for X in inputs]
     return joblib.hash((rows.source.shape[1:], hashes, rows.columns))

@@ -10,7 +10,7 @@ from torch import nn
 
 from ..losses import ForwardLoss
 from ..transition import Prior, check_count, check_prior
-from ._checks import check_batch_size, check_flag, check_weight
+from ._checks import check_batch_size, check_flag, check_n_jobs, check_weight
 from ._cross_fitting import (
     Candidate,
     JointTraining,
@@ -334,8 +334,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             check_flag(self, name)
         check_weight(self, "calibration_weight", "above 0")
         check_weight(self, "meta_weight", "of at least 0")
-        if self.n_jobs == 0 or not isinstance(self.n_jobs, int | None) or isinstance(self.n_jobs, bool):
-            raise ValueError(f"n_jobs={self.n_jobs!r}; give a number of processes, -1 for one per core, or None.")
+        check_n_jobs(self)
 
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)

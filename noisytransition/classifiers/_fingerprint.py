@@ -24,6 +24,7 @@ from torch.optim import Optimizer
 
 from .._processes import is_worker
 from ..nets import canonical, uncompiled
+from ._parameters import as_python
 
 # types whose repr describes a value completely
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(...), np.generic, torch.dtype, torch.device)
@@ -58,7 +59,7 @@ class Fingerprint:
         if isinstance(given := getattr(value, "fit_name", None), str):
             return f"fit_name {given!r}"
         if isinstance(value, _PLAIN):
-            return repr(value)
+            return repr(as_python(value))
         if id(value) in self._met:
             return self._met[id(value)][0]
         self._met[id(value)] = f"<{len(self._met)}>", value

@@ -18,10 +18,11 @@ from ..transition import as_array, check_mask, is_number
 _LARGEST_FLOAT = 2**53
 # likeness of two names of classes, between 0 and 1, from which they may be one class; a choice, not measured
 _ALIKE = 0.8
-# end of the error of names beside numbers
+# of clean labels that are other classes than those of y
 _ENCODE_ALL = (
-    ". cross_val_predict(method='predict_proba') and CalibratedClassifierCV(ensemble=False) give y as 0..c-1: encode "
-    "y and the clean labels alike before (LabelEncoder)"
+    ". cross_val_predict(method='predict_proba'), CalibratedClassifierCV(ensemble=False), VotingClassifier and others "
+    "give y as 0..c-1: encode y and the clean labels alike before (LabelEncoder); OneVsRestClassifier gives y as 0 and "
+    "1, and the clean labels as they are"
 )
 # how numpy and pandas write a missing value as text
 _MISSING_TEXTS = {"", "nan", "NaN", "<NA>", "NaT"}
@@ -68,6 +69,8 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
                 warnings.filterwarnings("ignore", "The number of unique classes is greater")
             check_classification_targets(labels)
     except TypeError as error:  # labels that cannot be compared
+        if labels.dtype.kind == "S":
+            raise ValueError(f"{name} has labels of bytes; decode them, as {name}.astype(str).") from error
         raise ValueError(f"{name} mixes labels of several kinds, or has missing ones: {error}.") from error
     if len(labels) != n:
         raise ValueError(f"{name} has {len(labels)} labels for {n} rows (inconsistent numbers of samples).")
@@ -217,7 +220,7 @@ def _kind(y: NDArray) -> str:
 
 def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
     if _kind(y) != _kind(model):
-        advice = _ENCODE_ALL if _kind(model) == "number" and _kind(y) == "text" else ""
+        advice = _ENCODE_ALL if _are_encoded(np.unique(model)) else ""
         raise ValueError(
             f"y holds {_kind(model)} labels such as {model[:1].tolist()[0]!r}, but {name} holds {_kind(y)} labels "
             f"such as {y[:1].tolist()[0]!r}: both must name classes in the same way{advice}."
@@ -243,15 +246,21 @@ def _check_classes(labels: dict[str, NDArray]) -> None:
     if absent := sorted(set(labels.get("y_meta_noisy", labels["y"]).tolist()) - set(noisy) - clean):
         raise ValueError(
             f"y_meta_noisy has labels {absent} that are neither in y nor in y_meta; y has {noisy}"
-            f"{_hints(absent, noisy)}."
+            f"{_hints(absent, noisy)}{_ENCODE_ALL if _are_encoded(noisy) else ''}."
         )
     if absent := sorted(clean - set(noisy)):
         warnings.warn(
             f"y_meta has the classes {absent}, which no noisy label has{_hints(absent, noisy)}. They are classes of "
-            "their own; correct their names if they are spelt differently in y.",
+            f"their own; correct their names if they are spelt differently in y"
+            f"{_ENCODE_ALL if _are_encoded(noisy) else ''}.",
             UserWarning,
             stacklevel=6,
         )
+
+
+def _are_encoded(classes: Any) -> bool:
+    """Whether sorted classes are 0..c-1."""
+    return np.array_equal(classes, np.arange(len(classes))) and _kind(np.asarray(classes)) == "number"
 
 
 def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:

@@ -1,9 +1,11 @@
 """Rows that are left out of a fit: those that the user says have no label, and those without weight."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing, check_consistent_length
 from torch.utils.data import Dataset, Subset
 
@@ -60,13 +62,26 @@ def taken(keep: NDArray[np.intp], X: Any, y: Any, of_rows: OfRows) -> tuple[Any,
         is_cut = value is not None and len(value) == n and (given or not name.startswith("y_meta"))
         return _safe_indexing(value, keep) if is_cut else value
 
+    X = X.tocsr() if issparse(X) else X  # not every format has rows
     rows = Subset(X, keep.tolist()) if isinstance(X, Dataset) else _safe_indexing(X, keep)
     return rows, _safe_indexing(y, keep), {name: cut(name, value) for name, value in of_rows.items()}
 
 
 def _marked(y: Any, unlabeled: Any) -> NDArray[np.bool_]:
     """Rows whose label is the mark."""
+    if np.ndim(unlabeled):
+        raise ValueError(f"unlabeled={unlabeled!r}; give one label, that of the rows which have none.")
     labels = as_given(y, "y").ravel()
     if is_missing(unlabeled):
         return are_missing(labels)
-    return np.array([type(label == unlabeled) in (bool, np.bool_) and label == unlabeled for label in labels])
+    marked = np.array([type(label == unlabeled) in (bool, np.bool_) and label == unlabeled for label in labels])
+    if not marked.any() and (
+        alike := sorted({repr(label) for label in labels.tolist() if str(label) == str(unlabeled)})
+    ):
+        warnings.warn(
+            f"unlabeled={unlabeled!r} is no label of y, which has {alike[0]}: it is taken as a class. Give "
+            f"unlabeled={alike[0]} to leave its rows out.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return marked

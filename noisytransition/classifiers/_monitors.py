@@ -21,6 +21,8 @@ def _scores(*kinds: str) -> set[str]:
 _HELD_OUT = _scores("", "noisy_", "clean_")
 # what skorch writes in each epoch beside scores
 _COUNTS = {"epoch", "dur", "train_batch_count", "valid_batch_count"}
+# what computes scores itself
+_SCORING = (EpochScoring, BatchScoring)
 # part of the rows that is held out for a callback; a choice, not measured
 _FRACTION = 0.1
 
@@ -33,12 +35,13 @@ def held_out_fraction(
     *,
     watched: bool,
 ) -> float:
-    """Part of the rows to hold out: that of the method, or a tenth if a callback follows scores of held-out rows.
+    """Part of the rows to hold out: that of the method, or a tenth if a callback has scores of held-out rows.
 
     Parameters
     ----------
     callbacks : sequence of (str or None, callback)
-        The user's callbacks, and the update; EarlyStopping follows ``valid_loss`` by default.
+        The user's callbacks, and the update; EarlyStopping follows ``valid_loss`` by default, and EpochScoring computes
+        a score of held-out rows.
     params : mapping
         Parameters of the net.
     stage : str
@@ -60,6 +63,8 @@ def held_out_fraction(
     of_split = _scores("", f"{params.get('labels', 'noisy')}_")
     in_any_case = {"train_loss", *(["valid_clean_loss"] if watched else [])}
     own = set().union(*(_written(*pair, params) for pair in callbacks))
+    if any(_scores_held_out_rows(*pair, params) for pair in callbacks):
+        held_out = held_out or _FRACTION
     for name, callback in callbacks:
         monitor = _setting(name, callback, "monitor", params)
         monitor = monitor.removesuffix("_best") if isinstance(monitor, str) else None
@@ -77,10 +82,15 @@ def held_out_fraction(
 
 def _written(name: str | None, callback: Any, params: Mapping[str, Any]) -> set[str]:
     """Names under which a callback of skorch's, or the update, writes into the history."""
-    if isinstance(callback, EpochScoring | BatchScoring):
+    if isinstance(callback, _SCORING):
         callback = copy.copy(callback).initialize()
     names = {_setting(name, callback, attribute, params) for attribute in ("name_", "name", "event_name")}
     return {n for n in names if isinstance(n, str)} | ({"meta_loss"} if isinstance(callback, MetaGradient) else set())
+
+
+def _scores_held_out_rows(name: str | None, callback: Any, params: Mapping[str, Any]) -> bool:
+    """Whether a callback of skorch's computes a score of rows that are not trained on."""
+    return issubclass(_kind(callback), _SCORING) and not _setting(name, callback, "on_train", params)
 
 
 def _kind(callback: Any) -> type:

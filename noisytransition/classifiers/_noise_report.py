@@ -1,6 +1,5 @@
 """Method of a classifier with T that reports what it knows of the noise."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -15,12 +14,14 @@ from ..report import Clean, Fitted, Judged, NoiseReport, make_facts, sample_fact
 from ..transition import (
     ClassConditionalTest,
     RandomState,
+    blocks_of_rows,
     check_count,
     check_probabilities,
     is_number,
     label_posterior,
 )
 from ._data import Samples, validate_rows
+from ._data_warnings import names_of_rows
 from ._describe import versions
 from ._labels import label_codes
 
@@ -181,7 +182,7 @@ def _checked_display(display_rows: Any, n: int) -> Any:
 
 def _index(X: Any, y_noisy: Any, listed: NDArray[np.intp]) -> list:
     """Names of the listed rows."""
-    named = next((data.index for data in (X, y_noisy) if hasattr(data, "iloc")), None)
+    named = names_of_rows(X, y_noisy)
     return listed.tolist() if named is None else list(named[listed])
 
 
@@ -211,17 +212,12 @@ def _judged(clf: Any, X: Samples, rows: Any, given: NDArray[np.intp], proba: NDA
     """Posteriors of all rows, of which only what is needed is kept."""
     quality, certainty = np.empty(len(given)), np.empty(len(given))
     proposed, predicted = np.empty(len(given), dtype=np.intp), np.empty(len(given), dtype=np.intp)
-    for block in _blocks(len(given), len(clf.classes_)):
+    for block in blocks_of_rows(len(given), len(clf.classes_), _BLOCK):
         f = clf.predict_proba(_part(X, rows, block)) if proba is None else proba[block]
         posterior = label_posterior(f, given[block], clf.transition_matrix_)
         predicted[block], proposed[block] = f.argmax(axis=1), posterior.argmax(axis=1)
         quality[block], certainty[block] = posterior[np.arange(len(f)), given[block]], posterior.max(axis=1)
     return Judged(given, quality, proposed, certainty, float((predicted == given).mean()))
-
-
-def _blocks(n: int, c: int) -> Iterator[slice]:
-    size = max(_BLOCK // c, 1)
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def _part(X: Any, rows: Any, block: slice) -> Any:
@@ -244,7 +240,7 @@ def _n_among(some: Rows, rows: Rows) -> int:
     if isinstance(some, DatasetRows) or isinstance(rows, DatasetRows):
         return 0
     wanted, found = [row.tobytes() for row in some.dense().astype(np.float64)], set()
-    for block in _blocks(len(rows), int(np.prod(some.source.shape[1:]))):
+    for block in blocks_of_rows(len(rows), int(np.prod(some.source.shape[1:])), _BLOCK):
         inputs = rows.take(np.arange(block.start, block.stop)).dense().astype(np.float64)
         found |= {row.tobytes() for row in inputs}.intersection(wanted)
     return sum(row in found for row in wanted)

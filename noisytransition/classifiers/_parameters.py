@@ -115,6 +115,11 @@ class NetParameters(BaseEstimator):
         return self
 
 
+def as_python(value: Any) -> Any:
+    """Convert a number of numpy's, as grids of arrays give them: torch's loaders take no other integers than int."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def as_optimizer(given: Optimizer) -> Callable[..., torch.optim.Optimizer]:
     """Class of an optimiser that may be named, such as "adamw"."""
     return OPTIMIZERS[given.lower()] if isinstance(given, str) else given

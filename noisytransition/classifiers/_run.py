@@ -92,15 +92,14 @@ class Run:
         classes: NDArray,
         *,
         seed: int,
-        watch: bool = False,
-        batch_history: bool = False,
-        progress: Progress | None = None,
-        memory: joblib.Memory | None = None,
+        watch: bool,
+        batch_history: bool,
+        progress: Progress,
+        memory: joblib.Memory | None,
     ) -> None:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
-        self.seed, self.watch, self.batch_history = seed, watch, batch_history
+        self.seed, self.watch, self.batch_history, self.progress = seed, watch, batch_history, progress
         self.one_clean_row, self.is_one_T, self.n_stages, self.memory = False, True, 0, memory
-        self.progress = Progress() if progress is None else progress
         self.state: FitState | None = None
         self.global_state, self.processes = GlobalState(), Processes()
         self.histories: dict[str, History] = {}

@@ -28,8 +28,8 @@ class SamplingMixin:
     #: how the clean rows were drawn, in methods with this choice
     meta_sampling: str = "auto"
 
-    def _finds_shares(self, run: Run) -> bool:
-        return False
+    def _finds_shares(self: Any, run: Run) -> bool:
+        return isinstance(self.transition_init, str) and self._start_name(run) == "em"
 
     def _allows_for_drawing_by_class(self, run: Run) -> bool:
         told = self.meta_sampling != "auto" or seem_drawn_by_class(run.clean.label, len(run.classes))

@@ -5,13 +5,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from ..nets import MLP, NoisyLabelNet, restore_unlisted, unlisted
 from ..storage import check_kind, check_plain, is_plain, plain_history, read, safe_attributes, write
-from ..transition import Calibration, TransitionUncertainty
+from ..transition import Calibration, TransitionUncertainty, in_class_order
 from ._checks import check_device
 from ._parameters import MODULES, is_default
 
@@ -149,8 +150,10 @@ def load(
 
 # ---------------------------------------------------------------------------- what is saved
 def _plain_params(clf: "NoisyLabelClassifier") -> dict[str, Any]:
-    """Parameters that are plain data: no functions, classes or callbacks."""
+    """Parameters that are plain data: no functions, classes or callbacks; of data frames of T, their values."""
     params = clf.get_params(deep=False)
+    frames = {k: np.asarray(in_class_order(v, clf.classes_)) for k, v in params.items() if hasattr(v, "columns")}
+    params |= frames
     return {name: value for name, value in params.items() if name not in _LEFT_OUT and is_plain(value, _NAMED)}
 
 

@@ -162,9 +162,6 @@ class TransitionClassifier(
             self.transition_uncertainty_ = bars._replace(transition_matrix=T)
         return T
 
-    def _finds_shares(self, run: Run) -> bool:
-        return isinstance(self.transition_init, str) and self._start_name(run) == "em"
-
     def _start_name(self, run: Run) -> str:
         name = str(self.transition_init)
         return name if name != "auto" else "gold" if run.has_clean else self._start_without_clean_data

@@ -10,6 +10,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..nets import Rows
 from ..transition import check_mask
+from ._data_warnings import names_of_rows, warn_of_order
 from ._labels import as_column, labels_of
 from ._left_out import OfRows, taken
 
@@ -39,6 +40,7 @@ def weighted_rows(X: Any, y: ArrayLike | None, of_rows: OfRows) -> tuple[Any, An
     """
     n, trusted = _num_samples(X), of_rows["trusted"]
     weights = _numbers(of_rows["sample_weight"], n)
+    warn_of_order(names_of_rows(X, y), of_rows["sample_weight"], "sample_weight")
     noisy = np.ones(n, dtype=bool) if trusted is None else ~check_mask(as_column(trusted), n, "trusted")
     if noisy.any() and not weights[noisy].any():
         raise ValueError("sample_weight is zero for all noisy rows; give a weight above 0 to those that shall be used.")

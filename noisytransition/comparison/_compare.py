@@ -12,7 +12,7 @@ from sklearn.base import clone
 from ..classifiers import METHODS, CrossEntropyClassifier, NoisyLabelClassifier
 from ..classifiers._describe import describe, describe_params
 from ..classifiers._run import Run
-from ..nets import concatenate
+from ..nets import Rows, concatenate
 from ..transition import in_sorted_order, sampling_limit, transition_error
 from ._checks import check_classifiers, check_data, check_same, check_seeds
 from ._data import ComparisonData
@@ -32,8 +32,8 @@ class PooledCrossEntropyClassifier(CrossEntropyClassifier):
 
     _needs_clean_data = True
 
-    def _fit(self, run: Run) -> None:
-        self.net_ = run.train("cross_entropy", concatenate(run.noisy, run.clean))
+    def _rows(self, run: Run) -> Rows:
+        return concatenate(run.noisy, run.clean)
 
 
 def compare(

@@ -105,7 +105,7 @@ def make_noisy_data(
     rng = as_generator(random_state)
     y, y_test = check_label_indices(y, name="y"), check_label_indices(y_test, name="y_test")
     n_classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1 if classes is None else len(classes)
-    X, X_test = _as_rows(X, y, n_classes, "X"), _as_rows(X_test, y_test, n_classes, "X_test")
+    X, X_test = _checked_rows(X, y, n_classes, "X"), _checked_rows(X_test, y_test, n_classes, "X_test")
     y_noisy, T = _noisy_labels(y, noise, n_classes, rng)
     clean = draw_rows(y, n_meta, n_classes, balanced, rng)
     noisy = np.setdiff1d(np.arange(len(y)), clean)
@@ -162,7 +162,7 @@ def draw_rows(
     return np.sort(np.concatenate(drawn))
 
 
-def _as_rows(X: Any, y: NDArray, n_classes: int, name: str) -> Any:
+def _checked_rows(X: Any, y: NDArray, n_classes: int, name: str) -> Any:
     """Check rows against their labels; return an array, a sparse matrix in rows, or a Dataset."""
     if hasattr(X, "tocsr"):  # a sparse matrix of scipy
         X = X.tocsr()

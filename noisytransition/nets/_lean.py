@@ -12,7 +12,7 @@ from skorch.dataset import get_len
 from skorch.history import History
 from torch import Tensor, nn
 
-from ._interrupts import raise_interrupt
+from ._interrupts import out_of_patience, raise_interrupt
 from ._mlp import embeds
 from ._rows import Batch
 
@@ -46,15 +46,12 @@ class LeanNet(NeuralNetClassifier):
                 try:
                     getattr(callback, method_name)(self, **cb_kwargs)
                 except KeyboardInterrupt:
-                    self.interrupted_by(callback)
+                    self._stopped_early = out_of_patience(callback)
                     raise
 
     def _is_unseen(self, callback: Callback) -> bool:
         """Whether it makes a table that is not printed."""
         return type(callback) is PrintLog and not self.verbose and callback.sink is print
-
-    def interrupted_by(self, callback: Callback) -> None:
-        """Note that a callback has raised KeyboardInterrupt."""
 
     def run_single_epoch(
         self, iterator: Iterable | None, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
@@ -132,7 +129,7 @@ def input_dtype(given: str | torch.dtype, module: nn.Module, x: Tensor) -> torch
     is_image = x.dtype is torch.uint8 and x.ndim > 2
     if x.is_floating_point() or is_image or not embeds(module):
         return floating_dtype(module) or torch.float32
-    return x.dtype
+    return x.dtype if x.dtype is torch.int32 else torch.int64  # the only types that embeddings take
 
 
 def floating_dtype(module: nn.Module) -> torch.dtype | None:

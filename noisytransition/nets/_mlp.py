@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
 from torch import nn
 
 
@@ -34,7 +35,7 @@ class MLP(nn.Sequential):
     """
 
     def __init__(self, n_in: int, n_out: int, hidden: int | Sequence[int] = 128) -> None:
-        widths = [n_in, *([hidden] if isinstance(hidden, int) else hidden)]
+        widths = [n_in, *([hidden] if isinstance(hidden, int | np.integer) else hidden)]
         layers = [layer for a, b in pairwise(widths) for layer in (nn.Linear(a, b), nn.ReLU())]
         super().__init__(nn.Flatten(), *layers, nn.Linear(widths[-1], n_out))
 

@@ -17,7 +17,7 @@ from .._processes import ALONE, Processes
 from ..updates import Fixed, Update
 from ._finite import check_losses, check_proba, check_weights
 from ._half import GradientScaling, HalfPrecision
-from ._interrupts import out_of_patience, raise_interrupt
+from ._interrupts import raise_interrupt
 from ._lean import LeanNet, input_dtype
 from ._loader import BatchLoader
 from ._net_state import uncompiled
@@ -318,10 +318,6 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
             )
         if training:
             check_losses(self)
-
-    def interrupted_by(self, callback: Callback) -> None:
-        """A KeyboardInterrupt of EarlyStopping ends the stage, any other the fit."""
-        self._stopped_early = out_of_patience(callback)
 
     def fit_loop(
         self, X: ArrayLike | Dataset, y: ArrayLike | None = None, epochs: int | None = None, **kwargs: Any

@@ -176,10 +176,10 @@ def _as_columns(columns: Mapping[str, ArrayLike]) -> dict[str, NDArray]:
     return {k: np.asarray(v, dtype=np.int64 if k == "label" else None) for k, v in columns.items()}
 
 
-def as_rows(X: Any, label: ArrayLike | None = None, **columns: ArrayLike | None) -> Rows:
-    """Rows of an array, a CSR matrix or a torch Dataset, with those columns that are not None."""
+def as_rows(X: Any, label: ArrayLike | None = None) -> Rows:
+    """Rows of an array, a CSR matrix or a torch Dataset."""
     kind = DatasetRows if isinstance(X, Dataset) else SparseRows if issparse(X) else Rows
-    return kind(X, label, **{name: column for name, column in columns.items() if column is not None})
+    return kind(X, label)
 
 
 def gathered(X: Any, indices: NDArray[np.integer]) -> Any:
@@ -243,8 +243,8 @@ class Batch(tuple):
         names: Any = loss.columns if hasattr(type(loss), "columns") or "columns" in vars(loss) else ()
         if missing := [name for name in names if name not in self.columns]:
             raise ValueError(
-                f"{type(loss).__name__} needs the columns {missing} of the rows, which the loader that iterator_train "
-                "names does not give; leave iterator_train out."
+                f"{type(loss).__name__} needs the columns {missing} of the rows, which this batch does not have: leave "
+                "out iterator_train, and a train_split of other rows (predefined_split)."
             )
         return {name: self.columns[name] for name in names}
 

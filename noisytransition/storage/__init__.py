@@ -1,6 +1,6 @@
 """Files of the library: plain data and tensors in a file that runs no code when it is read; locks."""
 
-from ._files import UNFINISHED, checksum, locked, replace, unlock
+from ._files import UNFINISHED, checksum, locked, unlock
 from ._format import check, check_kind, read, write
 from ._plain import check_plain, is_plain, plain_history, safe_attributes
 
@@ -14,7 +14,6 @@ __all__ = [
     "locked",
     "plain_history",
     "read",
-    "replace",
     "safe_attributes",
     "unlock",
     "write",

@@ -10,6 +10,7 @@ from ._calibration import Maximum as Maximum
 from ._chance import says_nothing as says_nothing
 from ._checks import as_array as as_array
 from ._checks import as_floats as as_floats
+from ._checks import blocks_of_rows as blocks_of_rows
 from ._checks import check_count as check_count
 from ._checks import check_label_indices as check_label_indices
 from ._checks import check_mask as check_mask

@@ -104,9 +104,9 @@ def checked_probabilities(proba: ArrayLike, n_classes: int | None = None, name: 
     return given
 
 
-def blocks_of_rows(n: int, n_columns: int) -> list[slice]:
-    """Blocks of rows that hold about a million bytes of float64 each."""
-    size = max(_BLOCK // n_columns, 1)
+def blocks_of_rows(n: int, n_columns: int, size: int = _BLOCK) -> list[slice]:
+    """Blocks of rows that hold about so many numbers each; by default, a million bytes of float64."""
+    size = max(size // n_columns, 1)
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 

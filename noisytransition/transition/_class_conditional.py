@@ -199,7 +199,7 @@ def class_conditional_test(
     y, s, named = indices_of_both(y_true, y_noisy, None if proba is None else proba.shape[1], classes)
     n_permutations = check_count(n_permutations, 1, "n_permutations")
     random = np.random.default_rng(list(as_generator(random_state).bytes(16)))
-    given, subsets = sources(groups, features, proba, y, s)
+    given, subsets = sources(groups, features, proba, y)
     strata = _strata(y, s)
     terms = [_terms(given, stratum, PermutedLabels(stratum.labels, n_permutations, random)) for stratum in strata]
     names = list(terms[0])

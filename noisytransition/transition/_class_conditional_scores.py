@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import as_array, as_floats, check_label_indices, check_probabilities
+from ._checks import as_array, as_floats, check_label_indices
 from ._class_conditional_permutations import PermutedLabels
 
 # largest table of group indicators, rows x groups: 160 MB (a choice, not measured)
@@ -87,15 +87,13 @@ def _rank_polynomials(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 # ---------------------------------------------------------------------------- checks
 def sources(
-    groups: ArrayLike | None, features: ArrayLike | None, proba: ArrayLike | None, y: NDArray, s: NDArray
+    groups: ArrayLike | None, features: ArrayLike | None, proba: NDArray | None, y: NDArray
 ) -> tuple[list[Features], dict[str, NDArray[np.bool_]]]:
     """Return the checked inputs, and the subsets of rows whose noise is reported."""
     found: list[Features] = []
     subsets: dict[str, NDArray[np.bool_]] = {}
     if proba is not None:
-        proba = check_probabilities(proba)
-        for labels, name in ((y, "y_true"), (s, "y_noisy")):
-            check_label_indices(labels, proba.shape[1], len(proba), name)
+        check_label_indices(y, proba.shape[1], len(proba), "y_true")
         log_proba = np.log(np.maximum(proba, _MIN_PROBA))
         found.append(Posteriors(log_proba))
         subsets = _halves(log_proba, y)

@@ -14,14 +14,28 @@ def _cases(name, words, values):
 
 NUMBERS = [
     case
-    for name in ("lr", "transition_lr", "weight_lr", "revision_lr", "fine_tuning_lr", "inner_lr", "q")
+    for name in (
+        "lr",
+        "transition_lr",
+        "weight_lr",
+        "revision_lr",
+        "fine_tuning_lr",
+        "inner_lr",
+        "q",
+        "label_smoothing",
+    )
     for case in _cases(name, NUMBER, ["0.1", -1.0, NAN, INF, 1j, True, [0.1]])
 ]
 COUNT_NAMES = """
-    max_epochs batch_size warm_up_epochs fine_tuning_epochs revision_epochs n_anchors transition_every weight_every
-    weight_hidden truncation_every truncation_start meta_batch_size
+    batch_size warm_up_epochs n_anchors transition_every weight_every weight_hidden truncation_every meta_batch_size
 """
-COUNTS = [case for name in COUNT_NAMES.split() for case in _cases(name, INTEGER, ["3", -3, 2.5, True, 1j, [3]])]
+COUNT_FROM_0_NAMES = "max_epochs fine_tuning_epochs revision_epochs truncation_start"
+COUNTS = [
+    case
+    for names, least in ((COUNT_NAMES, 1), (COUNT_FROM_0_NAMES, 0))
+    for name in names.split()
+    for case in _cases(name, INTEGER, ["3", -3, least - 1, 2.5, True, 1j, [3]])
+]
 FRACTIONS = _cases("validation_fraction", "give a number|must be < 1|== -|finite", [1.0, -0.1, "0.1", NAN, 1j, True])
 FLAGS = [
     case

@@ -1,6 +1,7 @@
 """Warnings of labels that cannot be learned from, and modules for which the factored meta-gradient is exact."""
 
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,8 @@ import torch
 from estimators import CLASSIFIERS, NEED_CLEAN_DATA, small
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_wine
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from skorch.helper import SliceDataset
 from torch import nn
 from torch.nn.functional import cosine_similarity
 from torch.utils.data import Subset, TensorDataset
@@ -31,6 +34,21 @@ from noisytransition.transition import flip_labels, pair_noise, says_nothing, sy
 
 
 # ---------------------------------------------------------------------------- classes
+def test_labels_that_scikit_learn_has_encoded_are_warned_of(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf, kind = small(GLCClassifier, max_epochs=1), {"cv": 2, "method": "predict_proba"}
+    y, y_meta = y % 2, y_meta % 2
+    for codes in ([-1, 1], [1, 2]):
+        names = np.array(codes)
+        said = pytest.warns(UserWarning, match="y_meta has the classes .* give y as 0..c-1: encode y")
+        with said, suppress(IndexError):  # scikit-learn's, with one class too many
+            cross_val_predict(clf, X, names[y], params={"meta": (X_meta, names[y_meta])}, **kind)
+    with refused(r"y_meta_noisy has labels \[2\].* give y as 0..c-1: encode y"):
+        clf.fit(X, y, meta=(X_meta, y_meta), y_meta_noisy=y_meta * 2)
+    with refused(r"y holds number labels .* bool labels .* give y as 0..c-1: encode y"):
+        clf.fit(X, y, meta=(X_meta, y_meta == 1))
+
+
 @pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
 def test_a_clean_class_without_noisy_labels_is_warned_of_with_its_likely_spelling(cls, blobs):
     X, y, X_meta, y_meta, *_ = blobs
@@ -447,6 +465,38 @@ def test_images_and_tokens_for_a_module_of_the_user_s_are_not_warned_of(dtype, s
 def test_columns_of_text_are_refused_with_what_to_do(table, what):
     with no_training(), refused(rf"{what}.*: encode it in a Pipeline \(OneHotEncoder"):
         CrossEntropyClassifier().fit(table, [0, 1])
+
+
+def test_columns_of_dates_beside_numbers_are_refused_with_what_to_do():
+    table = pd.DataFrame({"age": [20.0, 30.0], "since": pd.to_datetime(["2020-01-01", "2021-01-01"])})
+    with no_training(), refused(r"X has columns of numbers and of others, such as dates .*: encode it in a Pipeline"):
+        CrossEntropyClassifier().fit(table, [0, 1])
+    table["city"] = ["Oslo", "Bonn"]
+    with no_training(), refused("X has .*: encode it in a Pipeline"):
+        CrossEntropyClassifier().fit(table, [0, 1])
+
+
+def test_labels_of_bytes_are_refused_with_what_to_do():
+    with no_training(), refused(r"y has labels of bytes; decode them, as y.astype\(str\)"):
+        CrossEntropyClassifier().fit(np.eye(2), np.array([b"a", b"b"]))
+
+
+def test_a_slice_dataset_is_refused_with_what_to_do():
+    data = TensorDataset(torch.eye(2), torch.tensor([0, 1]))
+    with no_training(), refused("X is a SliceDataset of skorch's; give the Dataset itself"):
+        CrossEntropyClassifier().fit(SliceDataset(data), [0, 1])
+
+
+@pytest.mark.parametrize("module", [None, "linear"])
+def test_numbers_of_a_grid_of_arrays_are_taken(module, blobs):
+    X, y, *_ = blobs
+    grid = {"batch_size": np.array([8]), "max_epochs": np.array([2]), "lr": np.array([0.1])}
+    grid |= {} if module else {"module__hidden": np.array([8])}
+    search = GridSearchCV(CrossEntropyClassifier(module, random_state=0), grid, cv=2, error_score="raise").fit(X, y)
+    plain = CrossEntropyClassifier(
+        module, **{name: values.tolist()[0] for name, values in grid.items()}, random_state=0
+    )
+    np.testing.assert_array_equal(search.predict_proba(X), plain.fit(X, y).predict_proba(X))
 
 
 def test_one_clean_row_for_each_of_many_classes_is_no_regression_problem():

@@ -90,6 +90,7 @@ def test_equal_things_read_alike():
     for make in (lambda: Crop(1), lambda: partial(shifted, by=2), lambda: named("flip"), lambda: Ring(3)):
         assert describe(make()) == describe(make())
     assert describe(named("flip")) == describe(named("flip"))
+    assert describe([np.int64(2), np.float32(0.5), np.bool_(True)]) == describe([2, 0.5, True])
     torch.manual_seed(0)
     first = nn.Linear(2, 1)
     torch.manual_seed(0)

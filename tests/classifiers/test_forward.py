@@ -97,14 +97,7 @@ def test_an_array_is_T_itself(blobs):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"transition_init": "best"}, "transition_init='best'; valid are"),
-        ({"transition_init": [[1.0, 0.5], [0, 1]]}, "transition_init"),
-        ({"anchor_percentile": 0}, "percentile=0"),
-        ({"n_anchors": 0}, "n_anchors"),
         ({"n_anchors": 1000}, "n_anchors=1000 for 300 rows"),
-        ({"validation_fraction": 1.0}, "validation_fraction"),
-        ({"warm_up_epochs": 0}, "warm_up_epochs"),
-        ({"transition_floor": 0.9}, "transition_floor"),
     ],
 )
 def test_bad_parameters_are_refused_before_training(blobs, params, message):

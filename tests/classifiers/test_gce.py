@@ -10,7 +10,7 @@ from skorch.callbacks import Callback
 from skorch.helper import predefined_split
 from torch import nn
 from torch.utils.data import TensorDataset
-from training import StopAfter, fit_noisy, refused
+from training import StopAfter, fit_noisy
 
 from noisytransition import CrossEntropyClassifier, FitState, GCEClassifier
 from noisytransition.classifiers import _gce
@@ -170,24 +170,3 @@ def test_an_interrupted_fit_remembers_running_means_and_which_rows_are_left_out(
 def test_leaving_out_all_rows_is_warned_of(blobs):
     with pytest.warns(UserWarning, match="leaves no row to train on"):
         fit(blobs, truncation=0.999, truncation_start=0)
-
-
-def test_balanced_is_a_flag(blobs):
-    with refused("balanced=1.0; give True or False", TypeError):
-        fit(blobs, balanced=1.0)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"q": 1.5}, "q == 1.5"),
-        ({"q": -0.1}, "q == -0.1"),
-        ({"truncation": 0.0}, "truncation=0.0; valid"),
-        ({"truncation": 2.0}, "truncation == 2.0"),
-        ({"truncation_start": -1}, "truncation_start"),
-        ({"truncation_every": 0}, "truncation_every"),
-    ],
-)
-def test_bad_parameters_are_refused_before_training(blobs, params, message):
-    with refused(message):
-        fit(blobs, **params)

@@ -106,32 +106,6 @@ def test_a_class_without_clean_rows_starts_from_its_anchor_and_is_named(blobs):
     np.testing.assert_allclose(clf.transition_init_[1], anchors[1], atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"transition_init": "golden"}, "'golden'; valid are"),
-        ({"transition_init": [[0.5, 0.4], [0, 1]]}, "transition_init.*sum"),
-        ({"transition_init": np.eye(4)}, "transition_init"),
-        ({"transition_init": -np.eye(3)}, "transition_init"),
-        ({"transition_init": "count"}, "y_meta_noisy"),
-        ({"transition_lr": -1.0}, "transition_lr == -1"),
-        ({"meta_weight": -1.0}, "meta_weight"),
-        ({"inner_lr": -0.1}, "inner_lr"),
-        ({"transition_floor": 0.7}, "transition_floor"),
-        ({"transition_every": 0}, "transition_every"),
-        ({"validation_fraction": 1}, "validation_fraction"),
-        ({"validation_fraction": np.nan}, "validation_fraction == nan"),
-        ({"warm_up_epochs": 0}, "warm_up_epochs"),
-        ({"meta_batch_size": 0}, "meta_batch_size"),
-        ({"meta_gradient_method": "fast"}, "'fast'; valid are"),
-        ({"select_classifier": 1}, "select_classifier=1; give True or False"),
-    ],
-)
-def test_bad_parameters_are_refused_before_training(blobs, params, message):
-    with refused(message, (ValueError, TypeError)):
-        fit(blobs, **params)
-
-
 # ---------------------------------------------------------------------------- what is learned
 def test_T_and_its_history_are_row_stochastic(blobs):
     clf = fit(blobs, max_epochs=4, transition_lr=50.0)

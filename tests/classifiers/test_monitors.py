@@ -20,6 +20,7 @@ from training import fit, fit_noisy, refused
 
 from noisytransition import (
     CrossEntropyClassifier,
+    EMTransitionClassifier,
     FineTuningClassifier,
     MetaTransitionClassifier,
     MWNetClassifier,
@@ -167,6 +168,27 @@ class Writes(Callback):
 def test_scores_that_callbacks_write_may_be_followed(callback, monitor, blobs):
     clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=[callback, EarlyStopping(monitor)], max_epochs=2)
     assert monitor in clf.history_[-1]
+
+
+@pytest.mark.parametrize(
+    "followed",
+    [
+        [],
+        [EarlyStopping("f1_macro", lower_is_better=False)],
+        [LRScheduler(ReduceLROnPlateau, monitor="f1_macro", mode="max")],
+    ],
+)
+def test_a_score_of_held_out_rows_has_them(followed, blobs):
+    callbacks = [EpochScoring("f1_macro", lower_is_better=False), *followed]
+    clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=callbacks, batch_history=True)
+    assert "f1_macro" in clf.history_[-1]
+    assert rows_trained_on(clf) == {"cross_entropy": 270}
+
+
+def test_trainings_on_clean_rows_alone_hold_none_out_for_a_score(blobs):
+    clf = fit(EMTransitionClassifier, blobs, callbacks=[EpochScoring("accuracy")], select_classifier=True, max_epochs=2)
+    assert all("accuracy" in clf.histories_[stage][-1] for stage in ("fold_0", "fold_1", "em"))
+    assert not any("clean_fold" in stage for stage in clf.histories_)
 
 
 def test_a_name_that_is_set_by_a_parameter_may_be_followed(blobs):

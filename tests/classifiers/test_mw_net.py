@@ -8,7 +8,6 @@ from estimators import small
 from reference import meta_weight_net as twin
 from torch import nn
 from training import fit as fit_blobs
-from training import refused
 
 from noisytransition import CrossEntropyClassifier, MWNetClassifier, flip_labels
 from noisytransition.transition import symmetric_noise
@@ -130,21 +129,6 @@ def test_any_module_does(blobs):
     module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3))
     assert fit(blobs, module=module).meta_gradient_method_ == "dual"
     assert fit(blobs).meta_gradient_method_ == "factored"
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"weight_lr": -1}, "weight_lr"),
-        ({"weight_hidden": 0}, "weight_hidden"),
-        ({"weight_every": 0}, "weight_every"),
-        ({"meta_batch_size": 0}, "meta_batch_size"),
-        ({"meta_gradient_method": "magic"}, "valid are"),
-    ],
-)
-def test_bad_parameters_are_refused_before_training(blobs, params, message):
-    with refused(message):
-        fit(blobs, **params)
 
 
 def test_unknown_labels_are_refused(blobs):

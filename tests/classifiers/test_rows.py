@@ -88,6 +88,38 @@ def test_a_series_with_the_rows_in_another_order_is_warned_of(name):
         fit(X, **given | {name: given[name].sample(frac=1, random_state=0)})
 
 
+@pytest.mark.parametrize("name", ["y_meta", "y_meta_noisy"])
+@pytest.mark.parametrize("form", ["meta", "X_meta", "trusted"])
+def test_labels_of_clean_rows_in_another_order_are_warned_of(form, name):
+    if (form, name) == ("trusted", "y_meta"):
+        pytest.skip("the test above")
+    rng = np.random.default_rng(0)
+    y, X = rng.integers(2, size=60), pd.DataFrame(rng.normal(size=(60, 2)))
+    clean, other = pd.Series(y[40:], X.index[40:]), pd.Series(1 - y[40:], X.index[40:])
+
+    def fit(y_meta, y_meta_noisy):
+        clf = small(GLCClassifier, max_epochs=1)
+        if form == "trusted":
+            return clf.fit(X, y, trusted=np.arange(60) >= 40, y_meta_noisy=y_meta_noisy)
+        given = {"meta": (X[40:], y_meta)} if form == "meta" else {"X_meta": X[40:], "y_meta": y_meta}
+        return clf.fit(X[:40], y[:40], y_meta_noisy=y_meta_noisy, **given)
+
+    moved = {"y_meta": (clean[::-1], other), "y_meta_noisy": (clean, other[::-1])}[name]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "the index of")
+        fit(clean, other)
+    with pytest.warns(UserWarning, match=f"the index of {name} names the rows in another order"):
+        fit(*moved)
+
+
+def test_weights_in_another_order_are_warned_of():
+    y, X = np.arange(40) % 2, pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)))
+    with pytest.warns(UserWarning, match="the index of sample_weight names the rows in another order"):
+        small(GLCClassifier, max_epochs=1).fit(
+            X, y, trusted=np.arange(40) < 20, sample_weight=pd.Series(1.0, X.index[::-1])
+        )
+
+
 # ---------------------------------------------------------------------------- data frames with names
 NAMES = ["a", "b", "c"]
 T = pd.DataFrame([[0.9, 0.1, 0], [0, 0.5, 0.5], [0.3, 0, 0.7]], index=NAMES, columns=NAMES)

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from estimators import CLASSIFIERS, WITH_TRANSITION, small
@@ -15,8 +16,9 @@ from sklearn.base import clone
 from torch import nn
 from training import fit, with_a_flipped_bit
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MWNetClassifier, load
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, MWNetClassifier, load
 from noisytransition.classifiers import METHODS, _saving
+from noisytransition.transition import pair_noise
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
@@ -55,6 +57,16 @@ def test_a_loaded_classifier_is_the_same(cls, blobs, path):
     np.testing.assert_array_equal(
         clone(again).fit(*blobs[:2], meta=blobs[2:4]).predict_proba(blobs[4]), clf.predict_proba(blobs[4])
     )
+
+
+def test_a_frame_of_T_is_saved_as_an_array_in_the_order_of_the_classes(blobs, path):
+    X, y, X_meta, y_meta, *_ = blobs
+    names, T = np.array(["cat", "ant", "bee"]), pair_noise(3, 0.3)
+    frame = pd.DataFrame(T, index=names, columns=names)
+    clf = small(GLCClassifier, transition_init=frame).fit(X, names[y], meta=(X_meta, names[y_meta]))
+    again = loaded(clf, path)
+    np.testing.assert_array_equal(again.transition_init, T[np.ix_([1, 2, 0], [1, 2, 0])])
+    np.testing.assert_allclose(again.transition_init, clf.transition_init_, atol=1e-3)  # with a floor
 
 
 @pytest.mark.parametrize("cls", [cls for cls in WITH_TRANSITION if cls in METHODS.values()])

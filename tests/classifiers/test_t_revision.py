@@ -6,7 +6,7 @@ import torch
 from estimators import small
 from skorch.callbacks import Callback, EarlyStopping
 from skorch.dataset import ValidSplit
-from training import fit_noisy, refused
+from training import fit_noisy
 
 from noisytransition import CrossEntropyClassifier, TRevisionClassifier
 from noisytransition.transition import anchor_transition_matrix, floor_transition_matrix
@@ -93,19 +93,6 @@ def test_the_last_stage_has_its_own_optimiser(blobs):
     assert {(group["lr"], group["weight_decay"]) for group in groups} == {(5e-7, 0)}
     moved = {id(p) for group in groups for p in group["params"]}
     assert moved == {id(p) for p in (*clf.net_.module_.parameters(), clf.net_.criterion_.revision)}
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"revision_lr": -1}, "revision_lr"),
-        ({"revision_epochs": -1}, "revision_epochs"),
-        ({"validation_fraction": -0.1}, "validation_fraction"),
-    ],
-)
-def test_bad_parameters_are_refused_before_training(blobs, params, message):
-    with refused(message):
-        fit(blobs, **params)
 
 
 def test_a_callback_that_brings_back_its_best_epoch_is_obeyed(blobs):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 from estimators import CLASSIFIERS, small
-from scipy.sparse import csr_matrix
+from scipy.sparse import bsr_array, coo_matrix, csc_array, csr_matrix, dia_matrix
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,6 +24,23 @@ def test_the_fit_is_that_without_these_rows(cls, blobs):
     marked = small(cls).fit(X, np.where(WITHOUT, -1, y), meta=(X_meta, y_meta), unlabeled=-1)
     assert_same(marked, small(cls).fit(X[~WITHOUT], y[~WITHOUT], meta=(X_meta, y_meta)), X)
     np.testing.assert_array_equal(marked.classes_, [0, 1, 2])
+
+
+@pytest.mark.parametrize("sparse", [coo_matrix, bsr_array, csc_array, dia_matrix])
+def test_rows_of_any_sparse_format_are_left_out(sparse, blobs):
+    X, y, *_ = blobs
+    dense = small(CrossEntropyClassifier).fit(X[~WITHOUT], y[~WITHOUT])
+    assert_same(small(CrossEntropyClassifier).fit(sparse(X), np.where(WITHOUT, -1, y), unlabeled=-1), dense, X)
+    assert_same(small(CrossEntropyClassifier).fit(sparse(X), y, sample_weight=~WITHOUT), dense, X)
+
+
+def test_a_mark_that_no_row_has(blobs):
+    X, y, *_ = blobs
+    labels = np.where(WITHOUT, "-1", NAMES[y])
+    with pytest.warns(UserWarning, match="unlabeled=-1 is no label of y, which has '-1': it is taken as a class"):
+        small(CrossEntropyClassifier, max_epochs=1).fit(X, labels, unlabeled=-1)
+    with refused(r"unlabeled=\['-1'\]; give one label"):
+        small(CrossEntropyClassifier).fit(X, labels, unlabeled=["-1"])
 
 
 @pytest.mark.parametrize("mark", [None, np.nan, float("nan"), pd.NA, pd.NaT])
