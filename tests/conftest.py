@@ -53,6 +53,15 @@ def float64_module():
     yield from _double_precision()
 
 
+@pytest.fixture
+def routing():
+    """Metadata routing is on."""
+    import sklearn
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
 def _labelled_blobs():
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=600)

@@ -478,12 +478,6 @@ def test_a_search_by_the_error_of_T_picks_the_smallest(cls, blobs, n_jobs):
     assert score == pytest.approx(search.cv_results_["mean_test_score"].max())
 
 
-@pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
 @every
 def test_a_pipeline_scales_X_meta_with_routing(cls, blobs, routing):
     X, y, X_meta, y_meta, *_ = blobs

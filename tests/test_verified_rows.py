@@ -55,12 +55,6 @@ def quiet(clf, *args, **kwargs):
         return clf.fit(*args, **kwargs)
 
 
-@pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
 # ---------------------------------------------------------------------------- one result
 @every
 def test_the_form_is_that_of_clean_rows_with_known_noisy_labels_to_the_bit(cls, verified):

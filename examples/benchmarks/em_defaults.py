@@ -14,10 +14,9 @@ import warnings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import joblib
 import numpy as np
 from em_transition import CELLS, CLASSES, LARGE, LOADERS, NET, SMALL, current, name_of
-from shared import RESULTS, add_row, markdown, paired_difference, points, publish, read_rows, spread, versions
+from shared import RESULTS, markdown, paired_difference, points, publish, read_rows, run_all, spread, versions
 
 from noisytransition import EMTransitionClassifier, transition_error
 
@@ -50,10 +49,7 @@ def fill(seeds):
     """Run what is missing, seed by seed, and write each row when it comes."""
     done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}
     todo = [(cell, seed) for seed in range(seeds) for cell in CELLS if (name_of(cell), seed) not in done]
-    jobs = joblib.Parallel(2, return_as="generator_unordered")(joblib.delayed(run)(*job) for job in todo)
-    for i, row in enumerate(jobs, 1):
-        add_row(ROWS, row)
-        print(f"[{i}/{len(todo)}] {row['cell']}, seed {row['seed']}: {row['error']:.3f}", flush=True)
+    run_all(run, todo, ROWS)
 
 
 # ---------------------------------------------------------------------------- the page

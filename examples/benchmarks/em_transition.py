@@ -33,7 +33,6 @@ from functools import partial
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import joblib
 import numpy as np
 from problems import breast_cancer, digits, gaussians, gaussians_posterior, table, table_posterior, wine
 from shared import (
@@ -41,7 +40,6 @@ from shared import (
     PAPER,
     PLAIN_EM,
     RESULTS,
-    add_row,
     fit_cleanlab,
     markdown,
     out_of_fold,
@@ -49,6 +47,7 @@ from shared import (
     points,
     publish,
     read_rows,
+    run_all,
     spread,
     versions,
     write_csv,
@@ -181,11 +180,7 @@ def fill(kinds, seeds):
     done, fresh = read(), current()
     wanted = [(c, s) for s in seeds for c in CELLS if c[0] in kinds and (name_of(c), s) not in fresh]
     todo = [(c, s, done.get((name_of(c), s))) for c, s in wanted]
-    jobs = joblib.Parallel(2, return_as="generator_unordered")(joblib.delayed(run)(*job) for job in todo)
-    for i, row in enumerate(jobs, 1):
-        add_row(ROWS, row)
-        errors = ", ".join(f"{name} {row['error'][name]:.3f}" for name in ("sampling limit", "oracle EM", "GLC", "EM"))
-        print(f"[{i}/{len(todo)}] {row['cell']}, seed {row['seed']}: {errors}", flush=True)
+    run_all(run, todo, ROWS)
     ROWS.write_text("".join(json.dumps(row) + "\n" for row in read().values()))  # without what is out of date
 
 

@@ -25,10 +25,9 @@ from functools import partial
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import joblib
 import numpy as np
 from problems import digits, table
-from shared import RESULTS, add_row, markdown, publish, read_rows, versions
+from shared import RESULTS, markdown, publish, read_rows, run_all, versions
 from torch import nn
 
 from noisytransition import (
@@ -173,11 +172,7 @@ def main():
         done = {(row["cell"], row["seed"], method_of(row)) for row in read_rows(ROWS)}
         cells = args.cells or (CELLS if args.method == "EM" else CELLS_OF_OTHERS)
         all_of_it = [(c, s, args.method) for s in range(1000, 1000 + args.repeats) for c in cells]
-        todo = [job for job in all_of_it if job not in done]
-        jobs = joblib.Parallel(args.processes, return_as="generator_unordered")(joblib.delayed(run)(*j) for j in todo)
-        for i, row in enumerate(jobs, 1):
-            add_row(ROWS, row)
-            print(f"\r{i} of {len(todo)} repeats", end="", flush=True)
+        run_all(run, [job for job in all_of_it if job not in done], ROWS, args.processes)
     report()
 
 

@@ -21,12 +21,11 @@ from functools import partial
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import joblib
 import numpy as np
 import torch
 from em_transition import NET, SMALL
 from problems import digits, gaussians, gaussians_posterior
-from shared import FIRST_EM, NEW_NET, PLAIN_EM, RESULTS, add_row, markdown, publish, read_rows, spread, versions
+from shared import FIRST_EM, NEW_NET, PLAIN_EM, RESULTS, markdown, publish, read_rows, run_all, spread, versions
 
 from noisytransition import EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier, transition_error
 from noisytransition.classifiers import TransitionClassifier
@@ -149,9 +148,7 @@ def fill():
     """Run what is missing, and write each row when it ends."""
     done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}
     todo = [(cell, seed) for seed in SEEDS for cell in CELLS if (cell, seed) not in done]
-    for row in joblib.Parallel(2, return_as="generator_unordered")(joblib.delayed(run)(*job) for job in todo):
-        add_row(ROWS, row)
-        print(row["cell"], row["seed"], {name: round(v, 3) for name, v in row["error"].items()}, flush=True)
+    run_all(run, todo, ROWS)
 
 
 def table_of(what):

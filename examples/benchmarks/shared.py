@@ -58,6 +58,14 @@ def add_row(path, row):
 
 
 # ---------------------------------------------------------------------------- tables and pages
+def run_all(run, todo, out, jobs=2):
+    """Call `run` with each tuple of arguments in as many processes, and write each row when it comes."""
+    tasks = (joblib.delayed(run)(*arguments) for arguments in todo)
+    for i, row in enumerate(joblib.Parallel(jobs, return_as="generator_unordered")(tasks), 1):
+        add_row(out, row)
+        print(f"[{i}/{len(todo)}] {row}", flush=True)
+
+
 def markdown(heads, lines):
     """Markdown table: names of the columns, and lines of a name and its cells."""
     rows = ["| | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]

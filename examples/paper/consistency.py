@@ -12,10 +12,10 @@ import warnings
 import numpy as np
 import torch
 
-from examples.benchmarks.shared import markdown, read_rows, spread
+from examples.benchmarks.shared import markdown, read_rows, run_all, spread
 from examples.paper.data import Places, folder_of, with_features
 from examples.paper.run import RESULTS, fitted, matching, measures
-from examples.paper.study import options, plot_errors, run_all, write_page
+from examples.paper.study import options, plot_errors, write_page
 from examples.paper.tables import cells
 from noisytransition.datasets import load_cifar10
 from noisytransition.transition import cifar10_noise

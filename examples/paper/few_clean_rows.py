@@ -12,11 +12,11 @@ import warnings
 import numpy as np
 import torch
 
-from examples.benchmarks.shared import markdown, read_rows, spread
+from examples.benchmarks.shared import markdown, read_rows, run_all, spread
 from examples.paper.data import folder_of, with_features
 from examples.paper.networks import parameters
 from examples.paper.run import RESULTS, measures
-from examples.paper.study import options, plot_errors, run_all, write_page
+from examples.paper.study import options, plot_errors, write_page
 from examples.paper.tables import METHODS, settings
 from noisytransition.datasets import load_cifar100
 from noisytransition.transition import pair_noise, symmetric_noise

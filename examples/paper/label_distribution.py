@@ -21,11 +21,11 @@ from scipy.special import xlogy
 from torch import nn
 from torchvision.transforms.v2 import functional as vision
 
-from examples.benchmarks.shared import markdown, read_rows, spread, write_csv
+from examples.benchmarks.shared import markdown, read_rows, run_all, spread, write_csv
 from examples.paper.data import Places, folder_of, load, moments
 from examples.paper.features import EfficientNetLite, extract, scaled
 from examples.paper.run import RESULTS, data_of, fitted, matching
-from examples.paper.study import options, run_all, write_page
+from examples.paper.study import options, write_page
 from examples.paper.tables import TRUE_T, cells
 from noisytransition.datasets import load_cifar10, load_cifar10_1, load_cifar10h, load_cinic10
 

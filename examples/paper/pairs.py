@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from examples.benchmarks.shared import markdown, read_rows, spread
+from examples.benchmarks.shared import markdown, read_rows, run_all, spread
 from examples.paper.data import Places, load
 from examples.paper.run import RESULTS, data_of, fitted, matching
-from examples.paper.study import options, plot_errors, run_all, write_page
+from examples.paper.study import options, plot_errors, write_page
 from examples.paper.tables import cells
 from noisytransition import count_transition_matrix, sampling_limit, transition_error
 

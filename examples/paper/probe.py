@@ -18,11 +18,11 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from examples.benchmarks.shared import add_row, markdown, read_rows, spread, write_csv
+from examples.benchmarks.shared import add_row, markdown, read_rows, run_all, spread, write_csv
 from examples.paper.data import folder_of
 from examples.paper.features import BATCH, EfficientNetLite, check_packages
 from examples.paper.run import RESULTS
-from examples.paper.study import options, run_all, write_page
+from examples.paper.study import options, write_page
 from noisytransition.datasets import load_cifar10
 
 # 224, 240 and 260: the sizes that the networks were trained at

@@ -1,12 +1,9 @@
-"""What scripts with a study of their own share: options, fits that are missing, the page, and errors of T in panels."""
+"""What scripts with a study of their own share: options, the page, and errors of T in panels."""
 
 import argparse
 from pathlib import Path
 
-import joblib
 import numpy as np
-
-from examples.benchmarks.shared import add_row
 
 
 def options(doc, *, features=True):
@@ -17,14 +14,6 @@ def options(doc, *, features=True):
         parser.add_argument("--features-dir", type=Path, required=True)
     parser.add_argument("--jobs", type=int, default=2)
     return parser.parse_args()
-
-
-def run_all(run, todo, out, jobs):
-    """Call `run` with each tuple of arguments, and write each row when it comes."""
-    tasks = (joblib.delayed(run)(*arguments) for arguments in todo)
-    for i, row in enumerate(joblib.Parallel(jobs, return_as="generator_unordered")(tasks), 1):
-        add_row(out, row)
-        print(f"[{i}/{len(todo)}] {row}", flush=True)
 
 
 def write_page(out, parts):

@@ -12,19 +12,18 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import joblib
 import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from examples.benchmarks.shared import (
-    add_row,
     fit_cleanlab,
     markdown,
     paired_difference,
     points,
     read_rows,
+    run_all,
     spread,
     write_csv,
 )
@@ -157,11 +156,8 @@ def main(name, doc, load):
     args = parser.parse_args()
     out = RESULTS / f"{name}.jsonl"
     done = {(row["method"], row["seed"]) for row in read_rows(out)}
-    todo = [(m, seed) for seed in range(SPLITS) for m in METHODS if (m, seed) not in done]
-    tasks = (joblib.delayed(measured)(load, m, seed, args.data) for m, seed in todo)
-    for i, row in enumerate(joblib.Parallel(args.jobs, return_as="generator_unordered")(tasks), 1):
-        add_row(out, row)
-        print(f"[{i}/{len(todo)}] {row['method']}, split {row['seed']}: {row['accuracy']:.3f}", flush=True)
+    todo = [(load, m, seed, args.data) for seed in range(SPLITS) for m in METHODS if (m, seed) not in done]
+    run_all(measured, todo, out, args.jobs)
     write(name, doc, [row for seed in range(SPLITS) for row in references(load, seed, args.data)] + read_rows(out))
 
 
