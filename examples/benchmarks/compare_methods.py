@@ -46,7 +46,7 @@ from shared import RESULTS as PAGES
 from sklearn.linear_model import LogisticRegression
 
 from noisytransition import Comparison, CrossEntropyClassifier, compare, transition_error
-from noisytransition.comparison import METHODS as ALL_METHODS
+from noisytransition.classifiers import METHODS as ALL_METHODS
 
 RESULTS = PAGES / "compare_methods"
 SHARED = {

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from examples.benchmarks.shared import NEW_NET, PAPER, PLAIN
 from noisytransition import CrossEntropyClassifier, GLCClassifier, MetaTransitionClassifier
-from noisytransition.comparison import METHODS as ALL_METHODS
+from noisytransition.classifiers import METHODS as ALL_METHODS
 from noisytransition.datasets import CIFAR100_SUPERCLASSES
 from noisytransition.transition import cifar10_noise, pair_noise, superclass_noise, symmetric_noise
 
