@@ -1,5 +1,7 @@
 """Reasons not to trust T."""
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,6 +62,12 @@ def diagnose(
         "not_separated": _not_separated(bars, run.classes),
     }
     return {name: text for name, text in found.items() if text}
+
+
+def warn_of_reasons(reasons: dict[str, str]) -> None:
+    """Warn of reasons not to trust T, from a function that `_fit` calls."""
+    if reasons:
+        warnings.warn(f"T may be wrong: {'; '.join(reasons.values())}.", UserWarning, stacklevel=5)
 
 
 def _missing_class(run: Run) -> str:

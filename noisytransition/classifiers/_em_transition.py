@@ -1,6 +1,5 @@
 """Classifier and T by joint maximum likelihood: expectation-maximisation anchored by the clean rows."""
 
-import warnings
 from functools import partial
 from typing import Any
 
@@ -20,7 +19,7 @@ from ._cross_fitting import (
     plan_of_folds,
     weights_of_clean_batches,
 )
-from ._diagnostics import diagnose
+from ._diagnostics import diagnose, warn_of_reasons
 from ._estimate import Estimate, error_bars, estimate_transition, known_pairs
 from ._final import CLEAN_ROWS, CONTINUED, OWN, FinalMixin, Starts, Step, finished, plan_of_choice
 from ._parameters import Module
@@ -321,8 +320,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         if (uncertainty := error_bars(T, run)) is not None:
             self.transition_uncertainty_ = uncertainty
         self.diagnostics_ = diagnose(T, candidates, uncertainty, run)
-        if self.diagnostics_:
-            warnings.warn(f"T may be wrong: {'; '.join(self.diagnostics_.values())}.", UserWarning, stacklevel=4)
+        warn_of_reasons(self.diagnostics_)
 
     # ---- checks
     def _check_parameters(self) -> None:

@@ -107,6 +107,9 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
     transition_std_ : ndarray of shape (n_classes, n_classes)
         Standard errors of T's entries, where T starts from "em", as by default (see `transition_interval`).
+    diagnostics_ : dict of str to str
+        Reasons not to trust T, of which `fit` warns too, where T starts from "em": those of the start, as in
+        `EMTransitionClassifier`.
     meta_gradient_method_ : str
         The method that was used.
     final_ : str

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +19,26 @@ from ..transition import (
     symmetric_noise,
 )
 from ._cross_fitting import JointTraining, balanced_weight, candidate_epochs, cross_fit, plan_of_folds
+from ._diagnostics import diagnose
 from ._estimate import error_bars, estimate_transition
 from ._final import shows_all_classes
 from ._folds import N_FOLDS
 from ._parts import unsendable
 from ._run import Run
-from ._sampling import UNKNOWN_SHARES, classes_without_clean_rows
+from ._sampling import classes_without_clean_rows
 
 # noise rate of "diagonal": a choice, about that of labels from crowds and rules
 _DIAGONAL_RATE = 0.2
 
 WarmUp = Callable[[], NoisyLabelNet]
+
+
+class Started(NamedTuple):
+    """A start of T, its error bars, and reasons not to trust it; None if nothing is known of them."""
+
+    matrix: NDArray[np.float64]
+    bars: TransitionUncertainty | None = None
+    reasons: dict[str, str] | None = None
 
 
 class Start:
@@ -57,9 +66,9 @@ class Start:
         """
         raise NotImplementedError
 
-    def with_error_bars(self, run: Run, warm_up: WarmUp) -> tuple[NDArray[np.float64], TransitionUncertainty | None]:
-        """Return T and its error bars, which need posteriors of rows that are not trained on: None without them."""
-        return self.matrix(run, warm_up), None
+    def make(self, run: Run, warm_up: WarmUp) -> Started:
+        """Return T and what is known of it, for which posteriors of rows are needed that are not trained on."""
+        return Started(self.matrix(run, warm_up))
 
 
 class Anchor(Start):
@@ -136,7 +145,7 @@ class MaximumLikelihood(Start):
         """Work of the folds."""
         return plan_of_folds(run, prefix="start_", fine_tune=shows_all_classes(run))
 
-    def with_error_bars(self, run: Run, warm_up: WarmUp) -> tuple[NDArray[np.float64], TransitionUncertainty | None]:
+    def make(self, run: Run, warm_up: WarmUp) -> Started:
         """Train in folds."""
         gold = self.gold.matrix(run, warm_up)
         gold = floor_transition_matrix(gold, 1e-3 / len(gold))
@@ -145,11 +154,9 @@ class MaximumLikelihood(Start):
         folds = cross_fit(run, joint, epochs=epochs, prefix="start_", fine_tune=fine_tune)
         fine_tuned, sampling = folds.fine_tuned, self.sampling
         estimate = estimate_transition(folds.candidates, run, gold, fine_tuned=fine_tuned, sampling=sampling)
-        if estimate.is_undecided:
-            warnings.warn(f"T may be wrong: {UNKNOWN_SHARES}.", UserWarning, stacklevel=6)
         run.weigh_clean(estimate.offset)
-        run.is_one_T = estimate.revised is None
-        return estimate.transition_matrix, error_bars(estimate, run)
+        run.is_one_T, bars = estimate.revised is None, error_bars(estimate, run)
+        return Started(estimate.transition_matrix, bars, diagnose(estimate, folds.candidates, bars, run))
 
 
 class Confusion(Start):

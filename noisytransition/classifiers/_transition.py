@@ -17,6 +17,7 @@ from ._base import NoisyLabelClassifier
 from ._checks import check_checkpoints, check_flag, check_number
 from ._class_conditional import ClassConditionalMixin
 from ._data import Samples
+from ._diagnostics import warn_of_reasons
 from ._label_issues import LabelIssuesMixin
 from ._noise_report import NoiseReportMixin
 from ._parameters import Module
@@ -49,7 +50,7 @@ class TransitionClassifier(
         * "gold": mean posterior of the clean rows of each class under a net trained by cross-entropy, the warm-up;
         * "gold-shrunk": the same, shrunk towards symmetric noise as far as the clean rows of a class are few;
         * "em": T of `EMTransitionClassifier` at its defaults: a warm-up and three trainings in folds, each gone on with
-          the clean rows for 50 epochs;
+          the clean rows for 50 epochs. With its error bars, and the reasons not to trust it as ``diagnostics_``;
         * "anchor": posterior of the warm-up at the most typical row of each class;
         * "confusion", "confusion-soft": counts of the noisy labels by the warm-up's prediction, or by its posterior;
         * "count": counts of pairs of true and noisy labels of the clean rows;
@@ -125,6 +126,7 @@ class TransitionClassifier(
         history = recorded or ([T] if start is None else [start, T])
         if hasattr(self, "transition_uncertainty_"):  # of the start
             self.transition_uncertainty_ = self.transition_uncertainty_.around(T)
+        warn_of_reasons(getattr(self, "diagnostics_", {}))
         noisy = np.bincount(run.noisy.label, minlength=len(T))
         self.transition_history_ = np.stack(history)
         self.transition_init_, self.transition_matrix_ = self.transition_history_[0], T
@@ -143,7 +145,7 @@ class TransitionClassifier(
     def _start(self, run: Run, warm_up: NoisyLabelNet | None = None, **selection: Any) -> NDArray[np.float64]:
         """Start of T, with a lower bound of its entries: the meta-gradient of the exact identity is zero.
 
-        Its error bars, if there are any, are kept until T is known.
+        Its error bars and the reasons not to trust it, if there are any, are kept until T is known.
 
         Parameters
         ----------
@@ -156,10 +158,12 @@ class TransitionClassifier(
         if not isinstance(self.transition_init, str):
             return self._floored(in_class_order(self.transition_init, run.classes))
         start = self._starts()[self._start_name(run)]
-        T, bars = start.with_error_bars(run, lambda: warm_up or self._warm_up(run, **selection))
+        T, bars, reasons = start.make(run, lambda: warm_up or self._warm_up(run, **selection))
         T = self._floored(T)
         if bars is not None:
             self.transition_uncertainty_ = bars._replace(transition_matrix=T)
+        if reasons is not None:
+            self.diagnostics_ = reasons
         return T
 
     def _start_name(self, run: Run) -> str:

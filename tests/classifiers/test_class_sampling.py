@@ -124,9 +124,9 @@ def test_fit_asks_where_looks_do_not_tell(cls, evidence, undecided, taken, monke
         weights, told = weights_of(clf, problem(), meta_sampling=how)
         assert (weights is not None) == (how == "by_class" or (how == "auto" and taken))
         assert any("say meta_sampling=" in text for text in told) == (how == "auto" and undecided)
+        assert ("unknown_shares" in clf.diagnostics_) == (how == "auto" and undecided)
         if cls is EMTransitionClassifier:
             assert clf.meta_offset_.any() == (weights is not None)
-            assert ("unknown_shares" in clf.diagnostics_) == (how == "auto" and undecided)
 
 
 @pytest.mark.parametrize("cls", BY_EM)

@@ -58,10 +58,11 @@ def test_methods_without_error_bars_say_which_has_them(cls, blobs):
 
 @pytest.mark.parametrize("cls", WITHOUT_BARS)
 def test_error_bars_are_those_of_the_start_around_T(cls, blobs, monkeypatch):
-    found, make = [], MaximumLikelihood.with_error_bars
-    monkeypatch.setattr(MaximumLikelihood, "with_error_bars", lambda *given: found.append(make(*given)) or found[-1])
+    found, make = [], MaximumLikelihood.make
+    monkeypatch.setattr(MaximumLikelihood, "make", lambda *given: found.append(make(*given)) or found[-1])
     clf = named(cls, blobs, transition_init="em")
-    ((start, bars),) = found
+    ((start, bars, reasons),) = found
+    assert clf.diagnostics_ == reasons
     T, (low, high) = clf.transition_matrix_, clf.transition_interval()
     assert ((low <= T) & (high >= T)).all()
     assert re.search(r" \[0\.\d\d, 0\.\d\d\]", clf.transition_summary())
@@ -84,6 +85,18 @@ def test_the_meta_transition_has_error_bars_by_default(blobs, few_epochs):
     assert (low < high).all()
     clf.set_params(transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
     assert not hasattr(clf, "transition_std_")
+    assert not hasattr(clf, "diagnostics_")
+
+
+@pytest.mark.parametrize("cls", WITHOUT_BARS)
+def test_reasons_not_to_trust_the_start_are_warned_of_once(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    seen = y_meta < 2
+    with pytest.warns(UserWarning, match=r"T may be wrong: no clean row of class \[2\]") as told:
+        clf = small(cls, transition_init="em").fit(X, y, meta=(X_meta[seen], y_meta[seen]))
+    assert sum("T may be wrong" in str(w.message) for w in told) == 1
+    assert {w.filename for w in told if "T may be wrong" in str(w.message)} == {__file__}
+    assert "missing_class" in clf.diagnostics_
 
 
 def test_standard_errors_are_those_of_the_last_fit(blobs):
