@@ -9,7 +9,7 @@ from pathlib import Path
 from numpydoc.docscrape import NumpyDocString
 
 import noisytransition
-from noisytransition import classifiers
+from noisytransition import classifiers, transition
 
 ROOT = Path(noisytransition.__file__).parents[1]
 PACKAGES = ["", ".transition", ".datasets", ".losses", ".updates", ".selection", ".nets", ".meta_gradient", ".report"]
@@ -134,3 +134,12 @@ def arguments(shown):
 def is_called_by_others(shown):
     is_method = inspect.isfunction(shown) and shown.__qualname__ != shown.__name__
     return is_method and shown.__module__.split(".")[1] in CALLED_BY_OTHERS
+
+
+def test_functions_of_arrays_have_all_sections():
+    assert transition.__all__ == sorted(transition.__all__)
+    for name in transition.__all__:
+        public = getattr(transition, name)
+        doc = public.__doc__
+        for section in ("Attributes",) if isinstance(public, type) else ("Parameters", "Returns", "Raises", "Examples"):
+            assert f"{section}\n" in doc, (name, section)

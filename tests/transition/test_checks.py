@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from noisytransition.transition import check_mask, check_probabilities, check_transition_matrix
+from noisytransition.transition import (
+    check_label_indices,
+    check_mask,
+    check_probabilities,
+    check_transition_matrix,
+)
 
 
 @pytest.mark.parametrize(
@@ -59,3 +64,39 @@ def test_what_is_no_probability(proba, message):
 def test_what_is_no_mask(mask, advice):
     with pytest.raises(ValueError, match=advice):
         check_mask(mask, 3, "trusted")
+
+
+# ---------------------------------------------------------------------------- shapes, rounding, labels
+@pytest.mark.parametrize("check", [check_transition_matrix, check_probabilities])
+@pytest.mark.parametrize("array", [np.empty((0, 0)), np.eye(2)[None], 3.0])
+def test_arrays_of_the_wrong_shape(check, array):
+    with pytest.raises(ValueError, match="has shape"):
+        check(array)
+
+
+def test_rows_may_be_off_by_rounding_only():
+    for check, slack in ((check_transition_matrix, 1e-6), (check_probabilities, 1e-3)):
+        check([[0.5, 0.5 + 0.9 * slack], [0, 1]])
+        with pytest.raises(ValueError, match="row 1 of"):
+            check([[0.5, 0.5], [0, 1 - 1.1 * slack]])
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([[0]], r"y has shape \(1, 1\); give a 1-d array"),
+        ([True], "y has dtype bool; give integer class indices"),
+        ([1.0], r"for example np.searchsorted\(classes, y\)"),
+        ([-1], r"y holds -1..-1; valid class indices are 0, 1, 2, ...: encode the labels"),
+    ],
+)
+def test_what_is_no_label_index(y, message):
+    with pytest.raises(ValueError, match=message):
+        check_label_indices(y)
+
+
+def test_label_indices_come_back_as_machine_integers():
+    for y in (np.array([0, 200], dtype=np.uint8), [], (0, 1)):
+        indices = check_label_indices(y)
+        assert indices.dtype == np.intp
+        assert indices.tolist() == list(y)

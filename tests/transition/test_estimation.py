@@ -22,6 +22,7 @@ from noisytransition.transition import (
     pair_noise,
     symmetric_noise,
     transition_error,
+    uniform_noise,
 )
 
 
@@ -202,3 +203,124 @@ def test_confusion_of_a_perfect_model_recovers_T(c):
     y = np.repeat(np.arange(c), 1000)
     counted = confusion_transition_matrix(np.eye(c)[y], flip_labels(y, T, random_state=0))
     assert transition_error(T, counted) < 0.05
+
+
+# ---------------------------------------------------------------------------- anchors
+def anchors_one_by_one(proba, percentile, n_anchors):
+    """Sort the rows at or below the percentile, class by class."""
+    T = []
+    for i in range(proba.shape[1]):
+        column = sorted(proba[:, i])
+        limit = column[int((len(column) - 1) * percentile / 100)]
+        rows = sorted((row for row in proba if row[i] <= limit), key=lambda row: -row[i])[:n_anchors]
+        T.append(sum(rows) / len(rows))
+    return np.array(T)
+
+
+@given(probabilities(8, 23), st.sampled_from([30, 62.5, 97, 100]), st.integers(1, 8))
+def test_anchors_agree_with_sorting_by_hand(proba, percentile, n_anchors):
+    T = anchor_transition_matrix(proba, percentile=percentile, n_anchors=n_anchors)
+    np.testing.assert_allclose(T, anchors_one_by_one(proba, percentile, n_anchors), rtol=1e-9)
+
+
+@pytest.mark.parametrize("c", [2, 10, 100])
+def test_auto_recovers_T_exactly_where_the_classes_are_separable(c):
+    T = pair_noise(c, 0.4)
+    proba = T[np.repeat(np.arange(c), 40)]
+    np.testing.assert_allclose(anchor_transition_matrix(proba, percentile="auto"), T, atol=1e-12)
+    np.testing.assert_allclose(anchor_transition_matrix(proba, percentile="auto", n_anchors=20), T, atol=1e-12)
+
+
+@pytest.mark.parametrize("noise", [pair_noise(10, 0.4), symmetric_noise(10, 0.6), uniform_noise(10, 0.5)])
+def test_auto_is_right_where_many_labels_are_flipped_to_a_rare_class(noise):
+    proba = noise[np.repeat(np.arange(10), [10] + 9 * [110])]
+    assert proba.mean(axis=0)[0] > 0.03  # the rare class's mean probability hides that it is 1 % of the rows
+    assert transition_error(noise, anchor_transition_matrix(proba, percentile=97)) > 0.05
+    np.testing.assert_allclose(anchor_transition_matrix(proba, percentile="auto"), noise, atol=1e-12)
+
+
+def test_a_percentile_ignores_outliers():
+    proba = np.array([[0.99, 0.01]] + 50 * [[0.75, 0.25]] + 50 * [[0.25, 0.75]])
+    np.testing.assert_allclose(anchor_transition_matrix(proba)[0], [0.99, 0.01])
+    np.testing.assert_allclose(anchor_transition_matrix(proba, percentile="auto")[0], [0.75, 0.25])
+
+
+@pytest.mark.parametrize("percentile", [-5, 100.5, np.nan])
+def test_percentiles_out_of_range(percentile):
+    with pytest.raises(ValueError, match='give None, "auto" or a number above 0 and at most 100'):
+        anchor_transition_matrix(np.eye(3), percentile=percentile)
+
+
+def test_anchors_need_rows():
+    with pytest.raises(ValueError, match="n_anchors=1 for 0 rows of proba; give at most one per row"):
+        anchor_transition_matrix(np.empty((0, 3)))
+
+
+# ---------------------------------------------------------------------------- gold, counts, floors
+def floored_row_by_row(T, floor):
+    floored = []
+    for row in T:
+        surplus = [max(p, floor) - floor for p in row]
+        floored.append([floor + (1 - len(T) * floor) * s / sum(surplus) for s in surplus])
+    return np.array(floored)
+
+
+def test_estimates_do_not_change_their_inputs():
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), size=9)
+    y, T = np.arange(9) % 3, symmetric_noise(4, 0.1)
+    kept = proba.copy(), y.copy(), T.copy()
+    gold_transition_matrix(proba, y)
+    anchor_transition_matrix(proba, percentile="auto", n_anchors=2)
+    count_transition_matrix(y, y[::-1])
+    floor_transition_matrix(T, 0.1)
+    for array, copy in zip((proba, y, T), kept, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_gold_rows_sum_to_one_though_half_precision_does_not():
+    proba = np.random.default_rng(0).dirichlet(np.ones(5), size=40).astype(np.float16)
+    T = gold_transition_matrix(proba, np.arange(40) % 5)
+    assert T.dtype == np.float64
+    np.testing.assert_allclose(T.sum(axis=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [(np.eye(2), "missing has 2 rows and columns, but there are 3"), (np.ones((3, 3)), "row 0 of missing sums to 3")],
+)
+def test_gold_validates_missing(missing, message):
+    with pytest.raises(ValueError, match=message):
+        gold_transition_matrix(np.eye(3), [0, 1, 1], missing=missing)
+
+
+def test_gold_ignores_missing_if_every_class_has_rows():
+    stand_in = np.full((3, 3), 1 / 3)
+    np.testing.assert_allclose(gold_transition_matrix(np.eye(3), [0, 1, 2], missing=stand_in), np.eye(3))
+
+
+def test_counts_take_the_number_of_classes_from_either_side_or_as_given():
+    assert count_transition_matrix([0, 1, 2], [0, 1, 1]).shape == (3, 3)
+    assert count_transition_matrix([0, 1], [0, 3], smoothing=1).shape == (4, 4)
+    np.testing.assert_allclose(count_transition_matrix([0, 1], [0, 1], 3, smoothing=0.5)[2], 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (([0, 2], [0, 1], 2), r"y_true holds 0..2; valid class indices are 0..1"),
+        (([0, 1], [0, 2], 2), r"y_noisy holds 0..2"),
+        (([0, 1], [0]), "y_noisy has 1 entries for 2 rows"),
+        (([], []), "n_classes=0; give at least 1"),
+    ],
+)
+def test_counts_refuse(args, message):
+    with pytest.raises(ValueError, match=message):
+        count_transition_matrix(*args)
+
+
+@given(transition_matrices(5), floats(0, 0.19))
+def test_a_floor_agrees_with_its_definition_and_is_reached_once(T, floor):
+    floored = floor_transition_matrix(T, floor)
+    np.testing.assert_allclose(floored, floored_row_by_row(T, floor), rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(floor_transition_matrix(floored, floor), floored, rtol=1e-7, atol=1e-12)
+    np.testing.assert_array_less(np.abs(floored.sum(axis=1) - 1), 1e-14)

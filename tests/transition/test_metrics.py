@@ -122,3 +122,32 @@ def test_an_impossible_label_leaves_the_prediction():
     np.testing.assert_allclose(label_posterior([[1.0, 0.0]], [1], np.eye(2)), [[1.0, 0.0]])
     with pytest.raises(ValueError, match="valid class indices"):
         label_posterior([[1.0, 0.0]], [2], np.eye(2))
+
+
+# ---------------------------------------------------------------------------- extremes
+def test_the_error_of_nothing_right_is_two():
+    assert transition_error(np.eye(4), pair_noise(4, 1)) == 2
+
+
+def test_matrices_of_different_size_have_no_error():
+    with pytest.raises(ValueError, match="T_pred has 2 rows and columns, but there are 3 classes"):
+        transition_error(np.eye(3), np.eye(2))
+    with pytest.raises(ValueError, match="row 0 of T_true sums to 2"):
+        transition_error([[1, 1], [0, 1]], np.eye(2))
+
+
+@given(transition_matrices(3), st.integers(1, 200))
+def test_one_number_of_rows_is_that_of_all_classes(T, n):
+    assert sampling_limit(T, n) == pytest.approx(sampling_limit(T, [n, n, n]))
+    assert 0 <= sampling_limit(T, n) <= 2
+
+
+def test_the_limit_is_finite_for_large_counts_and_tiny_probabilities():
+    p, n = 1e-9, 10_000_000
+    T = [[1 - p, p], [0, 1]]
+    assert sampling_limit(T, n) == pytest.approx(2 * p * (1 - p) ** n, rel=1e-6)  # E|X - np| = 2 np (1-p)^n, np < 1
+    for tiny in (5e-324, 2.2250738585072014e-308, 1e-300):
+        for m in (1, 4, n):
+            assert sampling_limit([[1.0, tiny], [0, 1]], m) < 1e-190
+    half = sampling_limit(np.full((2, 2), 0.5), n)
+    assert half == pytest.approx(2 * np.sqrt(0.25 / n * 2 / np.pi), rel=1e-6)  # nearly normal

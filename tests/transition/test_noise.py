@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import labels
+from strategies import floats, labels
 
 from noisytransition.transition import (
+    check_transition_matrix,
     cifar10_noise,
     count_transition_matrix,
     digits_noise,
@@ -75,10 +76,55 @@ def test_flips_with_probabilities():
     assert flip_noise({0: 2}, rate=0.5).shape == (3, 3)
 
 
+@given(st.integers(2, 15), floats(0, 1))
+def test_every_noise_model_is_a_transition_matrix_with_its_noise_rate(c, r):
+    halves = superclass_noise(np.arange(2 * c) % c, r)
+    for T, wrong in (
+        (symmetric_noise(c, r), r),
+        (uniform_noise(c, r), r * (c - 1) / c),
+        (pair_noise(c, r), r),
+        (cifar10_noise(r), 0.4 * r),
+        (digits_noise(r), 0.5 * r),
+        (halves, r),
+    ):
+        check_transition_matrix(T)
+        assert 1 - np.mean(T.diagonal()) == pytest.approx(wrong, abs=1e-12)
+
+
+def test_all_superclasses_in_one_are_symmetric_noise_and_all_apart_are_none():
+    np.testing.assert_allclose(superclass_noise(["a"] * 6, 0.3), symmetric_noise(6, 0.3))
+    np.testing.assert_array_equal(superclass_noise(np.arange(6), 0.3), np.eye(6))
+
+
+@given(st.integers(2, 8), floats(0, 1))
+def test_flips_write_out_the_pair_noise(c, r):
+    T = pair_noise(c, r)
+    np.testing.assert_allclose(flip_noise({i: (i + 1) % c for i in range(c)}, c, r), T, atol=1e-15)
+    np.testing.assert_allclose(flip_noise({(i, (i + 1) % c): r for i in range(c)}), T, atol=1e-15)
+
+
+def test_flips_that_add_up_to_one_but_for_rounding_leave_no_negative_entry():
+    rest = [0.2, 0.4, 0.3, 0.1]
+    assert np.sum([0.0, *rest]) > 1
+    T = flip_noise({(0, j + 1): p for j, p in enumerate(rest)})
+    assert T[0, 0] == 0
+    np.testing.assert_array_equal(T[0, 1:], rest)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: symmetric_noise(3, 1.5), "rate=1.5"),
+        (lambda: flip_noise({0: 0.5}, 2, 0.5), "give integer class indices"),
+        (lambda: flip_noise({(0, 1, 2): 0.5}), "give integer class indices"),
+        (lambda: flip_noise({-1: 0}, 2, 0.5), r"flips has -1 -> 0; give two different classes of 0..1"),
+        (lambda: flip_noise({(0, 1): 1.5}), r"the probability of 0 -> 1=1.5; give a probability between 0 and 1"),
+        (lambda: flip_noise({}, rate=0.5), "n_classes=0; give at least 1"),
+        (lambda: uniform_noise(2, -0.1), "rate=-0.1; give a probability between 0 and 1"),
+        (lambda: cifar10_noise(np.nan), "rate=nan"),
+        (lambda: digits_noise(2), "rate=2"),
+        (lambda: superclass_noise([], 0.5), r"superclasses has shape \(0,\)"),
+        (lambda: superclass_noise([0, 0], 7), "rate=7"),
         (lambda: symmetric_noise(1, 0.5), "n_classes=1"),
         (lambda: pair_noise(2.5, 0.5), "give an integer"),
         (lambda: flip_noise({0: 0}, 3, 0.5), "two different classes"),
