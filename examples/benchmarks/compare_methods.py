@@ -13,7 +13,7 @@ noise and seeds that are not in the table, by the accuracy on clean rows held ou
 cells. (The held-out rows are from the same 1,797 digits, with another split.) cleanlab is used on the same data with a
 logistic regression and with the same MLP.
 
-Every fit is written when it ends and read by the next call. With two processes on two cores that were partly busy:
+Every fit is written when it ends and read by the next call. With two processes on two cores:
 search 3.5 minutes, tables 14, defaults 5.
 """
 

@@ -8,7 +8,7 @@ For each cell it prints the error of T at the start and at the end, the error of
 and the test accuracy of the last epoch with that of cross-entropy and fine-tuning. The last T is kept, and the net is a
 new one (`validation_fraction=0, from_warm_up=False`, the paper's algorithm; `drift.py` selects T). Everything else that
 is not in the grid is at its default. Cells run in two processes and are written when they end; a second call adds what
-is missing. It takes about 11 minutes (`--select`) and 30 minutes, on two cores that were partly busy.
+is missing. It takes about 11 minutes (`--select`) and 30 minutes, on two cores.
 
 `--select` uses other seeds and other noise than the table, and scores by the log-loss of clean rows held out of
 training; it uses no test labels and no true T.

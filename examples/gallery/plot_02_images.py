@@ -70,7 +70,7 @@ def random_shift(x):
 # The fit
 # -------
 # ``cv=None`` and ``select_classifier=False`` make EM cheap: two trainings instead of
-# six. Parameters of skorch and of the optimiser have skorch's names.
+# seven or eight. Parameters of skorch and of the optimiser have skorch's names.
 from noisytransition import EMTransitionClassifier, transition_error
 
 shared = {
