@@ -14,7 +14,6 @@ from .transition import (
     check_mask,
     check_transition_matrix,
     in_class_order,
-    in_sorted_order,
     transition_error,
 )
 
@@ -115,7 +114,7 @@ class TrustedKFold(BaseCrossValidator):
 class _TransitionScorer:
     """A class and not a closure, since worker processes must unpickle it."""
 
-    def __init__(self, T_true: NDArray, labels: NDArray | None) -> None:
+    def __init__(self, T_true: Any, labels: NDArray | None) -> None:
         self.T_true, self.labels = T_true, labels
 
     def __call__(self, estimator: object, X: object = None, y: object = None, **kwargs: Any) -> float:
@@ -125,7 +124,8 @@ class _TransitionScorer:
                 f"{type(fitted).__name__} has no transition_matrix_: score a fitted classifier that learns one, "
                 "a Pipeline that ends in one, or a search over one."
             )
-        return -transition_error(self.T_true, fitted.transition_matrix_, labels=self.labels)
+        T = self.T_true if self.labels is not None else in_class_order(self.T_true, getattr(fitted, "classes_", ()))
+        return -transition_error(T, fitted.transition_matrix_, labels=self.labels)
 
     def __repr__(self) -> str:
         return f"make_transition_scorer(<{len(self.T_true)} classes>)"
@@ -159,9 +159,8 @@ def make_transition_scorer(T_true: ArrayLike, *, labels: ArrayLike | None = None
     >>> make_transition_scorer([[0.6, 0.4], [0, 1]])(fitted)
     -0.4
     """
-    T_true = in_sorted_order(T_true) if labels is None else in_class_order(T_true, labels)
     T = check_transition_matrix(T_true, name="T_true")
     if labels is not None:
         labels = as_array(labels, "labels")
         transition_error(T, T, labels=labels)  # raises for labels that are no order of the classes
-    return _TransitionScorer(T, labels)
+    return _TransitionScorer(T_true if hasattr(T_true, "columns") else T, labels)

@@ -1,4 +1,5 @@
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -79,7 +80,10 @@ def test_the_scorer_follows_the_order_of_the_labels(blobs):
     assert make_transition_scorer(T, labels=names)(clf) == make_transition_scorer(sorted_T)(clf)
     frame = pd.DataFrame(T, index=names, columns=names)
     for table, labels in ((frame, None), (frame.iloc[::-1], None), (frame.iloc[:, ::-1], names)):
-        assert make_transition_scorer(table, labels=labels)(clf) == make_transition_scorer(sorted_T)(clf)
+        score = pickle.loads(pickle.dumps(make_transition_scorer(table, labels=labels)))
+        assert score(clf) == make_transition_scorer(sorted_T)(clf)
+    codes = SimpleNamespace(transition_matrix_=T, classes_=np.arange(3))  # which no name of the frame is
+    assert make_transition_scorer(frame)(codes) == 0
 
 
 def test_the_scorer_says_what_it_cannot_score(blobs):

@@ -227,8 +227,7 @@ def extract(
             shutil.rmtree(parts, ignore_errors=True)  # of a run that ended before it was removed
             report(f"{out} has these features already")
             return
-        if out.exists() and not about_file.exists() and not parts.exists():
-            raise ValueError(f"{str(out)!r} is no file of features that was written here; use another name.")
+        check_own(out, about)
         prepare(parts, about | {"chunk": chunk})
         write_parts(items, parts, network, dtype, jobs, chunk, report)
         joined = join(parts, len(items), chunk)
@@ -236,6 +235,19 @@ def extract(
         joined.replace(out)
         about_file.write_text(json.dumps(about, indent=1) + "\n")
         shutil.rmtree(parts)
+
+
+def check_own(out: Path, about: dict[str, Any]) -> None:
+    """Raise if there are files of somebody else's where this would write."""
+    about_file, parts = out.with_suffix(".json"), out.with_suffix(".parts")
+    has_parts = (parts / "about.json").exists()
+    foreign = {
+        out: not about_file.exists() and not parts.exists(),
+        about_file: not has_parts and not about.keys() <= dict(read_json(about_file) or {}).keys(),
+        parts: not has_parts and parts.is_dir() and any(parts.iterdir()),
+    }
+    if found := [str(path) for path, is_foreign in foreign.items() if path.exists() and is_foreign]:
+        raise ValueError(f"{found[0]!r} is no file of features that was written here; use another name.")
 
 
 def is_whole(out: Path, about: dict[str, Any]) -> bool:

@@ -294,4 +294,6 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
+    from examples.paper.run import main  # what worker processes import: the main module would be pickled
+
     main()

@@ -64,7 +64,8 @@ def warn_of_order(
         return
     warnings.warn(
         f"the index of {name} names the rows in another order than {rows} do. Rows are taken by their position, and "
-        f"not by their name: bring {name} into the order of X (reindex), or give {name}.to_numpy() if it is in order.",
+        f"not by their name: bring {name} into the order of {rows} (reindex), or give {name}.to_numpy() if it is in "
+        "order.",
         UserWarning,
         stacklevel=5,
     )

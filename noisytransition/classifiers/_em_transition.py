@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from ..losses import ForwardLoss
-from ..transition import Prior, check_count, check_prior
+from ..transition import Prior, check_count, check_prior, in_class_order
 from ._checks import check_batch_size, check_flag, check_n_jobs, check_weight
 from ._cross_fitting import (
     Candidate,
@@ -269,7 +269,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             run,
             start,
             fine_tuned=folds.fine_tuned,
-            prior=self.transition_prior,
+            prior=in_class_order(self.transition_prior, run.classes),
             strength=self.prior_strength,
             weight=self.calibration_weight,
             depends=self.instance_dependent,

@@ -62,16 +62,19 @@ def held_out_fraction(
     """
     of_split = _scores("", f"{params.get('labels', 'noisy')}_")
     in_any_case = {"train_loss", *(["valid_clean_loss"] if watched else [])}
+    callbacks = [(name, c) for name, c in callbacks if params.get(f"callbacks__{name}", c) is not None]  # disabled
     own = set().union(*(_written(*pair, params) for pair in callbacks))
-    if any(_scores_held_out_rows(*pair, params) for pair in callbacks):
+    scoring = [pair for pair in callbacks if _scores_held_out_rows(*pair, params)]
+    of_split |= set().union(*(_written(*pair, params) for pair in scoring))
+    if scoring and params.get("labels", "noisy") == "noisy":  # clean rows are few: not for a score that nobody follows
         held_out = held_out or _FRACTION
     for name, callback in callbacks:
         monitor = _setting(name, callback, "monitor", params)
         monitor = monitor.removesuffix("_best") if isinstance(monitor, str) else None
-        if monitor is None or monitor in in_any_case | own | _COUNTS:
-            continue
         if monitor in of_split:
             held_out = held_out or _FRACTION
+        elif monitor is None or monitor in in_any_case | own | _COUNTS:
+            continue
         elif monitor in _HELD_OUT or all(_is_known(callback) for _, callback in callbacks):
             raise ValueError(
                 f"{_kind(callback).__name__} monitors {monitor!r}, which the training {stage!r} does not record: "
@@ -89,8 +92,12 @@ def _written(name: str | None, callback: Any, params: Mapping[str, Any]) -> set[
 
 
 def _scores_held_out_rows(name: str | None, callback: Any, params: Mapping[str, Any]) -> bool:
-    """Whether a callback of skorch's computes a score of rows that are not trained on."""
-    return issubclass(_kind(callback), _SCORING) and not _setting(name, callback, "on_train", params)
+    """Whether a callback of skorch's computes a score of held-out rows from what the net gives for them.
+
+    Without caching it would predict them itself, and is given no labels.
+    """
+    on_train, caches = (_setting(name, callback, setting, params) for setting in ("on_train", "use_caching"))
+    return issubclass(_kind(callback), _SCORING) and not on_train and bool(caches)
 
 
 def _kind(callback: Any) -> type:

@@ -150,9 +150,9 @@ def load(
 
 # ---------------------------------------------------------------------------- what is saved
 def _plain_params(clf: "NoisyLabelClassifier") -> dict[str, Any]:
-    """Parameters that are plain data: no functions, classes or callbacks; of data frames of T, their values."""
+    """Parameters that are plain data: no functions, classes or callbacks; of what is of pandas, the values."""
     params = clf.get_params(deep=False)
-    frames = {k: np.asarray(in_class_order(v, clf.classes_)) for k, v in params.items() if hasattr(v, "columns")}
+    frames = {k: np.asarray(in_class_order(v, clf.classes_)) for k, v in params.items() if hasattr(v, "iloc")}
     params |= frames
     return {name: value for name, value in params.items() if name not in _LEFT_OUT and is_plain(value, _NAMED)}
 

@@ -13,7 +13,7 @@ from ..classifiers import METHODS, CrossEntropyClassifier, NoisyLabelClassifier
 from ..classifiers._describe import describe, describe_params
 from ..classifiers._run import Run
 from ..nets import Rows, concatenate
-from ..transition import in_sorted_order, sampling_limit, transition_error
+from ..transition import in_class_order, sampling_limit, transition_error
 from ._checks import check_classifiers, check_data, check_same, check_seeds
 from ._data import ComparisonData
 from ._results import Cell, ResultStore
@@ -135,7 +135,8 @@ def _references(data: ComparisonData, seed: int) -> list[dict[str, Any]]:
     """Rows of the identity and of the sampling limit."""
     if data.transition_matrix is None:
         return []
-    T = np.asarray(in_sorted_order(data.transition_matrix))
+    labels = () if data.y_true is None else np.unique(np.asarray(data.y_true))
+    T = np.asarray(in_class_order(data.transition_matrix, labels))
     rows = [{"method": "identity", "seed": seed, "transition_error": transition_error(T, np.eye(len(T)))}]
     if data.y_true is not None:
         counts = np.unique(np.asarray(data.y_true), return_counts=True)[1]

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from ..classifiers import NoisyLabelClassifier
 from ..storage import checksum, locked, unlock
-from ..transition import transition_error
+from ..transition import in_class_order, transition_error
 
 if TYPE_CHECKING:
     from ._data import ComparisonData
@@ -123,7 +123,8 @@ def _run(cell: Cell, load: Load) -> Row:
         row["accuracy"] = float(clf.score(data.X_test, data.y_test))
         row["steps"] = sum(epoch["train_batch_count"] for history in clf.histories_.values() for epoch in history)
         if data.transition_matrix is not None and hasattr(clf, "transition_matrix_"):
-            row["transition_error"] = transition_error(data.transition_matrix, clf.transition_matrix_)
+            T = in_class_order(data.transition_matrix, clf.classes_)
+            row["transition_error"] = transition_error(T, clf.transition_matrix_)
     except Exception as error:  # the other fits go on, and the table has an empty row
         return cell.key | {"error": f"{type(error).__name__}: {error}"}
     return row

@@ -48,7 +48,6 @@ from ._instance_dependent import instance_dependent as instance_dependent
 from ._issues import find_label_issues, label_quality, relabel
 from ._labels import as_positions as as_positions
 from ._labels import in_class_order as in_class_order
-from ._labels import in_sorted_order as in_sorted_order
 from ._labels import like_series as like_series
 from ._metrics import sampling_limit, transition_error
 from ._noise import (

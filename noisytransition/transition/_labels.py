@@ -22,15 +22,9 @@ def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
     if not (hasattr(table, "reindex") and hasattr(table, "columns")):
         return table
     order, named = list(classes), [table.columns, table.index] if rows else [table.columns]
-    if any(len(names) != len(order) or set(names) != set(order) for names in named):
+    if len(set(order)) != len(order) or any(len(names) != len(order) or set(names) != set(order) for names in named):
         return table
     return table.reindex(columns=order, index=order if rows else None)
-
-
-def in_sorted_order(T: Any) -> Any:
-    """Data frame that names the same classes in rows and columns, in their sorted order; else what was given."""
-    names = list(T.index) if hasattr(T, "reindex") and hasattr(T, "columns") else []
-    return in_class_order(T, sorted(names)) if set(names) == set(getattr(T, "columns", ())) else T
 
 
 def class_names(

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._checks import as_array, check_transition_matrix
-from ._labels import in_class_order, in_sorted_order
+from ._labels import in_class_order
 
 # smaller entries of T are taken as 0: binom.pmf raises OverflowError near the smallest float64, 2e-308
 _MIN_PROBA = 1e-200
@@ -19,8 +19,8 @@ def transition_error(T_true: ArrayLike, T_pred: ArrayLike, *, labels: ArrayLike 
     Parameters
     ----------
     T_true, T_pred : array-like of shape (c, c)
-        The true and the estimated transition matrix. A data frame that names the same classes in its rows and columns
-        is read by name, in their sorted order.
+        The true and the estimated transition matrix. Two data frames that name the same classes are compared by name,
+        and so is one whose classes `labels` names; beside an array, a data frame is read by position.
     labels : array-like of shape (c,), optional
         The labels in the order of the rows and columns of `T_true`, where that is not the sorted order of
         `T_pred` (that of a classifier's ``classes_``).
@@ -47,11 +47,14 @@ def transition_error(T_true: ArrayLike, T_pred: ArrayLike, *, labels: ArrayLike 
     >>> transition_error([[0.75, 0.25], [0, 1]], [[1, 0], [0.25, 0.75]], labels=["dog", "cat"])
     0.0
     """
-    T_true = in_sorted_order(T_true) if labels is None else in_class_order(T_true, labels)
-    T_true = check_transition_matrix(T_true, name="T_true")
-    T_pred = check_transition_matrix(in_sorted_order(T_pred), len(T_true), name="T_pred")
     if labels is not None:
-        order = _sorting_order(labels, len(T_true))
+        named, order = np.asarray(labels), _sorting_order(labels, len(check_transition_matrix(T_true, name="T_true")))
+        T_true, T_pred = in_class_order(T_true, named.tolist()), in_class_order(T_pred, named[order].tolist())
+    elif hasattr(T_true, "index") and hasattr(T_true, "columns") and hasattr(T_pred, "columns"):
+        T_true, T_pred = (in_class_order(T, T_true.index) for T in (T_true, T_pred))
+    T_true = check_transition_matrix(T_true, name="T_true")
+    T_pred = check_transition_matrix(T_pred, len(T_true), name="T_pred")
+    if labels is not None:
         T_true = T_true[np.ix_(order, order)]
     return float(np.abs(T_true - T_pred).sum() / np.abs(T_true).sum())
 

@@ -121,7 +121,7 @@ class Evidence:
         self.highest = float((counts[seen] * finite_log(normalise_rows(counts, M)[seen])).sum())
         self.rates = np.array([M[group].sum() for group in groups])
         within = [group & seen for group in groups] or [seen]
-        self.entries = [_summarised(M[inside], counts[inside]) for inside in within]
+        self.entries = [_summarised(M[inside], counts[inside]) for inside in within if inside.any()]
 
     def __call__(self, a: float) -> float:
         """Log-evidence of a strength."""

@@ -185,6 +185,21 @@ def test_a_score_of_held_out_rows_has_them(followed, blobs):
     assert rows_trained_on(clf) == {"cross_entropy": 270}
 
 
+@pytest.mark.parametrize("how", [{"callbacks__score": None}, {"callbacks__score__use_caching": False}])
+def test_no_rows_are_held_out_for_a_score_that_is_not_computed_of_them(how, blobs):
+    callbacks = [("score", EpochScoring("accuracy"))]
+    clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=callbacks, batch_history=True, **how)
+    assert rows_trained_on(clf) == {"cross_entropy": 300}
+    assert "accuracy" not in clf.history_[-1]
+
+
+@pytest.mark.parametrize(("followed", "clean"), [([], 60), ([EarlyStopping("accuracy", lower_is_better=False)], 54)])
+def test_few_clean_rows_are_not_held_out_for_a_score_that_nobody_follows(followed, clean, blobs):
+    callbacks = [EpochScoring("accuracy", lower_is_better=False), *followed]
+    clf = fit(FineTuningClassifier, blobs, callbacks=callbacks, batch_history=True)
+    assert list(rows_trained_on(clf).values()) == [270, clean]
+
+
 def test_trainings_on_clean_rows_alone_hold_none_out_for_a_score(blobs):
     clf = fit(EMTransitionClassifier, blobs, callbacks=[EpochScoring("accuracy")], select_classifier=True, max_epochs=2)
     assert all("accuracy" in clf.histories_[stage][-1] for stage in ("fold_0", "fold_1", "em"))

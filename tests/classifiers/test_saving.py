@@ -69,6 +69,19 @@ def test_a_frame_of_T_is_saved_as_an_array_in_the_order_of_the_classes(blobs, pa
     np.testing.assert_allclose(again.transition_init, clf.transition_init_, atol=1e-3)  # with a floor
 
 
+@pytest.mark.parametrize("series", [True, False])
+def test_a_prior_of_pandas_is_saved_as_it_was_used(series, blobs, path):
+    X, y, X_meta, y_meta, *_ = blobs
+    names, M = np.array(["cat", "ant", "bee"]), np.array([[0.7, 0.3, 0], [0.1, 0.8, 0.1], [0.5, 0.2, 0.3]])
+    prior = pd.Series([0, 0, 1]) if series else pd.DataFrame(M, index=names, columns=names)
+    data = {"X": X, "y": names[y], "meta": (X_meta, names[y_meta])}
+    clf = small(EMTransitionClassifier, transition_prior=prior, prior_strength=50.0, max_epochs=2).fit(**data)
+    again = loaded(clf, path)
+    order = [1, 2, 0]
+    np.testing.assert_array_equal(again.transition_prior, [0, 0, 1] if series else M[np.ix_(order, order)])
+    np.testing.assert_array_equal(clone(again).fit(**data).transition_matrix_, clf.transition_matrix_)
+
+
 @pytest.mark.parametrize("cls", [cls for cls in WITH_TRANSITION if cls in METHODS.values()])
 def test_a_loaded_T_finds_label_issues(cls, blobs, path):
     clf = fit(cls, blobs)

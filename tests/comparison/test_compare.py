@@ -175,6 +175,21 @@ def test_a_fit_that_fails_gives_a_warning_and_is_tried_again(data, tmp_path):
         compare(data, methods, seeds=[0], path=path, max_epochs=2, verbose=0)
 
 
+@pytest.mark.parametrize("are_codes", [True, False])
+def test_a_frame_of_T_is_read_by_name_if_labels_are_these_names(are_codes, data):
+    names = np.array(["cat", "ant", "bee"])  # of the classes 0, 1, 2
+    T = np.asarray(data.transition_matrix)
+    frame = pd.DataFrame(T, index=names, columns=names)
+    labels = [part if are_codes else names[part] for part in (data.y, data.y_meta, data.y_test, data.y_true)]
+    y, y_meta, y_test, y_true = labels
+    named = data._replace(y=y, y_meta=y_meta, y_test=y_test, y_true=y_true, transition_matrix=frame)
+    order = np.arange(3) if are_codes else np.argsort(names)
+    plain = named._replace(transition_matrix=T[np.ix_(order, order)])
+    found, expected = (compare(d, [GLCClassifier()], seeds=[0], **FAST).rows for d in (named, plain))
+    errors = [[row.get("transition_error") for row in rows] for rows in (found, expected)]
+    assert errors[0] == errors[1]
+
+
 def test_data_frames_and_names_and_an_unknown_T(data):
     names = np.array(["ant", "bee", "cat"])
     frames = [pd.DataFrame(part, columns=list("abcd")) for part in (data.X, data.X_meta, data.X_test)]

@@ -169,6 +169,16 @@ def test_a_file_that_was_not_written_here_is_left_alone(images, stub, tmp_path):
     assert np.load(tmp_path / "mine.npy").tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("name", ["out.json", "out.parts/mine.txt"])
+def test_files_of_the_user_s_beside_it_are_left_alone(name, images, stub, tmp_path):
+    mine = tmp_path / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text('{"of": "mine"}')
+    with pytest.raises(ValueError, match="is no file of features that was written here; use another name"):
+        extract(images, tmp_path / "out.npy", stub)
+    assert mine.read_text() == '{"of": "mine"}'
+
+
 def test_two_runs_do_not_write_one_file(images, stub, tmp_path):
     with FileLock(tmp_path / "out.lock"), pytest.raises(RuntimeError, match="another process is writing"):
         extract(images, tmp_path / "out.npy", stub)

@@ -272,6 +272,24 @@ def test_a_cell_that_fails_is_tried_again(data_root, out, capsys, monkeypatch):
     assert [row["method"] for row in read_rows(out)] == ["cross-entropy"]
 
 
+def test_cells_run_in_several_processes(data_root, out):
+    cells = ["cifar10", "--scale", "smoke", "--cell", "symmetric 0.2", "--methods", "GCE", "--seeds", "0", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "examples.paper.run",
+        *cells,
+        "--data-root",
+        data_root,
+        "--out",
+        out,
+        "--jobs",
+        "2",
+    ]
+    subprocess.run(command, check=True, cwd=Path(run.__file__).parents[2], env=os.environ | {"OMP_NUM_THREADS": "1"})
+    assert sorted(row["seed"] for row in read_rows(out)) == [0, 1]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_killed_runs_go_on(data_root):
     script = Path(__file__).with_name("killed_runs.py")

@@ -36,18 +36,27 @@ def test_labels_give_the_order_of_the_true_matrix(T, other, order):
 def test_frames_are_read_by_name(T, other, rows, columns):
     names = np.array(["a", "b", "c", "d"])
     frame, given = (pd.DataFrame(matrix, index=names, columns=names).iloc[rows, columns] for matrix in (T, other))
-    for true in (T, frame):
-        for estimate in (other, given):
-            assert transition_error(true, estimate) == transition_error(T, other)
+    expected = pytest.approx(transition_error(T, other))
+    assert transition_error(frame, given) == expected
     moved = T[np.ix_(rows, rows)]
-    for true in (moved, frame, frame.loc[names[rows]]):
-        assert transition_error(true, given, labels=names[rows]) == transition_error(T, other)
+    for true in (moved, frame):
+        for estimate in (other, given):
+            assert transition_error(true, estimate, labels=names[rows]) == expected
+
+
+@pytest.mark.parametrize("names", [["b", "a"], [2, 1], [0, "a"], [None, "a"], [np.nan, "a"], ["a", "a"]])
+def test_a_frame_beside_an_array_is_read_by_position(names):
+    T = np.array([[0.9, 0.1], [0.4, 0.6]])
+    frame = pd.DataFrame(T, index=names, columns=names)
+    assert transition_error(frame, T) == transition_error(T, frame) == transition_error(frame, frame) == 0
 
 
 def test_frames_without_the_names_of_classes_are_read_by_position():
     T = np.array([[0.9, 0.1], [0.4, 0.6]])
     for names in ({}, {"index": ["true b", "true a"], "columns": ["noisy b", "noisy a"]}):
-        assert transition_error(pd.DataFrame(T, **names), T) == 0
+        assert transition_error(pd.DataFrame(T, **names), pd.DataFrame(T)) == 0
+        with pytest.raises(ValueError, match="each of the 2 classes of T_true once"):
+            transition_error(pd.DataFrame(T, **names), T, labels=[["a"], ["b"]])
 
 
 @pytest.mark.parametrize("labels", [["a", "b"], ["a", "a", "b"], [["a", "b", "c"]]])

@@ -67,6 +67,11 @@ def test_a_class_alone_in_its_superclass_says_nothing_of_flips_within_one():
     )
 
 
+def test_a_prior_that_rules_all_labels_out():
+    y = np.repeat(np.arange(3), 10)
+    np.testing.assert_allclose(em_transition_matrix(np.eye(3)[y], (y + 1) % 3, prior=np.eye(3)), pair_noise(3, 1.0))
+
+
 @pytest.mark.parametrize("c", [4, 30])
 def test_certain_posteriors_are_not_shrunk_by_a_prior_that_does_not_fit(c):
     y, T = np.repeat(np.arange(c), 250), pair_noise(c, 0.4)
