@@ -74,6 +74,8 @@ def _highest_evidence(
         return max((evidence_of(strengths[i]), i) for i in tried)
 
     n = len(strengths)
+    if n > 1 and not evidence_of.entries:  # the prior rules all labels out
+        return 0.0, 0.0
     _, i = best(range(0, n, _STRIDE))
     evidence, i = best(range(max(0, i - _STRIDE + 1), min(n, i + _STRIDE)))
     return evidence, strengths[i]
