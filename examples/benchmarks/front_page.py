@@ -26,7 +26,7 @@ DATA = {
 def rows_of(file):
     """Results of a file; of the tables with labels of people the noisiest, with 1,000 clean rows. One name a method."""
     rows = [row for row in read_rows(ROOT / "examples" / file) if row.get("noise") in (None, "worse")]
-    rows = [row for row in rows if row.get("n_meta") in (None, 1000)]
+    rows = [row for row in rows if row.get("n_meta") in (None, 1000) and row.get("network") in (None, "linear")]
     return [row | {"method": IGNORING if row["method"] == "cross-entropy" else row["method"]} for row in rows]
 
 
