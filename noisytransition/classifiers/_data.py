@@ -86,7 +86,7 @@ def _numbers(estimator: BaseEstimator, *data: Any, name: str = "X", reset: bool 
             of_text in said for of_text in ("could not convert string", "Cannot cast str", "arrays of bytes/strings")
         ):
             raise ValueError(f"{name} has text ({said}): {_ENCODE}.") from error
-        if isinstance(error, DTypePromotionError) or "float() argument" in said:
+        if isinstance(error, DTypePromotionError) or re.search("not '(Time|date)", said):
             raise ValueError(
                 f"{name} has columns of numbers and of others, such as dates ({said}): {_ENCODE}."
             ) from error
