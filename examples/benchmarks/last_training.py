@@ -30,7 +30,7 @@ from shared import (
 from skorch.callbacks import LRScheduler
 from torch.optim.lr_scheduler import PolynomialLR
 
-from examples.paper.networks import ResNet9
+from examples.paper.networks import NarrowResNet9
 from examples.paper.tables import SGD
 from noisytransition import EMTransitionClassifier, flip_labels
 from noisytransition.classifiers._cross_fitting import right_more_often
@@ -60,8 +60,8 @@ def run(folder, seed):
     clean, noisy = rows[:N_CLEAN], rows[N_CLEAN : N_CLEAN + N]
     y_noisy = flip_labels(y[noisy], symmetric_noise(10, 0.4), random_state=seed)
     schedule = LRScheduler(PolynomialLR, total_iters=EPOCHS)
-    params = SGD | {"module__n_classes": 10, "module__width": 16, "max_epochs": EPOCHS, "callbacks": [schedule]}
-    clf = Watched(ResNet9, cv=None, batch_transform=crop_flip_and_cut_out, random_state=seed, **params)
+    params = SGD | {"module__n_classes": 10, "max_epochs": EPOCHS, "callbacks": [schedule]}
+    clf = Watched(NarrowResNet9, cv=None, batch_transform=crop_flip_and_cut_out, random_state=seed, **params)
     try:
         clf.fit(X[noisy], y_noisy, meta=(X[clean], y[clean]))
     except Found as found:

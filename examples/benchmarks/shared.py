@@ -57,15 +57,15 @@ def add_row(path, row):
         os.fsync(file.fileno())
 
 
-# ---------------------------------------------------------------------------- tables and pages
 def run_all(run, todo, out, jobs=2):
-    """Call `run` with each tuple of arguments in as many processes, and write each row when it comes."""
+    """Call `run` with each tuple of arguments in `jobs` processes, and write each row when it comes."""
     tasks = (joblib.delayed(run)(*arguments) for arguments in todo)
     for i, row in enumerate(joblib.Parallel(jobs, return_as="generator_unordered")(tasks), 1):
         add_row(out, row)
         print(f"[{i}/{len(todo)}] {row}", flush=True)
 
 
+# ---------------------------------------------------------------------------- tables and pages
 def markdown(heads, lines):
     """Markdown table: names of the columns, and lines of a name and its cells."""
     rows = ["| | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]

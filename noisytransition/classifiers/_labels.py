@@ -251,7 +251,7 @@ def _check_classes(labels: dict[str, NDArray]) -> None:
     if absent := sorted(clean - set(noisy)):
         warnings.warn(
             f"y_meta has the classes {absent}, which no noisy label has{_hints(absent, noisy)}. They are classes of "
-            f"their own; correct their names if they are spelt differently in y"
+            "their own; correct their names if they are spelt differently in y"
             f"{_ENCODE_ALL if _are_encoded(noisy) else ''}.",
             UserWarning,
             stacklevel=6,

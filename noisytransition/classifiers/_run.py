@@ -63,9 +63,9 @@ class Run:
         Whether to record the loss of the clean rows in the history, for methods that do not train on them.
     batch_history : bool
         Whether to keep what the histories say of single batches.
-    progress : Progress, optional
-        Shows how far the fit is; default: nothing is shown.
-    memory : joblib.Memory, optional
+    progress : Progress
+        Shows how far the fit is.
+    memory : joblib.Memory or None
         Trainings that are kept.
 
     Attributes
