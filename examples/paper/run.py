@@ -94,6 +94,8 @@ def fit(cell, data, places, **own):
     state = None if places.states is None else places.states / file_name(cell)
     if cell.method == "clean rows only":
         return clf.fit(data.X_meta, data.y_meta, state=state)
+    if cell.method == "cross-entropy" and places.memory:  # other methods' warm-ups do not record a loss of clean rows
+        return clf.fit(data.X, data.y, state=state)
     pairs = {"y_meta_noisy": data.y_meta_noisy} if cell.method in PAIRS else {}
     return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), state=state, **pairs)
 
