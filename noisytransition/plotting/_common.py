@@ -8,13 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._unwrap import inner_classifier
-from ..transition import as_floats, check_transition_matrix
+from ..transition import as_floats, check_transition_matrix, in_class_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     # where the user wants the panels drawn
     Panels = Axes | Sequence[Axes] | NDArray
+
+
+# names are text as it is, also with a dollar sign
+PLAIN = {"parse_math": False}
 
 
 def pyplot() -> ModuleType:
@@ -50,9 +54,12 @@ def check_matrices(given: ArrayLike, name: str, ndim: int) -> np.ndarray:
     return matrices
 
 
-def check_true(given: ArrayLike | None, n_classes: int) -> np.ndarray | None:
-    truth = None if given is None else check_matrices(given, "true_matrix", ndim=2)
-    if truth is not None and len(truth) != n_classes:
+def check_true(given: ArrayLike | None, n_classes: int, names: Iterable[Any] | None) -> np.ndarray | None:
+    """True T; a data frame in the order of these names, if they are its own."""
+    if given is None:
+        return None
+    truth = check_matrices(in_class_order(given, () if names is None else names), "true_matrix", ndim=2)
+    if len(truth) != n_classes:
         what = f"true_matrix has {len(truth)} classes but the learned matrix has {n_classes}"
         raise ValueError(f"{what}; give both over the same classes, in sorted order")
     return truth

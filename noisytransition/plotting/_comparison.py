@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._common import panel_axes, pyplot
+from ._common import PLAIN, panel_axes, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ def plot_comparison(comparison: "Comparison", *, ax: "Panels | None" = None) -> 
     for axes, (column, label) in zip(panels, columns.items(), strict=True):
         _draw(axes, comparison, methods, column)
         axes.set_xlabel(label)
-    panels[0].set_yticks(range(len(methods)), methods)
+    panels[0].set_yticks(range(len(methods)), methods, **PLAIN)
     for axes in panels[1:]:
         axes.set_yticks(range(len(methods)), [""] * len(methods))
         for name, style in _REFERENCES.items():

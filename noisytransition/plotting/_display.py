@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._common import check_labels, check_matrices, check_true, matrix_and_labels, panel_axes, pyplot
+from ._common import PLAIN, check_labels, check_matrices, check_true, matrix_and_labels, panel_axes, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,8 @@ class TransitionMatrixDisplay:
     transition_matrix : array-like of shape (n_classes, n_classes)
         The learned or given T.
     true_matrix : array-like of shape (n_classes, n_classes), default=None
-        The true T. If given, three panels are drawn: true, learned, and learned - true.
+        The true T. If given, three panels are drawn: true, learned, and learned - true. A data frame that names the
+        ``display_labels`` may have them in any order.
     display_labels : array-like of shape (n_classes,), default=None
         Class names for the ticks; None: 0 to n_classes - 1.
 
@@ -67,8 +68,9 @@ class TransitionMatrixDisplay:
     ):
         self.transition_matrix = check_matrices(transition_matrix, "transition_matrix", ndim=2)
         n_classes = len(self.transition_matrix)
-        self.true_matrix = check_true(true_matrix, n_classes)
-        self.display_labels = check_labels(display_labels, n_classes)
+        names = None if display_labels is None else list(display_labels)
+        self.true_matrix = check_true(true_matrix, n_classes, names)
+        self.display_labels = check_labels(names, n_classes)
 
     @classmethod
     def from_estimator(
@@ -257,15 +259,15 @@ def _write(axes: "Axes", image: Any, numbers: list[list[str]], font: float) -> n
 def _label_ticks(axes: Any, labels: list[str], cell: float, rotation: float | str) -> None:
     """Label rows and columns: every k-th one if lines of text overlap, rotated if column labels overlap."""
     n_labels = len(labels)
-    axes.set_yticks(range(n_labels), labels=labels)
+    axes.set_yticks(range(n_labels), labels=labels, **PLAIN)
     font = axes.get_yticklabels()[0].get_fontsize()
     lines = 1.2 * font / cell  # height of a line of text in cells
     least = min(2 * lines, n_labels)
     step = 1 if lines <= 1 else next(k for k in (2, 5, 10, 20, 50, 100, n_labels) if k >= least)
-    axes.set_yticks(range(0, n_labels, step), labels=labels[::step])
+    axes.set_yticks(range(0, n_labels, step), labels=labels[::step], **PLAIN)
     overlap = max(map(len, labels[::step])) * _CHARACTER_WIDTH * font > cell * step
     style: dict[str, Any] = {"rotation": rotation}
     if rotation == "auto":
         rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         style = rotated if overlap else {"rotation": 0}
-    axes.set_xticks(range(0, n_labels, step), labels=labels[::step], **style)
+    axes.set_xticks(range(0, n_labels, step), labels=labels[::step], **PLAIN, **style)

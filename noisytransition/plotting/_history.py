@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..transition import check_count
-from ._common import check_labels, check_matrices, check_true, matrix_and_labels, panel_axes, pyplot
+from ._common import PLAIN, check_labels, check_matrices, check_true, matrix_and_labels, panel_axes, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ def plot_transition_history(
         A fitted classifier with ``transition_history_`` (or a Pipeline or search around one), or the history: the
         start, then T after each epoch.
     true_matrix : array-like of shape (n_classes, n_classes), default=None
-        The true T.
+        The true T. A data frame that names the classes may have them in any order.
     ax : matplotlib Axes, or two of them with ``true_matrix``, default=None
         Where to draw; None: a new figure.
     classes : iterable of labels, default=None
@@ -71,7 +71,7 @@ def plot_transition_history(
         given, names = matrix_and_labels(given, "transition_history_", names)
     history = check_matrices(given, "transition history", ndim=3)
     labels = check_labels(names, history.shape[1])
-    truth = check_true(true_matrix, history.shape[1])
+    truth = check_true(true_matrix, history.shape[1], names)
     entries = _largest_entries(history[-1], truth, labels, classes, top)
 
     panels = panel_axes(pyplot(), ax, *((1, (6.4, 4.0)) if truth is None else (2, (10.5, 4.0))))
@@ -119,3 +119,5 @@ def _draw_entries(
         axes.plot([], [], color="0.4", linestyle="--", linewidth=0.8, label="true value")
     axes.set_ylabel("P(noisy label | true label)")
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, title="true → noisy")
+    for text in axes.get_legend().get_texts():
+        text.set(**PLAIN)

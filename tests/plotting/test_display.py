@@ -290,3 +290,26 @@ def test_without_matplotlib_the_module_imports_and_says_what_to_install():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.count("pip install noisytransition[plot]") == 2
+
+
+@pytest.mark.parametrize("names", [["$a$", "b$", "$c_"], ["$\\frac$", "<$50K", "50 $ to 100 $"]])
+def test_dollar_signs_in_names_are_text(names):
+    display = TransitionMatrixDisplay.from_matrix(T_LEARNED, display_labels=names)
+    display.figure_.canvas.draw()
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == names
+    assert not any(label.get_parse_math() for label in display.ax_.get_xticklabels() + display.ax_.get_yticklabels())
+    ax = plot_transition_history(np.stack([np.eye(3), T_LEARNED]), display_labels=names)
+    ax.figure.canvas.draw()
+    assert not any(text.get_parse_math() for text in ax.get_legend().get_texts())
+
+
+def test_a_frame_of_the_true_T_is_read_by_its_names():
+    pd = pytest.importorskip("pandas")
+    order = [2, 0, 1]
+    frame = pd.DataFrame(T_TRUE, NAMES, NAMES).iloc[order, order]
+    display = TransitionMatrixDisplay(T_LEARNED, true_matrix=frame, display_labels=(name for name in NAMES))
+    np.testing.assert_array_equal(display.true_matrix, T_TRUE)
+    assert display.display_labels == NAMES
+    fitted = LearnsT().fit(np.eye(3), NAMES)
+    panels = plot_transition_history(fitted, true_matrix=frame, classes=["cat"], top=1)
+    np.testing.assert_array_equal(panels[1].get_lines()[1].get_ydata(), T_TRUE[0, 1])
