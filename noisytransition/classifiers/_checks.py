@@ -192,9 +192,14 @@ def _is_callback(given: Any) -> bool:
     return issubclass(given, Callback) if isinstance(given, type) else isinstance(given, Callback)
 
 
+def kind_of(callback: Any) -> type:
+    """Class of a callback, which may be given as a class."""
+    return callback if isinstance(callback, type) else type(callback)
+
+
 def callback_setting(name: str | None, callback: object, attribute: str, params: Mapping[str, Any]) -> Any:
     """Value of a callback's attribute, or of ``callbacks__name__attribute`` among the parameters."""
-    name = name or (callback if isinstance(callback, type) else type(callback)).__name__
+    name = name or kind_of(callback).__name__
     return params.get(f"callbacks__{name}__{attribute}", getattr(callback, attribute, None))
 
 
@@ -206,7 +211,7 @@ def _callback_names(callbacks: Callbacks) -> set[str]:
 def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a net without callbacks that are made for another training, and without their settings."""
     given = params["callbacks"] or ()
-    kinds = [callback if isinstance(callback, type) else type(callback) for _, callback in named_callbacks(given)]
+    kinds = [kind_of(callback) for _, callback in named_callbacks(given)]
     kept = [callback for callback, kind in zip(given, kinds, strict=True) if not issubclass(kind, _BOUND)]
     known = _callback_names(kept)
     others = {k: v for k, v in params.items() if not k.startswith("callbacks__") or k.split("__")[1] in known}

@@ -8,7 +8,7 @@ from typing import Any
 from skorch.callbacks import BatchScoring, EpochScoring
 
 from ..updates import MetaGradient
-from ._checks import callback_setting
+from ._checks import callback_setting, kind_of
 
 Named = tuple[str | None, Any]
 
@@ -77,7 +77,7 @@ def held_out_fraction(
             continue
         elif monitor in _HELD_OUT or all(_is_known(callback) for _, callback in callbacks):
             raise ValueError(
-                f"{_kind(callback).__name__} monitors {monitor!r}, which the training {stage!r} does not record: "
+                f"{kind_of(callback).__name__} monitors {monitor!r}, which the training {stage!r} does not record: "
                 f"give monitor= one of {sorted(in_any_case | of_split | own)}."
             )
     return held_out
@@ -97,16 +97,12 @@ def _scores_held_out_rows(name: str | None, callback: Any, params: Mapping[str, 
     Without caching it would predict them itself, and is given no labels.
     """
     on_train, caches = (_setting(name, callback, setting, params) for setting in ("on_train", "use_caching"))
-    return issubclass(_kind(callback), _SCORING) and not on_train and bool(caches)
-
-
-def _kind(callback: Any) -> type:
-    return callback if isinstance(callback, type) else type(callback)
+    return issubclass(kind_of(callback), _SCORING) and not on_train and bool(caches)
 
 
 def _is_known(callback: Any) -> bool:
     """Whether it is a callback of skorch's or of this library's: others may write what they like."""
-    return _kind(callback).__module__.split(".")[0] in ("skorch", __name__.split(".")[0])
+    return kind_of(callback).__module__.split(".")[0] in ("skorch", __name__.split(".")[0])
 
 
 def _setting(name: str | None, callback: Any, attribute: str, params: Mapping[str, Any]) -> Any:

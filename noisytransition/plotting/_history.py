@@ -118,6 +118,6 @@ def _draw_entries(
     if truth is not None:
         axes.plot([], [], color="0.4", linestyle="--", linewidth=0.8, label="true value")
     axes.set_ylabel("P(noisy label | true label)")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, title="true → noisy")
-    for text in axes.get_legend().get_texts():
+    legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, title="true → noisy")
+    for text in legend.get_texts():
         text.set(**PLAIN)
