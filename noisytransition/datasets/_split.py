@@ -15,6 +15,7 @@ from ..transition import (
     check_label_indices,
     check_transition_matrix,
     flip_labels,
+    in_class_order,
 )
 
 # labels count as unrelated to the true ones if they agree by less than chance and this many standard deviations;
@@ -61,8 +62,9 @@ def make_noisy_data(
     y_test : array-like of int
         Their true labels.
     noise : array-like of shape (c, c) or (n,), optional
-        A transition matrix, such as ``symmetric_noise(10, 0.4)``, or a noisy label for each training row, such as
-        ``load_cifar10n(path, "worse")``. Default: the labels stay as they are.
+        A transition matrix, such as ``symmetric_noise(10, 0.4)`` or a data frame with the names of the `classes`, or a
+        noisy label for each training row, such as ``load_cifar10n(path, "worse")``. Default: the labels stay as they
+        are.
     n_meta : int, default=1000
         Number of clean rows.
     n_noisy : int, optional
@@ -106,7 +108,8 @@ def make_noisy_data(
     y, y_test = check_label_indices(y, name="y"), check_label_indices(y_test, name="y_test")
     n_classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1 if classes is None else len(classes)
     X, X_test = _checked_rows(X, y, n_classes, "X"), _checked_rows(X_test, y_test, n_classes, "X_test")
-    y_noisy, T = _noisy_labels(y, noise, n_classes, rng)
+    named = in_class_order(noise, () if classes is None else classes)
+    y_noisy, T = _noisy_labels(y, named, n_classes, rng)
     clean = draw_rows(y, n_meta, n_classes, balanced, rng)
     noisy = np.setdiff1d(np.arange(len(y)), clean)
     if n_noisy is not None:

@@ -81,6 +81,14 @@ def test_rows_of_a_dataset_stay_in_it():
     assert [int(sample) for (sample,) in data.X_meta] == data.rows_meta.tolist()
 
 
+def test_a_frame_of_T_is_read_by_the_names_of_the_classes():
+    pd = pytest.importorskip("pandas")
+    names, order = ["cat", "dog", "frog"], [2, 0, 1]
+    data = split(noise=pd.DataFrame(T, names, names).iloc[order, order], classes=names)
+    np.testing.assert_array_equal(data.transition_matrix, T)
+    np.testing.assert_array_equal(data.y, split().y)
+
+
 def test_names_of_classes_and_pickles():
     data = split(classes=["a", "b", "c"])
     assert data.classes == ("a", "b", "c")
