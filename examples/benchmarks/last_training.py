@@ -32,8 +32,8 @@ from torch.optim.lr_scheduler import PolynomialLR
 
 from examples.paper.networks import NarrowResNet9
 from examples.paper.tables import SGD
-from noisytransition import EMTransitionClassifier, flip_labels
-from noisytransition.classifiers._cross_fitting import right_more_often
+from noisytransition import EMTransitionClassifier, em_transition_matrix, flip_labels
+from noisytransition.classifiers._cross_fitting import right
 from noisytransition.transition import symmetric_noise
 
 ROWS = RESULTS / "last_training.jsonl"
@@ -73,39 +73,53 @@ def run(folder, seed):
 def measures(run, T, found, y):
     """Of each number of epochs: evidence, how many held-out rows the network is right on, calibrated too, and gain."""
     true = y[found[-1].rows[0]]
-    posteriors = [T.label_posterior(c, run) for c in found]
-    calibrated = [T.maxima[c.epochs].calibration(c.posteriors[0]).argmax(axis=1) for c in found]
+    rights = right(found, T.transition_matrix, run)
+    gains = [rights[-1] - of for of in rights]
     return {
         "epochs": [c.epochs for c in found],
         "log_evidence": T.evidence["log_evidence"].tolist(),
         "right": [float((c.posteriors[0].argmax(axis=1) == true).mean()) for c in found],
-        "calibrated": [float((decided == true).mean()) for decided in calibrated],
-        "gain": [
-            float(right_more_often(c, found[-1], p, posteriors[-1]).mean())
-            for c, p in zip(found, posteriors, strict=True)
-        ],
+        "calibrated": [float((calibrated(c, run).argmax(axis=1) == true).mean()) for c in found],
+        "gain": [float(gain.mean()) for gain in gains],
+        "standard_error": [float(gain.std() / len(gain) ** 0.5) for gain in gains],
     }
+
+
+def calibrated(candidate, run):
+    """Posteriors of the noisy rows, calibrated as for T."""
+    (proba, proba_meta), (y, y_meta) = candidate.posteriors, candidate.labels(run)
+    found = em_transition_matrix(proba, y, proba_meta=proba_meta, y_meta=y_meta, full_output=True)
+    return found.calibration(proba)
 
 
 def report():
     """Write and print the table."""
     rows = read_rows(ROWS)
-    at = {name: np.array([row[name] for row in rows]) for name in ("log_evidence", "right", "calibrated", "gain")}
+    columns = ("log_evidence", "right", "calibrated", "gain", "standard_error")
+    at = {name: np.array([row[name] for row in rows]) for name in columns}
     lines = []
     for i, epochs in enumerate(rows[0]["epochs"]):
         gain = at["right"][:, -1] - at["right"][:, i]
         evidence = at["log_evidence"][:, i] - at["log_evidence"][:, -1]
         values = at["right"][:, i], at["calibrated"][:, i], gain, at["gain"][:, i]
-        lines.append((f"{epochs} epochs", [f"{evidence.mean():.0f}", *map(spread, values)]))
-    heads = ["log evidence beside the last", "accuracy", "calibrated", "gain of the last", "estimated"]
+        error = f"{at['standard_error'][:, i].mean():.3f}"
+        lines.append((f"{epochs} epochs", [f"{evidence.mean():.0f}", *map(spread, values), error]))
+    heads = [
+        "log evidence beside the last",
+        "accuracy",
+        "calibrated",
+        "gain of the last",
+        "estimated",
+        "standard error",
+    ]
     write_csv(RESULTS / "last_training.csv", heads, lines)
     publish(
         "last_training.md",
         [
             "# The end of a schedule",
             f"Held-out images, mean ± standard deviation over {len(rows)} seeds. Accuracy of the network, of its "
-            "calibrated posteriors, gain in accuracy after the last epoch, and what `right_more_often` makes of it "
-            f"without true labels. {versions()}. See `last_training.py`.",
+            "calibrated posteriors, gain in accuracy after the last epoch, what noisy labels and T make of it, and its "
+            f"standard error. {versions()}. See `last_training.py`.",
             markdown(heads, lines),
         ],
     )

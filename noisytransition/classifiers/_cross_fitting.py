@@ -1,6 +1,6 @@
 """Joint training of network and T on noisy and clean rows, and posteriors of rows that are held out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -112,7 +112,7 @@ def candidate_epochs(max_epochs: int) -> list[int]:
     return sorted({-(-max_epochs * k // _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
 
 
-def last_training(candidates: Sequence[Candidate], best: Candidate, posterior: Callable[[Candidate], NDArray]) -> int:
+def last_training(candidates: Sequence[Candidate], best: Candidate, T: NDArray, run: Run) -> int:
     """How many epochs the last network is trained: more than those of T's posteriors, if it is then clearly better.
 
     T comes from calibrated posteriors, which hardly show that a step is still large, as before the end of a schedule: a
@@ -124,27 +124,27 @@ def last_training(candidates: Sequence[Candidate], best: Candidate, posterior: C
     candidates : sequence of Candidate
     best : Candidate
         Whose posteriors T comes from.
-    posterior : callable
-        Gives probabilities of the true label of a candidate's noisy rows, by its calibrated posteriors and the noisy
-        label.
+    T : ndarray of shape (n_classes, n_classes)
+    run : Run
     """
     if not (longer := [c for c in candidates if c.epochs > best.epochs]):
         return best.epochs
-    own = posterior(best)
-    gains = {c.epochs: right_more_often(best, c, own, posterior(c)) for c in longer}
-    epochs = max(gains, key=lambda k: gains[k].mean())
-    return epochs if gains[epochs].mean() > _CLEARLY * gains[epochs].std() / len(gains[epochs]) ** 0.5 else best.epochs
+    before, *after = right([best, *longer], T, run)
+    gains = np.array([of_rows - before for of_rows in after])
+    k = gains.mean(axis=1).argmax()
+    is_clear = gains[k].mean() > _CLEARLY * gains[k].std() / len(before) ** 0.5
+    return longer[k].epochs if is_clear else best.epochs
 
 
-def right_more_often(before: Candidate, after: Candidate, posterior: NDArray, posterior_after: NDArray) -> NDArray:
-    """Gain in the probability that a network is right, for each held-out row; its mean is that in accuracy.
+def right(candidates: Sequence[Candidate], T: NDArray, run: Run) -> list[NDArray[np.float64]]:
+    """Whether each network is right on its held-out noisy rows, without bias under T: the mean is its accuracy.
 
-    Each network holds its own decisions to be right, so that the posteriors of both tell it, in the mean.
+    Backward correction (Natarajan et al., 2013; Patrini et al., 2017) of the 0-1 loss: over the noisy labels of a true
+    class, rows of the inverse of T have the mean 1 at that class and 0 elsewhere. A network's own posteriors would hold
+    its decisions to be right.
     """
-    reference = (posterior + posterior_after) / 2
-    rows = np.arange(len(reference))
-    right = [reference[rows, candidate.posteriors[0].argmax(axis=1)] for candidate in (before, after)]
-    return right[1] - right[0]
+    inverse = np.linalg.pinv(T)
+    return [inverse[c.labels(run)[0], c.posteriors[0].argmax(axis=1)] for c in candidates]
 
 
 class CrossFit(NamedTuple):

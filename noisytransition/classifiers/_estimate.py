@@ -16,7 +16,6 @@ from ..transition import (
     FirstMaximum,
     HeldOutLoss,
     InstanceDependentEstimate,
-    Maximum,
     PairEstimate,
     Prior,
     RuleEstimate,
@@ -25,7 +24,6 @@ from ..transition import (
     evidence_of_drawing_by_class,
     first_maximum,
     instance_dependent,
-    label_posterior,
     labels_of_a_rule,
     pair_counts,
     revised_by_pairs,
@@ -77,8 +75,6 @@ class Estimate(NamedTuple):
         Logarithm of how much more often each class is among the clean rows than among the noisy ones.
     is_undecided : bool
         Whether the clean rows may have been drawn class by class or at random.
-    maxima : dict of int to Maximum
-        Most likely T of each candidate, by its number of epochs, before the prior has settled.
     """
 
     result: EMResult
@@ -91,7 +87,6 @@ class Estimate(NamedTuple):
     rule: RuleEstimate | None
     offset: NDArray
     is_undecided: bool
-    maxima: dict[int, Maximum]
 
     @property
     def calibration(self) -> Calibration | None:
@@ -116,16 +111,14 @@ class Estimate(NamedTuple):
         return self.result.counts if self.revised is None else self.revised.counts
 
     def last_training(self, candidates: Sequence[Candidate], run: Run) -> int:
-        """Number of epochs of the last network; posteriors under one T believe the labels of a rule."""
-        if self.rule is not None:
-            return self.candidate.epochs
-        return last_training(candidates, self.candidate, partial(self.label_posterior, run=run))
+        """Number of epochs of the last network.
 
-    def label_posterior(self, candidate: Candidate, run: Run) -> NDArray[np.float64]:
-        """Probabilities of the true label of a candidate's noisy rows, given their noisy label."""
-        found, proba = self.maxima[candidate.epochs], candidate.posteriors[0]
-        proba = proba if found.calibration is None else found.calibration(proba)
-        return label_posterior(proba, candidate.labels(run)[0], found.transition_matrix)
+        Those of T where labels follow a rule, since a network that learns the rule seems right under one T; and with so
+        many classes that the inverse of T takes long.
+        """
+        if self.rule is not None or len(self.transition_matrix) > MOST_CLASSES:
+            return self.candidate.epochs
+        return last_training(candidates, self.candidate, self.transition_matrix, run)
 
 
 def estimate_transition(
@@ -160,7 +153,7 @@ def estimate_transition(
         of_noisy, of_clean = (tilted(p, -offset) for p in fine_tuned.posteriors)
         fine_tuned = fine_tuned._replace(posteriors=(of_noisy, of_clean))
     first = 1.0 if isinstance(weight, str) else float(weight)
-    chosen, evidence, maxima = _highest_evidence(candidates, partial(likeliest, weight=first))
+    chosen, evidence = _highest_evidence(candidates, partial(likeliest, weight=first))
     taken, others, gain = chosen.candidate, [], 0.0
     if isinstance(weight, str):
         equal = len(taken.rows[0]) / len(taken.rows[1])
@@ -175,7 +168,7 @@ def estimate_transition(
     revised: Any = _revised(chosen, rule, run, offset) or rule
     if depends and revised is None and known_pairs(run) is None and strength == "auto":
         revised = _instance_dependent(chosen, run, start, prior, first, offset)
-    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset, is_undecided, maxima)
+    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset, is_undecided)
 
 
 def _offset(candidate: Candidate, run: Run, start: NDArray, sampling: str) -> tuple[NDArray[np.float64], bool]:
@@ -196,18 +189,17 @@ def _offset(candidate: Candidate, run: Run, start: NDArray, sampling: str) -> tu
 
 def _highest_evidence(
     candidates: Sequence[Candidate], likeliest: Callable[[Candidate], FirstMaximum]
-) -> tuple[Likely, dict[str, NDArray], dict[int, Maximum]]:
-    """The candidate with the highest evidence, and evidence and T of all by their number of epochs, not settled."""
-    best, log_evidence, maxima = None, [], {}
+) -> tuple[Likely, dict[str, NDArray]]:
+    """The candidate with the highest evidence, and evidence of all by their number of epochs."""
+    best, log_evidence = None, []
     for candidate in candidates:
         found = likeliest(candidate)
         log_evidence.append(found.log_evidence)
-        maxima[candidate.epochs] = found.found
         if best is None or found.log_evidence > best[0].log_evidence:
             best = found, candidate  # of the others no copy of the posteriors is kept
     assert best is not None  # there is at least one candidate
     evidence = {"epochs": np.array([c.epochs for c in candidates]), "log_evidence": np.array(log_evidence)}
-    return Likely(best[0].settled(), best[1]), evidence, maxima
+    return Likely(best[0].settled(), best[1]), evidence
 
 
 def _revised(likely: Likely, rule: RuleEstimate | None, run: Run, offset: NDArray) -> PairEstimate | None:

@@ -1,6 +1,8 @@
 """Classifier and T by joint likelihood: what is held out, what is chosen, what comes out."""
 
 import threading
+from functools import partial
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -24,7 +26,7 @@ from noisytransition import (
     transition_error,
 )
 from noisytransition.classifiers import _em_transition, _estimate, _transition_summary
-from noisytransition.classifiers._cross_fitting import Candidate, last_training
+from noisytransition.classifiers._cross_fitting import Candidate, last_training, right
 from noisytransition.classifiers._folds import fold_of_rows
 from noisytransition.classifiers._run import Run
 from noisytransition.transition import (
@@ -99,44 +101,61 @@ def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
     assert len(clf.history_) == clf.n_epochs_
 
 
-CALIBRATED = np.where(np.arange(3) == np.random.default_rng(0).integers(3, size=300)[:, None], 0.8, 0.1)
-BIASED = CALIBRATED * [8.1, 1, 1]  # decides for class 0 in each row
+TRUE = np.repeat([0, 1, 2], 200)
+NOISY = np.concatenate([np.roll([0, 1, 2], -i).repeat([140, 40, 20]) for i in range(3)])
+T_OF_NOISY = np.array([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
 
 
-def candidate(epochs, posteriors):
-    return Candidate(epochs, (posteriors, posteriors[:1]), (np.arange(len(posteriors)), np.arange(1)))
+def candidate(epochs, decided, y_noisy=NOISY):
+    rows = np.arange(len(y_noisy))
+    return Candidate(epochs, (np.eye(3)[decided], np.eye(3)[:1]), (rows, rows[:1]))
+
+
+def run_of(y_noisy=NOISY):
+    return SimpleNamespace(noisy=SimpleNamespace(label=y_noisy), clean=SimpleNamespace(label=np.array([0])))
+
+
+def wrong_on(n):
+    """Decisions that are wrong on every so many-th row, whatever its labels."""
+    decided = TRUE.copy()
+    decided[::n] = (decided[::n] + 1) % 3
+    return decided
+
+
+@pytest.mark.parametrize("decided", [TRUE, (TRUE + 1) % 3, np.zeros_like(TRUE), wrong_on(5)])
+def test_how_often_a_network_is_right_is_told_by_noisy_labels(decided):
+    """Exact where shares of the noisy labels are those of T, and decisions do not depend on them."""
+    T = np.array([[np.mean(NOISY[i == TRUE] == j) for j in range(3)] for i in range(3)])
+    np.testing.assert_allclose(T, T_OF_NOISY)
+    np.testing.assert_allclose(
+        right([candidate(1, decided)], T, run_of())[0].mean(), np.mean(decided == TRUE), atol=1e-12
+    )
+
+
+def test_how_often_a_network_is_right_where_T_cannot_be_inverted():
+    assert np.isfinite(right([candidate(1, TRUE)], np.full((3, 3), 1 / 3), run_of())).all()
 
 
 def test_the_last_network_is_trained_longer_where_it_is_then_right_more_often():
-    """Both have the same calibrated posteriors."""
-    earlier, best, later = candidate(2, CALIBRATED), candidate(4, BIASED), candidate(6, CALIBRATED)
-    assert last_training([earlier, best, later], best, lambda _: CALIBRATED) == 6
-    assert last_training([earlier, best], best, lambda _: CALIBRATED) == 4  # an earlier network is not asked for
-    assert last_training([earlier, later], later, lambda _: CALIBRATED) == 6
+    earlier, best, later = candidate(2, TRUE), candidate(4, np.zeros_like(TRUE)), candidate(6, TRUE)
+    last = partial(last_training, T=T_OF_NOISY, run=run_of())
+    assert last([earlier, best, later], best) == 6
+    assert last([earlier, best], best) == 4  # an earlier network is not asked for
+    assert last([earlier, later], later) == 6
 
 
-@pytest.mark.parametrize(("n_better", "epochs"), [(0, 4), (3, 4), (12, 7)])
-def test_chance_does_not_make_the_last_training_longer(n_better, epochs):
-    """With 3 rows more of 300 the gain is 1.7 standard errors, with 12 it is 3.5."""
-    better = CALIBRATED.copy()
-    better[:n_better] = np.roll(better[:n_better], 1, axis=1)
-    best, wrong, later = candidate(4, CALIBRATED), candidate(6, BIASED), candidate(7, better)
-    assert last_training([best, wrong, later], best, lambda _: better) == epochs
-
-
-def test_a_longer_training_is_judged_by_the_posteriors_of_both():
-    """Each holds its own decisions to be right: they are even."""
-    other = np.roll(CALIBRATED, 1, axis=1)
-    best, later = candidate(4, CALIBRATED), candidate(6, other)
-    assert last_training([best, later], best, lambda c: c.posteriors[0]) == 4
-    assert last_training([best, later], best, lambda _: other) == 6
+@pytest.mark.parametrize(("n", "epochs"), [(600, 4), (150, 4), (10, 7)])
+def test_chance_does_not_make_the_last_training_longer(n, epochs):
+    """Without errors on 1 and 4 of 600 rows the gain is 0.8 and 1.6 standard errors, on 60 rows 6.5."""
+    best, wrong, later = candidate(4, wrong_on(n)), candidate(6, (TRUE + 1) % 3), candidate(7, TRUE)
+    assert last_training([best, wrong, later], best, T_OF_NOISY, run_of()) == epochs
 
 
 def test_a_schedule_that_ends_late_is_not_cut_off(monkeypatch):
     """T is that of the epochs of the highest evidence, and the last network has those in which it is right."""
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
     plain = EMTransitionClassifier(**PLAIN).fit(X, y, meta=meta)
-    monkeypatch.setattr(_estimate, "last_training", lambda candidates, best, posterior: 8)
+    monkeypatch.setattr(_estimate, "last_training", lambda *_: 8)
     longer = EMTransitionClassifier(**PLAIN).fit(X, y, meta=meta)
     assert plain.n_epochs_ < longer.n_epochs_ == len(longer.history_) == 8
     np.testing.assert_array_equal(longer.transition_matrix_, plain.transition_matrix_)
