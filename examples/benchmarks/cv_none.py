@@ -71,8 +71,8 @@ def report():
             )
     parts = [
         "# EM without folds",
-        f"Mean ± standard deviation over {len({row['seed'] for row in rows})} seeds, last epoch; seconds beside other "
-        f"work, 2 processes. The identity's error of T is {transition_error(T, np.eye(10)):.2f}. {versions()}. See "
+        f"Mean ± standard deviation over {len({row['seed'] for row in rows})} seeds, last epoch; seconds of one core "
+        f"beside other work. The identity's error of T is {transition_error(T, np.eye(10)):.2f}. {versions()}. See "
         "`cv_none.py`.",
         markdown(["trainings", "error of T", "sampling limit", "accuracy", "seconds"], lines),
     ]
