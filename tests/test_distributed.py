@@ -37,7 +37,7 @@ def test_two_processes_give_the_result_of_one(both, name):
     assert first.keys() == alone.keys()
     for key, value in alone.items():
         if value.dtype.kind == "f":
-            np.testing.assert_allclose(first[key], value, rtol=0, atol=ROUNDING, err_msg=key)
+            np.testing.assert_allclose(first[key], value, rtol=ROUNDING / 10, atol=ROUNDING, err_msg=key)
 
 
 @pytest.mark.parametrize("name", [*fits(), *TOGETHER])

@@ -34,7 +34,7 @@ def reasons(own=None, other=None, gain=0.0, clean=([0, 1], [[0.5, 0.5]] * 2, [[0
     labels, *posteriors = clean
     at = np.arange(0), np.arange(len(labels))
     candidates = [Candidate(n, (np.zeros((0, 2)), np.asarray(p)), at) for n, p in enumerate(posteriors, 1)]
-    estimate = Estimate(None, candidates[-1], 1.0, [], {}, gain, None, None, np.zeros(2), undecided, {})
+    estimate = Estimate(None, candidates[-1], 1.0, [], {}, gain, None, None, np.zeros(2), undecided)
     own = bars() if own is None else own
     return list(diagnose(estimate, candidates, own.joined(other) if other else own, rows_of(2, labels)))
 
