@@ -124,7 +124,7 @@ class _TransitionScorer:
                 f"{type(fitted).__name__} has no transition_matrix_: score a fitted classifier that learns one, "
                 "a Pipeline that ends in one, or a search over one."
             )
-        T = self.T_true if self.labels is not None else in_class_order(self.T_true, getattr(fitted, "classes_", ()))
+        T = self.T_true if self.labels is not None else in_class_order(self.T_true, getattr(fitted, "classes_", None))
         return -transition_error(T, fitted.transition_matrix_, labels=self.labels)
 
     def __repr__(self) -> str:

@@ -37,7 +37,8 @@ def test_two_processes_give_the_result_of_one(both, name):
     assert first.keys() == alone.keys()
     for key, value in alone.items():
         if value.dtype.kind == "f":
-            np.testing.assert_allclose(first[key], value, rtol=ROUNDING / 10, atol=ROUNDING, err_msg=key)
+            rtol = ROUNDING / 10 if key == "class_counts_" else 0  # numbers of rows, above 1
+            np.testing.assert_allclose(first[key], value, rtol=rtol, atol=ROUNDING, err_msg=key)
 
 
 @pytest.mark.parametrize("name", [*fits(), *TOGETHER])

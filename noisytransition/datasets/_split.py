@@ -108,8 +108,7 @@ def make_noisy_data(
     y, y_test = check_label_indices(y, name="y"), check_label_indices(y_test, name="y_test")
     n_classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1 if classes is None else len(classes)
     X, X_test = _checked_rows(X, y, n_classes, "X"), _checked_rows(X_test, y_test, n_classes, "X_test")
-    named = in_class_order(noise, () if classes is None else classes)
-    y_noisy, T = _noisy_labels(y, named, n_classes, rng)
+    y_noisy, T = _noisy_labels(y, in_class_order(noise, classes), n_classes, rng)
     clean = draw_rows(y, n_meta, n_classes, balanced, rng)
     noisy = np.setdiff1d(np.arange(len(y)), clean)
     if n_noisy is not None:

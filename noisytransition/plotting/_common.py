@@ -58,7 +58,7 @@ def check_true(given: ArrayLike | None, n_classes: int, names: Iterable[Any] | N
     """True T; a data frame in the order of these names, if they are its own."""
     if given is None:
         return None
-    truth = check_matrices(in_class_order(given, () if names is None else names), "true_matrix", ndim=2)
+    truth = check_matrices(in_class_order(given, names), "true_matrix", ndim=2)
     if len(truth) != n_classes:
         what = f"true_matrix has {len(truth)} classes but the learned matrix has {n_classes}"
         raise ValueError(f"{what}; give both over the same classes, in sorted order")

@@ -19,7 +19,7 @@ def class_indices(
 
 def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
     """Columns of a data frame, and its rows, in the order of the classes if it names these; else what was given."""
-    if not (hasattr(table, "reindex") and hasattr(table, "columns")):
+    if classes is None or not (hasattr(table, "reindex") and hasattr(table, "columns")):
         return table
     order, named = list(classes), [table.columns, table.index] if rows else [table.columns]
     if len(set(order)) != len(order) or any(len(names) != len(order) or set(names) != set(order) for names in named):

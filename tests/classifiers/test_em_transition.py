@@ -106,13 +106,12 @@ NOISY = np.concatenate([np.roll([0, 1, 2], -i).repeat([140, 40, 20]) for i in ra
 T_OF_NOISY = np.array([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
 
 
-def candidate(epochs, decided, y_noisy=NOISY):
-    rows = np.arange(len(y_noisy))
+def candidate(epochs, decided):
+    rows = np.arange(len(NOISY))
     return Candidate(epochs, (np.eye(3)[decided], np.eye(3)[:1]), (rows, rows[:1]))
 
 
-def run_of(y_noisy=NOISY):
-    return SimpleNamespace(noisy=SimpleNamespace(label=y_noisy), clean=SimpleNamespace(label=np.array([0])))
+RUN = SimpleNamespace(noisy=SimpleNamespace(label=NOISY), clean=SimpleNamespace(label=np.array([0])))
 
 
 def wrong_on(n):
@@ -127,18 +126,16 @@ def test_how_often_a_network_is_right_is_told_by_noisy_labels(decided):
     """Exact where shares of the noisy labels are those of T, and decisions do not depend on them."""
     T = np.array([[np.mean(NOISY[i == TRUE] == j) for j in range(3)] for i in range(3)])
     np.testing.assert_allclose(T, T_OF_NOISY)
-    np.testing.assert_allclose(
-        right([candidate(1, decided)], T, run_of())[0].mean(), np.mean(decided == TRUE), atol=1e-12
-    )
+    np.testing.assert_allclose(right([candidate(1, decided)], T, RUN)[0].mean(), np.mean(decided == TRUE), atol=1e-12)
 
 
 def test_how_often_a_network_is_right_where_T_cannot_be_inverted():
-    assert np.isfinite(right([candidate(1, TRUE)], np.full((3, 3), 1 / 3), run_of())).all()
+    assert np.isfinite(right([candidate(1, TRUE)], np.full((3, 3), 1 / 3), RUN)).all()
 
 
 def test_the_last_network_is_trained_longer_where_it_is_then_right_more_often():
     earlier, best, later = candidate(2, TRUE), candidate(4, np.zeros_like(TRUE)), candidate(6, TRUE)
-    last = partial(last_training, T=T_OF_NOISY, run=run_of())
+    last = partial(last_training, T=T_OF_NOISY, run=RUN)
     assert last([earlier, best, later], best) == 6
     assert last([earlier, best], best) == 4  # an earlier network is not asked for
     assert last([earlier, later], later) == 6
@@ -148,7 +145,7 @@ def test_the_last_network_is_trained_longer_where_it_is_then_right_more_often():
 def test_chance_does_not_make_the_last_training_longer(n, epochs):
     """Without errors on 1 and 4 of 600 rows the gain is 0.8 and 1.6 standard errors, on 60 rows 6.5."""
     best, wrong, later = candidate(4, wrong_on(n)), candidate(6, (TRUE + 1) % 3), candidate(7, TRUE)
-    assert last_training([best, wrong, later], best, T_OF_NOISY, run_of()) == epochs
+    assert last_training([best, wrong, later], best, T_OF_NOISY, RUN) == epochs
 
 
 def test_a_schedule_that_ends_late_is_not_cut_off(monkeypatch):
