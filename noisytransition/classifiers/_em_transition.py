@@ -78,7 +78,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         whose posteriors give T; with fewer rows behind it, T is less exact.
     select_epochs : bool, default=True
         Choose the number of epochs too, `max_epochs` at most. The last network is trained longer than those of T if it
-        is then right on more held-out rows, by two standard errors: as at a schedule's end. Not with labels of rules.
+        is then right on more held-out rows, by one standard error: as at a schedule's end. Not with labels of rules.
     transition_prior : "symmetric", array-like or None, default="symmetric"
         What T is shrunk towards: `prior` of `em_transition_matrix` (superclasses of shape (n_classes,), or a matrix).
     prior_strength : float or "auto", default="auto"
