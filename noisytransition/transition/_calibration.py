@@ -85,7 +85,7 @@ class Calibration(NamedTuple):
         ValueError
             If `proba` is not made of probabilities of c classes.
         """
-        u = centred_logits(check_probabilities(proba, len(self.bias)))
+        u = centred_logits(check_probabilities(proba, len(self.bias)), np.isneginf(self.bias))
         return special.softmax(u @ self.matrix.T + self.bias, axis=1)
 
 
@@ -136,10 +136,10 @@ class CalibratedLikelihood:
         self.n_rows = len(y) + len(y_meta)
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
-        u = centred_logits(np.concatenate([proba[order], proba_meta]))
         self.clean = np.eye(self.c)[y_meta]
         self.absent = ~(proba.any(axis=0) | proba_meta.any(axis=0) | self.clean.any(axis=0))
-        self.precision = map_precision(u)
+        u = centred_logits(np.concatenate([proba[order], proba_meta]), self.absent)
+        self.precision = map_precision(u, self.absent)
         self.u_clean = u[len(y) :].copy()  # a view would hold all of u
         self.rows = (RowsOfFewClasses if self.with_matrix else RowsByLabel)(u[: len(y)], y[order], self.c)
         self.x: NDArray | None = None  # where the last maximisation ended
@@ -271,15 +271,17 @@ def _scale(log_scale: float) -> float:
     return float(np.exp(min(log_scale, _MAX_LOG_SCALE)))
 
 
-def centred_logits(proba: NDArray) -> NDArray[np.float64]:
-    """Logarithms of probabilities, less their mean in each row."""
-    u = finite_log(proba)
-    return u - u.mean(axis=1, keepdims=True)
+def centred_logits(proba: NDArray, absent: NDArray | None = None) -> NDArray[np.float64]:
+    """Logarithms of probabilities, less their mean in each row; 0 for a class that no row may have (of these rows)."""
+    u, absent = finite_log(proba), ~proba.any(axis=0) if absent is None else absent
+    u -= u.mean(axis=1, where=~absent, keepdims=True)
+    u[:, absent] = 0
+    return u
 
 
-def map_precision(u: NDArray) -> float:
+def map_precision(u: NDArray, absent: NDArray) -> float:
     """Precision of the prior of an entry of B, where logits have the spread of `u`."""
-    return _PRECISION * max(float(u.var(axis=1).mean()), _SMALLEST_VARIANCE)
+    return _PRECISION * max(float(u.var(axis=1, where=~absent).mean()), _SMALLEST_VARIANCE)
 
 
 def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:
@@ -306,4 +308,4 @@ def map_prior(proba: NDArray) -> NDArray[np.float64]:
     """Precision of the prior of each of these parameters, shape (n_map,)."""
     c = proba.shape[1]
     n_matrix = c * c if c <= MOST_CLASSES_WITH_MATRIX else 0
-    return np.concatenate([np.ones(1 + c), np.full(n_matrix, map_precision(centred_logits(proba)))])
+    return np.concatenate([np.ones(1 + c), np.full(n_matrix, map_precision(centred_logits(proba), ~proba.any(axis=0)))])

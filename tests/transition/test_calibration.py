@@ -164,6 +164,21 @@ def test_many_numbers_in_single_precision_give_the_same_to_a_few_digits(c, monke
     assert np.abs(others[-1] - T_exact).max() < 0.005  # both end where the likelihood rises by 1e-7
 
 
+def test_a_class_that_no_row_may_have_changes_nothing():
+    (proba, y, clean, y_clean, _), kept = draw(0, 4, n_clean=30), np.array([0, 1, 3, 4])
+    wider = (np.insert(proba, 2, 0, axis=1), kept[y], np.insert(clean, 2, 0, axis=1), kept[y_clean])
+    own, more = (
+        CalibratedLikelihood(*rows, np.zeros((c, c))) for rows, c in (((proba, y, clean, y_clean), 4), (wider, 5))
+    )
+    assert more.precision == pytest.approx(own.precision, rel=1e-12)
+    T, of_more = (
+        likelihood.maximise(np.full((c, c), 1 / c), np.zeros((c, c)), 500, 1e-5)
+        for likelihood, c in ((own, 4), (more, 5))
+    )
+    np.testing.assert_allclose(of_more.calibration(wider[0])[:, kept], T.calibration(proba), atol=1e-3)
+    np.testing.assert_allclose(of_more.transition_matrix[np.ix_(kept, kept)], T.transition_matrix, atol=5e-3)
+
+
 @pytest.mark.parametrize("c", [3, 22])
 def test_scores_at_the_identity_are_those_of_the_objective(c):
     """Of clean rows alone: their sum is the objective's gradient, where the prior of the map has none."""
@@ -177,7 +192,7 @@ def test_scores_at_the_identity_are_those_of_the_objective(c):
     prior = map_prior(clean)
     assert len(prior) == len(scores)
     np.testing.assert_allclose(prior[: 1 + c], 1)
-    np.testing.assert_allclose(prior[1 + c :], map_precision(likelihood.u_clean))
+    np.testing.assert_allclose(prior[1 + c :], map_precision(likelihood.u_clean, likelihood.absent))
 
 
 @pytest.mark.parametrize(
