@@ -12,7 +12,7 @@ from ._class_conditional_permutations import PermutedLabels
 from ._class_conditional_scores import Features, Stratum, sources
 from ._class_conditional_words import in_words
 from ._flip_labels import RandomState, as_generator
-from ._labels import indices_of_both
+from ._labels import in_class_order, indices_of_both
 
 # statistics that differ by less are equal. Rounding errors of sums of scores of size 1 are below 1e-10 for a million
 # rows; the smallest real difference is about 1 / n. A choice, not measured.
@@ -155,7 +155,7 @@ def class_conditional_test(
         Numbers that T may depend on. The power is higher with fewer columns.
     proba : array-like of shape (n, c), optional
         Probabilities of the *true* label, from a classifier. Recommended for images: samples that are hard for a
-        classifier are often hard for annotators.
+        classifier are often hard for annotators. A data frame that names the classes is read by names.
     classes : array-like of shape (c,), optional
         All labels, in the order of the columns of `proba`. Default: of text the sorted labels of both.
     n_permutations : int, default=999
@@ -195,8 +195,9 @@ def class_conditional_test(
     >>> two_T.noise["1"]
     NoiseOfRows(n_rows=300, observed=..., expected=...)
     """
-    proba = None if proba is None else check_probabilities(proba)
-    y, s, named = indices_of_both(y_true, y_noisy, None if proba is None else proba.shape[1], classes)
+    n_classes = None if proba is None else check_probabilities(proba).shape[1]
+    y, s, named = indices_of_both(y_true, y_noisy, n_classes, classes)
+    proba = None if proba is None else check_probabilities(in_class_order(proba, named, rows=False))
     n_permutations = check_count(n_permutations, 1, "n_permutations")
     random = np.random.default_rng(list(as_generator(random_state).bytes(16)))
     given, subsets = sources(groups, features, proba, y)

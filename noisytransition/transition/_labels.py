@@ -18,13 +18,17 @@ def class_indices(
 
 
 def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
-    """Columns of a data frame, and its rows, in the order of the classes if it names these; else what was given."""
-    if classes is None or not (hasattr(table, "reindex") and hasattr(table, "columns")):
+    """Columns of a data frame, and its rows, in the order of the classes if it names these; else what was given.
+
+    A Series is put in order by its index.
+    """
+    if classes is None or not hasattr(table, "reindex"):
         return table
-    order, named = list(classes), [table.columns, table.index] if rows else [table.columns]
+    order, columns = list(classes), [table.columns] if hasattr(table, "columns") else []
+    named = [*columns, table.index] if rows or not columns else columns
     if len(set(order)) != len(order) or any(len(names) != len(order) or set(names) != set(order) for names in named):
         return table
-    return table.reindex(columns=order, index=order if rows else None)
+    return table.reindex(columns=order, index=order if rows else None) if columns else table.reindex(order)
 
 
 def class_names(

@@ -71,7 +71,7 @@ def sampling_limit(T_true: ArrayLike, n_per_class: ArrayLike) -> float:
     T_true : array-like of shape (c, c)
         The true transition matrix.
     n_per_class : int or array-like of int, shape (c,)
-        The number of rows of each true class, at least 1.
+        The number of rows of each true class, at least 1. A Series beside a data frame is read by names.
 
     Returns
     -------
@@ -94,6 +94,8 @@ def sampling_limit(T_true: ArrayLike, n_per_class: ArrayLike) -> float:
     >>> round(sampling_limit([[0.8, 0.2], [0, 1]], 100), 4)
     0.0318
     """
+    classes = getattr(T_true, "columns", None)
+    n_per_class, T_true = in_class_order(n_per_class, classes), in_class_order(T_true, classes)
     T_true = check_transition_matrix(T_true, name="T_true")
     n = _check_n_per_class(n_per_class, len(T_true))[:, None]
     return float((_binomial_mean_deviation(n, T_true) / n).sum() / np.abs(T_true).sum())

@@ -105,14 +105,15 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> N
     noisy_proba : array-like of shape (n, c)
         Probabilities of the *noisy* label, ``P(noisy = j | x)``; or shares of noisy labels, in one row.
     T : array-like of shape (c, c)
-        Transition matrix.
+        Transition matrix. If both are data frames, by the names of the columns of `noisy_proba`.
     n_iter : int, default=5
         Number of iterations; 1000 for shares, or where `noisy_proba` is known.
 
     Returns
     -------
     ndarray of shape (n, c), float64
-        ``P(true = i | x)``; rows sum to 1. A row that has probability 0 under `T` is returned as it is.
+        ``P(true = i | x)``, classes as in `noisy_proba`; rows sum to 1. A row that has probability 0 under `T` is
+        returned as it is.
 
     Raises
     ------
@@ -134,7 +135,7 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> N
     """
     noisy = check_probabilities(noisy_proba, name="noisy_proba")
     n_classes = noisy.shape[1]
-    T = check_transition_matrix(T, n_classes, "T")
+    T = check_transition_matrix(in_class_order(T, getattr(noisy_proba, "columns", None)), n_classes, "T")
     found = normalise_rows(np.maximum(noisy, _MIN_START / n_classes), noisy)
     for _ in range(check_count(n_iter, 1, "n_iter")):
         found = found * ((noisy / np.maximum(found @ T, _MIN_DENOMINATOR)) @ T.T)

@@ -7,8 +7,10 @@ import pytest
 import noisytransition
 from noisytransition.transition import (
     class_conditional_test,
+    denoise_proba,
     find_label_issues,
     flip_labels,
+    in_class_order,
     label_posterior,
     label_quality,
     pair_noise,
@@ -133,3 +135,30 @@ def test_one_T_is_tested_with_labels_by_name(rows):
 def test_they_are_public_functions():
     for function in OF_ROWS:
         assert getattr(noisytransition, function.__name__) is function
+
+
+def test_one_T_is_tested_with_probabilities_by_name(rows):
+    proba, y = rows
+    true, order = NAMES[proba.argmax(axis=1)], [2, 0, 1]
+    frame = pd.DataFrame(proba, columns=NAMES)
+    plain, moved = (
+        class_conditional_test(true, NAMES[y], proba=p, n_permutations=99, random_state=0)
+        for p in (proba, frame.iloc[:, order])
+    )
+    assert moved.pvalues == plain.pvalues
+
+
+# ---------------------------------------------------------------------------- the order of the classes
+def test_a_series_and_a_frame_are_put_in_the_order_of_the_classes():
+    superclasses = pd.Series({"cat": 0, "ant": 1, "bee": 1})
+    assert in_class_order(superclasses, NAMES).tolist() == [1, 1, 0]
+    assert in_class_order(superclasses, ["cat", "dog", "ant"]).tolist() == [0, 1, 1]  # it names others
+    assert in_class_order(pd.Series([0, 1, 1]), NAMES).tolist() == [0, 1, 1]
+
+
+def test_true_labels_come_from_shares_by_name():
+    frame, order = pd.DataFrame(T, index=NAMES, columns=NAMES), [2, 0, 1]
+    shares = pd.DataFrame([[0.5, 0.3, 0.2]], columns=NAMES)
+    plain = denoise_proba(shares.to_numpy(), T, n_iter=100)
+    np.testing.assert_allclose(denoise_proba(shares.iloc[:, order], frame, n_iter=100), plain[:, order])
+    np.testing.assert_allclose(denoise_proba(shares, frame.iloc[order, [1, 0, 2]], n_iter=100), plain)

@@ -44,6 +44,14 @@ def test_frames_are_read_by_name(T, other, rows, columns):
             assert transition_error(true, estimate, labels=names[rows]) == expected
 
 
+def test_numbers_of_rows_are_read_by_name_beside_a_frame():
+    T, names = np.array([[0.8, 0.2], [0.0, 1.0]]), ["ant", "bee"]
+    frame, n = pd.DataFrame(T, index=names, columns=names), pd.Series({"bee": 40, "ant": 10})
+    for true in (frame, frame.iloc[[1, 0]], frame[["bee", "ant"]]):
+        assert sampling_limit(true, n) == pytest.approx(sampling_limit(T, [10, 40]))
+    assert sampling_limit(T, n) == pytest.approx(sampling_limit(T, [40, 10]))
+
+
 @pytest.mark.parametrize("names", [["b", "a"], [2, 1], [0, "a"], [None, "a"], [np.nan, "a"], ["a", "a"]])
 def test_a_frame_beside_an_array_is_read_by_position(names):
     T = np.array([[0.9, 0.1], [0.4, 0.6]])
