@@ -289,7 +289,8 @@ def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, covariance: NDArray) -
 
 def _cut_normal(T: NDArray, scale: NDArray, slope: NDArray) -> tuple[NDArray, NDArray]:
     """Locations of normal numbers that are cut off at 0, and factors by which that shortens standard deviations."""
-    location = T + np.maximum(scale**2 * np.minimum(slope, 0), -_MAX_DEPTH * scale)
+    beyond = np.minimum(slope, 0) * (scale > T)  # above, the slope is that of a prior which T was shrunk by
+    location = T + np.maximum(scale**2 * beyond, -_MAX_DEPTH * scale)
     cut = -location / scale
     hazard = np.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / special.ndtr(-cut)
     return location, np.sqrt(np.maximum(1 + cut * hazard - hazard**2, TINY))

@@ -172,6 +172,18 @@ def test_what_clean_rows_and_pairs_tell():
     assert (paired[free] < few[free]).all()
 
 
+@pytest.mark.parametrize("columns", [True, False])
+def test_entries_that_a_prior_has_raised_are_within_their_bounds(columns, monkeypatch):
+    """The likelihood falls there too, as it does at an entry at 0 whose location is below it."""
+    monkeypatch.setattr(module, "_MOST_AS_ONE_MATRIX", 0 if columns else 50)
+    y = np.repeat([0, 1, 2], 100)
+    noisy = np.concatenate([np.roll([0, 1, 2], -i).repeat([70, 24, 6]) for i in range(3)])
+    T = symmetric_noise(3, 0.3)
+    bars = transition_uncertainty(np.eye(3)[y], noisy, T)
+    np.testing.assert_array_equal(bars.location, T)
+    assert (bars.interval()[1] > T + 0.01).all()
+
+
 def test_permuting_the_classes_permutes_the_bars():
     proba, y, proba_meta, _ = rows()
     order = np.array([2, 0, 1])  # new class k is old class order[k]
