@@ -87,7 +87,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         How often a clean row counts in the calibration behind T. 1 is the likelihood. "auto": n / n_meta, at which all
         clean rows count as much as all noisy ones, or this to the power 3/4 or 1/2: the largest that raises the
         log-likelihood of held-out clean rows by more than 2 and by more than one standard error; else 1. With a number,
-        "not_one_T" is not looked for.
+        T at other weights is not compared for "not_one_T".
     instance_dependent : bool, default=True
         Where no pair of true and noisy label is known: let the probability of a noisy label rise with that of its
         class, ``P(j | i, x) ~ R[i, j] p_j(x)^a``, if all labels are more likely so, and the clean rows not less; T is
