@@ -26,7 +26,7 @@ from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer,
 from ._prediction import PredictionMixin
 from ._progress import progress_of
 from ._run import Run
-from ._saving import save
+from ._saving import of_network, save
 from ._weights import weighted, weighted_rows
 
 
@@ -247,6 +247,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 run.progress.expect(self._plan(run))
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories
+            self._params_of_fit = of_network(self)  # `save` writes these: others may be set later
         except BaseException:
             self._forget()
             raise
@@ -321,9 +322,9 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     def save(self, path: str | PathLike) -> None:
         """Save the fitted classifier in one file, from which `noisytransition.load` reads it again.
 
-        Saved are the parameters that are plain data, the fitted attributes and the weights. The code of a module of
-        your own, callbacks, functions and optimiser classes are not. The file has tensors and JSON in the format
-        safetensors: loading it runs no code.
+        Saved are the parameters that are plain data (of the network those that `fit` had), the fitted attributes and
+        the weights. The code of a module of your own, callbacks, functions and optimiser classes are not. The file has
+        tensors and JSON in the format safetensors: loading it runs no code.
 
         Parameters
         ----------

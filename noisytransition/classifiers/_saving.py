@@ -61,12 +61,12 @@ def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
         raise ValueError(f"the folder of {str(path)!r} does not exist; make it, or use another path.")
     if path.exists():
         check_kind(path, _KIND)  # a file of another kind is not overwritten
-    module = clf.net_.plain_module_
+    module, given = clf.net_.plain_module_, _params(clf).get("module", clf.module)
     content = {
         "class": _name_of(type(clf)),
-        "module": None if is_default(clf.module) else _name_of(type(module)),
-        "default_module": clf.module if is_default(clf.module) else None,
-        "sizes": _sizes(module) if is_default(clf.module) else [],
+        "module": None if is_default(given) else _name_of(type(module)),
+        "default_module": given if is_default(given) else None,
+        "sizes": _sizes(module) if is_default(given) else [],
         "params": _plain_params(clf),
         "not_saved": _not_saved(clf),
         "fitted": _fitted(clf),
@@ -144,14 +144,27 @@ def load(
     _load_state(clf.net_.plain_module_, content["weights"], "module")
     restore_unlisted(clf.net_.plain_module_, content["unlisted"], clf.net_.device)
     _load_state(clf.net_.criterion_, content["loss"], "loss")
-    clf.net_.history_ = list(clf.histories_.values())[-1]
+    clf.net_.history_, clf._params_of_fit = list(clf.histories_.values())[-1], of_network(clf)
     return clf
 
 
 # ---------------------------------------------------------------------------- what is saved
+def of_network(clf: "NoisyLabelClassifier") -> dict[str, Any]:
+    """Parameters that predictions depend on, but for the device, which another machine may not have."""
+    params = clf.get_params(deep=False)
+    return {k: value for k, value in params.items() if k.startswith(_OF_PREDICTION) and k != "device"}
+
+
+def _params(clf: "NoisyLabelClassifier") -> dict[str, Any]:
+    """Parameters of the classifier; those that predictions depend on as they were in `fit`, if they were set later."""
+    params, now = clf.get_params(deep=False), of_network(clf)
+    fitted = getattr(clf, "_params_of_fit", now)  # pickles of earlier versions do not have them
+    return {name: value for name, value in params.items() if name not in now} | fitted
+
+
 def _plain_params(clf: "NoisyLabelClassifier") -> dict[str, Any]:
     """Parameters that are plain data: no functions, classes or callbacks; of what is of pandas, the values."""
-    params = clf.get_params(deep=False)
+    params = _params(clf)
     frames = {k: np.asarray(in_class_order(v, clf.classes_)) for k, v in params.items() if hasattr(v, "iloc")}
     params |= frames
     return {name: value for name, value in params.items() if name not in _LEFT_OUT and is_plain(value, _NAMED)}
@@ -159,8 +172,7 @@ def _plain_params(clf: "NoisyLabelClassifier") -> dict[str, Any]:
 
 def _not_saved(clf: "NoisyLabelClassifier") -> list[str]:
     """Parameters that predictions depend on and that are no plain data, but for the module."""
-    params = clf.get_params(deep=False)
-    missing = params.keys() - _plain_params(clf).keys() - {"module"}
+    missing = _params(clf).keys() - _plain_params(clf).keys() - {"module"}
     return sorted(name for name in missing if name.startswith(_OF_PREDICTION))
 
 
@@ -192,8 +204,15 @@ def _loss_state(clf: "NoisyLabelClassifier") -> dict[str, Tensor]:
     """Weights of the loss, where methods of the classifier need it."""
     loss = clf.net_.criterion_
     with torch.random.fork_rng(devices=()):
-        kind = type(clf._loss())
-    return loss.state_dict() if type(loss) is kind else {}
+        made = clf._loss()
+    if type(loss) is not type(made):
+        return {}
+    if _kinds(made.state_dict()) != _kinds(state := loss.state_dict()):
+        raise ValueError(
+            f"parameters of {type(clf).__name__} were changed after fit, and make a {type(loss).__name__} with other "
+            "weights than the fitted one: set them back, or fit again."
+        )
+    return state
 
 
 def _name_of(cls: type) -> str:
@@ -233,15 +252,12 @@ def _net(clf: "NoisyLabelClassifier", sizes: list[int]) -> NoisyLabelNet:
 
 def _load_state(part: nn.Module, state: dict[str, Tensor], name: str) -> None:
     """Load weights; raise if names, shapes or types differ."""
-    mine = part.state_dict()
     if name == "loss" and not state:
         return
-    differ = sorted(
-        key for key in {*mine, *state} if key not in mine or key not in state or _kind(mine[key]) != _kind(state[key])
-    )
-    if differ:
+    mine, theirs = _kinds(part.state_dict()), _kinds(state)
+    if differ := sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key)):
         key = differ[0]
-        saved, given = (f"{_kind(s[key])}" if key in s else "nothing" for s in (state, mine))
+        saved, given = (kinds.get(key, "nothing") for kinds in (theirs, mine))
         raise ValueError(
             f"the {name} has other weights than the saved one, in {differ[:3]}: {key} is {given}, and {saved} was "
             "saved. Give the module that was fitted."
@@ -254,5 +270,6 @@ def _set(thing: object, values: dict[str, Any]) -> None:
         setattr(thing, name, value)
 
 
-def _kind(tensor: Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
+def _kinds(state: dict[str, Tensor]) -> dict[str, str]:
+    """Type and shape of each tensor."""
+    return {k: f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}" for k, value in state.items()}

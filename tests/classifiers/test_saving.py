@@ -176,6 +176,61 @@ class Activated(nn.Sequential):
         super().__init__(nn.Linear(4, 5), act(), nn.Linear(5, 3))
 
 
+CHANGES = [
+    {"precision": "bf16"},
+    {"dtype": "float64"},
+    {"module__hidden": (8,)},
+    {"module__hidden": 5, "batch_size": 7, "channels_last": True},
+    {"module": "linear"},
+    {"module": Net(6)},
+    {"module": Net, "module__width": 6},
+    {"iterator_valid": torch.utils.data.DataLoader, "compile": True},
+]
+
+
+@pytest.mark.parametrize("changes", CHANGES, ids=lambda changes: "+".join(changes))
+def test_parameters_of_the_network_that_are_set_after_fit_are_not_saved(blobs, path, changes):
+    clf = fit(CrossEntropyClassifier, blobs, module__hidden=12)
+    before, params = clf.predict_proba(blobs[4]), clf.get_params()
+    again = loaded(clf.set_params(**changes, max_epochs=9), path)
+    np.testing.assert_array_equal(clf.predict_proba(blobs[4]), before)
+    np.testing.assert_array_equal(again.predict_proba(blobs[4]), before)
+    assert again.get_params() == params | {"max_epochs": 9}
+    np.testing.assert_array_equal(loaded(again.set_params(**changes), path).predict_proba(blobs[4]), before)
+
+
+@pytest.mark.parametrize("changes", [{"module": "mlp"}, {"module": None}, {"module__width": 7}], ids=str)
+def test_a_module_of_the_user_s_that_is_replaced_after_fit_is_given_again(blobs, path, changes):
+    clf = fit(CrossEntropyClassifier, blobs, module=Net, module__width=6)
+    before = clf.predict_proba(blobs[4])
+    np.testing.assert_array_equal(loaded(clf.set_params(**changes), path, Net).predict_proba(blobs[4]), before)
+    with pytest.raises(ValueError, match=r"weights of .*Net, and not its code"):
+        load(path)
+
+
+def test_the_device_may_be_set_for_another_machine(blobs, path):
+    clf = fit(CrossEntropyClassifier, blobs)
+    assert loaded(clf.set_params(device="cpu"), path).device == "cpu"
+    clf.set_params(device="cuda:99").save(path)
+    with pytest.raises(ValueError, match="device='cuda:99' cannot be used"):
+        load(path)
+    np.testing.assert_array_equal(load(path, device="cpu").predict(blobs[4]), clf.predict(blobs[4]))
+
+
+def test_a_changed_size_of_the_loss_is_refused(blobs, path):
+    clf = fit(MWNetClassifier, blobs, weight_hidden=7).set_params(weight_hidden=9)
+    with pytest.raises(ValueError, match=r"parameters of MWNetClassifier were changed after fit.*set them back"):
+        clf.save(path)
+    assert not path.exists()
+    loaded(clf.set_params(weight_hidden=7), path)
+
+
+def test_a_classifier_that_an_earlier_version_pickled_is_saved(blobs, path):
+    clf = fit(CrossEntropyClassifier, blobs, module__hidden=12)
+    del clf._params_of_fit
+    np.testing.assert_array_equal(loaded(clf, path).predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
+
+
 def test_a_parameter_of_the_module_that_is_not_saved_is_given_again(blobs, path):
     clf = fit(CrossEntropyClassifier, blobs, module=Activated, module__act=nn.Tanh)
     clf.save(path)
