@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils import check_scalar
+from skorch import NeuralNetClassifier
 from skorch.callbacks import (
     BatchScoring,
     Callback,
@@ -24,8 +25,10 @@ from torch import nn
 from .._precision import PRECISIONS
 from ..nets import NoisyLabelNet
 from ..transition import check_count, is_number
-from ._parameters import MODULES, OPTIMIZERS, Callbacks, as_optimizer, is_default, merged_signature
+from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer, is_default, merged_signature
 
+# names of callbacks that a fit adds to those of its nets
+_OF_FITS = {"held_out_posteriors", "in_step", "save_state", "show_progress", "valid_clean_loss"}
 # callbacks that compute or follow the scores or the epochs of a training, or write and read its files
 _BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
 
@@ -161,10 +164,23 @@ def _check_precision(estimator: Any) -> None:
             f"precision={precision!r} is for float32 modules and inputs; this one has {sorted(map(str, found))}, with "
             f"dtype={estimator.dtype!r}. Give module.float() and dtype='auto', or leave precision out."
         )
-    optimizer = as_optimizer(estimator.optimizer)
-    kind = getattr(optimizer, "func", optimizer)  # of a partial
-    if precision == "fp16" and isinstance(kind, type) and issubclass(kind, torch.optim.LBFGS):
+    if precision == "fp16" and _is_lbfgs(estimator.optimizer):
         raise ValueError("precision='fp16' scales gradients, which LBFGS cannot take; give 'bf16' or 'float32'.")
+
+
+def _is_lbfgs(optimizer: Optimizer) -> bool:
+    optimizer = as_optimizer(optimizer)
+    kind = getattr(optimizer, "func", optimizer)  # of a partial
+    return isinstance(kind, type) and issubclass(kind, torch.optim.LBFGS)
+
+
+def check_takes_step_sizes(estimator: Any, name: str) -> None:
+    """Raise for LBFGS where T has a step size of its own in the module's optimiser."""
+    if _is_lbfgs(getattr(estimator, name)):
+        raise ValueError(
+            f"{name} is LBFGS, which has one step size for all parameters: {type(estimator).__name__} learns T with "
+            "another than the network's. Give an optimiser such as torch.optim.SGD or Adam."
+        )
 
 
 # ---------------------------------------------------------------------------- callbacks
@@ -174,15 +190,26 @@ def named_callbacks(callbacks: Sequence | None) -> list[tuple[str | None, Any]]:
 
 
 def check_callbacks(callbacks: Callbacks, net_params: dict[str, Any]) -> None:
-    """Raise if `callbacks` is a string, or if ``callbacks__...`` names a callback that does not exist."""
+    """Raise if `callbacks` is a string, or takes a name of the library's; or if ``callbacks__...`` names none."""
     if isinstance(callbacks, str):
         raise ValueError(f"callbacks={callbacks!r}: give a list of callbacks, or None.")
     if not (callbacks is None or (isinstance(callbacks, Sequence) and all(map(_is_callback, callbacks)))):
         raise TypeError(f"callbacks={callbacks!r}: give a list of skorch callbacks, or of pairs (name, callback).")
+    of_skorch = {name for name, _ in NeuralNetClassifier(nn.Identity)._default_callbacks}
+    ours = _callback_names(()) | _callback_names((), labels="clean") | _OF_FITS
+    for name, _ in named_callbacks(callbacks):
+        if name in ours:
+            instead = f"set that of skorch by callbacks__{name}=..." if name in of_skorch else "give another name"
+            raise ValueError(f"callbacks has one named {name!r}, a name that the library itself uses: {instead}.")
     asked = [name for name in net_params if name.startswith("callbacks__")]
-    known = _callback_names(callbacks) if asked else set()
+    known = _callback_names(callbacks) - (ours - of_skorch) if asked else set()
     for name in asked:
-        if name.split("__")[1] not in known:
+        if (named := name.split("__")[1]) in ours - of_skorch:
+            raise ValueError(
+                f"{name!r}: the callback {named!r} is the library's own, which the method needs; leave it out. Those "
+                f"that can be set are {sorted(known)}."
+            )
+        if named not in known:
             raise ValueError(f"{name!r}: there is no such callback; there are {sorted(known)}.")
 
 
@@ -203,9 +230,9 @@ def callback_setting(name: str | None, callback: object, attribute: str, params:
     return params.get(f"callbacks__{name}__{attribute}", getattr(callback, attribute, None))
 
 
-def _callback_names(callbacks: Callbacks) -> set[str]:
+def _callback_names(callbacks: Callbacks, labels: str = "noisy") -> set[str]:
     """Names of a net's callbacks, skorch's own among them."""
-    return set(NoisyLabelNet(nn.Identity, callbacks=callbacks)._callbacks_grouped_by_name()[0])
+    return set(NoisyLabelNet(nn.Identity, callbacks=callbacks, labels=labels)._callbacks_grouped_by_name()[0])
 
 
 def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from ..losses import ForwardLoss
 from ..updates import ByGradient
-from ._checks import check_number
+from ._checks import check_number, check_takes_step_sizes
 from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
@@ -84,6 +84,7 @@ class SModelClassifier(TransitionClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_takes_step_sizes(self, "optimizer")
         if self.transition_lr is not None:
             check_number(self, "transition_lr")
 

@@ -9,7 +9,7 @@ from ..losses import ImportanceReweightedLoss
 from ..selection import BestEpoch
 from ..transition import check_count
 from ..updates import ByGradient
-from ._checks import check_fraction, check_number
+from ._checks import check_fraction, check_number, check_takes_step_sizes
 from ._parameters import Module, Optimizer
 from ._run import Run
 from ._transition import TransitionClassifier
@@ -104,6 +104,7 @@ class TRevisionClassifier(TransitionClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_takes_step_sizes(self, "revision_optimizer")
         check_number(self, "revision_lr")
         check_fraction(self, "validation_fraction")
         if self.revision_epochs is not None:

@@ -6,7 +6,7 @@ import torch
 from estimators import small
 from skorch.callbacks import Callback, EarlyStopping
 from skorch.dataset import ValidSplit
-from training import fit_noisy
+from training import fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, TRevisionClassifier
 from noisytransition.transition import anchor_transition_matrix, floor_transition_matrix
@@ -110,3 +110,9 @@ def test_load_best_counts_where_a_nested_parameter_sets_it(blobs):
     told = fit(blobs, callbacks=[("stop", EarlyStopping(patience=2, load_best=True))])
     np.testing.assert_array_equal(nested.transition_matrix_, told.transition_matrix_)
     np.testing.assert_array_equal(nested.predict_proba(blobs[0]), told.predict_proba(blobs[0]))
+
+
+def test_a_revision_by_an_optimiser_with_one_step_size_is_refused(blobs):
+    with refused(r"revision_optimizer is LBFGS, .*TRevisionClassifier learns T with another"):
+        fit_noisy(TRevisionClassifier, blobs, revision_optimizer="lbfgs")
+    assert fit_noisy(TRevisionClassifier, blobs, optimizer="lbfgs", batch_size=-1).net_
