@@ -67,11 +67,27 @@ def validate_rows(estimator: BaseEstimator, X: Samples, *, reset: bool, name: st
 
 
 def _whole(X: Any, name: str) -> Any:
-    """Raise for masked entries; of a sparse matrix, add up what it has several times for one entry."""
+    """Raise for masked entries; of a sparse matrix, add up what it has several times; of samples, take the inputs."""
     refuse_masked(X, name)
+    if are_samples(X):
+        return [sample[0] for sample in X]
     if isinstance(X, SliceDataset):
         raise ValueError(f"{name} is a SliceDataset of skorch's; give the Dataset itself, which searches take too.")
     return canonical(X) if issparse(X) and X.ndim == 2 else X
+
+
+def are_samples(X: Any) -> bool:
+    """Whether X is a list of samples that hold an input and others, as searches make one of a Dataset.
+
+    Rows of numbers, or of arrays of one shape, are none, but for tuples as a TensorDataset gives them.
+    """
+    sample = X[0] if isinstance(X, list) and X else None
+    if not isinstance(sample, tuple | list) or not sample or not isinstance(sample[0], np.ndarray | Tensor):
+        return False
+    first, *others = sample
+    of_tensors = isinstance(sample, tuple) and (not others or (isinstance(first, Tensor) and len(others) == 1))
+    differ = any(getattr(other, "shape", ()) != first.shape for other in others)
+    return (of_tensors or differ) and all(isinstance(other, tuple | list) and other for other in X)
 
 
 def _numbers(estimator: BaseEstimator, *data: Any, name: str = "X", reset: bool = True) -> Any:
@@ -165,6 +181,7 @@ def read_rows(
         inputs = validate_rows(estimator, X, reset=True)
         y = labels_of(X, "X") if y is None else y
     else:
+        y = labels_of(X, "X") if y is None and are_samples(X) else y
         X = _whole(X, "X")
         if y is not None:
             check_objects(y, "y")

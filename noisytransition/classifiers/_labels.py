@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 from torch import Tensor
-from torch.utils.data import Dataset, TensorDataset
+from torch.utils.data import TensorDataset
 
 from ..transition import as_array, check_mask, is_number
 
@@ -35,11 +35,11 @@ def as_column(y: object) -> Any:
     return y.to_numpy() if hasattr(y, "to_numpy") else y
 
 
-def labels_of(data: Dataset, name: str) -> NDArray:
-    """Labels of a Dataset that gives pairs of input and label, sample by sample unless it is a TensorDataset."""
+def labels_of(data: Any, name: str) -> NDArray:
+    """Labels of pairs of input and label in a Dataset or list, sample by sample unless it is a TensorDataset."""
     if isinstance(data, TensorDataset) and len(data.tensors) == 2:
         return data.tensors[1].numpy(force=True)
-    labels = [_second(data[i], i, name) for i in range(len(data))]  # type: ignore[arg-type]
+    labels = [_second(data[i], i, name) for i in range(len(data))]
     return np.array([label.item() if isinstance(label, Tensor) and not label.ndim else label for label in labels])
 
 

@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from torch.utils.data import Dataset, Subset
 
 from ..transition import check_mask
-from ._data import Samples
+from ._data import Samples, are_samples
 from ._labels import are_missing, as_column, as_given, is_missing, labels_of
 
 #: arguments of `fit` by name, that may have one entry for each row of X
@@ -38,7 +38,7 @@ def labelled_rows(unlabeled: Any, X: Samples, y: ArrayLike | None, of_rows: OfRo
     ValueError
         If a trusted row has no label.
     """
-    y = labels_of(X, "X") if isinstance(X, Dataset) and y is None else y
+    y = labels_of(X, "X") if y is None and (isinstance(X, Dataset) or are_samples(X)) else y
     if y is None:
         return X, y, of_rows  # refused later
     without = _marked(y, unlabeled)

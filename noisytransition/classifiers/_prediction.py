@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from ..nets import as_rows
-from ._data import Samples, validate_rows
+from ._data import Samples, are_samples, validate_rows
 from ._labels import labels_of, with_true_labels
 
 # where skorch saves parameters
@@ -142,7 +142,7 @@ class PredictionMixin(ClassifierMixin):
         float
         """
         if y is None:
-            if not isinstance(X, Dataset):
+            if not isinstance(X, Dataset) and not are_samples(X):
                 raise ValueError("y is None: give the labels to compare predictions with.")
             y = labels_of(X, "X")
         if trusted is not None and y_meta is not None:

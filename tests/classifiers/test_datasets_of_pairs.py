@@ -5,6 +5,8 @@ import pytest
 import torch
 from estimators import CLASSIFIERS, small
 from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from torch import nn
 from torch.utils.data import Dataset, Subset, TensorDataset
 from training import assert_same, refused
 
@@ -90,3 +92,72 @@ def test_without_labels_there_is_no_fit_and_no_score(blobs):
     clf = small(CrossEntropyClassifier).fit(X, y)
     with pytest.raises(ValueError, match="y is None: give the labels"):
         clf.score(X)
+
+
+# ---------------------------------------------------------------------------- searches
+class Lists(Pairs):
+    def __getitem__(self, i):
+        return list(super().__getitem__(i))
+
+
+class Triples(Pairs):
+    def __getitem__(self, i):
+        return *super().__getitem__(i), {"file": str(i)}
+
+
+CUT = KINDS | {
+    "lists": Lists,
+    "triples": Triples,
+    "inputs alone": lambda X, y: TensorDataset(torch.tensor(X)),
+    "tuples of arrays": lambda X, y: [(row,) for row in X],
+}
+
+
+@pytest.mark.parametrize("kind", CUT)
+def test_searches_take_the_inputs_of_samples(kind, blobs):
+    X, y, *_ = blobs
+    clf, data = small(CrossEntropyClassifier), CUT[kind](X, y)
+    params = {"cv": 2, "error_score": "raise"}
+    np.testing.assert_array_equal(cross_val_score(clf, data, y, **params), cross_val_score(clf, X, y, **params))
+    proba = (cross_val_predict(clf, given, y, cv=2, method="predict_proba") for given in (data, X))
+    np.testing.assert_array_equal(*proba)
+    searches = [GridSearchCV(clf, {"lr": [0.1, 0.01]}, **params).fit(given, y) for given in (data, X)]
+    assert searches[0].best_score_ == searches[1].best_score_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_searches_without_y_take_the_labels_of_pairs(kind, blobs):
+    X, y, *_ = blobs
+    clf, params = small(CrossEntropyClassifier), {"cv": [(np.arange(200), np.arange(200, 300))], "error_score": "raise"}
+    score = cross_val_score(clf, KINDS[kind](X, y), **params)
+    np.testing.assert_array_equal(score, cross_val_score(clf, X, y, **params))
+    unlabeled = params | {"params": {"unlabeled": 2}}
+    score = cross_val_score(clf, KINDS[kind](X, y), **unlabeled)
+    np.testing.assert_array_equal(score, cross_val_score(clf, X, y, **unlabeled))
+    with refused("no labels were given, and sample 0 of X is no pair"):
+        cross_val_score(clf, TensorDataset(torch.tensor(X)), **params)
+
+
+@pytest.mark.parametrize("form", [lambda X, y: TensorDataset(X), TensorDataset], ids=["inputs", "pairs"])
+def test_images_in_a_search(form):
+    X, y = torch.randn(30, 3, 4, 4, generator=torch.Generator().manual_seed(0)), torch.arange(30) % 3
+    clf = small(CrossEntropyClassifier, module=nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(8, 3)))
+    scores = (cross_val_score(clf, given, y.numpy(), cv=2, error_score="raise") for given in (form(X, y), X.numpy()))
+    np.testing.assert_array_equal(*scores)
+
+
+def test_clean_rows_in_a_list_of_samples(blobs, plain):
+    X, y, X_meta, y_meta, *_ = blobs
+    pairs = list(tensors(X_meta, y_meta))
+    clf = small(FineTuningClassifier).fit(X, y, X_meta=pairs, y_meta=y_meta)
+    assert_same(clf, plain(FineTuningClassifier), X)
+
+
+@pytest.mark.parametrize("row", [tuple, list])
+@pytest.mark.parametrize("kind", ["numbers", "arrays", "tensors"])
+def test_a_list_of_rows_of_numbers_or_arrays_is_a_table(kind, row, blobs):
+    X, y, *_ = blobs
+    given = X if kind == "numbers" else X.repeat(3, axis=1).reshape(len(X), 4, 3)
+    rows = [row(each) for each in {"numbers": X.tolist(), "tensors": torch.tensor(given)}.get(kind, given)]
+    clf, plain = (small(CrossEntropyClassifier).fit(each, y) for each in (rows, given))
+    assert_same(clf, plain, given)
