@@ -19,7 +19,8 @@ PACKAGES += [".comparison", ".plotting"]
 INTERNAL = {
     "noisytransition.losses": "log_likelihood_by_columns",
     "noisytransition.nets": "Batch BatchLoader CleanLoss GlobalState GradientScaling HeldOutPosteriors InStep "
-    "SaveState as_rows canonical check_divisible check_one_row check_outputs check_start concatenate draw_seed "
+    "SaveState as_rows canonical check_divisible check_one_row check_outputs check_sized check_start "
+    "concatenate draw_seed "
     "has_batch_of_one is_plain is_small net_state raise_interrupt restore_net restore_unlisted seed_generators "
     "Together uncompiled unlisted",
     "noisytransition.meta_gradient": "candidate_methods is_relu_mlp",

@@ -23,7 +23,7 @@ from skorch.callbacks import (
 from torch import nn
 
 from .._precision import PRECISIONS
-from ..nets import NoisyLabelNet
+from ..nets import NoisyLabelNet, check_sized
 from ..transition import check_count, is_number
 from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer, is_default, merged_signature
 
@@ -106,6 +106,7 @@ def _check_module(module: Any) -> None:
                 f"{type(module).__name__} has no trainable parameter: all are frozen, or there is none; set "
                 "requires_grad for those that should be learned."
             )
+        check_sized(module)
     elif is_default(module):
         if module not in MODULES:
             raise ValueError(f"module={module!r}; {valid}.")

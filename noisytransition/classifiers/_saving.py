@@ -10,7 +10,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from ..nets import MLP, NoisyLabelNet, restore_unlisted, unlisted
+from ..nets import MLP, NoisyLabelNet, check_sized, restore_unlisted, unlisted
 from ..storage import check_kind, check_plain, is_plain, plain_history, read, safe_attributes, write
 from ..transition import Calibration, TransitionUncertainty, in_class_order
 from ._checks import check_device
@@ -141,6 +141,7 @@ def load(
         )
     with torch.random.fork_rng(devices=()):  # the weights are drawn, before they are replaced
         clf.net_ = _net(clf, content["sizes"])
+    check_sized(clf.net_.plain_module_)
     _load_state(clf.net_.plain_module_, content["weights"], "module")
     restore_unlisted(clf.net_.plain_module_, content["unlisted"], clf.net_.device)
     _load_state(clf.net_.criterion_, content["loss"], "loss")

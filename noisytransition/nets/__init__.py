@@ -2,7 +2,7 @@
 
 from ._callbacks import CleanLoss, HeldOutPosteriors
 from ._concatenated import concatenate
-from ._finite import check_outputs, check_start
+from ._finite import check_outputs, check_sized, check_start
 from ._fit_state import FitState, SaveState
 from ._global_state import GlobalState, draw_seed, seed_generators
 from ._half import GradientScaling
@@ -41,6 +41,7 @@ __all__ = [
     "check_divisible",
     "check_one_row",
     "check_outputs",
+    "check_sized",
     "check_start",
     "concatenate",
     "draw_seed",

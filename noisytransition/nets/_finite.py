@@ -1,4 +1,4 @@
-"""Errors for losses, weights and probabilities that are not finite, which say what to do."""
+"""Errors for losses, weights and probabilities that are not finite, and for weights without a size; what to do."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 from torch.nn.utils import get_total_norm
 
 from ._net_state import uncompiled
@@ -19,8 +20,18 @@ if TYPE_CHECKING:
 _SAMPLE = 256
 
 
+def check_sized(module: nn.Module) -> None:
+    """Raise if a module has weights or buffers that get their size from a first batch."""
+    if lazy := [name for name, value in [*module.named_parameters(), *module.named_buffers()] if is_lazy(value)]:
+        raise ValueError(
+            f"{type(module).__name__} has weights without a size before its first batch, in {lazy}: give layers their "
+            "sizes (nn.Linear for nn.LazyLinear), or an instance that has been called with a batch."
+        )
+
+
 def check_start(net: "NoisyLabelNet") -> None:
-    """Raise if an initialised net cannot be trained: weights that are not finite, or of a type that does not fit."""
+    """Raise if an initialised net cannot be trained: weights without a size, not finite, or of a type that is wrong."""
+    check_sized(net.plain_module_)
     if bad := _not_finite(net):
         raise ValueError(
             f"{type(net.plain_module_).__name__} has weights that are not finite before any training, in {bad}: give a "

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from skorch.utils import TeeGenerator
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 from torch.nn.utils.rnn import pad_sequence
 from torch.optim import Optimizer
 
@@ -35,6 +36,8 @@ _ANY_OF = ("module__", "optimizer__", "iterator_valid__", "callbacks__", "_")
 def is_small(module: nn.Module, n: int) -> bool:
     """Whether n networks like this module can be trained at once: few weights, Linear layers with ReLU between them."""
     weights = list(module.parameters())
+    if any(map(is_lazy, weights)):  # which a single training refuses
+        return False
     few = n * sum(weight.numel() for weight in weights) <= _MOST_WEIGHTS
     layers = nn.Sequential(module) if type(module) is nn.Linear else module
     return few and is_relu_mlp(layers) and all(weight.requires_grad for weight in weights)

@@ -153,6 +153,12 @@ def test_a_module_of_the_user_s_is_given_again(blobs, path):
         load(path, Net(6).double())
 
 
+def test_a_module_without_sizes_is_refused_with_what_to_give(blobs, path):
+    fit(CrossEntropyClassifier, blobs, module=nn.Linear(4, 3)).save(path)
+    with pytest.raises(ValueError, match=r"LazyLinear has weights without a size .*give layers their sizes"):
+        load(path, nn.LazyLinear(3))
+
+
 class Counting(nn.Module):
     """The scale of its logits is a number that training changes."""
 

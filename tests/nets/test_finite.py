@@ -11,7 +11,13 @@ from torch import nn
 from torch.nn import functional as F
 from training import fit, fit_noisy, refused
 
-from noisytransition import CrossEntropyClassifier, MetaTransitionClassifier, TRevisionClassifier
+from noisytransition import (
+    CrossEntropyClassifier,
+    EMTransitionClassifier,
+    MetaTransitionClassifier,
+    TRevisionClassifier,
+)
+from noisytransition.classifiers import METHODS
 from noisytransition.meta_gradient import look_ahead
 from noisytransition.nets import MLP
 
@@ -21,6 +27,31 @@ every = pytest.mark.parametrize("cls", CLASSIFIERS)
 def mlp(**kwargs):
     torch.manual_seed(0)
     return MLP(4, 3, **kwargs)
+
+
+# ---------------------------------------------------------------------------- weights without a size
+class Lazy(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.LazyLinear(5), nn.ReLU(), nn.Linear(5, 3))
+
+
+def normalised():
+    return nn.Sequential(nn.LazyBatchNorm1d(affine=False), nn.Linear(4, 3))
+
+
+@pytest.mark.parametrize("cls", METHODS.values())
+@pytest.mark.parametrize(
+    "module", [Lazy, Lazy(), normalised, normalised()], ids=["class", "instance", "made", "buffers"]
+)
+def test_a_module_that_waits_for_its_sizes_is_refused_with_what_to_give(cls, module, blobs):
+    with refused(r"has weights without a size before its first batch, in \['0\..*give layers their sizes"):
+        fit(cls, blobs, module=module)
+
+
+def test_a_lazy_module_that_has_seen_a_batch_is_trained(blobs):
+    X, module = blobs[0], Lazy()
+    module(torch.zeros(2, 4))
+    assert fit(EMTransitionClassifier, blobs, module=module).predict_proba(X).shape == (len(X), 3)
 
 
 # ---------------------------------------------------------------------------- losses, weights, probabilities
