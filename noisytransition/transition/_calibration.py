@@ -14,7 +14,7 @@ from scipy import optimize, special
 
 from ._calibration_rows import RowsByLabel, RowsOfFewClasses
 from ._checks import check_probabilities
-from ._estimation import finite_log, normalise_rows
+from ._estimation import TINY, finite_log, normalise_rows
 
 # logit of a class that no row may have: its probability is 0, its logarithm finite
 _IMPOSSIBLE = -1e9
@@ -25,6 +25,8 @@ MOST_CLASSES_WITH_MATRIX = 20
 _PRECISION = 10.0
 # where all probabilities are alike, the matrix has a prior all the same
 _SMALLEST_VARIANCE = 1e-6
+# what counts for a probability of 0 at most: among probabilities of 0 and 1 alone half of the smallest would be 1/2
+_HIGHEST_FLOOR = 0.05
 # of the map's scale s: the line search may go far beyond, where exp overflows
 _MAX_LOG_SCALE = 10.0
 # beyond, the likelihood rises little and T does not get better: 10,000 images of CIFAR-10 (seed 0 of
@@ -54,6 +56,8 @@ class Calibration(NamedTuple):
         A, the linear map of the logarithms of the probabilities.
     bias : ndarray of shape (c,)
         b, added to each class; minus infinity for a class that no row may have.
+    floor : float, default=1e-12
+        Probabilities below count as this one.
 
     Examples
     --------
@@ -67,6 +71,7 @@ class Calibration(NamedTuple):
 
     matrix: NDArray[np.float64]
     bias: NDArray[np.float64]
+    floor: float = TINY
 
     def __call__(self, proba: ArrayLike) -> NDArray[np.float64]:
         """Calibrated probabilities of rows, shape (n, c), from those of the classifier.
@@ -85,7 +90,7 @@ class Calibration(NamedTuple):
         ValueError
             If `proba` is not made of probabilities of c classes.
         """
-        u = centred_logits(check_probabilities(proba, len(self.bias)), np.isneginf(self.bias))
+        u = centred_logits(check_probabilities(proba, len(self.bias)), np.isneginf(self.bias), self.floor)
         return special.softmax(u @ self.matrix.T + self.bias, axis=1)
 
 
@@ -138,7 +143,9 @@ class CalibratedLikelihood:
         order = np.argsort(y, kind="stable")
         self.clean = np.eye(self.c)[y_meta]
         self.absent = ~(proba.any(axis=0) | proba_meta.any(axis=0) | self.clean.any(axis=0))
-        u = centred_logits(np.concatenate([proba[order], proba_meta]), self.absent)
+        both = np.concatenate([proba[order], proba_meta])
+        self.floor = _floor(both, self.absent)
+        u = centred_logits(both, self.absent, self.floor)
         self.precision = map_precision(u, self.absent)
         self.u_clean = u[len(y) :].copy()  # a view would hold all of u
         self.rows = (RowsOfFewClasses if self.with_matrix else RowsByLabel)(u[: len(y)], y[order], self.c)
@@ -195,7 +202,7 @@ class CalibratedLikelihood:
     def calibration(self, x: NDArray) -> Calibration:
         """The map."""
         log_scale, bias, matrix, _ = self.unpack(x)
-        return Calibration(self.linear(log_scale, matrix), np.where(self.absent, -np.inf, bias))
+        return Calibration(self.linear(log_scale, matrix), np.where(self.absent, -np.inf, bias), self.floor)
 
     def linear(self, log_scale: float, matrix: NDArray) -> NDArray[np.float64]:
         """Linear part of the map, s + B."""
@@ -271,12 +278,20 @@ def _scale(log_scale: float) -> float:
     return float(np.exp(min(log_scale, _MAX_LOG_SCALE)))
 
 
-def centred_logits(proba: NDArray, absent: NDArray | None = None) -> NDArray[np.float64]:
+def centred_logits(proba: NDArray, absent: NDArray | None = None, floor: float = TINY) -> NDArray[np.float64]:
     """Logarithms of probabilities, less their mean in each row; 0 for a class that no row may have (of these rows)."""
-    u, absent = finite_log(proba), ~proba.any(axis=0) if absent is None else absent
+    u, absent = np.log(np.maximum(proba, floor)), ~proba.any(axis=0) if absent is None else absent
     u -= u.mean(axis=1, where=~absent, keepdims=True)
     u[:, absent] = 0
     return u
+
+
+def _floor(proba: NDArray, absent: NDArray) -> float:
+    """Half of the smallest probability where others are 0, as those by neighbours and trees are by chance."""
+    positive = proba > 0
+    if positive[:, ~absent].all():
+        return TINY
+    return float(np.clip(proba.min(where=positive, initial=1) / 2, TINY, _HIGHEST_FLOOR))
 
 
 def map_precision(u: NDArray, absent: NDArray) -> float:

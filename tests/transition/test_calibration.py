@@ -179,6 +179,29 @@ def test_a_class_that_no_row_may_have_changes_nothing():
     np.testing.assert_allclose(of_more.transition_matrix[np.ix_(kept, kept)], T.transition_matrix, atol=5e-3)
 
 
+@pytest.mark.parametrize("n_neighbours", [1, 10])
+def test_probabilities_of_0_by_chance_do_not_spoil_the_map(n_neighbours):
+    """Shares among few neighbours: a label that none of them has is not impossible."""
+    rng, c = np.random.default_rng(0), 4
+    true = special.softmax(2 * rng.normal(size=(3000, c)), axis=1)
+    shares = np.stack([rng.multinomial(n_neighbours, p) / n_neighbours for p in true])
+    y = (true.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1)
+    noisy = flip_labels(y, pair_noise(c, 0.3), random_state=0)
+    clean, seen, new = slice(100), slice(100, 2000), slice(2000, None)
+    calibrated = found((shares[seen], noisy[seen], shares[clean], y[clean]))
+    assert calibrated.floor == 0.05
+    loss = -np.log(calibrated(shares[new])[np.arange(1000), y[new]]).mean()
+    smooth = (n_neighbours * shares[new] + 1) / (n_neighbours + c)
+    assert loss < -np.log(smooth[np.arange(1000), y[new]]).mean() + 0.02
+
+
+def test_only_probabilities_of_0_have_a_floor():
+    proba, y, clean, y_clean, _ = draw(0, 4)
+    assert CalibratedLikelihood(proba, y, clean, y_clean, np.zeros((4, 4))).floor == 1e-12
+    proba[0] = [0, 0.5, 0.5 - 1e-30, 1e-30]
+    assert CalibratedLikelihood(proba, y, clean, y_clean, np.zeros((4, 4))).floor == 1e-12
+
+
 @pytest.mark.parametrize("c", [3, 22])
 def test_scores_at_the_identity_are_those_of_the_objective(c):
     """Of clean rows alone: their sum is the objective's gradient, where the prior of the map has none."""
