@@ -35,7 +35,7 @@ class Likelihood:
         n_iter, gain = 1, np.inf
         while _distance(T, one) > tol and n_iter < max_iter and gain >= row_gain:
             higher, two = self.step(one, known)
-            beyond = extrapolated(T, one, two)
+            beyond = _extrapolated(T, one, two)
             highest, after = self.step(beyond, known)
             T, now, one = (beyond, highest, after) if highest >= higher else (one, higher, two)
             gain, log_likelihood = (now - log_likelihood) / self.edges[-1], now
@@ -65,8 +65,8 @@ def _distance(T: NDArray, other: NDArray) -> float:
     return float(np.abs(T - other).max())
 
 
-def extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
-    """Where two slow steps from T lead (SQUAREM)."""
+def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
+    """Where two slow steps lead (SQUAREM)."""
     step = one - T
     change = two - one
     change -= step

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from posteriors import draw, simulated
-from scipy.optimize import minimize_scalar
 from scipy.special import betaln, gammaln, polygamma, xlogy
 from strategies import transition_matrices
 
@@ -34,19 +33,6 @@ def test_symmetric_noise_comes_out_better_than_counting_could(rate):
     found = em_transition_matrix(proba, noisy, full_output=True)
     assert transition_error(T, found.transition_matrix) < 0.5 * sampling_limit(T, np.bincount(y))
     assert found.strength > 100
-
-
-@pytest.mark.parametrize(("c", "rate"), [(4, 0.3), (10, 0.1), (10, 0.02), (12, 0.5)])
-def test_the_rate_of_a_strong_prior_is_the_most_likely_one(c, rate):
-    """That of the counts without a prior is too high where there are many small entries."""
-    proba, _, noisy = simulated(1, symmetric_noise(c, rate), n=1000, spread=2.0)
-    found = em_transition_matrix(proba, noisy, strength=1e7, full_output=True)
-    one_rate = minimize_scalar(
-        lambda r: -np.log((proba * symmetric_noise(c, r).T[noisy]).sum(axis=1)).sum(), bounds=(0, 1), method="bounded"
-    )
-    of_counts = 1 - np.trace(found.counts) / found.counts.sum()
-    assert of_counts == pytest.approx(one_rate.x, abs=2e-3)
-    np.testing.assert_allclose(found.prior, symmetric_noise(c, of_counts), atol=1e-4)
 
 
 def test_a_prior_that_does_not_fit_is_not_used():
@@ -184,7 +170,7 @@ def test_few_rows_of_weak_probabilities_do_not_hide_a_prior_that_fits(seed):
     plain = em_transition_matrix(proba, noisy, prior=None, full_output=True)
     assert fitted_prior("symmetric", "auto", plain.counts)[1] == 0
     assert found.strength > 1000
-    assert transition_error(T, found.transition_matrix) < 0.5 * transition_error(T, plain.transition_matrix)
+    assert transition_error(T, found.transition_matrix) < 0.3 * transition_error(T, plain.transition_matrix)
 
 
 class ThreeMaxima:
