@@ -10,6 +10,7 @@ from torch.utils.data import Dataset
 from ..nets import as_rows
 from ..transition import ClassConditionalTest, RandomState, class_conditional_test
 from ._data import Samples, validate_rows
+from ._data_warnings import names_of_rows
 from ._labels import label_codes
 
 # columns of a wider table are not tested by default: they would leave little power; a choice, not measured
@@ -80,9 +81,9 @@ class ClassConditionalMixin:
                 "T differs between rows."
             )
         X = validate_rows(self, X_meta, reset=False)
-        n = len(as_rows(X))
+        n, names = len(as_rows(X)), names_of_rows(X_meta, y_meta)
         y, y_noisy = (
-            label_codes(labels, self.classes_, n, name)
+            label_codes(labels, self.classes_, n, name, names=names, rows="X_meta")
             for labels, name in ((y_meta, "y_meta"), (y_meta_noisy, "y_meta_noisy"))
         )
         proba = None

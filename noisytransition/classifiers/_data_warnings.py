@@ -1,5 +1,6 @@
 """Warnings of data that a classifier cannot learn from, before any training: of scale, and of labels of chance."""
 
+import inspect
 import warnings
 from typing import Any
 
@@ -67,8 +68,15 @@ def warn_of_order(
         f"not by their name: bring {name} into the order of {rows} (reindex), or give {name}.to_numpy() if it is in "
         "order.",
         UserWarning,
-        stacklevel=5,
+        stacklevel=_level_of_the_caller(),
     )
+
+
+def _level_of_the_caller() -> int:
+    """Stack level, for the function that asks, of the first call from outside of the library: users look there."""
+    package = __name__.partition(".")[0]
+    modules = [str(info.frame.f_globals.get("__name__")) for info in inspect.stack(0)[1:]]
+    return next((level for level, name in enumerate(modules, 1) if name.partition(".")[0] != package), 1)
 
 
 def _median_distance(X: Any, X_meta: Any) -> float:

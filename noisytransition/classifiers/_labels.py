@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from ..transition import as_array, check_mask, is_number
+from ._data_warnings import warn_of_order
 
 # integers from here on are not all apart as float64
 _LARGEST_FLOAT = 2**53
@@ -134,12 +135,18 @@ def is_missing(label: object) -> bool:
     return label is None or str(label == label) == "<NA>" or (not isinstance(label, str) and bool(label != label))
 
 
-def label_codes(y: ArrayLike, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
-    """Encode the labels of n rows as indices in `classes`; raise a ValueError for an unknown label."""
-    y = validate_labels(y, n, name)
-    if unknown := sorted(set(y.tolist()) - set(classes.tolist()), key=str):
+def label_codes(
+    y: ArrayLike, classes: NDArray, n: int, name: str = "y_noisy", *, names: Any = None, rows: str = "X"
+) -> NDArray[np.intp]:
+    """Encode the labels of n rows as indices in `classes`; raise a ValueError for an unknown label.
+
+    If the rows have names, warn of a Series that has these in another order; `rows` says of what rows they are.
+    """
+    labels = validate_labels(y, n, name)
+    if unknown := sorted(set(labels.tolist()) - set(classes.tolist()), key=str):
         raise ValueError(f"{name} has labels {unknown} that are not among classes_ {classes.tolist()}.")
-    return np.searchsorted(classes, y)
+    warn_of_order(names, y, name, rows)
+    return np.searchsorted(classes, labels)
 
 
 def verified_labels(labels: Any, mask: NDArray[np.bool_], name: str) -> NDArray:
@@ -170,13 +177,15 @@ def _selected(labels: Any, mask: NDArray[np.bool_]) -> Any:
     return column.tolist() if isinstance(column, np.ndarray) and column.dtype.kind == "O" else column
 
 
-def with_true_labels(y: ArrayLike, trusted: ArrayLike, y_meta: ArrayLike) -> NDArray:
-    """Labels of all rows: of trusted rows those in `y_meta`, of others those in `y`."""
+def with_true_labels(y: ArrayLike, trusted: ArrayLike, y_meta: ArrayLike, names: Any = None) -> NDArray:
+    """Labels of all rows: of trusted rows those in `y_meta`, of others those in `y`; `names` as in `label_codes`."""
     labels = as_array(as_column(y), "y")
     mask = check_mask(as_column(trusted), len(labels), "trusted")
     if not mask.any():
         return labels
     verified = _like(verified_labels(y_meta, mask, "y_meta"), labels, "y_meta")
+    warn_of_order(names, trusted, "trusted")
+    warn_of_order(names, y_meta, "y_meta", mask=mask)
     order = np.concatenate([np.flatnonzero(~mask), np.flatnonzero(mask)])
     return np.concatenate([labels[~mask], verified])[np.argsort(order)]
 

@@ -14,6 +14,7 @@ from ..transition import check_count
 from ._base import NoisyLabelClassifier
 from ._checks import check_flag, check_number
 from ._data import Samples
+from ._data_warnings import names_of_rows
 from ._labels import label_codes
 from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
@@ -178,7 +179,7 @@ class MWNetClassifier(NoisyLabelClassifier):
         """
         check_is_fitted(self, "net_")
         proba = self.predict_proba(X)
-        return self._weights(proba, label_codes(y_noisy, self.classes_, len(proba)))
+        return self._weights(proba, label_codes(y_noisy, self.classes_, len(proba), names=names_of_rows(X)))
 
     def _weights(self, proba: NDArray, codes: NDArray) -> NDArray:
         loss: WeightedLoss = self.net_.criterion_

@@ -23,7 +23,7 @@ from ..transition import (
 from ._data import Samples, validate_rows
 from ._data_warnings import names_of_rows
 from ._describe import versions
-from ._labels import label_codes
+from ._labels import as_column, label_codes
 
 # entries of posteriors that are computed at once: 32 MB. A choice, not measured
 _BLOCK = 2**22
@@ -119,7 +119,7 @@ class NoiseReportMixin:
         _check_options(level, precision, max_rows, max_classes)
         _check_forms(X_meta, y_meta, y_meta_noisy)
         rows = as_rows(validate_rows(self, X, reset=False))
-        given = label_codes(y_noisy, self.classes_, len(rows))
+        given = label_codes(y_noisy, self.classes_, len(rows), names=names_of_rows(X))
         if proba is not None:
             proba = _checked_proba(proba, len(rows), len(self.classes_))
         display_rows = _checked_display(X if display_rows is None else display_rows, len(rows))
@@ -229,9 +229,10 @@ def _part(X: Any, rows: Any, block: slice) -> Any:
 
 def _clean(clf: Any, rows: Rows, X_meta: Samples, y_meta: Any, y_meta_noisy: Any, random_state: RandomState) -> Clean:
     n = len(clean_rows := as_rows(validate_rows(clf, X_meta, reset=False, name="X_meta")))
-    y = label_codes(y_meta, clf.classes_, n, "y_meta")
-    noisy = None if y_meta_noisy is None else label_codes(y_meta_noisy, clf.classes_, n, "y_meta_noisy")
-    test = _test(clf, X_meta, y_meta, y_meta_noisy, random_state)
+    named: dict[str, Any] = {"names": names_of_rows(X_meta, y_meta), "rows": "X_meta"}
+    y = label_codes(y_meta, clf.classes_, n, "y_meta", **named)
+    noisy = None if y_meta_noisy is None else label_codes(y_meta_noisy, clf.classes_, n, "y_meta_noisy", **named)
+    test = _test(clf, X_meta, as_column(y_meta), as_column(y_meta_noisy), random_state)  # which would warn once more
     return Clean(clf.predict_proba(X_meta), y, noisy, test, _n_among(clean_rows, rows))
 
 

@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 
 from ..nets import as_rows
 from ._data import Samples, are_samples, validate_rows
+from ._data_warnings import names_of_rows, warn_of_order
 from ._labels import labels_of, with_true_labels
 
 # where skorch saves parameters
@@ -145,6 +146,9 @@ class PredictionMixin(ClassifierMixin):
             if not isinstance(X, Dataset) and not are_samples(X):
                 raise ValueError("y is None: give the labels to compare predictions with.")
             y = labels_of(X, "X")
+        names = names_of_rows(X, y)
+        warn_of_order(names, y, "y")
+        warn_of_order(names, sample_weight, "sample_weight")
         if trusted is not None and y_meta is not None:
-            y = with_true_labels(y, trusted, y_meta)
+            y = with_true_labels(y, trusted, y_meta, names)
         return float(super().score(X, y, sample_weight))

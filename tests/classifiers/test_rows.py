@@ -12,7 +12,7 @@ from estimators import NEED_CLEAN_DATA, small
 from torch.utils.data import TensorDataset
 from training import refused
 
-from noisytransition import ForwardClassifier, GLCClassifier, find_label_issues, transition_error
+from noisytransition import ForwardClassifier, GLCClassifier, MWNetClassifier, find_label_issues, transition_error
 
 
 # ---------------------------------------------------------------------------- rows
@@ -121,6 +121,66 @@ def test_weights_in_another_order_are_warned_of():
         small(GLCClassifier, max_epochs=1).fit(
             X, y, trusted=np.arange(40) < 20, sample_weight=pd.Series(1.0, X.index[::-1])
         )
+
+
+ROWS = np.random.default_rng(0).normal(size=(60, 2))
+CLASSES, NOISY = np.arange(60) % 2, np.arange(60) % 4 // 2
+FRAME = pd.DataFrame(ROWS, index=[f"row {i}" for i in range(60)])
+TRUE, GIVEN, HALF = (pd.Series(column, FRAME.index) for column in (CLASSES, NOISY, np.arange(60) < 30))
+QUICK = {"n_permutations": 9, "random_state": 0}
+
+# method with labels of rows -> what it is called with, and the rows that the warning names
+WITH_LABELS = {
+    "label_posterior": ({"X": FRAME, "y_noisy": GIVEN}, "X"),
+    "label_quality": ({"X": FRAME, "y_noisy": GIVEN}, "X"),
+    "find_label_issues": ({"X": FRAME, "y_noisy": GIVEN}, "X"),
+    "relabel": ({"X": FRAME, "y_noisy": GIVEN}, "X"),
+    "noise_report": ({"X": FRAME, "y_noisy": GIVEN, "X_meta": FRAME, "y_meta": TRUE, "y_meta_noisy": GIVEN}, "X"),
+    "class_conditional_test": ({"X_meta": FRAME, "y_meta": TRUE, "y_meta_noisy": GIVEN, **QUICK}, "X_meta"),
+    "score": ({"X": FRAME, "y": GIVEN, "sample_weight": TRUE, "trusted": HALF, "y_meta": TRUE}, "X and y"),
+}
+CALLS = [
+    (method, name)
+    for method, (given, _) in WITH_LABELS.items()
+    for name, value in given.items()
+    if isinstance(value, pd.Series)
+]
+
+
+@pytest.fixture(scope="module")
+def of_frame():
+    return small(GLCClassifier, max_epochs=1).fit(FRAME.to_numpy(), NOISY, meta=(ROWS, CLASSES))
+
+
+@pytest.mark.parametrize(("method", "name"), CALLS)
+def test_methods_warn_of_another_order_too(method, name, of_frame):
+    given, rows = WITH_LABELS[method]
+    call, column = getattr(of_frame, method), given[name]
+    rows = "X_meta" if name.startswith("y_meta") and method == "noise_report" else rows
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "the index of")
+        call(**given)
+        call(**given | {name: column.to_numpy()[::-1]})
+        call(**given | {name: column[::-1].set_axis(np.arange(60))})  # other names say nothing
+    said = rf"the index of {name} names the rows in another order than {rows} do.*into the order of {rows} \(reindex\)"
+    with pytest.warns(UserWarning, match=said) as caught:
+        call(**given | {name: column[::-1]})
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_weights_of_meta_weight_net_warn_too():
+    clf = small(MWNetClassifier, max_epochs=1).fit(ROWS, NOISY, meta=(ROWS, CLASSES))
+    with pytest.warns(UserWarning, match="the index of y_noisy names the rows in another order than X do"):
+        clf.sample_weights(FRAME, GIVEN[::-1])
+
+
+def test_labels_of_some_trusted_rows_have_the_order_of_these(of_frame):
+    few = TRUE[HALF]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        of_frame.score(FRAME, GIVEN, trusted=HALF, y_meta=few)
+    with pytest.warns(UserWarning, match="the index of y_meta names"):
+        of_frame.score(FRAME, GIVEN, trusted=HALF, y_meta=few[::-1])
 
 
 # ---------------------------------------------------------------------------- data frames with names
