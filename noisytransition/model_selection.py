@@ -14,6 +14,7 @@ from .transition import (
     check_mask,
     check_transition_matrix,
     in_class_order,
+    of_one_type,
     transition_error,
 )
 
@@ -107,7 +108,7 @@ class TrustedKFold(BaseCrossValidator):
         if len(trusted) < self.n_splits:
             raise ValueError(f"{len(trusted)} trusted rows cannot make n_splits={self.n_splits} folds.")
         folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
-        for train, test in folds.split(trusted, y[trusted]):
+        for train, test in folds.split(trusted, of_one_type(y[trusted])):
             yield np.sort(np.concatenate([trusted[train], untrusted])), trusted[test]
 
 

@@ -47,6 +47,17 @@ def test_folds_are_stratified_by_the_clean_labels():
         assert np.bincount(y[test]).tolist() == [2, 2]
 
 
+@pytest.mark.parametrize("kind", [bool, int])
+def test_labels_of_objects_make_the_folds_of_their_type(kind):
+    y, trusted = (np.arange(30) % 3 == 0).astype(kind), np.arange(30) < 20
+    expected = list(TrustedKFold(2).split(y, y, trusted))
+    objects = pd.Series(y, dtype=object)
+    for given_ in (objects, objects.mask(~trusted), objects.to_numpy()):  # labels of other rows do not matter
+        for fold, other in zip(TrustedKFold(2).split(y, given_, trusted), expected, strict=True):
+            np.testing.assert_array_equal(fold[0], other[0])
+            np.testing.assert_array_equal(fold[1], other[1])
+
+
 def test_folds_need_a_mask_with_enough_rows():
     y = np.array([0, 1, 0, 1])
     with pytest.raises(ValueError, match="mask of trusted rows"):

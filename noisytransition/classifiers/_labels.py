@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
-from ..transition import as_array, check_mask, is_number
+from ..transition import as_array, check_mask, of_one_type
 from ._data_warnings import warn_of_order
 
 # integers from here on are not all apart as float64
@@ -63,7 +63,7 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     check_objects(y, name)
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise ValueError(f"{name} contains infinity, which is no label; leave out these rows.")
-    labels: NDArray = column_or_1d(_of_one_type(given), warn=True)
+    labels: NDArray = column_or_1d(of_one_type(given), warn=True)
     try:
         with warnings.catch_warnings():
             if name != "y":  # one clean row for each class is no regression problem
@@ -76,14 +76,6 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     if len(labels) != n:
         raise ValueError(f"{name} has {len(labels)} labels for {n} rows (inconsistent numbers of samples).")
     return labels
-
-
-def _of_one_type(labels: NDArray) -> NDArray:
-    """Labels of a column of objects as booleans or numbers, if all are that."""
-    if labels.dtype.kind != "O":
-        return labels
-    are_bools = all(isinstance(label, bool | np.bool_) for label in labels.flat)
-    return np.array(labels.tolist()) if are_bools or all(map(is_number, labels.flat)) else labels
 
 
 def check_objects(y: Any, name: str) -> None:
@@ -179,7 +171,7 @@ def _selected(labels: Any, mask: NDArray[np.bool_]) -> Any:
 
 def with_true_labels(y: ArrayLike, trusted: ArrayLike, y_meta: ArrayLike, names: Any = None) -> NDArray:
     """Labels of all rows: of trusted rows those in `y_meta`, of others those in `y`; `names` as in `label_codes`."""
-    labels = as_array(as_column(y), "y")
+    labels = of_one_type(as_array(as_column(y), "y"))
     mask = check_mask(as_column(trusted), len(labels), "trusted")
     if not mask.any():
         return labels

@@ -11,9 +11,10 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from ..nets import as_rows
+from ..transition import as_array, of_one_type
 from ._data import Samples, are_samples, validate_rows
 from ._data_warnings import names_of_rows, warn_of_order
-from ._labels import labels_of, with_true_labels
+from ._labels import as_column, labels_of, with_true_labels
 
 # where skorch saves parameters
 File = str | PathLike | IO | None
@@ -151,4 +152,4 @@ class PredictionMixin(ClassifierMixin):
         warn_of_order(names, sample_weight, "sample_weight")
         if trusted is not None and y_meta is not None:
             y = with_true_labels(y, trusted, y_meta, names)
-        return float(super().score(X, y, sample_weight))
+        return float(super().score(X, of_one_type(as_array(as_column(y), "y")), sample_weight))

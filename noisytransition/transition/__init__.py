@@ -48,6 +48,7 @@ from ._issues import find_label_issues, label_quality, relabel
 from ._labels import as_positions as as_positions
 from ._labels import in_class_order as in_class_order
 from ._labels import like_series as like_series
+from ._labels import of_one_type as of_one_type
 from ._metrics import sampling_limit, transition_error
 from ._noise import (
     cifar10_noise,

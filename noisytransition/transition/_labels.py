@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import as_array, check_label_indices
+from ._checks import as_array, check_label_indices, is_number
 
 
 def class_indices(
@@ -58,6 +58,14 @@ def indices_of_both(
     s = class_indices(given["y_noisy"], c, len(y), "y_noisy", classes)
     found = int(max(y.max(initial=-1), s.max(initial=-1))) + 1 if c is None else c
     return y, s, np.arange(found) if classes is None else classes
+
+
+def of_one_type(labels: NDArray) -> NDArray:
+    """Labels of a column of objects as booleans or numbers, if all are that."""
+    if labels.dtype.kind != "O":
+        return labels
+    are_bools = all(isinstance(label, bool | np.bool_) for label in labels.flat)
+    return np.array(labels.tolist()) if are_bools or all(map(is_number, labels.flat)) else labels
 
 
 def is_text(labels: NDArray) -> bool:

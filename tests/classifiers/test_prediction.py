@@ -1,6 +1,7 @@
 """Predictions of a fitted classifier, and its network under skorch's names."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from estimators import CLASSIFIERS, small
@@ -11,6 +12,7 @@ from training import fit, fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
 from noisytransition.classifiers import _checks
+from noisytransition.classifiers._labels import with_true_labels
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
@@ -130,3 +132,28 @@ def test_the_score_weighs_rows(blobs):
     clf, y, weight = fit_noisy(CrossEntropyClassifier, blobs), blobs[5], np.random.default_rng(0).random(len(blobs[5]))
     right = clf.predict(blobs[4]) == y
     assert clf.score(blobs[4], y, sample_weight=weight) == pytest.approx(weight[right].sum() / weight.sum())
+
+
+# ---------------------------------------------------------------------------- labels of dtype object
+FORMS = [lambda y: y.astype(object), lambda y: pd.Series(y, dtype=object)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", [bool, int])
+def test_the_score_takes_objects_that_fit_takes(form, kind, blobs):
+    X, y = blobs[0], blobs[1].astype(kind)
+    clf = small(CrossEntropyClassifier).fit(X, form(y))
+    assert clf.score(X, form(y)) == clf.score(X, y)
+    trusted, true = np.arange(len(y)) < 20, np.roll(y, 1)
+    some = {"trusted": trusted, "y_meta": true[trusted]}
+    assert clf.score(X, form(y), **some) == clf.score(X, y, **some) == clf.score(X, np.where(trusted, true, y))
+    assert with_true_labels(form(y), **some).dtype == y.dtype
+    assert with_true_labels(form(y), trusted=trusted, y_meta=form(true)).dtype == y.dtype
+    assert with_true_labels(form(y), trusted=~trusted & trusted, y_meta=true).dtype == y.dtype
+
+
+def test_the_score_takes_a_column_of_truth_values_with_gaps_at_trusted_rows(blobs):
+    X, y, trusted = blobs[0], blobs[1] == 1, np.arange(len(blobs[1])) >= len(blobs[1]) - 20
+    clf = small(CrossEntropyClassifier).fit(X, y)
+    gaps = pd.Series(y, dtype=object).mask(trusted)
+    assert clf.score(X, gaps, trusted=trusted, y_meta=~y[trusted]) == clf.score(X, np.where(trusted, ~y, y))

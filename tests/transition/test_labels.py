@@ -13,6 +13,7 @@ from noisytransition.transition import (
     in_class_order,
     label_posterior,
     label_quality,
+    of_one_type,
     pair_noise,
     relabel,
 )
@@ -162,3 +163,21 @@ def test_true_labels_come_from_shares_by_name():
     plain = denoise_proba(shares.to_numpy(), T, n_iter=100)
     np.testing.assert_allclose(denoise_proba(shares.iloc[:, order], frame, n_iter=100), plain[:, order])
     np.testing.assert_allclose(denoise_proba(shares, frame.iloc[order, [1, 0, 2]], n_iter=100), plain)
+
+
+# ---------------------------------------------------------------------------- labels of dtype object
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        ([True, np.False_], "b"),
+        ([0, np.int8(2)], "i"),
+        ([0, 1.5], "f"),
+        (["a", 1], "O"),
+        ([True, None], "O"),
+        ([True, 1], "O"),
+    ],
+)
+def test_objects_are_of_the_type_that_all_have(labels, kind):
+    found = of_one_type(np.array(labels, dtype=object))
+    assert found.dtype.kind == kind
+    assert found.tolist() == labels
