@@ -176,7 +176,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         y_meta : array-like of shape (n_meta,) or (n_samples,), optional
             True labels of the clean rows. With `trusted`, y keeps their noisy labels, which methods that count pairs of
             true and noisy labels use. One label for each trusted row, or one for each row of X: the form for searches
-            with metadata routing. Labels of other rows are ignored, and may be missing.
+            with metadata routing. Labels of other rows are ignored, and may be missing. Searches cut what is as
+            long as X: there give `X_meta`, `y_meta` and `y_meta_noisy` as tuples of one, such as ``y_meta=(y_meta,)``.
         X_meta : array-like, sparse matrix or torch Dataset, optional
             Clean rows that are not in X, with labels `y_meta`: the form that ``Pipeline(...,
             transform_input=["X_meta"])`` transforms.

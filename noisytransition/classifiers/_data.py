@@ -46,6 +46,12 @@ _IN_FOLDS = (
     "clean rows that are not cut, as meta=."
 )
 
+# for errors about the number of clean labels
+_IF_CUT = (
+    "; cross-validation and searches cut arguments that are as long as X, and leave tuples of one whole: inside them "
+    "give X_meta=(X_meta,), y_meta=(y_meta,) and y_meta_noisy=(y_meta_noisy,)"
+)
+
 Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
 
 
@@ -197,21 +203,31 @@ def read_rows(
         X_meta, y_meta = _pair(meta)
     if X_meta is None:
         return _encoded(noisy, None)
-    wrapped = isinstance(X_meta, tuple) and len(X_meta) == 1
-    X_meta = X_meta[0] if isinstance(X_meta, tuple) and wrapped else X_meta
+    forms: dict[str, Any] = {"X_meta": X_meta, "y_meta": y_meta, "y_meta_noisy": y_meta_noisy}
+    whole = {name: value if value is None else _out_of_tuple(value) for name, value in forms.items()}
+    X_meta, y_meta, y_meta_noisy = whole.values()
     clean_inputs = validate_rows(estimator, X_meta, reset=False, name="X_meta")
     n_clean = len(clean_rows := as_rows(clean_inputs))
-    if meta is None and not wrapped and n_clean == n:
-        _warn_of_length(n)
+    if meta is None and n_clean == n:
+        _warn_of_length(n, [name for name, value in forms.items() if value is not None and value is whole[name]])
     _check_shapes(rows, clean_rows)
     warn_if_unscaled(inputs, clean_inputs)
-    clean = Labelled(clean_rows, validate_labels(y_meta, n_clean, "y_meta"))
+    clean = Labelled(clean_rows, validate_labels(y_meta, n_clean, "y_meta", _IF_CUT))
     names = names_of_rows(X_meta, y_meta)
     for name, series in {"y_meta": y_meta, "y_meta_noisy": y_meta_noisy}.items():
         warn_of_order(names, series, name, "X_meta")
     if y_meta_noisy is not None:
-        clean = clean._replace(y_noisy={"y_meta_noisy": validate_labels(y_meta_noisy, n_clean, "y_meta_noisy")})
+        labels = validate_labels(y_meta_noisy, n_clean, "y_meta_noisy", _IF_CUT)
+        clean = clean._replace(y_noisy={"y_meta_noisy": labels})
     return _encoded(noisy, clean)
+
+
+def _out_of_tuple(given: Any) -> Any:
+    """Rows or labels out of a tuple of one, which searches do not cut; a tuple with one label is one label."""
+    if not isinstance(given, tuple) or len(given) != 1:
+        return given
+    whole = given[0]
+    return whole if isinstance(whole, list | tuple | Dataset) or np.ndim(whole) else given
 
 
 def _check_shapes(rows: Rows, clean: Rows) -> None:
@@ -248,11 +264,14 @@ def _pair(meta: object) -> tuple[Any, Any]:
     return meta[0], meta[1]
 
 
-def _warn_of_length(n: int) -> None:
-    """Warn that cross-validation would cut X_meta, because it is as long as X."""
+def _warn_of_length(n: int, names: list[str]) -> None:
+    """Warn that cross-validation would cut clean rows or labels, because they are as long as X."""
+    if not names:
+        return
     warnings.warn(
-        f"X_meta has as many rows as X ({n}): cross-validation and searches cut such an argument down to the "
-        "training rows. Inside them pass meta=(X_meta, y_meta), or X_meta=(X_meta,).",
+        f"X_meta has as many rows as X ({n}): cross-validation and searches cut such an argument down to the training "
+        f"rows. Inside them pass tuples of one: {', '.join(f'{name}=({name},)' for name in names)}; or "
+        "meta=(X_meta, y_meta).",
         UserWarning,
         stacklevel=4,
     )

@@ -53,8 +53,8 @@ def _second(sample: Any, i: int, name: str) -> Any:
     )
 
 
-def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
-    """Validate labels: return a 1-d array with one label per row."""
+def validate_labels(y: ArrayLike | None, n: int, name: str, advice: str = "") -> NDArray:
+    """Validate labels: return a 1-d array with one label per row. The error of another number ends with advice."""
     if y is None:
         raise ValueError(f"{name} is None: one label per row is needed (requires y to be passed).")
     if hasattr(y, "toarray"):
@@ -74,7 +74,7 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
             raise ValueError(f"{name} has labels of bytes; decode them, as {name}.astype(str).") from error
         raise ValueError(f"{name} mixes labels of several kinds, or has missing ones: {error}.") from error
     if len(labels) != n:
-        raise ValueError(f"{name} has {len(labels)} labels for {n} rows (inconsistent numbers of samples).")
+        raise ValueError(f"{name} has {len(labels)} labels for {n} rows (inconsistent numbers of samples){advice}.")
     return labels
 
 
