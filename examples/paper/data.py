@@ -4,6 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import joblib
 import numpy as np
 from sklearn.model_selection import train_test_split
 from torch import nn
@@ -11,6 +12,7 @@ from torch.utils.data import Dataset, Subset
 
 from examples.paper.tables import N_CLASSES, SCALES, noise_matrix
 from noisytransition import CrossEntropyClassifier
+from noisytransition.classifiers._describe import describe
 from noisytransition.datasets import (
     load_cifar10,
     load_cifar10n,
@@ -70,6 +72,11 @@ def load(data, noise, rate, seed, scale, n_meta, held_out, places):
         if noise in POWERS:
             found = redrawn(found, POWERS[noise], seed)
     return _held_out(found, n_meta, seed) if held_out else found
+
+
+def fingerprint(found):
+    """Hash of the rows that are trained with; images in files are known by their names, as in the state of a fit."""
+    return joblib.hash([describe(part) for part in (found.X, found.y, found.X_meta, found.y_meta)])
 
 
 def folder_of(root, name):

@@ -36,7 +36,7 @@ from skorch.callbacks import LRScheduler
 from torch.optim.lr_scheduler import PolynomialLR
 
 from examples.benchmarks.shared import add_row, crop_and_flip, crop_flip_and_cut_out, read_rows
-from examples.paper.data import Places, load
+from examples.paper.data import Places, fingerprint, load
 from examples.paper.networks import HEADS, NETWORKS, parameters
 from examples.paper.tables import FROM_GLC, METHODS, N_CLASSES, PAIRS, SCALES, TABLES, TRUE_T, cells, key, settings
 from noisytransition import gold_transition_matrix, sampling_limit, transition_error
@@ -125,9 +125,17 @@ def is_warm_up(cell):
 @contextmanager
 def locked_matrix(warm_up, places):
     """File of GLC's T, which no other process makes meanwhile."""
-    path = places.states / f"{file_name(warm_up)}.npy"
+    path = places.states / f"{file_name(warm_up)}.npz"
     with FileLock(path.with_suffix(".lock")):
         yield path
+
+
+def kept_matrix(path, data):
+    """GLC's T of these data; None if the file is not there, or has that of others."""
+    if not path.exists():
+        return None
+    with np.load(path) as kept:
+        return kept["T"] if kept["data"] == fingerprint(data) else None
 
 
 def glc_matrix(cell, data, places):
@@ -136,17 +144,21 @@ def glc_matrix(cell, data, places):
     warm_up = cell._replace(method="cross-entropy", settings=own)
     (warm_up,) = with_options([warm_up], places.weights, cell.settings.get("precision"))
     with locked_matrix(warm_up, places) as path:
-        if not path.exists():
+        if kept_matrix(path, data) is None:
             fit_warm_up(warm_up, data, places, path)
-        return np.load(path)
+        return kept_matrix(path, data)
 
 
 def fit_warm_up(warm_up, data, places, path):
     """Train by cross-entropy, and keep GLC's T; its state stays until the line of this cell is written."""
+    if path.exists() and kept_matrix(path, data) is None:  # of other data, and so is the state
+        shutil.rmtree(places.states / file_name(warm_up), ignore_errors=True)
+        path.unlink()  # last: from now on the state is of these data, and a fit that is killed goes on
     clf = fit(warm_up, data, places)
     part = path.with_suffix(".part")
     with part.open("wb") as file:
-        np.save(file, gold_transition_matrix(clf.predict_proba(data.X_meta), data.y_meta))
+        T = gold_transition_matrix(clf.predict_proba(data.X_meta), data.y_meta)
+        np.savez(file, T=T, data=fingerprint(data))
     part.replace(path)
     return clf
 
