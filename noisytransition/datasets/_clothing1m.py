@@ -1,6 +1,7 @@
 """Clothing1M: images of shops with labels from the text around them, and clean labels for some."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 from os import PathLike
@@ -113,7 +114,7 @@ def load_clothing1m(
     FileNotFoundError
         If a file is missing. The files of 1000 images of each list are looked for.
     ValueError
-        If a text file is damaged, or a parameter is not valid.
+        If a text file is damaged, an image is in two clean lists or twice in a list, or a parameter is not valid.
 
     Examples
     --------
@@ -186,7 +187,7 @@ def load_clothing1m_part(
     FileNotFoundError
         If a file is missing.
     ValueError
-        If a text file is damaged, or a parameter is not valid.
+        If a text file is damaged, an image is twice in the list, or a parameter is not valid.
 
     Examples
     --------
@@ -218,8 +219,14 @@ class _Files:
 
     @cached_property
     def clean(self) -> set[str]:
-        """Images of the three clean lists."""
-        return {key for name in _LISTS.values() for key in self.keys(name)}
+        """Images of the three clean lists, none of which is in two of them."""
+        of: dict[str, str] = {}
+        for name in _LISTS.values():
+            if shared := [key for key in self.keys(name) if key in of]:
+                first = f"{len(shared):,} of its images, such as {shared[0]}, are in {of[shared[0]]}, too"
+                raise CLOTHING1M.damaged(self._text(name), f"{first}; an image is in one clean list at most")
+            of |= dict.fromkeys(self.keys(name), name)
+        return set(of)
 
     def part(self, part: str, both_labels: bool = False) -> tuple[CleanPart, NDArray]:
         """Images of a clean list, and their places in it."""
@@ -241,12 +248,16 @@ class _Files:
         return ImageFiles([f"{self.root}/{key}" for key in keys], self.transform)
 
     def keys(self, name: str) -> list[str]:
-        """Images of a list."""
+        """Images of a list, each of which is there once."""
         if name not in self._keys:
             path = self._text(name)
-            self._keys[name] = [line.strip() for line in _lines(path) if line.strip()]
-            if not self._keys[name]:
+            keys = [line.strip() for line in _lines(path) if line.strip()]
+            if not keys:
                 raise CLOTHING1M.damaged(path, "it has no lines")
+            if len(set(keys)) < len(keys):
+                ((key, n),) = Counter(keys).most_common(1)
+                raise CLOTHING1M.damaged(path, f"it has {key} {n} times; each image is in a list once")
+            self._keys[name] = keys
         return self._keys[name]
 
     def labels_of(self, keys: list[str], name: str, listed: str) -> NDArray[np.int64]:

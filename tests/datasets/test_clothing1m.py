@@ -145,3 +145,24 @@ def test_a_text_file_in_another_encoding(root):
     (root / "annotations" / "category_names_eng.txt").write_bytes("Café\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"category_names_eng.txt .*not a text file in UTF-8"):
         load_clothing1m(root)
+
+
+@pytest.mark.parametrize("first", ["clean_train", "clean_val"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_clean_lists_that_share_images(root, first, whole):
+    """Clean rows would be test rows."""
+    paths = [root / "annotations" / f"{name}_key_list.txt" for name in (first, "clean_test")]
+    shared = paths[0].read_text().splitlines()[: None if whole else 2]
+    paths[1].write_text("\n".join([*shared, *([] if whole else paths[1].read_text().split())]) + "\n")
+    words = f"clean_test_key_list.txt .*: {len(shared)} of its images, such as {shared[0]}, are in {first}_key_list.txt"
+    with pytest.raises(ValueError, match=words + ".*one clean list at most.*Cysu"):
+        load_clothing1m(root)
+
+
+@pytest.mark.parametrize("name", ["noisy_train", "clean_train", "clean_val", "clean_test"])
+def test_a_list_with_the_same_image_twice(root, name):
+    path = root / "annotations" / f"{name}_key_list.txt"
+    keys = path.read_text().splitlines()
+    path.write_text("\n".join([*keys, keys[3]]) + "\n")
+    with pytest.raises(ValueError, match=rf"{name}_key_list.txt .*: it has {keys[3]} 2 times; .*once.*Cysu"):
+        load_clothing1m(root)
