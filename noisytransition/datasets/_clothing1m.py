@@ -107,7 +107,7 @@ def load_clothing1m(
     Warns
     -----
     UserWarning
-        If images have noisy labels and are in no list.
+        If images have labels and are in no list: a list may be truncated.
 
     Raises
     ------
@@ -134,13 +134,8 @@ def load_clothing1m(
         clean, in_list = CleanPart(take(clean.X, few), clean.y[few], clean.y_noisy[few]), in_list[few]
     keys = files.keys("noisy_train_key_list.txt")
     y = files.labels_of(keys, "noisy_label_kv.txt", "noisy_train_key_list.txt")
-    if lost := files.labels("noisy_label_kv.txt").keys() - files.clean - set(keys):
-        warnings.warn(
-            f"{len(lost):,} images of noisy_label_kv.txt, such as {min(lost)}, are in no list: "
-            f"noisy_train_key_list.txt, of {len(keys):,} images, may be truncated.",
-            UserWarning,
-            stacklevel=2,
-        )
+    if text := files.in_no_list(set(keys)):
+        warnings.warn(text, UserWarning, stacklevel=2)
     noisy = np.flatnonzero([key not in files.clean for key in keys])
     drawn = noisy if n_noisy is None else draw_rows(y, n_noisy, _N_CLASSES, False, rng, among=noisy)
     return ComparisonData(
@@ -227,6 +222,22 @@ class _Files:
                 raise CLOTHING1M.damaged(self._text(name), f"{first}; an image is in one clean list at most")
             of |= dict.fromkeys(self.keys(name), name)
         return set(of)
+
+    def in_no_list(self, noisy: set[str]) -> str:
+        """Say which lists may be truncated, by images that have a label and are in none; empty if there are none."""
+        of_clean, of_noisy = (self.labels(name).keys() for name in ("clean_label_kv.txt", "noisy_label_kv.txt"))
+        parts = [
+            (of_clean - self.clean, "clean_label_kv.txt", "no clean list", tuple(_LISTS.values())),
+            # an image with both labels is missing from a clean list
+            (of_noisy - of_clean - self.clean - noisy, "noisy_label_kv.txt", "no list", ("noisy_train_key_list.txt",)),
+        ]
+        return " ".join(
+            f"{len(lost):,} images of {labels}, such as {min(lost)}, are in {where}: "
+            + " or ".join(f"{name}, of {len(self.keys(name)):,} images," for name in lists)
+            + " may be truncated."
+            for lost, labels, where, lists in parts
+            if lost
+        )
 
     def part(self, part: str, both_labels: bool = False) -> tuple[CleanPart, NDArray]:
         """Images of a clean list, and their places in it."""

@@ -141,6 +141,28 @@ def test_a_list_of_noisy_images_that_was_cut_at_the_end_of_a_line(root):
         assert len(load_clothing1m(root).y) == 10
 
 
+@pytest.mark.parametrize("part", ["train", "val", "test"])
+def test_a_clean_list_that_was_cut_at_the_end_of_a_line(root, part):
+    """Half of its images have a noisy label, too; the list of noisy images is not blamed for these."""
+    path = root / "annotations" / f"clean_{part}_key_list.txt"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:10]))
+    n = 18 if part == "train" else 4
+    with pytest.warns(UserWarning, match=f"^{n} images of clean_label_kv.txt, such as .*no clean list:") as found:
+        load_clothing1m(root)
+    (text,) = [str(warning.message) for warning in found]
+    assert f"clean_{part}_key_list.txt, of 10 images, " in text
+    assert text.endswith("may be truncated.")
+    assert "noisy" not in text
+
+
+def test_two_lists_that_were_cut_are_both_named(root):
+    for name in ("clean_val", "noisy_train"):
+        path = root / "annotations" / f"{name}_key_list.txt"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:10]))
+    with pytest.warns(UserWarning, match=r"^4 images of clean_label.* 32 images of noisy_label_kv.txt"):
+        load_clothing1m(root)
+
+
 def test_a_text_file_in_another_encoding(root):
     (root / "annotations" / "category_names_eng.txt").write_bytes("Café\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"category_names_eng.txt .*not a text file in UTF-8"):
