@@ -1,5 +1,7 @@
 """Rows of a cell: images, or their features, with noisy labels, clean rows and test rows."""
 
+import hashlib
+import json
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +12,7 @@ from sklearn.model_selection import train_test_split
 from torch import nn
 from torch.utils.data import Dataset, Subset
 
+from examples.paper.features import read_json
 from examples.paper.tables import N_CLASSES, SCALES, noise_matrix
 from noisytransition import CrossEntropyClassifier
 from noisytransition.classifiers._describe import describe
@@ -118,6 +121,23 @@ def with_features(found, data, folder):
     X, X_meta, X_test = (rows.astype(np.float32) for rows in (train[found.rows], train[found.rows_meta], test))
     mean, std = moments(X)
     return found._replace(X=(X - mean) / std, X_meta=(X_meta - mean) / std, X_test=(X_test - mean) / std)
+
+
+def identity_of_features(data, folder):
+    """Short hash of what the features of a data set were made of, or where that is not known, of the files themselves.
+
+    None if there are none: reading them says so.
+    """
+    paths = [] if folder is None else [Path(folder) / f"{data}_{part}.npy" for part in ("train", "test")]
+    if not paths or not all(path.exists() for path in paths):
+        return None
+    digest = hashlib.sha256()
+    for path in paths:
+        about = read_json(path.with_suffix(".json"))
+        if about is None:
+            about = joblib.hash(np.load(path, mmap_mode="r"), coerce_mmap=True)
+        digest.update(json.dumps(about, sort_keys=True).encode())
+    return digest.hexdigest()[:16]
 
 
 def moments(X):

@@ -36,7 +36,7 @@ from skorch.callbacks import LRScheduler
 from torch.optim.lr_scheduler import PolynomialLR
 
 from examples.benchmarks.shared import add_row, crop_and_flip, crop_flip_and_cut_out, read_rows
-from examples.paper.data import Places, fingerprint, load
+from examples.paper.data import Places, fingerprint, identity_of_features, load
 from examples.paper.networks import HEADS, NETWORKS, parameters
 from examples.paper.tables import FROM_GLC, METHODS, N_CLASSES, PAIRS, SCALES, TABLES, TRUE_T, cells, key, settings
 from noisytransition import gold_transition_matrix, sampling_limit, transition_error
@@ -199,22 +199,46 @@ def file_name(cell):
 def fill(todo, places, out, jobs=1):
     """Run the cells that are not in the file, and write each line when it comes; return how many failed."""
     places.states.mkdir(parents=True, exist_ok=True)
-    done, missing = {key(row) for row in read_rows(out)}, []
+    rows = read_rows(out)
+    made_of = features_of(todo, places, rows, out)
+    done, missing = {key(row) for row in rows}, []
     for cell in todo:
         if cell.key in done:  # killed between its line and this
             shutil.rmtree(places.states / file_name(cell), ignore_errors=True)
         else:
             missing.append(cell)
+    if not missing:
+        print(f"nothing is left to run: {out} has the rows of these {len(todo)} cells.")
     failed, started = 0, time.perf_counter()
     tasks = (joblib.delayed(run)(cell, places, jobs) for cell in missing)
     for i, (cell, row) in enumerate(joblib.Parallel(jobs, return_as="generator_unordered")(tasks), 1):
         failed += "error" in row
         if "error" not in row:
-            add_row(out, row)
+            add_row(out, row | made_of)
             shutil.rmtree(places.states / file_name(cell), ignore_errors=True)
         minutes = (time.perf_counter() - started) / 60
         print(f"[{i}/{len(missing)}, {minutes:.1f} min] {cell}: {one_line(row)}", flush=True)
     return failed
+
+
+def features_of(todo, places, rows, out):
+    """What the rows of these cells say of their features; exit if rows of the same table say something else.
+
+    Rows are compared with each other, and cells that are there are not run again. Rows that were written before this
+    was there say nothing, and are taken for those of the same features.
+    """
+    if {cell.scale for cell in todo} != {"features"}:
+        return {}
+    (table,), (data,) = ({getattr(cell, name) for cell in todo} for name in ("table", "data"))
+    if (own := identity_of_features(data, places.features_dir)) is None:
+        return {}
+    found = {row.get("features", own) for row in rows if (row.get("table"), row.get("scale")) == (table, "features")}
+    if other := found - {own}:
+        raise SystemExit(
+            f"{out} has rows of {table} by other features ({', '.join(sorted(other))}) than those in "
+            f"{places.features_dir} ({own}); give the --features-dir that they were made with, or another --out."
+        )
+    return {"features": own}
 
 
 def one_line(row):

@@ -1,10 +1,12 @@
 """What is kept beside a file of results belongs to its data: with other data it is made anew, or refused."""
 
+import json
 import shutil
 
 import numpy as np
 import pytest
 
+from examples.benchmarks.shared import add_row, read_rows
 from examples.paper import data, run, tables
 
 
@@ -92,3 +94,87 @@ def test_the_fingerprint_is_of_the_rows_that_are_trained_with(data_root):
     assert own == data.fingerprint(found._replace(X=np.array(found.X), y_test=found.y_test[::-1]))
     for part in ("X", "y", "X_meta", "y_meta"):
         assert own != data.fingerprint(found._replace(**{part: np.roll(getattr(found, part), 1, axis=0)})), part
+
+
+# ---------------------------------------------------------------------------- features
+def write_features(folder, seed, about=None):
+    """Random features; `about` is what was written beside them of how they were made."""
+    folder.mkdir(exist_ok=True)
+    rng = np.random.default_rng(seed)
+    for part, n in (("train", 300), ("test", 40)):
+        np.save(folder / f"cifar10_{part}.npy", rng.normal(size=(n, 4)).astype(np.float32))
+        if about is not None:
+            (folder / f"cifar10_{part}.json").write_text(json.dumps(about | {"items": n}))
+    return folder
+
+
+@pytest.fixture
+def fill(data_root, tmp_path, monkeypatch):
+    """Run cells of a table by the features of a folder; return the rows."""
+    scale = tables.SCALES["features"]
+    scale = scale._replace(n_meta=30, networks=("linear",), training=scale.training | {"max_epochs": 1})
+    monkeypatch.setitem(tables.SCALES, "features", scale)
+
+    def fill(folder, method="clean rows only", table="cifar10", out=tmp_path / "rows.jsonl"):
+        chosen = ["--scale", "features", "--seeds", "0", "--methods", method]
+        noise = "worse" if table == "cifar10n" else "symmetric 0.2"
+        places = ["--data-root", str(data_root), "--features-dir", str(folder), "--out", str(out)]
+        run.main([table, *chosen, "--cell", noise, *places])
+        return read_rows(out)
+
+    return fill
+
+
+ABOUT = {"network": "one", "size": 128, "sha256": "1f"}
+
+
+@pytest.mark.parametrize("method", ["clean rows only", "fine-tuning"])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_file_of_results_has_rows_of_the_same_features(fill, tmp_path, method, known):
+    """Also where all cells of the second call are there."""
+    one, two = ({} if not known else ABOUT | {"network": name} for name in ("one", "two"))
+    a = write_features(tmp_path / "a", 0, one or None)
+    b = write_features(tmp_path / "b", 1, two or None)
+    (row,) = fill(a)
+    with pytest.raises(SystemExit, match=f"other features .{row['features']}. .*--features-dir that .*another --out"):
+        fill(b, method)
+    assert read_rows(tmp_path / "rows.jsonl") == [row]
+    (other,) = fill(b, out=tmp_path / "other.jsonl")
+    assert other["features"] != row["features"]
+    assert run.key(other) == run.key(row)
+
+
+def test_the_same_features_in_another_folder_are_the_same(fill, tmp_path):
+    """What is known of how they were made counts, and not the last digits, which differ between processors."""
+    fill(write_features(tmp_path / "a", 0, ABOUT))
+    rows = fill(write_features(tmp_path / "b", 1, ABOUT), "fine-tuning")
+    assert len({row["features"] for row in rows}) == 1
+    assert len(rows) == 2
+
+
+def test_rows_that_do_not_say_their_features_are_taken(fill, tmp_path):
+    folder, out = write_features(tmp_path / "a", 0, ABOUT), tmp_path / "rows.jsonl"
+    (row,) = fill(folder, out=tmp_path / "first.jsonl")
+    old = {name: value for name, value in row.items() if name != "features"}
+    add_row(out, old)
+    assert fill(folder) == [old]
+    assert fill(folder, "fine-tuning")[1]["features"] == row["features"]
+
+
+def test_another_table_in_the_same_file_may_have_other_features(fill, tmp_path):
+    fill(write_features(tmp_path / "a", 0))
+    assert len(fill(write_features(tmp_path / "b", 1), table="cifar10n")) == 2
+
+
+def test_features_that_are_missing_are_an_error_of_the_cell(fill, tmp_path, capsys):
+    with pytest.raises(SystemExit, match="1 cells failed"):
+        fill(tmp_path / "nowhere")
+    assert "FAILED: FileNotFoundError" in capsys.readouterr().out
+
+
+def test_a_call_with_nothing_to_run_says_so(fill, tmp_path, capsys):
+    folder, out = write_features(tmp_path / "a", 0), tmp_path / "rows.jsonl"
+    fill(folder)
+    assert "nothing is left" not in capsys.readouterr().out
+    fill(folder)
+    assert capsys.readouterr().out == f"nothing is left to run: {out} has the rows of these 1 cells.\n"
