@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import joblib
 import numpy as np
 import pandas as pd
 
@@ -30,14 +31,15 @@ def read(folder):
 
 
 def embeddings(folder, texts):
-    """Embeddings of texts; kept in the folder, or if it cannot be written to, not at all."""
-    path = Path(folder) / "global_warming_features.npy"
-    if path.exists() and len(kept := np.load(path)) == len(texts):
-        return kept
+    """Embeddings of texts; kept in the folder under their hash, or if it cannot be written to, not at all."""
+    lines = [" ".join(text.split()) for text in texts]
+    path = Path(folder) / f"global_warming_features_{joblib.hash(lines)}.npy"
+    if path.exists():
+        return np.load(path)
     with TemporaryDirectory() as other:
-        lines, out = Path(other) / "lines.txt", Path(other) / path.name
-        lines.write_text("".join(" ".join(text.split()) + "\n" for text in texts))
-        features.main([str(lines), str(out)])
+        given, out = Path(other) / "lines.txt", Path(other) / path.name
+        given.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        features.main([str(given), str(out)])
         found = np.load(out)
     part = path.with_suffix(".part.npy")
     try:

@@ -1,11 +1,14 @@
 """Scripts of real labels, on small files of the same formats."""
 
 import json
+from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 
+from examples.paper import features
 from examples.real_labels import common, global_warming, hausa, labelme
 
 N, N_TEST = 260, 40
@@ -33,7 +36,8 @@ def write_global_warming(folder, rng):
     texts = [f"Sentence {i}, with a comma." for i in range(N)]
     frame = pd.DataFrame({"data_entry": texts, "gpt_label": noisy(y, 2, rng), "gold_label": y})
     frame.to_csv(folder / "global_warming.csv", index=False)
-    np.save(folder / "global_warming_features.npy", rng.normal(size=(N, 120)) + 3 * y[:, None])
+    X = rng.normal(size=(N, 120)) + 3 * y[:, None]
+    np.save(folder / f"global_warming_features_{joblib.hash(texts)}.npy", X)
 
 
 def write_labelme(folder, rng):
@@ -89,6 +93,22 @@ def test_test_rows_are_not_trained_on(name, tmp_path, monkeypatch):
     assert not any(row.tobytes() in seen for row in data.X_test)
     assert (data.y_meta != data.y_meta_noisy).any()
     np.testing.assert_allclose(data.transition_matrix.sum(axis=1), 1)
+
+
+def test_embeddings_are_kept_for_the_same_texts_alone(tmp_path, monkeypatch):
+    """Other texts, and the same in another order, are as many."""
+    made = []
+
+    def lengths(arguments):
+        lines = features.read_items(Path(arguments[0]))
+        made.append(lines)
+        np.save(arguments[1], [[len(line)] for line in lines])
+
+    monkeypatch.setattr(features, "main", lengths)
+    for texts in (["one", "three  and"], ["three and", "one"], ["one", "näher"], ["one", "three\nand"]):
+        found = global_warming.embeddings(tmp_path, pd.Series(texts))
+        assert found[:, 0].tolist() == [len(" ".join(text.split())) for text in texts]
+    assert made == [["one", "three and"], ["three and", "one"], ["one", "näher"]]
 
 
 def test_the_majority_wins_and_ties_are_by_chance():
