@@ -247,7 +247,7 @@ def cells(table, scale, seeds=None, networks=None, n_meta=None, methods=METHODS)
         Cell(table, data, *noise, method, seed, scale, network, n_meta, settings(table, scale, network, method))
         for seed in (range(SCALES[scale].seeds) if seeds is None else dict.fromkeys(seeds))
         for noise in noises
-        for network in networks
+        for network in dict.fromkeys(networks)
         for method in METHODS
         if method in methods
         and not (method in PAIRS and data in WITHOUT_PAIRS)
