@@ -64,7 +64,9 @@ def other_sets(places):
     """Images and labels of the other test sets that are there, by name."""
     found = {}
     if (folder := places.data_root / "cifar10.1").is_dir():
-        found = {f"CIFAR-10.1 {version}": load_cifar10_1(folder, version) for version in ("v4", "v6")}
+        there = [version for version in ("v4", "v6") if any(folder.glob(f"cifar10.1_{version}_*.npy"))]
+        # of none the second is asked for: the error says what the folder has
+        found = {f"CIFAR-10.1 {version}": load_cifar10_1(folder, version) for version in there or ["v6"]}
     if (folder := places.data_root / "cinic10").is_dir():
         data = load_cinic10(folder, images="imagenet", n_meta=10)  # of the training images, which are not used
         rows = np.random.default_rng(0).permutation(len(data.y_test))[:N_CINIC10]
@@ -193,8 +195,8 @@ def people(rows):
 def harder(rows, group):
     """Accuracies on other or corrupted images or after attacks, under simulated noise."""
     own = [row for row in rows if row["noise"] == ATTACKED_NOISE and row.get(group)]
-    heads = list(own[0][group])
-    return heads, table(own, [lambda row, h=head: row[group][h] for head in heads])
+    heads = list(dict.fromkeys(head for row in own for head in row[group]))  # a set may have come later
+    return heads, table(own, [lambda row, h=head: row[group].get(h) for head in heads])
 
 
 def report(rows):

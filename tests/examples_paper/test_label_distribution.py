@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from dataset_files import pixels
 from torch import nn
 
 pytest.importorskip("torchvision")
@@ -81,22 +82,44 @@ def test_tables(monkeypatch, tmp_path):
     assert "0.125" in (tmp_path / "rows_attacked.csv").read_text()
 
 
+def write_cifar10_1(folder, *versions):
+    folder.mkdir()
+    for version in versions:
+        np.save(folder / f"cifar10.1_{version}_data.npy", pixels(20))
+        np.save(folder / f"cifar10.1_{version}_labels.npy", np.arange(20) % 10)
+
+
+@pytest.mark.parametrize("version", ["v4", "v6"])
+def test_one_version_of_cifar10_1(version, tmp_path):
+    write_cifar10_1(tmp_path / "cifar10.1", version)
+    assert list(label_distribution.other_sets(label_distribution.Places(tmp_path))) == [f"CIFAR-10.1 {version}"]
+
+
+def test_files_of_cifar10_1_that_are_missing_are_named(tmp_path):
+    write_cifar10_1(tmp_path / "cifar10.1")
+    with pytest.raises(FileNotFoundError, match=r"cifar10.1_v6_data.npy is missing.* has no files"):
+        label_distribution.other_sets(label_distribution.Places(tmp_path))
+    np.save(tmp_path / "cifar10.1" / "cifar10.1_v4_data.npy", pixels(20))
+    with pytest.raises(FileNotFoundError, match=r"cifar10.1_v4_labels.npy is missing"):
+        label_distribution.other_sets(label_distribution.Places(tmp_path))
+
+
+def test_a_test_set_that_came_later_has_a_column():
+    old = {"noise": label_distribution.ATTACKED_NOISE, "method": "GLC", "others": {"v6": 0.5}}
+    heads, lines = label_distribution.harder([old, old | {"method": "EM", "others": {"v4": 0.25, "v6": 0.5}}], "others")
+    assert heads == ["v6", "v4"]
+    assert lines == [("GLC", ["0.500", ""]), ("EM", ["0.500", "0.250"])]
+
+
 def test_other_test_sets_are_those_that_are_there(monkeypatch, tmp_path):
     Image = pytest.importorskip("PIL.Image")
     assert label_distribution.other_sets(label_distribution.Places(tmp_path)) == {}
-    rng = np.random.default_rng(0)
-    (tmp_path / "cifar10.1").mkdir()
-    for version in ("v4", "v6"):
-        np.save(
-            tmp_path / f"cifar10.1/cifar10.1_{version}_data.npy",
-            rng.integers(256, size=(20, 32, 32, 3), dtype=np.uint8),
-        )
-        np.save(tmp_path / f"cifar10.1/cifar10.1_{version}_labels.npy", np.arange(20) % 10)
+    write_cifar10_1(tmp_path / "cifar10.1", "v4", "v6")
     for part, label, i in product(("train", "test"), CIFAR10_CLASSES, range(3)):
         folder = tmp_path / "cinic10" / part / label
         folder.mkdir(parents=True, exist_ok=True)
-        pixels = np.full((32, 32, 3), CIFAR10_CLASSES.index(label), dtype=np.uint8)
-        Image.fromarray(pixels).save(folder / (f"cifar10-{part}-{i}.png" if i == 2 else f"n0{i}_{i}.png"))
+        image = np.full((32, 32, 3), CIFAR10_CLASSES.index(label), dtype=np.uint8)
+        Image.fromarray(image).save(folder / (f"cifar10-{part}-{i}.png" if i == 2 else f"n0{i}_{i}.png"))
     monkeypatch.setattr(label_distribution, "N_CINIC10", 15)
     found = label_distribution.other_sets(label_distribution.Places(tmp_path))
     assert list(found) == ["CIFAR-10.1 v4", "CIFAR-10.1 v6", "CINIC-10, ImageNet"]
