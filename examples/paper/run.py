@@ -40,6 +40,7 @@ from examples.paper.data import Places, fingerprint, identity_of_features, load
 from examples.paper.networks import HEADS, NETWORKS, parameters
 from examples.paper.tables import FROM_GLC, METHODS, N_CLASSES, PAIRS, SCALES, TABLES, TRUE_T, cells, key, settings
 from noisytransition import gold_transition_matrix, sampling_limit, transition_error
+from noisytransition.classifiers._checks import check_device
 
 RESULTS = Path(__file__).parent / "results"
 # with more classes, a line has the diagonal of T alone: files of results stay small
@@ -310,6 +311,10 @@ def checked(todo, args, out):
         raise SystemExit(f"--data-root {args.data_root} is not a folder; docs/datasets.rst lists the files it has.")
     if out.is_dir():
         raise SystemExit(f"--out {out} is a folder; give a file.")
+    try:
+        check_device(args.device)
+    except ValueError as error:
+        raise SystemExit(f"--{error}") from None
     return chosen
 
 

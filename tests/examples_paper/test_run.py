@@ -212,6 +212,8 @@ def test_a_line_that_is_damaged_is_named(out):
         (["clothing1m"], "ResNet-50 is pretrained: give --weights"),
         (["cifar10", "--data-root", "nowhere"], r"nowhere is not a folder; docs/datasets.rst"),
         (["cifar10", "--out", "."], "is a folder; give a file"),
+        (["cifar10", "--device", "gpu"], r"^--device='gpu' cannot be used: .*; give one of \['cpu'"),
+        (["cifar10", "--device", "cuda:99"], r"^--device='cuda:99' cannot be used: .*; give one of \['cpu'"),
     ],
 )
 def test_options_that_cannot_be_run_are_refused_before_a_fit(data_root, arguments, message):
