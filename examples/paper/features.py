@@ -224,7 +224,8 @@ def extract(
     about, about_file, parts = description(items, network, dtype), out.with_suffix(".json"), out.with_suffix(".parts")
     with locked(out):
         if read_json(about_file) == about and is_whole(out, about):
-            shutil.rmtree(parts, ignore_errors=True)  # of a run that ended before it was removed
+            if parts.exists():  # of a run that ended before it was removed
+                remove(parts)
             report(f"{out} has these features already")
             return
         check_own(out, about)
@@ -234,7 +235,7 @@ def extract(
         about_file.unlink(missing_ok=True)
         joined.replace(out)
         about_file.write_text(json.dumps(about, indent=1) + "\n")
-        shutil.rmtree(parts)
+        remove(parts)
 
 
 def check_own(out: Path, about: dict[str, Any]) -> None:
@@ -272,10 +273,18 @@ def locked(out: Path) -> Iterator[None]:
 def prepare(parts: Path, about: dict[str, Any]) -> None:
     """Make the folder of chunks; remove one that has chunks of something else."""
     if parts.exists() and read_json(parts / "about.json") != about:
-        shutil.rmtree(parts)
+        remove(parts)
     parts.mkdir(parents=True, exist_ok=True)
     if not (parts / "about.json").exists():
         replace(parts / "about.json", json.dumps(about).encode())
+
+
+def remove(parts: Path) -> None:
+    """Remove the folder of chunks; what tells that it was written here last, or after a kill it would be foreign."""
+    for path in parts.iterdir():
+        if path.name != "about.json":
+            path.unlink()
+    shutil.rmtree(parts)
 
 
 def write_parts(items: Items, parts: Path, network: Network, dtype: str, jobs: int, chunk: int, report: Report) -> None:

@@ -161,6 +161,34 @@ def test_chunks_of_something_else_are_not_used(images, stub, tmp_path, monkeypat
     np.testing.assert_array_equal(found, sums(images))
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("removed", range(1, 4))
+def test_a_run_that_is_killed_while_it_removes_its_chunks(removed, at_once, images, stub, tmp_path, monkeypatch):
+    """Other settings are no foreign folder then; `about.json` is found first, as file systems may have it."""
+    out, unlink, gone = tmp_path / "out.npy", Path.unlink, []
+
+    def kill(path, **how):
+        if path.parent.suffix == ".parts" and len(gone) == removed:
+            raise KeyboardInterrupt
+        gone.extend([path] * (path.parent.suffix == ".parts"))
+        unlink(path, **how)
+
+    def about_first(folder, **how):
+        for path in sorted(Path(folder).iterdir(), key=lambda path: path.name != "about.json"):
+            path.unlink()
+        Path(folder).rmdir()
+
+    if not at_once:  # a folder that was left, and is in the way of other settings
+        interrupted(images, out, monkeypatch, "join")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", kill)
+        patch.setattr(features.shutil, "rmtree", about_first)
+        with pytest.raises(KeyboardInterrupt):
+            extract(images, out, stub if at_once else stub._replace(scale=3.0), chunk=20, report=str)
+    found, _ = extracted(images, out, stub._replace(scale=2.0))
+    np.testing.assert_array_equal(found, 2 * sums(images))
+
+
 # ---------------------------------------------------------------------------- errors
 def test_a_file_that_was_not_written_here_is_left_alone(images, stub, tmp_path):
     np.save(tmp_path / "mine.npy", np.arange(3))
