@@ -142,7 +142,7 @@ class CalibratedLikelihood:
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
         self.clean = np.eye(self.c)[y_meta]
-        self.absent = ~(proba.any(axis=0) | proba_meta.any(axis=0) | self.clean.any(axis=0))
+        self.absent = np.asarray(~(proba.any(axis=0) | proba_meta.any(axis=0) | self.clean.any(axis=0)))
         both = np.concatenate([proba[order], proba_meta])
         self.floor = _floor(both, self.absent)
         u = centred_logits(both, self.absent, self.floor)
@@ -280,23 +280,34 @@ def _scale(log_scale: float) -> float:
 
 def centred_logits(proba: NDArray, absent: NDArray | None = None, floor: float = TINY) -> NDArray[np.float64]:
     """Logarithms of probabilities, less their mean in each row; 0 for a class that no row may have (of these rows)."""
-    u, absent = np.log(np.maximum(proba, floor)), ~proba.any(axis=0) if absent is None else absent
-    u -= u.mean(axis=1, where=~absent, keepdims=True)
+    u = np.log(np.maximum(proba, floor))
+    absent = _without_probability(proba) if absent is None else absent
+    u -= _columns(u, ~absent).mean(axis=1, keepdims=True)
     u[:, absent] = 0
     return u
+
+
+def _without_probability(proba: NDArray) -> NDArray[np.bool_]:
+    """Classes that none of the rows may have."""
+    return np.asarray(~proba.any(axis=0))
+
+
+def _columns(u: NDArray, chosen: NDArray) -> NDArray:
+    """Columns of a table; not a copy if they are all."""
+    return u if chosen.all() else u[:, chosen]
 
 
 def _floor(proba: NDArray, absent: NDArray) -> float:
     """Half of the smallest probability where others are 0, as those by neighbours and trees are by chance."""
     positive = proba > 0
-    if positive[:, ~absent].all():
+    if _columns(positive, ~absent).all():
         return TINY
     return float(np.clip(proba.min(where=positive, initial=1) / 2, TINY, _HIGHEST_FLOOR))
 
 
 def map_precision(u: NDArray, absent: NDArray) -> float:
     """Precision of the prior of an entry of B, where logits have the spread of `u`."""
-    return _PRECISION * max(float(u.var(axis=1, where=~absent).mean()), _SMALLEST_VARIANCE)
+    return _PRECISION * max(float(_columns(u, ~absent).var(axis=1).mean()), _SMALLEST_VARIANCE)
 
 
 def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:
@@ -321,6 +332,5 @@ def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:
 
 def map_prior(proba: NDArray) -> NDArray[np.float64]:
     """Precision of the prior of each of these parameters, shape (n_map,)."""
-    c = proba.shape[1]
-    n_matrix = c * c if c <= MOST_CLASSES_WITH_MATRIX else 0
-    return np.concatenate([np.ones(1 + c), np.full(n_matrix, map_precision(centred_logits(proba), ~proba.any(axis=0)))])
+    c, precision = proba.shape[1], map_precision(centred_logits(proba), _without_probability(proba))
+    return np.concatenate([np.ones(1 + c), np.full(c * c if c <= MOST_CLASSES_WITH_MATRIX else 0, precision)])

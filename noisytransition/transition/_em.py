@@ -23,7 +23,8 @@ from ._shrinkage import Prior, check_prior, fitted_prior, least_strength
 MAX_ITER = 1000
 # share of the uniform matrix in the start: a flip that starts at 0 would never come up
 _UNIFORM_SHARE = 0.1
-# strength and counts settle in one to three rounds, in 2 of 180 fits (examples/benchmarks/em_transition.py) in over 8
+# strength and counts settle in one to three rounds, in 2 of 180 fits (examples/benchmarks/em_transition.py) in over 8.
+# Until the rate of the prior settles too, T gets better where one T is true, and worse on labels of people (zoo)
 _MAX_ROUNDS = 10
 # pseudo-counts per class with which T is all but the prior
 _STRONG = 1e6
@@ -123,9 +124,9 @@ def em_transition_matrix(
     init : array-like of shape (c, c), optional
         Where to start; default: all entries alike, so that the first step is the soft confusion matrix.
     prior : "symmetric", array-like of shape (c,) or (c, c), or None, default="symmetric"
-        What T is shrunk towards. "symmetric": one noise rate, all wrong labels alike, the rate being that of the
-        counts. Of shape (c,): the superclass of each class; wrong labels are alike within the superclass, and alike
-        outside of it. Of shape (c, c): a transition matrix. None: no shrinkage.
+        What T is shrunk towards. "symmetric": one noise rate, all wrong labels alike, the rate being that of the most
+        likely counts without a prior. Of shape (c,): the superclass of each class; wrong labels are alike within the
+        superclass, and alike outside of it. Of shape (c, c): a transition matrix. None: no shrinkage.
     strength : float or "auto", default="auto"
         Pseudo-counts per class. "auto" maximises the evidence (Dirichlet-multinomial likelihood) of the counts, the
         prior's rates integrated out by Laplace's method: large where the prior fits; 0, no shrinkage, where most wrong
