@@ -18,7 +18,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from ..nets import Rows, as_rows, canonical
 from ..transition import check_mask, refuse_masked
-from ._data_warnings import names_of_rows, warn_if_unscaled, warn_of_order
+from ._data_warnings import names_of_rows, warn_if_unscaled, warn_of_length, warn_of_order
 from ._labels import IN_Y, as_column, check_objects, class_codes, labels_of, validate_labels, verified_labels
 
 # samples of a Dataset that are checked: a Dataset may be slow to read. A choice, not measured
@@ -209,7 +209,7 @@ def read_rows(
     clean_inputs = validate_rows(estimator, X_meta, reset=False, name="X_meta")
     n_clean = len(clean_rows := as_rows(clean_inputs))
     if meta is None and n_clean == n:
-        _warn_of_length(n, [name for name, value in forms.items() if value is not None and value is whole[name]])
+        warn_of_length(n, [name for name, value in forms.items() if value is not None and value is whole[name]])
     _check_shapes(rows, clean_rows)
     warn_if_unscaled(inputs, clean_inputs)
     clean = Labelled(clean_rows, validate_labels(y_meta, n_clean, "y_meta", _IF_CUT))
@@ -262,19 +262,6 @@ def _pair(meta: object) -> tuple[Any, Any]:
         what = f"{type(meta).__name__} of length {len(meta)}" if hasattr(meta, "__len__") else type(meta).__name__
         raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}.")
     return meta[0], meta[1]
-
-
-def _warn_of_length(n: int, names: list[str]) -> None:
-    """Warn that cross-validation would cut clean rows or labels, because they are as long as X."""
-    if not names:
-        return
-    warnings.warn(
-        f"X_meta has as many rows as X ({n}): cross-validation and searches cut such an argument down to the training "
-        f"rows. Inside them pass tuples of one: {', '.join(f'{name}=({name},)' for name in names)}; or "
-        "meta=(X_meta, y_meta).",
-        UserWarning,
-        stacklevel=4,
-    )
 
 
 def _by_mask(
