@@ -80,7 +80,7 @@ def fitted(cell, data, places):
     """Fit the classifier of a cell."""
     if is_warm_up(cell):
         with locked_matrix(cell, places) as path:
-            return fit_warm_up(cell, data, places, path)
+            return fit_warm_up(cell, data, places, path, fingerprint(data))[0]
     own = {}
     if SCALES[cell.scale].published and cell.method in FROM_GLC:
         own["transition_init"] = glc_matrix(cell, data, places)
@@ -131,12 +131,12 @@ def locked_matrix(warm_up, places):
         yield path
 
 
-def kept_matrix(path, data):
-    """GLC's T of these data; None if the file is not there, or has that of others."""
+def kept_matrix(path, own):
+    """GLC's T of the data with this fingerprint; None if the file is not there, or has that of others."""
     if not path.exists():
         return None
     with np.load(path) as kept:
-        return kept["T"] if kept["data"] == fingerprint(data) else None
+        return kept["T"] if kept["data"] == own else None
 
 
 def glc_matrix(cell, data, places):
@@ -145,23 +145,25 @@ def glc_matrix(cell, data, places):
     warm_up = cell._replace(method="cross-entropy", settings=own)
     (warm_up,) = with_options([warm_up], places.weights, cell.settings.get("precision"))
     with locked_matrix(warm_up, places) as path:
-        if kept_matrix(path, data) is None:
-            fit_warm_up(warm_up, data, places, path)
-        return kept_matrix(path, data)
+        T = kept_matrix(path, of_data := fingerprint(data))
+        return fit_warm_up(warm_up, data, places, path, of_data)[1] if T is None else T
 
 
-def fit_warm_up(warm_up, data, places, path):
-    """Train by cross-entropy, and keep GLC's T; its state stays until the line of this cell is written."""
-    if path.exists() and kept_matrix(path, data) is None:  # of other data, and so is the state
+def fit_warm_up(warm_up, data, places, path, of_data):
+    """Train by cross-entropy; return it and GLC's T, which is kept with the fingerprint of the data.
+
+    Its state stays until the line of this cell is written.
+    """
+    if path.exists() and kept_matrix(path, of_data) is None:  # of other data, and so is the state
         shutil.rmtree(places.states / file_name(warm_up), ignore_errors=True)
         path.unlink()  # last: from now on the state is of these data, and a fit that is killed goes on
     clf = fit(warm_up, data, places)
+    T = gold_transition_matrix(clf.predict_proba(data.X_meta), data.y_meta)
     part = path.with_suffix(".part")
     with part.open("wb") as file:
-        T = gold_transition_matrix(clf.predict_proba(data.X_meta), data.y_meta)
-        np.savez(file, T=T, data=fingerprint(data))
+        np.savez(file, T=T, data=of_data)
     part.replace(path)
-    return clf
+    return clf, T
 
 
 # ---------------------------------------------------------------------------- what is measured

@@ -26,7 +26,7 @@ _AVERAGED_EPOCHS = 0.25
 _HIGHEST_RATE = 0.25
 # standard errors by which a longer training must make the network right more often: with 10,000 rows 2 points of
 # accuracy are 1.2 to 2.6 of them (examples/benchmarks/last_training.py)
-_CLEARLY = 1.0
+_LEAST_GAIN = 1.0
 # share of the training before T first moves: until then the network knows little of the classes; not measured
 _BURN_IN = 0.1
 
@@ -114,7 +114,7 @@ def candidate_epochs(max_epochs: int) -> list[int]:
 
 
 def last_training(candidates: Sequence[Candidate], best: Candidate, T: NDArray, run: Run) -> int:
-    """How many epochs the last network is trained: more than those of T's posteriors, if it is then clearly better.
+    """How many epochs the last network is trained: more than those of T's posteriors, if it is then better.
 
     T comes from calibrated posteriors, which hardly show that a step is still large, as before the end of a schedule: a
     network then prefers some classes, and its calibration makes up for it. The last network has no calibration
@@ -133,8 +133,8 @@ def last_training(candidates: Sequence[Candidate], best: Candidate, T: NDArray, 
     before, *after = right([best, *longer], T, run)
     gains = np.array([of_rows - before for of_rows in after])
     k = gains.mean(axis=1).argmax()
-    is_clear = gains[k].mean() > _CLEARLY * gains[k].std() / len(before) ** 0.5
-    return longer[k].epochs if is_clear else best.epochs
+    is_better = gains[k].mean() > _LEAST_GAIN * gains[k].std() / len(before) ** 0.5
+    return longer[k].epochs if is_better else best.epochs
 
 
 def right(candidates: Sequence[Candidate], T: NDArray, run: Run) -> list[NDArray[np.float64]]:

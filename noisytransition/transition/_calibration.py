@@ -142,10 +142,9 @@ class CalibratedLikelihood:
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
         self.clean = np.eye(self.c)[y_meta]
-        self.absent = np.asarray(~(proba.any(axis=0) | proba_meta.any(axis=0) | self.clean.any(axis=0)))
-        both = np.concatenate([proba[order], proba_meta])
-        self.floor = _floor(both, self.absent)
-        u = centred_logits(both, self.absent, self.floor)
+        self.absent = np.logical_and.reduce([_without_probability(rows) for rows in (proba, proba_meta, self.clean)])
+        self.floor = _floor((proba, proba_meta), self.absent)
+        u = centred_logits(np.concatenate([proba[order], proba_meta]), self.absent, self.floor)
         self.precision = map_precision(u, self.absent)
         self.u_clean = u[len(y) :].copy()  # a view would hold all of u
         self.rows = (RowsOfFewClasses if self.with_matrix else RowsByLabel)(u[: len(y)], y[order], self.c)
@@ -297,12 +296,12 @@ def _columns(u: NDArray, chosen: NDArray) -> NDArray:
     return u if chosen.all() else u[:, chosen]
 
 
-def _floor(proba: NDArray, absent: NDArray) -> float:
+def _floor(parts: tuple[NDArray, NDArray], absent: NDArray) -> float:
     """Half of the smallest probability where others are 0, as those by neighbours and trees are by chance."""
-    positive = proba > 0
-    if _columns(positive, ~absent).all():
+    if all(proba.min(axis=0, initial=1)[~absent].all() for proba in parts):
         return TINY
-    return float(np.clip(proba.min(where=positive, initial=1) / 2, TINY, _HIGHEST_FLOOR))
+    smallest = min(proba.min(where=proba > 0, initial=1) for proba in parts)
+    return float(np.clip(smallest / 2, TINY, _HIGHEST_FLOOR))
 
 
 def map_precision(u: NDArray, absent: NDArray) -> float:
