@@ -26,13 +26,17 @@ SHOWN = 40
 
 
 # ---------------------------------------------------------------------------- problems
+# given, so that the record does not depend on the defaults of training
+PLAIN_SGD = {"optimizer": torch.optim.SGD, "batch_size": 64}
+
+
 def blobs():
     """Three Gaussian classes with pair noise, 60 clean rows of their own."""
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=400)
     X = rng.normal(size=(400, 4)) + 3 * np.array([[0, 0, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])[y]
     y_noisy = flip_labels(y, pair_noise(3, 0.4), random_state=0)
-    return X[60:], y_noisy[60:], {"meta": (X[:60], y[:60])}, {"max_epochs": 3, "batch_size": 64}
+    return X[60:], y_noisy[60:], {"meta": (X[:60], y[:60])}, PLAIN_SGD | {"max_epochs": 3, "lr": 0.1}
 
 
 def wine():
@@ -79,7 +83,7 @@ def digits():
     X, y = load_digits(return_X_y=True)
     X, y = X[:600].reshape(-1, 1, 8, 8).astype(np.uint8), y[:600]
     y_noisy = flip_labels(y, pair_noise(10, 0.3), random_state=2)
-    params = {"max_epochs": 2, "batch_size": 64, "lr": 0.05, "module": SmallNet, "batch_transform": jitter}
+    params = PLAIN_SGD | {"max_epochs": 2, "lr": 0.05, "module": SmallNet, "batch_transform": jitter}
     return X[100:], y_noisy[100:], {"X_meta": X[:100], "y_meta": y[:100]}, params
 
 
