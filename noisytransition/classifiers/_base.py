@@ -24,7 +24,6 @@ from ._left_out import labelled_rows
 from ._memory import as_memory
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, as_python, is_default
 from ._prediction import PredictionMixin
-from ._progress import progress_of
 from ._run import Run
 from ._saving import of_network, save
 from ._weights import weighted, weighted_rows
@@ -76,7 +75,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     random_state : int, RandomState instance or None, default=None
         An int makes a fit repeatable to the bit on a CPU; with None, torch's global generator gives the seed.
     verbose : int, default=0
-        0: silent. 1: one bar for the whole fit, with the time left, where standard error is a terminal or a notebook;
+        0: silent. 1: a bar for each training, with the time left, where standard error is a terminal or a notebook;
         nothing elsewhere. 2: a line for each epoch of every stage, skorch's table, in any case.
     **net_params
         Every other parameter of `skorch.NeuralNetClassifier` by skorch's own name: ``module__...``,
@@ -235,7 +234,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 seed=self._seed(),
                 watch=not self._needs_clean_data,
                 batch_history=self.batch_history,
-                progress=progress_of(type(self).__name__, int(self.verbose) if is_first(self) else 0),
+                bar=type(self).__name__ if self.verbose == 1 and is_first(self) else None,
                 memory=as_memory(self.memory),
             )
             self._check_data(run)
@@ -244,8 +243,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 if not self._allows_for_drawing_by_class(run):
                     warn_of_equal_shares(noisy.label, clean.label, classes)
             warn_of_scale(noisy, default=is_default(self.module))
-            with run.global_state.borrowed(), joined(run, self), run.saved_in(state, description), run.progress:
-                run.progress.expect(self._plan(run))
+            with run.global_state.borrowed(), joined(run, self), run.saved_in(state, description):
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories
             self._params_of_fit = of_network(self)  # `save` writes these: others may be set later
@@ -268,13 +266,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     @abstractmethod
     def _fit(self, run: Run) -> None:
         """Train with `run.train`, once for each stage, and set `net_`."""
-
-    def _plan(self, run: Run) -> dict[str, float]:
-        """Work of the stages to come, for the progress bar: rows times epochs times the cost of a row.
-
-        Those that are left out, as the first may be, are added when they begin.
-        """
-        return {}
 
     def _check_parameters(self) -> None:
         """Raise for parameters that no data could make valid."""

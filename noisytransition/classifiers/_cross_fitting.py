@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from ..losses import ForwardLoss
 from ..nets import CleanBatches, HeldOutPosteriors, NoisyLabelNet, Rows
 from ..updates import PosteriorCounts
-from ._final import fine_tuned, plan_of_fine_tuning
+from ._final import fine_tuned
 from ._folds import N_FOLDS, fold_of_rows
 from ._parts import train_parts
-from ._progress import JOINT_COST
 from ._run import Run
 
 # without folds, one training goes without a third of the noisy rows and half of the clean ones: better than a fifth and
@@ -213,14 +212,6 @@ def cross_fit(
     candidates = [Candidate(n, _joined(posteriors), rows) for n, *posteriors in by_epochs]
     after = [part.fine_tuned for part in done if part.fine_tuned is not None]
     return CrossFit(candidates, Candidate(max(epochs), _joined(after), rows) if after else None)
-
-
-def plan_of_folds(run: Run, cv: int | None = N_FOLDS, *, prefix: str = "", fine_tune: bool = False) -> dict[str, float]:
-    """Work of the trainings of `cross_fit`."""
-    noisy, clean = (len(rows) * (1 - 1 / n) for rows, n in zip((run.noisy, run.clean), n_folds(cv), strict=True))
-    stages = [f"{prefix}fold_{k}" for k in range(cv or 1)]
-    joint = dict.fromkeys(stages, noisy * run.params["max_epochs"] * JOINT_COST)
-    return joint | (plan_of_fine_tuning(stages, clean) if fine_tune else {})
 
 
 def _train_without(

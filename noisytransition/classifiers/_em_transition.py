@@ -16,15 +16,13 @@ from ._cross_fitting import (
     candidate_epochs,
     cross_fit,
     n_folds,
-    plan_of_folds,
     weights_of_clean_batches,
 )
 from ._diagnostics import diagnose, warn_of_reasons
 from ._estimate import Estimate, error_bars, estimate_transition, known_pairs
-from ._final import CLEAN_ROWS, CONTINUED, OWN, FinalMixin, Starts, Step, finished, plan_of_choice
+from ._final import CLEAN_ROWS, CONTINUED, OWN, FinalMixin, Starts, Step, finished
 from ._parameters import Module
 from ._parts import unsendable
-from ._progress import JOINT_COST
 from ._run import Run
 from ._transition import TransitionClassifier
 
@@ -243,14 +241,6 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_batch_size = meta_batch_size
         self.meta_sampling = meta_sampling
         self.n_jobs = n_jobs
-
-    def _plan(self, run: Run) -> dict[str, float]:
-        whole, choose = len(run.noisy) * self.max_epochs, self._chooses(run)
-        folds = plan_of_folds(run, self.cv, fine_tune=choose)
-        names = (OWN, CONTINUED) if self._goes_on_from_warm_up(run) else (OWN,)
-        judged = {_JUDGED[name]: whole for name in names}
-        choice = judged | plan_of_choice(run, names) if choose else {}
-        return super()._plan(run) | folds | {"em": whole * JOINT_COST} | choice
 
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up_to_go_on_from(run)

@@ -63,18 +63,6 @@ def fine_tuned(run: Run, stage: str, net: NoisyLabelNet, clean: Rows) -> NoisyLa
     return _train_aside(run, [_Aside(f"{stage}_fine_tuned", clean, net)])[0]
 
 
-def plan_of_fine_tuning(stages: Sequence[str], n: float) -> dict[str, float]:
-    """Work of `fine_tuned` after each of these stages, with n clean rows."""
-    return {f"{stage}_fine_tuned": n * max(_EPOCHS) for stage in stages}
-
-
-def plan_of_choice(run: Run, starts: Sequence[str]) -> dict[str, float]:
-    """Work of `cross_validated_posteriors` with networks of these names."""
-    n = len(run.clean) * (1 - 1 / N_FOLDS)
-    names = (*starts, CLEAN_ROWS)
-    return {f"clean_fold_{k}_{_stage(name)}": n * max(_EPOCHS) for k in range(N_FOLDS) for name in names}
-
-
 def cross_validated_posteriors(run: Run, starts: Starts) -> tuple[list[NDArray], NDArray[np.intp]]:
     """Posteriors of held-out clean rows by all candidates from networks that were trained without clean rows.
 

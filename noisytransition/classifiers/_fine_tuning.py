@@ -86,9 +86,6 @@ class FineTuningClassifier(NoisyLabelClassifier):
         if self.fine_tuning_epochs:
             run.one_clean_row = has_batch_of_one(len(run.clean), self.batch_size)
 
-    def _plan(self, run: Run) -> dict[str, float]:
-        return {"fine_tuning": len(run.clean) * self.fine_tuning_epochs}
-
     def _fit(self, run: Run) -> None:
         noisy_net = run.train("cross_entropy", loss=nn.CrossEntropyLoss(label_smoothing=self.label_smoothing))
         self.net_ = run.train(

@@ -107,9 +107,6 @@ class ForwardClassifier(TransitionClassifier):
     def _starts(self) -> dict[str, Start]:
         return starts(Anchor(self.anchor_percentile, self.n_anchors))
 
-    def _plan(self, run: Run) -> dict[str, float]:
-        return super()._plan(run) | {"forward": len(run.noisy) * self.max_epochs}
-
     def _fit(self, run: Run) -> None:
         selection: dict[str, Any] = {"select": BestEpoch("valid_noisy_loss"), "held_out": self.validation_fraction}
         warm_up = self._warm_up_to_go_on_from(run, **selection)

@@ -80,9 +80,6 @@ class GLCClassifier(TransitionClassifier):
         super().__init__(module, transition_init=transition_init, **net_params)
         self.from_warm_up = from_warm_up
 
-    def _plan(self, run: Run) -> dict[str, float]:
-        return super()._plan(run) | {"gold_loss_correction": (len(run.noisy) + len(run.clean)) * self.max_epochs}
-
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up_to_go_on_from(run)
         T = self._start(run, warm_up=warm_up)

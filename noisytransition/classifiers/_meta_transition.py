@@ -10,10 +10,9 @@ from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
 from ..transition import check_count
 from ._checks import check_flag, check_fraction, check_number
-from ._final import CLEAN_ROWS, OWN, WARM_UP, FinalMixin, Step, finished, plan_of_choice
+from ._final import CLEAN_ROWS, OWN, WARM_UP, FinalMixin, Step, finished
 from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient, without_decay
 from ._parameters import Module, Optimizer
-from ._progress import LOOK_AHEAD_COST
 from ._run import Run
 from ._starts import has_rows_for_folds
 from ._transition import TransitionClassifier
@@ -192,13 +191,6 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
 
     def _holds_out(self, run: Run) -> bool:
         return bool(self.validation_fraction) and run.params.get("train_split") is None
-
-    def _plan(self, run: Run) -> dict[str, float]:
-        whole, warm_up = len(run.noisy) * self.max_epochs, {}
-        if self._holds_out(run) and self._goes_on_from_warm_up(run):
-            warm_up = {"net_warm_up": len(run.noisy) * (self.warm_up_epochs or self.max_epochs)}
-        choice = plan_of_choice(run, (OWN, WARM_UP)) if self._chooses(run) and not self.meta_weight else {}
-        return super()._plan(run) | warm_up | {"meta_transition": whole * LOOK_AHEAD_COST} | choice
 
     def _fit(self, run: Run) -> None:
         holds_out = self._holds_out(run)

@@ -38,14 +38,9 @@ def train_parts(run: Run, tasks: Mapping[str, Callable[[Run, str], Result]], n_j
     calls, n_threads = zip(tasks.items(), parts, strict=True), max(torch.get_num_threads() // len(tasks), 1)
     train = joblib.delayed(_train_part)
     with run.global_state.lent():
-        run.progress.say(", ".join(tasks), at_once=True)
         given = {"backend": "sequential"} if run.processes.are_several else {}  # all processes train each part
-        parallel = joblib.Parallel(n_jobs, return_as=_order_of_results(run), **given)
-        jobs = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
-        done = []
-        for stage, part in zip(tasks, jobs, strict=True):
-            run.progress.end(stage)
-            done.append(part)
+        parallel = joblib.Parallel(n_jobs, **given)
+        done = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
     run.n_stages += len(tasks)
     results, histories = zip(*done, strict=True)
     run.histories.update(zip(tasks, histories, strict=True))
@@ -67,12 +62,6 @@ def unsendable(run: Run, n_jobs: int | None = None) -> str | None:
                 "or train in this process (n_jobs=1)"
             )
     return None
-
-
-def _order_of_results(run: Run) -> str:
-    """As they come where progress is shown, if joblib's backend can; all together if not."""
-    backend, _ = joblib.parallel.get_active_backend()
-    return "generator" if run.progress.shown and backend.supports_return_generator else "list"
 
 
 def _part(run: Run, i: int) -> Run:

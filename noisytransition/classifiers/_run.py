@@ -44,7 +44,7 @@ from ._distributed import check_same_state, open_state
 from ._memory import train_once
 from ._monitors import held_out_fraction
 from ._net_params import net_params_of
-from ._progress import Progress, ShowProgress, cost_of
+from ._progress import ShowProgress
 
 
 class Run:
@@ -63,8 +63,8 @@ class Run:
         Whether to record the loss of the clean rows in the history, for methods that do not train on them.
     batch_history : bool
         Whether to keep what the histories say of single batches.
-    progress : Progress
-        Shows how far the fit is.
+    bar : str or None
+        Title of the progress bars; None: there are none.
     memory : joblib.Memory or None
         Trainings that are kept.
 
@@ -94,11 +94,11 @@ class Run:
         seed: int,
         watch: bool,
         batch_history: bool,
-        progress: Progress,
+        bar: str | None,
         memory: joblib.Memory | None,
     ) -> None:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
-        self.seed, self.watch, self.batch_history, self.progress = seed, watch, batch_history, progress
+        self.seed, self.watch, self.batch_history, self.bar = seed, watch, batch_history, bar
         self.one_clean_row, self.is_one_T, self.n_stages, self.memory = False, True, 0, memory
         self.state: FitState | None = None
         self.global_state, self.processes = GlobalState(), Processes()
@@ -265,14 +265,13 @@ class Run:
             loader = trained.get_iterator(self.clean)
             check_one_row(trained, loader, f"{len(self.clean)} clean row{'s' * (len(self.clean) > 1)}")
         self.n_stages += 1
-        self.progress.expect({stage: len(rows) * trained.max_epochs * cost_of(update, clean_weight)})
         return trained
 
     def _fit(
         self, nets: dict[str, NoisyLabelNet], rows: Sequence[Rows], together: Together | None = None
     ) -> list[NoisyLabelNet]:
         """Train an initialised net, or several at once, for what neither the saved state nor the memory has."""
-        state, done, is_known = self.state, 0, True
+        state, done = self.state, 0
         if state is not None:
             for stage in nets:
                 check_same_state(state, stage, self.processes)
@@ -283,14 +282,11 @@ class Run:
             if state is not None and together is None:
                 done = sum(map(state.epochs_done, nets))
             train = partial(self._train, nets, rows, done, together)
-            is_known = train_once(self, nets, rows, train, None if done else self.memory)
+            train_once(self, nets, rows, train, None if done else self.memory)
             if state is not None:
                 for stage, net in nets.items():
                     state.save(stage, net, complete=True)
         for stage, net in nets.items():
-            if is_known:
-                self.progress.at(stage, 1.0, skipped=True)
-            self.progress.end(stage)
             self.histories[stage] = net.history
             net.release()
         return list(nets.values())
@@ -335,7 +331,8 @@ class Run:
     def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], watched: bool, saves: bool) -> list[Any]:
         """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""
         watching = [("valid_clean_loss", CleanLoss(self.clean))] if watched else []
-        shown = [("show_progress", ShowProgress(self.progress, stage))] if self.progress.shown else []
+        title = f"{self.bar}, {stage.replace('_', ' ')}"
+        shown = [("show_progress", ShowProgress(title))] if self.bar else []
         saving = [("save_state", SaveState(self.state, stage))] if self.state is not None and saves else []
         together = [("in_step", InStep(self.processes))] if self.processes.are_several else []
         return [*watching, *self._users(), *own, *shown, *saving, *together]

@@ -88,9 +88,6 @@ class SModelClassifier(TransitionClassifier):
         if self.transition_lr is not None:
             check_number(self, "transition_lr")
 
-    def _plan(self, run: Run) -> dict[str, float]:
-        return super()._plan(run) | {"s_model": len(run.noisy) * self.max_epochs}
-
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up(run)
         start = self._start(run, warm_up=warm_up)

@@ -18,7 +18,7 @@ from ..transition import (
     shrunk_to_symmetric,
     symmetric_noise,
 )
-from ._cross_fitting import JointTraining, balanced_weight, candidate_epochs, cross_fit, plan_of_folds
+from ._cross_fitting import JointTraining, balanced_weight, candidate_epochs, cross_fit
 from ._diagnostics import diagnose
 from ._estimate import error_bars, estimate_transition
 from ._final import shows_all_classes
@@ -50,10 +50,6 @@ class Start:
     def refusal(self, run: Run) -> str | None:
         """Say what data is missing, or None."""
         return None
-
-    def plan(self, run: Run) -> dict[str, float]:
-        """Work of the trainings that the start takes, beside the warm-up."""
-        return {}
 
     def matrix(self, run: Run, warm_up: WarmUp) -> NDArray[np.float64]:
         """Return T, of shape (n_classes, n_classes).
@@ -140,10 +136,6 @@ class MaximumLikelihood(Start):
         if not has_rows_for_folds(run):
             return f"needs at least {N_FOLDS} noisy and {N_FOLDS} clean rows"
         return unsendable(run)
-
-    def plan(self, run: Run) -> dict[str, float]:
-        """Work of the folds."""
-        return plan_of_folds(run, prefix="start_", fine_tune=shows_all_classes(run))
 
     def make(self, run: Run, warm_up: WarmUp) -> Started:
         """Train in folds."""

@@ -110,10 +110,6 @@ class TRevisionClassifier(TransitionClassifier):
         if self.revision_epochs is not None:
             check_count(self.revision_epochs, 0, "revision_epochs")
 
-    def _plan(self, run: Run) -> dict[str, float]:
-        n, last = len(run.noisy), self.max_epochs if self.revision_epochs is None else self.revision_epochs
-        return super()._plan(run) | {"reweighting": n * self.max_epochs, "revision": n * last}
-
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up(run, **self._best_epoch())
         start = self._start(run, warm_up=warm_up)

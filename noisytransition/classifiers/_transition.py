@@ -133,10 +133,6 @@ class TransitionClassifier(
         # the counts of the true classes under which those of the noisy labels are most likely
         self.class_counts_ = noisy.sum() * denoise_proba([noisy / noisy.sum()], T, n_iter=_MAX_ITER)[0]
 
-    def _plan(self, run: Run) -> dict[str, float]:
-        """Work of the start of T, without the warm-up: it is the first stage."""
-        return self._starts()[self._start_name(run)].plan(run) if isinstance(self.transition_init, str) else {}
-
     # ---- the start of T
     def _starts(self) -> dict[str, Start]:
         """Starts of T by name."""
