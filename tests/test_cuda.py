@@ -87,17 +87,6 @@ def test_an_interrupted_fit_goes_on(cls, blobs, tmp_path):
     np.testing.assert_allclose(resumed.predict_proba(X), whole.predict_proba(X), atol=1e-3)
 
 
-@pytest.mark.parametrize("cls", [CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier])
-def test_memory_gives_what_was_trained(cls, blobs, tmp_path):
-    X, y, X_meta, y_meta, *_ = blobs
-    given = {"device": "cuda", "module": nn.Sequential(nn.Dropout(0.2), nn.Linear(4, 3))}
-    first, again, plain = (
-        small(cls, **given, memory=memory).fit(X, y, meta=(X_meta, y_meta)) for memory in (tmp_path, tmp_path, None)
-    )
-    np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
-    np.testing.assert_allclose(plain.predict_proba(X), first.predict_proba(X), atol=1e-3)
-
-
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_a_saved_classifier_predicts_without_a_gpu(cls, blobs, tmp_path):
     X, y, X_meta, y_meta, *_ = blobs

@@ -53,11 +53,11 @@ def test_a_search(client, blobs, trained_here):
     np.testing.assert_array_equal(found, search.fit(X, y, meta=(X_meta, y_meta)).cv_results_["mean_test_score"])
 
 
-def test_a_comparison_with_a_memory(client, blobs, tmp_path, trained_here):
+def test_a_comparison(client, blobs, trained_here):
     data = ComparisonData(*blobs)
     given = {"seeds": [0, 1], "verbose": 0}
     with joblib.parallel_config("dask"):
-        rows = compare(data, [small(GLCClassifier)], memory=tmp_path / "memory", **given).rows
+        rows = compare(data, [small(GLCClassifier)], **given).rows
     assert trained_here == []
     plain = compare(data, [small(GLCClassifier)], **given).rows
     for a, b in zip(rows, plain, strict=True):

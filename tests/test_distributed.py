@@ -120,7 +120,6 @@ def test_a_group_of_one_gives_the_same_bits(group):
 @pytest.mark.parametrize(
     ("cls", "params", "message"),
     [
-        (CrossEntropyClassifier, {"memory": "folder"}, "memory='folder', whose trainings are of one process"),
         (EMTransitionClassifier, {"n_jobs": 2}, "n_jobs=2, but every process trains all folds"),
         (MetaTransitionClassifier, {"meta_gradient_method": "factored"}, "'factored', which is for one process"),
         (

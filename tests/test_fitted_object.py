@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from estimators import CLASSIFIERS, small
-from skorch.callbacks import Callback, EpochScoring
+from skorch.callbacks import EpochScoring
 from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset
-from training import assert_same, fit, stages_of_the_choice
+from training import Batches, fit, stages_of_the_choice
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
 
@@ -77,20 +77,10 @@ def test_no_row_is_in_a_pickle_of_a_fit_that_is_resumed_or_read(cls, blobs, tmp_
 
 # ---------------------------------------------------------------------------- histories
 @every
-def test_histories_are_of_epochs_unless_batches_are_asked_for(cls, blobs):
-    seen = []
-
-    class Note(Callback):
-        def on_epoch_end(self, net, **kwargs):
-            seen.append(len(net.history[-1, "batches"]))
-
-    clf, whole = fit(cls, blobs, callbacks=[Note()]), fit(cls, blobs, batch_history=True)
-    assert all(seen)
-    assert [len(batches) for h in whole.histories_.values() for batches in h[:, "batches"]] == seen
-    assert [batches for h in clf.histories_.values() for batches in h[:, "batches"]] == [[]] * len(seen)
-    for stage, history in clf.histories_.items():
-        assert history[:, "train_loss"] == whole.histories_[stage][:, "train_loss"]
-    assert_same(clf, whole, blobs[0])
+def test_histories_are_of_epochs_and_callbacks_see_the_batches(cls, blobs):
+    clf = fit(cls, blobs, callbacks=[batches := Batches()])
+    assert all(batches.of_epochs)
+    assert [row["batches"] for h in clf.histories_.values() for row in h] == [[]] * len(batches.of_epochs)
 
 
 @pytest.mark.parametrize("cls", [cls for cls in CLASSIFIERS if "select_classifier" in cls._get_param_names()])
@@ -108,10 +98,5 @@ def test_a_pickle_does_not_grow_with_the_batches(blobs):
 
 
 def test_a_fit_that_is_saved_has_the_same_histories(blobs, tmp_path):
-    for batch_history in (False, True):
-        path = tmp_path / str(batch_history)
-        fits = [
-            small(CrossEntropyClassifier, batch_history=batch_history).fit(*blobs[:2], state=path) for _ in range(2)
-        ]
-        assert fits[0].history_ == fits[1].history_
-        assert any(fits[1].history_[:, "batches"]) == batch_history
+    fits = [small(CrossEntropyClassifier).fit(*blobs[:2], state=tmp_path / "fit") for _ in range(2)]
+    assert fits[0].history_ == fits[1].history_

@@ -81,6 +81,20 @@ class StopAfter(Callback):
         self.ended.append(len(net.history))
 
 
+class Batches(Callback):
+    """Keeps what histories say of single batches, which are dropped after a training: a list for each epoch."""
+
+    def __init__(self):
+        self.of_epochs = []  # every stage has a shallow copy of the callback: they share the list
+
+    def on_epoch_end(self, net, **kwargs):
+        self.of_epochs.append([dict(batch) for batch in net.history[-1, "batches"]])
+
+    def sizes(self, name="train_batch_size"):
+        """Number of rows of each epoch."""
+        return [sum(batch.get(name, 0) for batch in batches) for batches in self.of_epochs]
+
+
 def stages_of_the_choice(clf):
     """Stages after those of T and of the own network: networks that clean rows judge, and what was chosen."""
     judged = ["noisy_rows", "continued_on_noisy_rows"] if isinstance(clf, EMTransitionClassifier) else []

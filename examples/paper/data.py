@@ -48,8 +48,6 @@ class Places(NamedTuple):
     weights : str or None
         File of the weights of a pretrained ResNet-50.
     device : str
-    memory : str or None
-        Folder of trainings that methods share, such as warm-ups.
     """
 
     data_root: Path
@@ -57,7 +55,6 @@ class Places(NamedTuple):
     states: Path | None = None
     weights: str | None = None
     device: str = "cpu"
-    memory: str | None = None
 
 
 @lru_cache(maxsize=1)

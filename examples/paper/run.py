@@ -95,8 +95,6 @@ def fit(cell, data, places, **own):
     state = None if places.states is None else places.states / file_name(cell)
     if cell.method == "clean rows only":
         return clf.fit(data.X_meta, data.y_meta, state=state)
-    if cell.method == "cross-entropy" and places.memory:  # other methods' warm-ups do not record a loss of clean rows
-        return clf.fit(data.X, data.y, state=state)
     pairs = {"y_meta_noisy": data.y_meta_noisy} if cell.method in PAIRS else {}
     return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), state=state, **pairs)
 
@@ -112,7 +110,7 @@ def classifier(cell, data, places, own):
         params["batch_transform"] = AUGMENTATIONS[how]
     params.pop("weights", None)  # the name of the file; its place may differ
     net = parameters(cell.network, int(np.prod(np.shape(data.X[0]))), N_CLASSES[cell.data], places.weights)
-    given = {"random_state": cell.seed, "device": places.device, "memory": places.memory}
+    given = {"random_state": cell.seed, "device": places.device}
     given |= {"iterator_train__pin_memory": True} if is_gpu(places.device) else {}
     return METHODS[cell.method](**(net | params | own), **given)
 
@@ -278,7 +276,6 @@ def add_options(parser):
     parser.add_argument("--weights", help="file of the weights of torchvision's resnet50, for Clothing1M")
     parser.add_argument("--jobs", type=positive, default=1, help="processes")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--memory", metavar="DIR", help="keep trainings here, and let methods share them: warm-ups")
     parser.add_argument("--out", type=Path, help="file of results")
 
 
@@ -286,7 +283,7 @@ def run_cells(todo, args, out):
     """Run cells by the options of the command line; exit with 1 if one failed."""
     chosen = checked(todo, args, out)
     states = out.with_name(out.name + ".states")
-    places = Places(args.data_root, args.features_dir, states, args.weights, args.device, args.memory)
+    places = Places(args.data_root, args.features_dir, states, args.weights, args.device)
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(f"{out}.lock", blocking=False):

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
-import joblib
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +20,6 @@ from ._data_warnings import warn_of_chance, warn_of_equal_shares, warn_of_scale
 from ._describe import describe_fit
 from ._distributed import check_distributed, is_first, joined
 from ._left_out import labelled_rows
-from ._memory import as_memory
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, as_python, is_default
 from ._prediction import PredictionMixin
 from ._run import Run
@@ -62,12 +60,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         Every training stage gets copies of them: a schedule of a fixed number of steps, as OneCycleLR, suits methods
         with stages of equal length alone. ``callbacks__name__...`` sets their parameters. If one needs held-out rows,
         as EarlyStopping and EpochScoring do by default, and there is no `train_split`, a tenth of the rows is held out.
-    batch_history : bool, default=False
-        Keep the losses of single batches in `histories_`, which are most of a pickle. Callbacks see them in any case.
-    memory : str, path or joblib.Memory, optional
-        Folder in which every training is kept, and from which one that would be the same is read: of other methods,
-        folds, searches and `compare` too. Its files are pickles: use one that only you write to. See
-        `docs/long_fits.rst`.
     distributed : bool, default=False
         Whether all processes of a `torch.distributed` group (torchrun) train one network together: each computes its
         part of every batch, and all end with the same classifier, that of one process up to rounding. Each calls `fit`
@@ -110,8 +102,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         channels_last: bool = False,
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         callbacks: Callbacks = None,
-        batch_history: bool = False,
-        memory: str | PathLike | joblib.Memory | None = None,
         distributed: bool = False,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -128,8 +118,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         self.channels_last = channels_last
         self.batch_transform = batch_transform
         self.callbacks = callbacks
-        self.batch_history = batch_history
-        self.memory = memory
         self.distributed = distributed
         self.random_state = random_state
         self.verbose = verbose
@@ -233,9 +221,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 classes,
                 seed=self._seed(),
                 watch=not self._needs_clean_data,
-                batch_history=self.batch_history,
                 bar=type(self).__name__ if self.verbose == 1 and is_first(self) else None,
-                memory=as_memory(self.memory),
             )
             self._check_data(run)
             if clean is not None and self._needs_clean_data:
@@ -275,7 +261,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             check_count(self.batch_size, 1, "batch_size")
         check_net_parameters(self)
         check_callbacks(self.callbacks, self._net_params)
-        as_memory(self.memory)
         check_distributed(self)
         given = sorted(name for name in self._net_params if name.startswith("module__"))
         if given and isinstance(self.module, nn.Module):

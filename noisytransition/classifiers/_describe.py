@@ -25,11 +25,11 @@ def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows | None) -> d
         For a parameter or a torch Dataset that cannot be described.
     """
     data = {"X, y": noisy, "clean set": clean}
-    params = describe_params(estimator, leave_out=("verbose", "callbacks", "n_jobs", "memory"))
+    params = describe_params(estimator, leave_out=("verbose", "callbacks", "n_jobs"))
     return params | {name: "" if rows is None else _content(rows, name) for name, rows in data.items()}
 
 
-def describe_params(estimator: BaseEstimator, *, leave_out: tuple[str, ...] = ("verbose", "memory")) -> dict[str, str]:
+def describe_params(estimator: BaseEstimator, *, leave_out: tuple[str, ...] = ("verbose",)) -> dict[str, str]:
     """Describe a classifier: its class, its parameters, except those left out, and versions.
 
     Raises

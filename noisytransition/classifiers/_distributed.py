@@ -30,7 +30,6 @@ def check_distributed(estimator: Any) -> None:
         )
     params = estimator.get_params(deep=False)
     refused = {
-        "memory": (params["memory"] is not None, "whose trainings are of one process. Leave it out"),
         "n_jobs": (params.get("n_jobs") not in (None, 1), "but every process trains all folds in turn. Leave it out"),
         "meta_gradient_method": (
             params.get("meta_gradient_method") == "factored",

@@ -123,7 +123,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         As in `TransitionClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
         As in `NoisyLabelClassifier`.
-    batch_transform, callbacks, batch_history, memory, distributed
+    batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, like ``**net_params``.

@@ -3,11 +3,9 @@
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from os import PathLike
 from typing import Any
 
-import joblib
 import torch
 from numpy.typing import NDArray
 from skorch.callbacks import Callback
@@ -41,7 +39,6 @@ from ..updates import Fixed, Update
 from ._check_output import check_output
 from ._checks import callback_setting, named_callbacks
 from ._distributed import check_same_state, open_state
-from ._memory import train_once
 from ._monitors import held_out_fraction
 from ._net_params import net_params_of
 from ._progress import ShowProgress
@@ -61,12 +58,8 @@ class Run:
     seed : int
     watch : bool
         Whether to record the loss of the clean rows in the history, for methods that do not train on them.
-    batch_history : bool
-        Whether to keep what the histories say of single batches.
     bar : str or None
         Title of the progress bars; None: there are none.
-    memory : joblib.Memory or None
-        Trainings that are kept.
 
     Attributes
     ----------
@@ -93,13 +86,11 @@ class Run:
         *,
         seed: int,
         watch: bool,
-        batch_history: bool,
         bar: str | None,
-        memory: joblib.Memory | None,
     ) -> None:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
-        self.seed, self.watch, self.batch_history, self.bar = seed, watch, batch_history, bar
-        self.one_clean_row, self.is_one_T, self.n_stages, self.memory = False, True, 0, memory
+        self.seed, self.watch, self.bar = seed, watch, bar
+        self.one_clean_row, self.is_one_T, self.n_stages = False, True, 0
         self.state: FitState | None = None
         self.global_state, self.processes = GlobalState(), Processes()
         self.histories: dict[str, History] = {}
@@ -270,7 +261,7 @@ class Run:
     def _fit(
         self, nets: dict[str, NoisyLabelNet], rows: Sequence[Rows], together: Together | None = None
     ) -> list[NoisyLabelNet]:
-        """Train an initialised net, or several at once, for what neither the saved state nor the memory has."""
+        """Train an initialised net, or several at once, unless the saved state has it."""
         state, done = self.state, 0
         if state is not None:
             for stage in nets:
@@ -281,8 +272,7 @@ class Run:
         else:
             if state is not None and together is None:
                 done = sum(map(state.epochs_done, nets))
-            train = partial(self._train, nets, rows, done, together)
-            train_once(self, nets, rows, train, None if done else self.memory)
+            self._train(nets, rows, done, together)
             if state is not None:
                 for stage, net in nets.items():
                     state.save(stage, net, complete=True)
@@ -303,9 +293,8 @@ class Run:
             if together is None:
                 net.partial_fit(of_net, of_net.label, epochs=net.max_epochs - done)
             check_outputs(net, of_net)
-            if not self.batch_history:
-                for epoch in net.history:
-                    epoch["batches"] = []
+            for epoch in net.history:
+                epoch["batches"] = []
 
     # ---- parameters of a net
     def untrained_module(self) -> nn.Module:

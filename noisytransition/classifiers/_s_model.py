@@ -32,7 +32,7 @@ class SModelClassifier(TransitionClassifier):
         As in `TransitionClassifier`. An entry that starts near 0 stays there: the softmax's gradient vanishes.
     lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
         As in `NoisyLabelClassifier`.
-    batch_transform, callbacks, batch_history, memory, distributed
+    batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, which see also for ``**net_params``.

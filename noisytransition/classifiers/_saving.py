@@ -32,8 +32,6 @@ _PREDICTION = (
     "predict_proba",
     "predict_log_proba",
 )
-# parameters that are not saved: the module has its own place; pickles of a folder that a stranger names run code
-_LEFT_OUT = ("module", "memory")
 # parameters of a net that predictions depend on
 _OF_PREDICTION = (
     "module",
@@ -128,7 +126,7 @@ def load(
     path = Path(path)
     content = read(path, _KIND, _NAMED)
     _check_given(content["not_saved"], module, net_params)
-    params = {name: value for name, value in content["params"].items() if name not in _LEFT_OUT}
+    params = {name: value for name, value in content["params"].items() if name != "module"}
     default = content.get("default_module")  # files of earlier versions have none
     clf = _class_of(content, cls)(default if module is None else module, **(params | net_params))
     if clf.device is not None:
@@ -168,7 +166,7 @@ def _plain_params(clf: "NoisyLabelClassifier") -> dict[str, Any]:
     params = _params(clf)
     frames = {k: np.asarray(in_class_order(v, clf.classes_)) for k, v in params.items() if hasattr(v, "iloc")}
     params |= frames
-    return {name: value for name, value in params.items() if name not in _LEFT_OUT and is_plain(value, _NAMED)}
+    return {name: value for name, value in params.items() if name != "module" and is_plain(value, _NAMED)}
 
 
 def _not_saved(clf: "NoisyLabelClassifier") -> list[str]:

@@ -65,7 +65,7 @@ class TransitionClassifier(
         does one that has memorised the noisy labels.
     lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
         As in `NoisyLabelClassifier`.
-    batch_transform, callbacks, batch_history, memory, distributed
+    batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, like ``**net_params``.

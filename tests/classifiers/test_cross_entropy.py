@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from estimators import small
-from training import fit
+from training import Batches, fit
 
 from noisytransition import CrossEntropyClassifier, FineTuningClassifier
 
@@ -22,11 +22,12 @@ def test_fine_tuning_of_no_epochs_is_cross_entropy_to_the_bit(blobs):
 
 def test_fine_tuning_goes_on_with_the_clean_rows_alone(blobs):
     X, y, X_meta, y_meta, *_ = blobs
-    clf = small(FineTuningClassifier, fine_tuning_epochs=10, fine_tuning_lr=0.05, batch_history=True)
+    batches = Batches()
+    clf = small(FineTuningClassifier, fine_tuning_epochs=10, fine_tuning_lr=0.05, callbacks=[batches])
     clf.fit(X, y, meta=(X_meta, y_meta))
     history = clf.histories_["fine_tuning"]
     assert history[-1, "train_loss"] < history[0, "train_loss"]
-    assert sum(batch["train_batch_size"] for batch in history[0]["batches"]) == len(X_meta)
+    assert batches.sizes()[-1] == len(X_meta)
     assert clf.net_.optimizer_.param_groups[0]["lr"] == 0.05
     assert list(clf.histories_) == ["cross_entropy", "fine_tuning"]
 

@@ -234,17 +234,16 @@ def test_without_folds_half_of_the_clean_rows_decide():
 # ---------------------------------------------------------------------------- trainings at once
 @both
 def test_small_networks_are_trained_at_once_to_the_same_bits(cls, few_epochs, tmp_path, monkeypatch):
-    """With a saved fit and a memory too, and as single trainings to rounding."""
+    """With a saved fit too, and as single trainings to rounding."""
     rows, sizes, train = problem(60, 12), [], Together.train
     monkeypatch.setattr(Together, "train", lambda self: sizes.append(len(self.nets)) or train(self))
-    given = [{}, {"memory": tmp_path / "memory"}, {"memory": tmp_path / "memory"}]
-    fits = [fit(cls, *rows, **params) for params in given]
+    fits = [fit(cls, *rows)]
     for _ in range(2):
         fits.append(cls(**fits[0].get_params()).fit(*rows[:2], meta=rows[2], state=tmp_path / "fit"))
-    assert sizes == [9] * 3, "not again from memory, nor from the saved fit"
+    assert sizes == [9] * 2, "not again from the saved fit"
     monkeypatch.setattr(_run, "is_small", lambda *args: False)
     one_by_one = fit(cls, *rows)
-    assert len(sizes) == 3
+    assert len(sizes) == 2
     for other in fits[1:]:
         assert other.final_ == fits[0].final_
         np.testing.assert_array_equal(other.final_scores_["log_loss"], fits[0].final_scores_["log_loss"])

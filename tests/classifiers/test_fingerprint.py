@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 from estimators import small
-from sklearn.model_selection import GridSearchCV
 from torch import nn
 from torch.utils.data import Dataset, Subset
 from training import assert_same, no_training, refused
@@ -411,26 +410,3 @@ def test_edits_of_what_is_reached_through_a_package_of_the_user_s(name, tmp_path
     assert describe(getattr(uses, name)) != before
     for module in ("uses", "pack.deep.ops", "pack.deep", "pack"):
         monkeypatch.delitem(sys.modules, module)
-
-
-OF_A_SCRIPT = """
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(4, 3)
-
-    def forward(self, x):
-        return self.layer(x)
-"""
-
-
-@pytest.mark.xdist_group("workers")
-def test_workers_keep_trainings_of_classes_of_a_script(blobs, tmp_path):
-    """Which joblib sends them by value: they have no file of it."""
-    script = {"__name__": "__main__"}
-    exec(compile(OF_A_SCRIPT, tmp_path / "script.py", "exec"), script)
-    clf = small(CrossEntropyClassifier, module=script["Net"], memory=tmp_path / "kept")
-    GridSearchCV(clf, {"lr": [0.1, 1.0]}, cv=2, n_jobs=2, refit=False, error_score="raise").fit(*blobs[:2])
-    assert len(list((tmp_path / "kept").rglob("output.pkl"))) == 4

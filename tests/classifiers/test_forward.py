@@ -5,7 +5,7 @@ import pytest
 import torch
 from estimators import small
 from torch import nn
-from training import fit_noisy, refused
+from training import Batches, fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, ForwardClassifier
 from noisytransition.transition import anchor_transition_matrix, floor_transition_matrix, pair_noise
@@ -36,14 +36,13 @@ def test_as_published_the_second_net_is_a_fresh_one(blobs):
 
 
 def test_the_warm_up_ends_with_its_best_epoch_on_held_out_rows(blobs):
-    clf = fit(blobs, warm_up_epochs=6, lr=1.5, batch_history=True)
+    clf = fit(blobs, warm_up_epochs=6, lr=1.5, callbacks=[batches := Batches()])
     best = int(np.argmin(clf.histories_["warm_up"][:, "valid_noisy_loss"])) + 1
     assert best < 6
     short = fit(blobs, warm_up_epochs=best, lr=1.5)
     np.testing.assert_array_equal(clf.transition_matrix_, short.transition_matrix_)
-    n = sum(batch["train_batch_size"] for batch in clf.histories_["warm_up"][0, "batches"] if "train_loss" in batch)
-    assert n == 270
-    assert sum(b["train_batch_size"] for b in clf.histories_["forward"][0, "batches"]) == 300
+    assert batches.sizes()[0] == 270
+    assert batches.sizes()[-1] == 300
     assert clf.net_.train_split is None
 
 

@@ -16,7 +16,7 @@ from skorch.callbacks import (
 )
 from skorch.dataset import ValidSplit
 from torch.optim.lr_scheduler import ReduceLROnPlateau
-from training import fit, fit_noisy, refused
+from training import Batches, fit, fit_noisy, refused
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -37,34 +37,27 @@ def test_early_stopping_has_held_out_rows_by_default(cls, stop, blobs):
     assert all("valid_loss" in history[-1] for history in clf.histories_.values())
 
 
-def rows_trained_on(clf):
-    """Largest number of rows that an epoch of each training had."""
-    sizes = {
-        name: [sum(b.get("train_batch_size", 0) for b in e["batches"]) for e in h] for name, h in clf.histories_.items()
-    }
-    return {name: max(of_epochs) for name, of_epochs in sizes.items()}
+def rows_trained_on(train, cls, blobs, callbacks, **params):
+    """Numbers of rows that epochs were trained on, in their order."""
+    batches = Batches()
+    clf = train(cls, blobs, callbacks=[*callbacks, batches], **params)
+    return clf, list(dict.fromkeys(batches.sizes()))
 
 
 @pytest.mark.parametrize("monitor", ["valid_loss", "valid_acc", "valid_noisy_loss", "valid_acc_best"])
 def test_a_tenth_of_the_rows_is_held_out(monitor, blobs):
-    clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=[EarlyStopping(monitor)], batch_history=True)
-    assert rows_trained_on(clf) == {"cross_entropy": 270}
-    split = fit_noisy(
-        CrossEntropyClassifier, blobs, callbacks=[EarlyStopping(monitor)], train_split=ValidSplit(3), batch_history=True
-    )
-    assert rows_trained_on(split) == {"cross_entropy": 200}
-    plain = fit_noisy(CrossEntropyClassifier, blobs, callbacks=[EarlyStopping("train_loss")], batch_history=True)
-    assert rows_trained_on(plain) == {"cross_entropy": 300}
+    given = fit_noisy, CrossEntropyClassifier, blobs
+    assert rows_trained_on(*given, [EarlyStopping(monitor)])[1] == [270]
+    assert rows_trained_on(*given, [EarlyStopping(monitor)], train_split=ValidSplit(3))[1] == [200]
+    assert rows_trained_on(*given, [EarlyStopping("train_loss")])[1] == [300]
 
 
 def test_what_a_method_holds_out_stays_as_it_is(blobs):
-    clf = fit(TRevisionClassifier, blobs, callbacks=[EarlyStopping()], validation_fraction=0.3, batch_history=True)
-    assert set(rows_trained_on(clf).values()) == {210}
+    assert rows_trained_on(fit, TRevisionClassifier, blobs, [EarlyStopping()], validation_fraction=0.3)[1] == [210]
 
 
 def test_clean_rows_are_held_out_where_they_are_trained_on(blobs):
-    clf = fit(FineTuningClassifier, blobs, callbacks=[EarlyStopping()], batch_history=True)
-    assert list(rows_trained_on(clf).values()) == [270, 54]
+    assert rows_trained_on(fit, FineTuningClassifier, blobs, [EarlyStopping()])[1] == [270, 54]
 
 
 def test_T_is_not_selected_by_rows_that_are_held_out_for_a_callback(blobs):
@@ -180,24 +173,23 @@ def test_scores_that_callbacks_write_may_be_followed(callback, monitor, blobs):
 )
 def test_a_score_of_held_out_rows_has_them(followed, blobs):
     callbacks = [EpochScoring("f1_macro", lower_is_better=False), *followed]
-    clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=callbacks, batch_history=True)
+    clf, sizes = rows_trained_on(fit_noisy, CrossEntropyClassifier, blobs, callbacks)
     assert "f1_macro" in clf.history_[-1]
-    assert rows_trained_on(clf) == {"cross_entropy": 270}
+    assert sizes == [270]
 
 
 @pytest.mark.parametrize("how", [{"callbacks__score": None}, {"callbacks__score__use_caching": False}])
 def test_no_rows_are_held_out_for_a_score_that_is_not_computed_of_them(how, blobs):
     callbacks = [("score", EpochScoring("accuracy"))]
-    clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=callbacks, batch_history=True, **how)
-    assert rows_trained_on(clf) == {"cross_entropy": 300}
+    clf, sizes = rows_trained_on(fit_noisy, CrossEntropyClassifier, blobs, callbacks, **how)
+    assert sizes == [300]
     assert "accuracy" not in clf.history_[-1]
 
 
 @pytest.mark.parametrize(("followed", "clean"), [([], 60), ([EarlyStopping("accuracy", lower_is_better=False)], 54)])
 def test_few_clean_rows_are_not_held_out_for_a_score_that_nobody_follows(followed, clean, blobs):
     callbacks = [EpochScoring("accuracy", lower_is_better=False), *followed]
-    clf = fit(FineTuningClassifier, blobs, callbacks=callbacks, batch_history=True)
-    assert list(rows_trained_on(clf).values()) == [270, clean]
+    assert rows_trained_on(fit, FineTuningClassifier, blobs, callbacks)[1] == [270, clean]
 
 
 def test_trainings_on_clean_rows_alone_hold_none_out_for_a_score(blobs):

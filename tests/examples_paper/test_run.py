@@ -13,7 +13,6 @@ import torch
 from examples.benchmarks.shared import add_row, crop_and_flip, crop_flip_and_cut_out, read_rows
 from examples.paper import data, page, run, tables, tune
 from noisytransition import transition_error
-from noisytransition.nets import NoisyLabelNet
 
 WITHOUT_T = {"cross-entropy", "clean rows only", "fine-tuning", "GCE", "MW-Net"}
 FROM_GLC = ["GLC", "S-Model", "meta-transition"]
@@ -246,25 +245,6 @@ def test_the_precision_is_part_of_a_cell_and_of_the_network_that_T_starts_from(d
     monkeypatch.setattr(run, "fit_warm_up", lambda cell, *args: warm_ups.append(cell) or fit_warm_up(cell, *args))
     rows = table("cifar10", data_root, out, "--methods", "GLC", "--precision", "bf16", noise="asymmetric 0.4")
     assert rows["GLC"]["settings"]["precision"] == warm_ups[0].settings["precision"] == "bf16"
-
-
-def test_methods_share_warm_ups_by_a_memory(data_root, features_dir, tmp_path, monkeypatch):
-    train, trained = NoisyLabelNet.partial_fit, []
-    monkeypatch.setattr(
-        NoisyLabelNet, "partial_fit", lambda net, *of, **to: trained.append(net) or train(net, *of, **to)
-    )
-    chosen = ["--scale", "features", "--network", "linear", "--seeds", "0", "--n-meta", "20", "--cell", "symmetric 0.2"]
-    chosen += ["--methods", "cross-entropy", "fine-tuning", "GLC"]
-    chosen += ["--data-root", str(data_root), "--features-dir", str(features_dir)]
-    found = []
-    for given in ([], ["--memory", str(tmp_path / "memory")]):
-        out = tmp_path / f"{len(found)}.jsonl"
-        run.main(["cifar10", *chosen, *given, "--out", str(out)])
-        found.append(([row["accuracy"] for row in read_rows(out)], len(trained)))
-        trained.clear()
-    (plain, n), (shared, n_shared) = found
-    assert plain == shared
-    assert n_shared == n - 2
 
 
 def test_a_cell_that_fails_is_tried_again(data_root, out, capsys, monkeypatch):

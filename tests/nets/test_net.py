@@ -6,7 +6,7 @@ from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, Checkpoint, EarlyStopping, EpochScoring, LRScheduler, ProgressBar
 from skorch.dataset import ValidSplit
 from torch import nn
-from training import fit, refused
+from training import Batches, fit, refused
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -148,8 +148,8 @@ def test_a_checkpoint_brings_T_back_with_the_weights_or_is_refused(blobs, tmp_pa
 @every
 def test_validation_splits_and_scores(cls, blobs):
     scoring = EpochScoring("accuracy", name="acc", lower_is_better=False)
-    clf = fit(cls, blobs, train_split=ValidSplit(4), callbacks=[scoring], batch_history=True)
-    rows = sum(batch.get("valid_batch_size", 0) for batch in clf.history_[-1, "batches"])
+    clf = fit(cls, blobs, train_split=ValidSplit(4), callbacks=[scoring, batches := Batches()])
+    rows = batches.sizes("valid_batch_size")[-1]
     assert rows == N_ROWS_OF_LAST_STAGE.get(cls, 300) // 4
     for row in clf.history_:
         assert row["acc"] == pytest.approx(row["valid_acc"])

@@ -81,16 +81,6 @@ def test_a_saved_classifier_predicts_in_it(blobs, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "clf").predict_proba(blobs[0]), clf.predict_proba(blobs[0]))
 
 
-def test_a_training_in_another_precision_is_another(blobs, tmp_path):
-    proba = [
-        fit(CrossEntropyClassifier, blobs, memory=tmp_path, precision=p).predict_proba(blobs[0])
-        for p in ("float32", "bf16", "fp16", "fp16")
-    ]
-    assert not (proba[0] == proba[1]).all()
-    assert not (proba[1] == proba[2]).all()
-    np.testing.assert_array_equal(proba[2], proba[3])
-
-
 # ---------------------------------------------------------------------------- the look-ahead
 def problem(dtype=torch.float32):
     generator = torch.Generator().manual_seed(0)

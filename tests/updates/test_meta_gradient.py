@@ -8,6 +8,7 @@ from reference import algorithm_1 as twin
 from skorch.callbacks import LRScheduler
 from torch import nn
 from torch.nn import functional as F
+from training import Batches
 from training import fit as fit_blobs
 
 from noisytransition import MetaTransitionClassifier, MWNetClassifier
@@ -134,11 +135,11 @@ def test_the_meta_loss_is_in_the_history(blobs):
 
 def test_the_meta_loss_of_an_epoch_is_the_mean_over_its_look_aheads(blobs):
     X, y, X_meta, y_meta, *_ = blobs
-    clf = small(MWNetClassifier, weight_every=2, batch_size=100, max_epochs=2, batch_history=True)
+    clf = small(MWNetClassifier, weight_every=2, batch_size=100, max_epochs=2, callbacks=[kept := Batches()])
     history = clf.fit(X, y, meta=(X_meta, y_meta)).history_
-    for epoch in history:
-        losses = [batch["meta_loss"] for batch in epoch["batches"] if "meta_loss" in batch]
-        assert 0 < len(losses) < len(epoch["batches"])
+    for epoch, batches in zip(history, kept.of_epochs, strict=True):
+        losses = [batch["meta_loss"] for batch in batches if "meta_loss" in batch]
+        assert 0 < len(losses) < len(batches)
         assert epoch["meta_loss"] == pytest.approx(np.mean(losses))
 
 
