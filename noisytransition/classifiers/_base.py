@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -86,6 +86,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     #: whether `fit` takes groups of rows: they have a column ``group`` then, all zeros if none are given, and
     #: `groups_` holds the names of the groups
     _takes_groups = False
+    #: parameters with which a classifier is the algorithm of its paper; None: there is no paper
+    _PUBLISHED: ClassVar[dict[str, Any] | None] = None
     classes_: NDArray
 
     def __init__(
@@ -122,6 +124,29 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         self.random_state = random_state
         self.verbose = verbose
         self._set_net_params(net_params)
+
+    @classmethod
+    def as_published(cls, **params: Any) -> Self:
+        """Make a classifier that is exactly the algorithm of its paper, trained by SGD with a step of 0.1.
+
+        Parameters
+        ----------
+        **params
+            Parameters to set instead, or besides. With an `optimizer`, the step is the default.
+
+        Returns
+        -------
+        classifier
+
+        Raises
+        ------
+        TypeError
+            For a class without a paper.
+        """
+        if cls._PUBLISHED is None:
+            raise TypeError(f"{cls.__name__} is published in no paper; make it by {cls.__name__}(...).")
+        sgd: dict[str, Any] = {} if "optimizer" in params else {"optimizer": torch.optim.SGD, "lr": 0.1}
+        return cls(**(sgd | cls._PUBLISHED | params))
 
     def __sklearn_tags__(self) -> Tags:
         """Sparse matrices are taken too."""

@@ -1,6 +1,6 @@
 """Cross-entropy on the noisy labels, continued on the clean ones."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -57,6 +57,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
     """
 
     _needs_clean_data = True
+    _PUBLISHED: ClassVar = {}
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Forward correction: T from anchor points of a net trained by cross-entropy, which is then trained through T."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,6 +80,8 @@ class ForwardClassifier(TransitionClassifier):
            [0.2, 0.6, 0.2],
            [0.2, 0. , 0.8]])
     """
+
+    _PUBLISHED: ClassVar = {"from_warm_up": False}
 
     def __init__(
         self,

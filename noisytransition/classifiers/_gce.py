@@ -1,6 +1,6 @@
 """Generalized cross-entropy: a loss with a small gradient for improbable labels."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -73,6 +73,8 @@ class GCEClassifier(NoisyLabelClassifier):
     >>> print(f"cross-entropy {plain.score(X, y):.2f}, GCE {robust.score(X, y):.2f}")
     cross-entropy 0.8..., GCE 0.9...
     """
+
+    _PUBLISHED: ClassVar = {"balanced": False}
 
     def __init__(
         self,

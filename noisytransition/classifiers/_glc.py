@@ -1,6 +1,6 @@
 """Gold loss correction: T from the clean rows, then training on noisy and clean rows together."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -68,6 +68,7 @@ class GLCClassifier(TransitionClassifier):
     """
 
     _needs_clean_data = True
+    _PUBLISHED: ClassVar = {"from_warm_up": False}
 
     def __init__(
         self,

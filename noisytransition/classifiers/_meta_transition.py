@@ -1,6 +1,6 @@
 """Meta transition adaptation: T is learned by the gradient of the clean loss one step ahead."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -139,6 +139,12 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     """
 
     _needs_clean_data = True
+    _PUBLISHED: ClassVar = {
+        "transition_init": "gold",
+        "validation_fraction": 0,
+        "from_warm_up": False,
+        "select_classifier": False,
+    }
 
     def __init__(
         self,

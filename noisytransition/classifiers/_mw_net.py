@@ -2,7 +2,7 @@
 
 import warnings
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -93,6 +93,7 @@ class MWNetClassifier(NoisyLabelClassifier):
     """
 
     _needs_clean_data = True
+    _PUBLISHED: ClassVar = {}
 
     def __init__(
         self,

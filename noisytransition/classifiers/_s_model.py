@@ -1,6 +1,6 @@
 """S-Model: T is a softmax layer on top of the network and is learned with it."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -70,6 +70,7 @@ class SModelClassifier(TransitionClassifier):
     """
 
     _start_without_clean_data = "confusion"
+    _PUBLISHED: ClassVar = {"transition_init": "confusion-soft"}
 
     def __init__(
         self,

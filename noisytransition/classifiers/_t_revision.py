@@ -1,6 +1,6 @@
 """T-Revision: importance reweighting by T, then a slack variable dT is learned with the network."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from numpy.typing import ArrayLike
@@ -84,6 +84,8 @@ class TRevisionClassifier(TransitionClassifier):
            [0.2, 0.3, 0.5],
            [0.1, 0.1, 0.7]])
     """
+
+    _PUBLISHED: ClassVar = {"transition_init": "anchor"}
 
     def __init__(
         self,
