@@ -11,7 +11,7 @@ CLASSIFIERS = [
     *METHODS.values(),
     page_methods.SymmetricClassifier,
     page_methods.CoTeachingClassifier,
-    page_methods.GroupClassifier,
+    page_methods.EpochEMClassifier,
 ]
 NEED_CLEAN_DATA = [cls for cls in CLASSIFIERS if cls._needs_clean_data]
 WITHOUT_CLEAN_DATA = [cls for cls in CLASSIFIERS if not cls._needs_clean_data]

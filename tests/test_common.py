@@ -40,7 +40,6 @@ from noisytransition import (
     make_transition_scorer,
 )
 from noisytransition.classifiers import METHODS
-from noisytransition.classifiers._data import read_rows
 from noisytransition.transition import label_posterior
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -86,7 +85,6 @@ def test_the_three_ways_to_give_clean_data_agree_to_the_bit(cls, blobs):
     by_pair = small(cls).fit(X, y, meta=(X_meta, y_meta))
     for other in (
         small(cls).fit(X, y, X_meta=X_meta, y_meta=y_meta),
-        small(cls).fit(X, y, X_meta=(X_meta,), y_meta=y_meta),
         small(cls).fit(together_X, together_y, trusted=trusted),
         small(cls).fit(together_X, together_y, trusted=trusted.astype(int).tolist()),
     ):
@@ -134,49 +132,15 @@ def test_a_meta_set_as_long_as_X_is_warned_of(cls, blobs):
         small(cls).fit(X, y, X_meta=X, y_meta=y)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, np.ndarray.tolist, pd.Series, torch.tensor, lambda y: tuple(y.tolist())])
-def test_clean_rows_as_many_as_X_are_not_cut_in_a_search_by_tuples_of_one(kind, blobs):
+def test_clean_rows_as_many_as_X_are_not_cut_in_a_search_as_a_pair(blobs):
     X, y, *_ = blobs
-    X_meta, y_meta = X[::-1], np.roll(y, 7)
-    y_meta_noisy, rows = np.roll(y, 3), np.arange(300)
-    labels = {"y_meta": (kind(y_meta),), "y_meta_noisy": (kind(y_meta_noisy),)}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", ".*cut such an argument")
-        search = GridSearchCV(small(GLCClassifier), {"lr": [0.1]}, cv=[(rows[:150], rows[150:])], error_score="raise")
-        search.fit(X, y, X_meta=(X_meta,), **labels)
-        other = clone(search).fit(X, y, meta=(X_meta, y_meta), y_meta_noisy=labels["y_meta_noisy"])
-    by_hand = small(GLCClassifier, lr=0.1).fit(X[:150], y[:150], meta=(X_meta, y_meta), y_meta_noisy=y_meta_noisy)
-    for found in (search, other):
-        assert found.cv_results_["split0_test_score"][0] == by_hand.score(X[150:], y[150:])
-        assert_same(
-            found.best_estimator_,
-            small(GLCClassifier, lr=0.1).fit(X, y, meta=(X_meta, y_meta), y_meta_noisy=y_meta_noisy),
-            X,
-        )
-
-
-def test_a_tuple_with_one_label_is_one_label(blobs):
-    X, y, X_meta, *_ = blobs
-    names = np.array(["ant", "bee", "cat"])
-    for label in ("bee", np.str_("bee"), np.array("bee")):
-        read = [
-            read_rows(CrossEntropyClassifier(), X, names[y], X_meta=X_meta[:1], y_meta=y_meta)[2]
-            for y_meta in ((label,), ["bee"], (["bee"],))
-        ]
-        assert [clean.label.tolist() for clean in read] == [[1]] * 3
-
-
-def test_what_is_as_long_as_X_and_no_tuple_is_named(blobs):
-    X, y, *_ = blobs
-    clf = small(GLCClassifier)
-    with pytest.warns(UserWarning, match=r"tuples of one: X_meta=\(X_meta,\), y_meta=\(y_meta,\); or meta="):
-        clf.fit(X, y, X_meta=X, y_meta=y)
-    with pytest.warns(UserWarning, match=r"tuples of one: y_meta=\(y_meta,\), y_meta_noisy=\(y_meta_noisy,\); or"):
-        clf.fit(X, y, X_meta=(X,), y_meta=y, y_meta_noisy=y)
-    for labels in ({"y_meta": y[:150]}, {"y_meta": (y,), "y_meta_noisy": y[:150]}):
-        said = rf"{list(labels)[-1]} has 150 labels for 300 rows.*leave tuples of one whole.*y_meta=\(y_meta,\)"
-        with refused(said):
-            clf.fit(X[:200], y[:200], X_meta=(X,), **labels)
+    meta, rows = (X[::-1], np.roll(y, 7)), np.arange(300)
+    search = GridSearchCV(small(GLCClassifier), {"lr": [0.1]}, cv=[(rows[:150], rows[150:])], error_score="raise")
+    search.fit(X, y, meta=meta)
+    by_hand = small(GLCClassifier, lr=0.1).fit(X[:150], y[:150], meta=meta)
+    assert search.cv_results_["split0_test_score"][0] == by_hand.score(X[150:], y[150:])
+    with refused("150 labels for 300 rows.*cut arguments"):
+        by_hand.fit(X, y, meta=meta, y_meta_noisy=y[:150])
 
 
 @every

@@ -12,19 +12,18 @@ from sklearn.utils import Tags, check_random_state
 from torch import nn
 from torch.utils.data import Dataset
 
-from ..nets import FitState, Rows, draw_seed
+from ..nets import FitState, draw_seed
 from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
-from ._data import HOW_TO_PASS, Samples, group_names, read_rows
+from ._data import HOW_TO_PASS, Samples, read_rows
 from ._data_warnings import warn_of_chance, warn_of_equal_shares, warn_of_scale
 from ._describe import describe_fit
 from ._distributed import check_distributed, is_first, joined
-from ._left_out import labelled_rows
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, as_python, is_default
 from ._prediction import PredictionMixin
 from ._run import Run
 from ._saving import of_network, save
-from ._weights import weighted, weighted_rows
+from ._weights import weighted
 
 
 class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
@@ -75,17 +74,12 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     """
 
     # searches and pipelines route clean data to `fit` without a `set_fit_request` by the user
-    __metadata_request__fit = dict.fromkeys(
-        ("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy", "unlabeled"), True
-    ) | {"groups": False}
+    __metadata_request__fit = dict.fromkeys(("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"), True)
     # with routing, held-out trusted rows of a search are scored by their true labels
     __metadata_request__score = dict.fromkeys(("trusted", "y_meta"), True)
 
     #: whether `fit` refuses to run without clean rows
     _needs_clean_data = False
-    #: whether `fit` takes groups of rows: they have a column ``group`` then, all zeros if none are given, and
-    #: `groups_` holds the names of the groups
-    _takes_groups = False
     #: parameters with which a classifier is the algorithm of its paper; None: there is no paper
     _PUBLISHED: ClassVar[dict[str, Any] | None] = None
     classes_: NDArray
@@ -165,8 +159,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         y_meta: ArrayLike | None = None,
         trusted: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        unlabeled: Any = None,
         sample_weight: ArrayLike | None = None,
         state: FitState | str | PathLike | None = None,
     ) -> "NoisyLabelClassifier":
@@ -179,7 +171,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             or pairs of input and label.
         y : array-like of shape (n_samples,)
             Noisy labels of any kind: str, bool, numbers. Rows without a label (None, NaN, -1 beside 0, 1, 2) are an
-            error, unless `unlabeled` says what marks them. Optional for a Dataset of pairs: its labels are taken, which
+            error: leave them out. Optional for a Dataset of pairs: its labels are taken, which
             loads each sample once, but not those of a TensorDataset. Where `y` is given, the labels of the Dataset are
             not used.
         trusted : array-like of shape (n_samples,) of bool, optional
@@ -188,22 +180,15 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         y_meta : array-like of shape (n_meta,) or (n_samples,), optional
             True labels of the clean rows. With `trusted`, y keeps their noisy labels, which methods that count pairs of
             true and noisy labels use. One label for each trusted row, or one for each row of X: the form for searches
-            with metadata routing. Labels of other rows are ignored, and may be missing. Searches cut what is as
-            long as X: there give `X_meta`, `y_meta` and `y_meta_noisy` as tuples of one, such as ``y_meta=(y_meta,)``.
+            with metadata routing. Labels of other rows are ignored, and may be missing.
         X_meta : array-like, sparse matrix or torch Dataset, optional
             Clean rows that are not in X, with labels `y_meta`: the form that ``Pipeline(...,
-            transform_input=["X_meta"])`` transforms.
+            transform_input=["X_meta"])`` transforms. Searches cut what is as long as X: if X_meta is, give `meta`.
         meta : tuple of (X_meta, y_meta), or torch Dataset of pairs, optional
             The same as one argument. Searches pass a tuple through whole; a Pipeline does not transform it.
         y_meta_noisy : array-like of shape (n_meta,) or (n_samples,), optional
             Noisy labels of the clean rows, where both are known and y does not have them. With `trusted` and with true
             labels in y, one for each trusted row or one for each row of X: the form for searches without routing.
-        groups : array-like of shape (n_samples,), optional
-            Group of each row of X (source, annotator), for methods that have a T for each group. The methods of the
-            library itself have one T and refuse it.
-        unlabeled : label, optional
-            What y has for rows without a label: -1, "unknown", or NaN for all that is missing (None, NaN, NaT and
-            pandas' NA). They are left out: without a label, a row says nothing of T. Not for trusted rows.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows of X in every training on noisy rows: a row is drawn as often as its weight says, those
             of weight 0 are left out. Weights of trusted rows are not used. T is a conditional probability, so that rows
@@ -224,20 +209,10 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         self._forget()
         try:
             self._check_parameters()
-            if groups is not None and not self._takes_groups:
-                raise ValueError(
-                    f"{type(self).__name__} has no use for groups: it knows one T, if any. Leave them out."
-                )
-            of_rows: dict[str, Any] = {"y_meta": y_meta, "trusted": trusted, "y_meta_noisy": y_meta_noisy}
-            of_rows |= {"groups": groups, "sample_weight": sample_weight}
-            if unlabeled is not None:
-                X, y, of_rows = labelled_rows(unlabeled, X, y, of_rows)
-            if sample_weight is not None:
-                X, y, of_rows = weighted_rows(X, y, of_rows)
-            classes, noisy, clean = read_rows(self, X, y, meta, X_meta, **of_rows)
+            classes, noisy, clean = read_rows(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
             if clean is None and self._needs_clean_data:
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
-            noisy, clean = weighted(self, self._grouped(noisy, of_rows["groups"]), clean, classes)
+            noisy, clean = weighted(self, noisy, clean, classes)
             description = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
             run = Run(
                 self._shared_params(classes),
@@ -266,13 +241,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     def _allows_for_drawing_by_class(self, run: Run) -> bool:
         """Whether the fit finds the classes' shares itself where clean rows are drawn class by class."""
         return False
-
-    def _grouped(self, noisy: Rows, groups: ArrayLike | None) -> Rows:
-        """Rows with a column ``group``, in methods that take groups."""
-        if not self._takes_groups:
-            return noisy
-        self.groups_ = np.zeros(1, dtype=int) if groups is None else group_names(groups)
-        return noisy.with_columns(group=0) if groups is None else noisy
 
     @abstractmethod
     def _fit(self, run: Run) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse, sparray, spmatrix
 from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 from skorch.helper import SliceDataset
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
@@ -20,6 +20,7 @@ from ..nets import Rows, as_rows, canonical
 from ..transition import check_mask, refuse_masked
 from ._data_warnings import names_of_rows, warn_if_unscaled, warn_of_length, warn_of_order
 from ._labels import IN_Y, as_column, check_objects, class_codes, labels_of, validate_labels, verified_labels
+from ._weights import row_weights
 
 # samples of a Dataset that are checked: a Dataset may be slow to read. A choice, not measured
 _LOOKED_AT = 8
@@ -48,8 +49,8 @@ _IN_FOLDS = (
 
 # for errors about the number of clean labels
 _IF_CUT = (
-    "; cross-validation and searches cut arguments that are as long as X, and leave tuples of one whole: inside them "
-    "give X_meta=(X_meta,), y_meta=(y_meta,) and y_meta_noisy=(y_meta_noisy,)"
+    "; cross-validation and searches cut arguments that are as long as X, but not a tuple: inside them give "
+    "meta=(X_meta, y_meta)"
 )
 
 Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
@@ -164,8 +165,7 @@ def read_rows(
     y_meta: ArrayLike | None = None,
     trusted: ArrayLike | None = None,
     y_meta_noisy: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    sample_weight: NDArray | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> tuple[NDArray, Rows, Rows | None]:
     """Read noisy and clean rows, whichever form the clean data has, and encode the labels as 0..c-1.
 
@@ -174,8 +174,7 @@ def read_rows(
     classes : ndarray of shape (n_classes,)
         Sorted labels.
     noisy : Rows
-        With a column ``group`` if `groups` is given: the index of the group among the sorted names; and with
-        ``sample_weight``.
+        With a column ``sample_weight`` if that is given. Rows of weight 0 are left out.
     clean : Rows or None
         With a column ``noisy_label`` if `y_meta_noisy` is given, or `y_meta` for trusted rows.
     """
@@ -194,22 +193,22 @@ def read_rows(
         inputs, y = _numbers(estimator, X, as_column(y))
         inputs = _native(inputs, "X")
     n = len(rows := as_rows(inputs))
-    given = {"group": _group_codes(groups, n), "sample_weight": sample_weight}
-    columns = {name: column for name, column in given.items() if column is not None}
-    noisy = Labelled(rows, validate_labels(y, n, "y"), columns=columns)
+    noisy = Labelled(rows, validate_labels(y, n, "y"))
+    if sample_weight is not None:
+        noisy = noisy._replace(columns={"sample_weight": row_weights(sample_weight, n)})
+        warn_of_order(names, sample_weight, "sample_weight")
     if trusted is not None:
-        return _encoded(*_by_mask(noisy, trusted, y_meta, y_meta_noisy, names))
+        noisy, clean = _by_mask(noisy, trusted, y_meta, y_meta_noisy, names)
+        return _encoded(_with_weight(noisy), clean)
+    noisy = _with_weight(noisy)
     if meta is not None:
         X_meta, y_meta = _pair(meta)
     if X_meta is None:
         return _encoded(noisy, None)
-    forms: dict[str, Any] = {"X_meta": X_meta, "y_meta": y_meta, "y_meta_noisy": y_meta_noisy}
-    whole = {name: value if value is None else _out_of_tuple(value) for name, value in forms.items()}
-    X_meta, y_meta, y_meta_noisy = whole.values()
     clean_inputs = validate_rows(estimator, X_meta, reset=False, name="X_meta")
     n_clean = len(clean_rows := as_rows(clean_inputs))
     if meta is None and n_clean == n:
-        warn_of_length(n, [name for name, value in forms.items() if value is not None and value is whole[name]])
+        warn_of_length(n)
     _check_shapes(rows, clean_rows)
     warn_if_unscaled(inputs, clean_inputs)
     clean = Labelled(clean_rows, validate_labels(y_meta, n_clean, "y_meta", _IF_CUT))
@@ -222,12 +221,16 @@ def read_rows(
     return _encoded(noisy, clean)
 
 
-def _out_of_tuple(given: Any) -> Any:
-    """Rows or labels out of a tuple of one, which searches do not cut; a tuple with one label is one label."""
-    if not isinstance(given, tuple) or len(given) != 1:
-        return given
-    whole = given[0]
-    return whole if isinstance(whole, list | tuple | Dataset) or np.ndim(whole) else given
+def _with_weight(noisy: Labelled) -> Labelled:
+    """Leave out rows of weight 0."""
+    weights = noisy.columns.get("sample_weight")
+    if weights is None or weights.all():
+        return noisy
+    if not weights.any():
+        raise ValueError("sample_weight is zero for all noisy rows; give a weight above 0 to those that shall be used.")
+    kept = weights > 0
+    columns = {name: column[kept] for name, column in noisy.columns.items()}
+    return Labelled(noisy.inputs.take(np.flatnonzero(kept)), noisy.y[kept], columns=columns)
 
 
 def _check_shapes(rows: Rows, clean: Rows) -> None:
@@ -298,21 +301,6 @@ def _warn_of_scores(y_meta: Any, n: int) -> None:
         UserWarning,
         stacklevel=5,
     )
-
-
-def _group_codes(groups: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
-    """Index of each row's group among the sorted names."""
-    if groups is None:
-        return None
-    of_rows: NDArray = column_or_1d(as_column(groups))
-    if len(of_rows) != n:
-        raise ValueError(f"groups has {len(of_rows)} entries for {n} rows; give one group per row of X.")
-    return np.searchsorted(group_names(groups), of_rows)
-
-
-def group_names(groups: ArrayLike) -> NDArray:
-    """Sorted names of the groups."""
-    return np.unique(column_or_1d(as_column(groups)))
 
 
 def _encoded(noisy: Labelled, clean: Labelled | None) -> tuple[NDArray, Rows, Rows | None]:

@@ -45,14 +45,11 @@ def warn_if_unscaled(X: Any, X_meta: Any) -> None:
         )
 
 
-def warn_of_length(n: int, names: list[str]) -> None:
+def warn_of_length(n: int) -> None:
     """Warn that cross-validation would cut clean rows or labels, because they are as long as X."""
-    if not names:
-        return
     warnings.warn(
         f"X_meta has as many rows as X ({n}): cross-validation and searches cut such an argument down to the training "
-        f"rows. Inside them pass tuples of one: {', '.join(f'{name}=({name},)' for name in names)}; or "
-        "meta=(X_meta, y_meta).",
+        "rows. Inside them give meta=(X_meta, y_meta).",
         UserWarning,
         stacklevel=_level_of_the_caller(),
     )

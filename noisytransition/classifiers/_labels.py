@@ -110,8 +110,7 @@ def _check_missing(labels: NDArray, name: str) -> None:
     found = sorted({str(label).replace("nan", "NaN") for label in labels[missing]})
     raise ValueError(
         f"{name} has missing labels ({', '.join(found)}) in {missing.sum()} of {len(labels)} rows: leave out rows "
-        f"without a label, and keep those with pandas.notna({name})"
-        f"{'; or give unlabeled=numpy.nan, which does' if name == 'y' else ''}."
+        f"without a label, and keep those with pandas.notna({name})."
     )
 
 
@@ -271,7 +270,6 @@ def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
     name, n = next((name, int((y == -1).sum())) for name, y in labels.items() if (y == -1).any())
     found = f"{name} has the label -1 in {n} of {len(labels[name])} rows, beside 0 to {len(classes) - 2}"
     leave_out = f"leave out rows without a label, and keep those with {'y' if name == IN_Y else name} != -1"
-    leave_out += " (unlabeled=-1 does)" if name == "y" else ""
     if len(classes) > 3:
         raise ValueError(f"{found}: {leave_out}; if -1 is a class, give the classes other numbers, or names.")
     warnings.warn(f"{found}, and it is taken as a class: if it is none, {leave_out}.", UserWarning, stacklevel=6)

@@ -6,51 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import _num_samples
 
 from ..nets import Rows
-from ..transition import check_mask
-from ._data_warnings import names_of_rows, warn_of_order
-from ._labels import as_column, labels_of
-from ._left_out import OfRows, taken
+from ._labels import as_column
 
 ClassWeight = Mapping[Any, float] | str | None
 # parameters by which the user draws the rows
 DRAWS = ("iterator_train", "iterator_train__sampler", "iterator_train__shuffle", "iterator_train__batch_sampler")
 
 
-def weighted_rows(X: Any, y: ArrayLike | None, of_rows: OfRows) -> tuple[Any, Any, OfRows]:
-    """Check ``sample_weight``, and leave out the rows of weight 0 that are not trusted.
-
-    Parameters
-    ----------
-    X, y
-        As in `fit`.
-    of_rows : dict
-        ``sample_weight``, ``trusted`` and others, as in `fit`.
-
-    Returns
-    -------
-    X, y, of_rows
-
-    Raises
-    ------
-    ValueError
-        For weights that are not one for each row, finite and not negative, or all 0.
-    """
-    n, trusted = _num_samples(X), of_rows["trusted"]
-    weights = _numbers(of_rows["sample_weight"], n)
-    warn_of_order(names_of_rows(X, y), of_rows["sample_weight"], "sample_weight")
-    noisy = np.ones(n, dtype=bool) if trusted is None else ~check_mask(as_column(trusted), n, "trusted")
-    if noisy.any() and not weights[noisy].any():
-        raise ValueError("sample_weight is zero for all noisy rows; give a weight above 0 to those that shall be used.")
-    of_rows, keep = of_rows | {"sample_weight": weights}, (weights > 0) | ~noisy
-    if keep.all():
-        return X, y, of_rows
-    return taken(np.flatnonzero(keep), X, labels_of(X, "X") if y is None else y, of_rows)
-
-
-def _numbers(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
+def row_weights(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Check that there is one weight for each row, finite and not negative."""
     try:
         weights = np.asarray(as_column(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -7,7 +7,6 @@ from operator import attrgetter
 from attacks import of_data, of_functions, of_parameters, of_tools
 from attacks.problem import X_META, Y_META, X, Y
 from estimators import CLASSIFIERS, small
-from page_methods import GroupClassifier
 from training import no_training
 
 import noisytransition
@@ -38,12 +37,12 @@ def classes_of(case):
         return CLASSIFIERS
     if case.target in METHODS:
         return [cls for cls in CLASSIFIERS if hasattr(cls, case.target)]
-    own = set(case.given) - {"X", "y", "meta", "X_meta", "y_meta", "trusted", "y_meta_noisy", "groups"}
+    own = set(case.given) - {"X", "y", "meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"}
     free = {name for name in own if "__" in name or name == "train_split"}
     takes = [cls for cls in CLASSIFIERS if own - free <= set(cls._get_param_names())]
     if not own - free <= set(NoisyLabelClassifier._get_param_names()):
         takes = [cls for cls in takes if cls in NAMED.values()]  # examples do not check parameters of their own
-    return [cls for cls in takes if cls is not GroupClassifier] if "groups" in case.given else takes
+    return takes
 
 
 def outcome(case, cls=None):
@@ -83,7 +82,7 @@ def _fit(cls, given):
     arguments = {"X": X, "y": Y, "meta": (X_META, Y_META)}
     if {"X_meta", "y_meta", "trusted"} & set(given):
         del arguments["meta"]
-    names = {"X", "y", "meta", "X_meta", "y_meta", "trusted", "y_meta_noisy", "groups"}
+    names = {"X", "y", "meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"}
     arguments |= {name: value for name, value in given.items() if name in names}
     small(cls, **{name: value for name, value in given.items() if name not in names}).fit(**arguments)
 

@@ -219,7 +219,6 @@ FIT = [
         _verified([NAN, *NAMES[TRUE[1:18]].tolist()], y=NAMES[Y]),
         "y_meta has missing",
     ),
-    Case("groups", "fit", {"groups": Y[:-1]}, "groups"),
     Case("noisy labels of no clean row", "fit", {"y_meta_noisy": Y_META, "meta": None}, "no clean row"),
     Case("short noisy labels of clean rows", "fit", {"y_meta_noisy": Y_META[:-1]}, "y_meta_noisy has 17 labels"),
     Case("noisy labels of no class", "fit", {"y_meta_noisy": Y_META + 1}, r"y_meta_noisy has labels \[3\]"),

@@ -5,20 +5,18 @@ import ast
 import numpy as np
 import page_methods
 import pytest
-import sklearn
 import torch
 from estimators import small
-from page_methods import CoTeachingClassifier, CoTeachingNet, GroupClassifier
-from sklearn.model_selection import GridSearchCV
+from page_methods import CoTeachingClassifier, CoTeachingNet, EpochEMClassifier
 from torch import nn
 from torch.nn import functional as F
 from training import StopAfter
 
 from noisytransition import CrossEntropyClassifier
 from noisytransition.nets import MLP, Batch
-from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_error
+from noisytransition.transition import flip_labels, pair_noise
 
-NAMES = {"Symmetric": 2, "CoTeaching": 2, "Group": 3}
+NAMES = {"Symmetric": 2, "CoTeaching": 2, "Epoch": 2}
 
 
 @pytest.mark.parametrize(("name", "n_classes"), NAMES.items())
@@ -93,107 +91,38 @@ def test_both_networks_go_on(blobs, tmp_path):
         assert all(torch.equal(one, other) for one, other in zip(*states, strict=True))
 
 
-# ---------------------------------------------------------------------------- a T for each group
-MATRICES = {"Ann": pair_noise(3, 0.4), "Kim": symmetric_noise(3, 0.1)}
+# ---------------------------------------------------------------------------- EM after each epoch
+START = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
 
 
 @pytest.fixture
 def labelled():
-    """Rows of three Gaussian classes, labelled by two annotators with a T of each, and clean rows."""
+    """Rows of three Gaussian classes with noisy labels."""
     rng = np.random.default_rng(0)
-    y = rng.integers(3, size=460)
-    X = rng.normal(size=(460, 4)) + 5 * np.eye(3, 4)[y]
-    annotator = rng.choice(["Ann", "Kim"], size=400)
-    y_noisy = y[:400].copy()
-    for name, T in MATRICES.items():
-        y_noisy[annotator == name] = flip_labels(y[:400][annotator == name], T, random_state=0)
-    return X[:400], y_noisy, annotator, (X[400:], y[400:])
-
-
-def test_the_T_of_a_group_is_nearer_to_the_truth_than_the_common_one(labelled):
-    X, y, annotator, meta = labelled
-    clf = GroupClassifier(random_state=0).fit(X, y, groups=annotator, meta=meta)
-    assert clf.groups_.tolist() == ["Ann", "Kim"]
-    assert clf.transition_matrices_.shape == (2, 3, 3)
-    for T, of_group in zip(MATRICES.values(), clf.transition_matrices_, strict=True):
-        assert transition_error(T, of_group) < 0.7 * transition_error(T, clf.transition_matrix_)
+    y = rng.integers(3, size=400)
+    return rng.normal(size=(400, 4)) + 5 * np.eye(3, 4)[y], flip_labels(y, pair_noise(3, 0.4), random_state=0)
 
 
 def test_an_epoch_moves_T_to_the_shrunken_posterior_counts(labelled):
     """With a network that stays as it is: row by row."""
-    X, y, annotator, _ = labelled
-    start, strength = np.full((3, 3), 0.1) + 0.7 * np.eye(3), 7.0
-    params = {"max_epochs": 1, "lr": 0.0, "transition_init": start, "prior_strength": strength, "random_state": 0}
-    clf = GroupClassifier(**params).fit(X, y, groups=annotator)
-    counts = np.zeros((2, 3, 3))
-    for proba, label, name in zip(clf.predict_proba(X), y, annotator, strict=True):
-        posterior = proba * start[:, label]
-        counts[["Ann", "Kim"].index(name), :, label] += posterior / posterior.sum()
-    common = counts.sum(0) + strength * start
-    common /= common.sum(1, keepdims=True)
-    of_groups = counts + strength * common
-    np.testing.assert_allclose(clf.transition_matrix_, common, rtol=1e-5)
-    np.testing.assert_allclose(clf.transition_matrices_, of_groups / of_groups.sum(2, keepdims=True), rtol=1e-5)
+    X, y = labelled
+    params = {"max_epochs": 1, "lr": 0.0, "transition_init": START, "prior_strength": 7.0, "random_state": 0}
+    clf = EpochEMClassifier(**params).fit(X, y)
+    counts = 7.0 * START
+    for proba, label in zip(clf.predict_proba(X), y, strict=True):
+        posterior = proba * START[:, label]
+        counts[:, label] += posterior / posterior.sum()
+    np.testing.assert_allclose(clf.transition_matrix_, counts / counts.sum(1, keepdims=True), rtol=1e-5)
 
 
-def test_many_pseudo_rows_keep_every_T_at_the_start(labelled):
-    X, y, annotator, _ = labelled
-    start = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
-    clf = small(GroupClassifier, transition_init=start, prior_strength=1e9).fit(X, y, groups=annotator)
-    for T in (clf.transition_matrix_, *clf.transition_matrices_):
-        np.testing.assert_allclose(T, start, rtol=1e-5)
+def test_many_pseudo_rows_keep_T_at_the_start(labelled):
+    clf = small(EpochEMClassifier, transition_init=START, prior_strength=1e9).fit(*labelled)
+    np.testing.assert_allclose(clf.transition_matrix_, START, rtol=1e-5)
 
 
-def test_a_group_without_noisy_rows_has_the_common_T(labelled):
-    X, y, annotator, _ = labelled
-    clf = small(GroupClassifier).fit(X, y, groups=annotator, trusted=annotator == "Ann")
-    np.testing.assert_allclose(clf.transition_matrices_[0], clf.transition_matrix_, rtol=1e-5)
-    assert not np.allclose(clf.transition_matrices_[1], clf.transition_matrix_, rtol=1e-2)
-
-
-def test_without_groups_there_is_one(blobs):
-    X, y, *_ = blobs
-    clf, one_name = small(GroupClassifier).fit(X, y), small(GroupClassifier).fit(X, y, groups=["all"] * len(X))
-    assert (clf.groups_.tolist(), one_name.groups_.tolist()) == ([0], ["all"])
-    np.testing.assert_array_equal(clf.transition_matrices_, one_name.transition_matrices_)
-    np.testing.assert_array_equal(clf.predict_proba(X), one_name.predict_proba(X))
-
-
-@pytest.mark.parametrize("cls", [CrossEntropyClassifier, CoTeachingClassifier])
-def test_groups_are_refused_where_there_is_one_T(cls, blobs):
-    with pytest.raises(ValueError, match="has no use for groups"):
-        small(cls).fit(*blobs[:2], groups=np.zeros(300))
-
-
-def test_one_group_per_row_is_asked_for(blobs):
-    with pytest.raises(ValueError, match="groups has 2 entries for 300 rows"):
-        small(GroupClassifier).fit(*blobs[:2], groups=[0, 1])
-
-
-def test_the_T_of_every_group_goes_on(labelled, tmp_path):
-    X, y, annotator, _ = labelled
+def test_T_goes_on(labelled, tmp_path):
     own = {"max_epochs": 5, "transition_init": "diagonal"}
-    whole, resumed = whole_and_resumed(
-        lambda: small(GroupClassifier, **own), X, y, path=tmp_path / "fit.pt", groups=annotator
-    )
+    whole, resumed = whole_and_resumed(lambda: small(EpochEMClassifier, **own), *labelled, path=tmp_path / "fit.pt")
     assert whole.history_[:, "train_loss"] == resumed.history_[:, "train_loss"]
-    for name in ("transition_matrix_", "transition_matrices_", "transition_history_"):
+    for name in ("transition_matrix_", "transition_history_"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
-
-
-def test_other_groups_are_another_fit(labelled, tmp_path):
-    X, y, annotator, _ = labelled
-    clf = small(GroupClassifier, transition_init="diagonal")
-    clf.fit(X, y, groups=annotator, state=tmp_path / "fit.pt")
-    with pytest.raises(ValueError, match="X, y"):
-        clf.fit(X, y, groups=annotator[::-1], state=tmp_path / "fit.pt")
-
-
-def test_a_search_hands_groups_over_on_request(labelled):
-    X, y, annotator, meta = labelled
-    with sklearn.config_context(enable_metadata_routing=True):
-        clf = small(GroupClassifier).set_fit_request(groups=True)
-        search = GridSearchCV(clf, {"prior_strength": [5.0]}, cv=2, error_score="raise")
-        search.fit(X, y, groups=annotator, meta=meta)
-    assert search.best_estimator_.groups_.tolist() == ["Ann", "Kim"]
-    assert search.best_estimator_.transition_matrices_.shape == (2, 3, 3)

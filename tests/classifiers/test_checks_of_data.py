@@ -68,7 +68,7 @@ VOTES = r"y should be a 1d array .* shape \(300, 2\): .*take the majority, or gi
 
 
 @pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, np.ndarray.tolist])
-@pytest.mark.parametrize("more", [{}, {"unlabeled": -1}, {"sample_weight": np.ones(300)}])
+@pytest.mark.parametrize("more", [{}, {"sample_weight": np.ones(300)}])
 def test_several_labels_for_each_row_are_refused_with_what_to_do(form, more, blobs):
     X, y, *_ = blobs
     for rows in (X, TensorDataset(torch.tensor(X))):
@@ -94,8 +94,7 @@ def test_clean_rows_have_one_label_each(blobs):
         (
             -1,
             int,
-            r"y has the label -1 in 10 of 300 rows, beside 0 to 2: leave out.*keep those with y != -1 "
-            r"\(unlabeled=-1 does\); if -1 is a class",
+            "y has the label -1 in 10 of 300 rows, beside 0 to 2: leave out.*keep those with y != -1; if -1 is a class",
         ),
         (-1, float, "y has the label -1 in 10 of 300 rows"),
     ],

@@ -131,9 +131,6 @@ def test_searches_without_y_take_the_labels_of_pairs(kind, blobs):
     clf, params = small(CrossEntropyClassifier), {"cv": [(np.arange(200), np.arange(200, 300))], "error_score": "raise"}
     score = cross_val_score(clf, KINDS[kind](X, y), **params)
     np.testing.assert_array_equal(score, cross_val_score(clf, X, y, **params))
-    unlabeled = params | {"params": {"unlabeled": 2}}
-    score = cross_val_score(clf, KINDS[kind](X, y), **unlabeled)
-    np.testing.assert_array_equal(score, cross_val_score(clf, X, y, **unlabeled))
     with refused("no labels were given, and sample 0 of X is no pair"):
         cross_val_score(clf, TensorDataset(torch.tensor(X)), **params)
 

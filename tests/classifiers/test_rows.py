@@ -58,9 +58,8 @@ def test_texts_are_refused_with_what_to_do(wrap):
 @pytest.mark.parametrize("wrap", [partial(pd.Series, dtype=object), list, partial(np.array, dtype=object)])
 def test_objects_are_labels_of_the_type_that_all_have(kind, wrap):
     values = (np.arange(30) % 2).astype(kind).tolist()
-    given = wrap([None, *values[1:]])
     X = np.random.default_rng(0).normal(size=(30, 2))
-    clf = small(GLCClassifier, max_epochs=1).fit(X, given, trusted=np.arange(30) % 3 == 1, unlabeled=np.nan)
+    clf = small(GLCClassifier, max_epochs=1).fit(X, wrap(values), trusted=np.arange(30) % 3 == 1)
     assert clf.classes_.tolist() == [kind(0), kind(1)]
     assert clf.classes_.dtype == np.array(values).dtype
 

@@ -79,14 +79,6 @@ def test_weights_of_trusted_rows_are_not_used(whole, blobs):
     assert_same(clf, small(GLCClassifier).fit(X, y, sample_weight=other, **given), X)
 
 
-def test_weights_go_with_their_rows_where_some_have_no_label(blobs):
-    X, y, *_ = blobs
-    without = np.arange(300) % 7 == 3
-    clf = small(CrossEntropyClassifier).fit(X, np.where(without, -1, y), unlabeled=-1, sample_weight=WEIGHTS)
-    expected = small(CrossEntropyClassifier).fit(X[~without], y[~without], sample_weight=WEIGHTS[~without])
-    assert_same(clf, expected, X)
-
-
 def test_the_weighted_majority_of_each_point_is_learned():
     """Two points, each with both labels in equal numbers."""
     X, y = np.repeat([[-1.0], [1.0]], 200, axis=0), np.tile([0, 1], 200)
