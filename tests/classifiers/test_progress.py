@@ -40,7 +40,7 @@ def test_every_training_has_a_bar_that_changes_no_result(cls, blobs):
 def test_a_terminal_gets_one_line_that_is_cleared(blobs):
     _, text = shown(blobs, EMTransitionClassifier)
     assert "\n" not in text
-    assert "left: EMTransitionClassifier, fold 2" in text
+    assert "left: EMTransitionClassifier, fold 1" in text
     assert "loss" not in text
     assert not text.split("\r")[-1].strip()
 
