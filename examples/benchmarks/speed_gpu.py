@@ -83,9 +83,13 @@ class Case(Problem):
         )
         self.T = symmetric_noise(10, 0.4)
 
+    def made(self):
+        """Return a network with the same initial weights each time, with channels last."""
+        return super().made().to(memory_format=torch.channels_last)
+
     def ours(self, **params):
         """Return a function that trains a net of the library for an epoch."""
-        own = {"device": self.device, "precision": self.precision, "compile": self.is_compiled, "channels_last": True}
+        own = {"device": self.device, "precision": self.precision, "compile": self.is_compiled}
         pinned = {"iterator_train__pin_memory": self.device == "cuda"}
         return super().ours(**own, **pinned, optimizer__fused=True, **params)
 
@@ -94,7 +98,7 @@ class Case(Problem):
         X, y, X_clean, y_clean = (
             torch.from_numpy(a).to(self.device) for rows in (self.noisy, self.clean) for a in (rows.X, rows.label)
         )
-        module = Autocast(*self.made()).to(self.device, memory_format=torch.channels_last)
+        module = Autocast(*self.made()).to(self.device)
         module.precision = self.precision
         state = Counting(module, torch.from_numpy(self.T).float().to(self.device), fused=True)
         if self.is_compiled:

@@ -145,6 +145,7 @@ class FastCNN(nn.Sequential):
         stem = nn.Conv2d(3, 24, 2), nn.ReLU(inplace=True)
         blocks = (layer for widths in pairwise((24, 64, 128, 256)) for layer in pooled_block(*widths))
         super().__init__(Normalise(), *stem, *blocks, nn.MaxPool2d(3), nn.Flatten(), nn.Linear(256, n_classes))
+        self.to(memory_format=torch.channels_last)  # faster
 
 
 class Residual(nn.Module):
@@ -171,6 +172,7 @@ class ResNet9(nn.Sequential):
         first, second, third = (nn.Sequential(conv(a, b), nn.MaxPool2d(2)) for a, b in pairwise(widths))
         maps = conv(3, width), first, Residual(2 * width), second, third, Residual(8 * width)
         super().__init__(Normalise(), *maps, nn.MaxPool2d(4), nn.Flatten(), nn.Linear(8 * width, n_classes, bias=False))
+        self.to(memory_format=torch.channels_last)  # faster, above all in half precision
 
     def forward(self, x):
         """Logits, an eighth of what the last layer gives."""

@@ -152,14 +152,14 @@ SCALES = {
     "small": Scale(SGD | {"lr": 0.05, "max_epochs": 8, "augment": True}, ("small CNN",), n_noisy=4000, n_meta=500),
     # a deep network for one machine without a GPU: about half an hour for each training on one core
     "deep": Scale(
-        SGD | {"max_epochs": 6, "linear_decay": True, "augment": True, "channels_last": True},
+        SGD | {"max_epochs": 6, "linear_decay": True, "augment": True},
         ("fast CNN",),
         seeds=1,
         published=True,
     ),
     # a deep network in a few minutes on a GPU
     "gpu": Scale(
-        SGD | {"max_epochs": 30, "linear_decay": True, "augment": "cutout", "channels_last": True, "precision": "bf16"},
+        SGD | {"max_epochs": 30, "linear_decay": True, "augment": "cutout", "precision": "bf16"},
         ("ResNet-9",),
         published=True,
     ),

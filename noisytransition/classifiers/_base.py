@@ -51,8 +51,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     precision : {"float32", "bf16", "fp16"}, default="float32"
         Precision that a float32 module computes in, in training, look-ahead and prediction, by `torch.autocast`;
         weights, losses, T and probabilities stay in float32. "fp16" scales the gradients.
-    channels_last : bool, default=False
-        Lay out images and the weights of convolutions with channels last, which half precision is fastest with.
     batch_transform : callable, optional
         Augmentation: function of a batch of training inputs on the device. Predictions do not use it.
     callbacks : list of skorch callbacks, optional
@@ -95,7 +93,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         device: str | torch.device | None = None,
         dtype: str | torch.dtype = "auto",
         precision: str = "float32",
-        channels_last: bool = False,
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         callbacks: Callbacks = None,
         distributed: bool = False,
@@ -111,7 +108,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         self.device = device
         self.dtype = dtype
         self.precision = precision
-        self.channels_last = channels_last
         self.batch_transform = batch_transform
         self.callbacks = callbacks
         self.distributed = distributed
@@ -314,4 +310,4 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
 
 
 # parameters that the nets have too, under the same name
-_SHARED = NET_NAMES | {"dtype", "precision", "channels_last", "batch_transform"}
+_SHARED = NET_NAMES | {"dtype", "precision", "batch_transform"}

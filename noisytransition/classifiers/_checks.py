@@ -154,7 +154,6 @@ def _check_dtype(dtype: Any) -> None:
 
 def _check_precision(estimator: Any) -> None:
     precision, module = estimator.precision, estimator.module
-    check_flag(estimator, "channels_last")
     if not isinstance(precision, str) or precision not in PRECISIONS:
         raise ValueError(f"precision={precision!r}; give one of {[*PRECISIONS]}.")
     if precision == "float32":

@@ -27,7 +27,7 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weight of each label: how often its rows are drawn, relative to others. "balanced": n_samples / (n_classes *
         count of the label), as in scikit-learn.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.

@@ -121,7 +121,7 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         "gold-shrunk".
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.

@@ -30,7 +30,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
         As in `CrossEntropyClassifier`, for the noisy rows alone.
     class_weight : dict, "balanced" or None, default=None
         As in `CrossEntropyClassifier`; for the clean rows too, by their own counts.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.

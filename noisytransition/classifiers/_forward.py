@@ -42,7 +42,7 @@ class ForwardClassifier(TransitionClassifier):
         Train on from the weights of the warm-up, as in `GLCClassifier`; False, as published: a new net.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.

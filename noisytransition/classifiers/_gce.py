@@ -43,7 +43,7 @@ class GCEClassifier(NoisyLabelClassifier):
         Epochs between two checks of all rows.
     class_weight : dict, "balanced" or None, default=None
         As in `CrossEntropyClassifier`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.

@@ -28,7 +28,7 @@ class GLCClassifier(TransitionClassifier):
         T of strong noise is small, such a net may be far from trained after the same epochs. "auto": if
         `transition_init` needs a warm-up; an array, "count", "diagonal" and "identity" do not. True: always, which for
         these adds the cost of a warm-up.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.

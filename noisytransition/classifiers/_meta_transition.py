@@ -86,7 +86,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         Start from the weights of a net trained by cross-entropy, as in `GLCClassifier`; False, as published: from the
         initial ones. If noisy rows are held out by `validation_fraction`, that net is a second warm-up, trained without
         them: labels that it has memorised could not select T.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.

@@ -58,7 +58,7 @@ class MWNetClassifier(NoisyLabelClassifier):
     meta_gradient_method : str, default="auto"
         How the gradient is computed: a name in `noisytransition.meta_gradient.METHODS`. All are exact except
         "difference"; "auto" takes the cheapest that works for the module.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.

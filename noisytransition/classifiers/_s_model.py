@@ -30,7 +30,7 @@ class SModelClassifier(TransitionClassifier):
         As in `TransitionClassifier`. "auto" is "gold" with clean data, else "confusion", as in the authors' code.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`. An entry that starts near 0 stays there: the softmax's gradient vanishes.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.

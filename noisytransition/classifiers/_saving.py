@@ -39,7 +39,6 @@ _OF_PREDICTION = (
     "device",
     "dtype",
     "precision",
-    "channels_last",
     "compile",
     "iterator_valid",
     "classes",

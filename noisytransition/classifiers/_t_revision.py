@@ -44,7 +44,7 @@ class TRevisionClassifier(TransitionClassifier):
         As in `TransitionClassifier`. "auto" is "gold" with clean data, else "anchor", the paper's.
     transition_floor, warm_up_epochs
         As in `TransitionClassifier`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.

@@ -63,7 +63,7 @@ class TransitionClassifier(
     warm_up_epochs : int, optional
         Epochs of the warm-up; default: `max_epochs`. A net that is trained too little gives a start far from T, and so
         does one that has memorised the noisy labels.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision, channels_last
+    lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
     batch_transform, callbacks, distributed
         As in `NoisyLabelClassifier`.

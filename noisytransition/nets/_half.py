@@ -1,4 +1,4 @@
-"""Steps in half precision: gradients of fp16 are scaled; images with channels last."""
+"""Steps in half precision: gradients of fp16 are scaled."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,10 +24,9 @@ class GradientScaling(Callback):
 
 
 class HalfPrecision(NeuralNetClassifier):
-    """Part of a net that takes steps by scaled gradients where `precision` is "fp16", and lays images out."""
+    """Part of a net that takes steps by scaled gradients where `precision` is "fp16"."""
 
     precision: str
-    channels_last: bool
     processes: Processes
     _is_scaled = False
 
@@ -63,15 +62,3 @@ class HalfPrecision(NeuralNetClassifier):
         for name in self._optimizers:
             scaler.step(getattr(self, f"{name}_"))
         scaler.update()
-
-    def initialize_module(self) -> "HalfPrecision":
-        """Make the module, with the layout of its weights."""
-        super().initialize_module()
-        for weight in self.module_.parameters() if self.channels_last else ():
-            if weight.ndim == 4:  # of convolutions of images; torch refuses those with other axes
-                weight.data = weight.data.contiguous(memory_format=torch.channels_last)
-        return self
-
-    def _laid_out(self, x: Tensor) -> Tensor:
-        """Batch of images with channels last, where that is wanted."""
-        return x.contiguous(memory_format=torch.channels_last) if self.channels_last and x.ndim == 4 else x

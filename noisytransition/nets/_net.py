@@ -54,8 +54,6 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         embedding are cast to the module's floating type; integers stay integers for embeddings.
     precision : {"float32", "bf16", "fp16"}, default="float32"
         Precision that the module computes in, by `torch.autocast`; fp16 with scaled gradients.
-    channels_last : bool, default=False
-        Whether the weights and batches of images have this layout.
     processes : Processes, optional
         Those that train this net together. Each computes its part of a batch: inputs are those of the part, labels,
         logits and losses those of the whole batch.
@@ -94,7 +92,6 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         labels: str = "noisy",
         dtype: str | torch.dtype = "auto",
         precision: str = "float32",
-        channels_last: bool = False,
         processes: Processes = ALONE,
         criterion: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
         train_split: Callable | None = None,
@@ -123,7 +120,6 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         self.labels = labels
         self.dtype = dtype
         self.precision = precision
-        self.channels_last = channels_last
         self.processes = processes
 
     # ---- inputs
@@ -140,7 +136,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         if self.module_.training and self.batch_transform is not None:
             with self.processes.own_draws():
                 x = self.batch_transform(x)
-        return self._laid_out(x)
+        return x
 
     def prepared(self, batch: Loaded) -> Batch:
         """Move a batch of a loader to the device and prepare its inputs."""

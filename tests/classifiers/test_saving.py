@@ -186,7 +186,7 @@ CHANGES = [
     {"precision": "bf16"},
     {"dtype": "float64"},
     {"module__hidden": (8,)},
-    {"module__hidden": 5, "batch_size": 7, "channels_last": True},
+    {"module__hidden": 5, "batch_size": 7},
     {"module": "linear"},
     {"module": Net(6)},
     {"module": Net, "module__width": 6},

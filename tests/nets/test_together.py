@@ -275,7 +275,6 @@ class OwnLoss(nn.CrossEntropyLoss):
         {"iterator_train": torch.utils.data.DataLoader},
         {"precision": "bf16"},
         {"clean_weight": 1.0},
-        {"channels_last": True},
         {"compile": True},
     ],
     ids=lambda params: next(iter(params)),
