@@ -30,7 +30,7 @@ from noisytransition import MetaTransitionClassifier
 
 STEPS = (3.0, 10.0, 30.0)
 # starts of T, and seeds
-STARTS = ("gold", "em")
+STARTS = ("gold",)
 PATHS = {name: RESULTS / f"drift_{name}.jsonl" for name in ("selection", "table")}
 
 

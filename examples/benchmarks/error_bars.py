@@ -33,9 +33,6 @@ from torch import nn
 from noisytransition import (
     ComparisonData,
     EMTransitionClassifier,
-    MetaTransitionClassifier,
-    SModelClassifier,
-    TRevisionClassifier,
 )
 from noisytransition.transition import flip_labels, symmetric_noise
 
@@ -83,25 +80,18 @@ CELLS = {
     "Gaussians, symmetric, linear, 99 clean": (partial(gaussians, symmetric_noise(3, 0.4), 99), LINEAR),
     "digits, MLP, 100 clean": (partial(digits, "asymmetric-0.4"), {"module__hidden": 64, "max_epochs": 40}),
 }
-METHODS = {
-    "EM": EMTransitionClassifier,
-    "meta-transition": partial(MetaTransitionClassifier, select_classifier=False),
-    "S-Model": partial(SModelClassifier, transition_init="em"),
-    "T-Revision": partial(TRevisionClassifier, transition_init="em"),
-}
-CELLS_OF_OTHERS = ["Gaussians, linear, 99 clean", "table, linear, 100 clean", "digits, MLP, 100 clean"]
 
 
-def run(cell, seed, method):
+def run(cell, seed):
     """Bounds and standard errors of one repeat."""
     load, net = CELLS[cell]
     data = load(seed)
     params = FAST | net | {"random_state": seed}
-    clf = METHODS[method](**params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    clf = EMTransitionClassifier(**params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
     found = {"T": clf.transition_matrix_, "low": 0, "high": 0, "std": clf.transition_std_}
     found["low"], found["high"] = clf.transition_interval(0.9)
     rounded = {name: np.round(a, 4).tolist() for name, a in found.items()}
-    return {"cell": cell, "seed": seed, "method": method, **rounded}
+    return {"cell": cell, "seed": seed, **rounded}
 
 
 def line(cell, rows):
@@ -137,16 +127,14 @@ def report():
     heads = ["repeats", "0 < T < 1", "diagonal", "flips", "T = 0", "by row of T", "std / spread", "bias / spread"]
     rows = {}
     for row in read_rows(ROWS):
-        rows.setdefault((method_of(row), row["cell"]), []).append(row)
+        rows.setdefault(row["cell"], []).append(row)
     parts = [
         "# Coverage of 90 % intervals",
         f"Goals: 0.85 to 0.95 where 0 < T < 1, at least 0.90 (upper bounds) where T = 0. {versions()}. See "
         "`error_bars.py`.",
     ]
-    for method in METHODS:
-        found = [line(cell, rows[method, cell]) for cell in CELLS if rows.get((method, cell), [])[1:]]
-        if found:
-            parts += [f"## {method}", markdown([*heads, "upper bound where T = 0"], found)]
+    found = [line(cell, rows[cell]) for cell in CELLS if rows.get(cell, [])[1:]]
+    parts.append(markdown([*heads, "upper bound where T = 0"], found))
     parts.append(
         '"std / spread": mean standard error over the standard deviation of T\'s entries between repeats; "bias / '
         'spread": mean distance of the mean T from the truth over the same.'
@@ -154,24 +142,17 @@ def report():
     publish("error_bars.md", parts)
 
 
-def method_of(row):
-    """Name of the method; the first rows are of EM."""
-    return row.get("method", "EM")
-
-
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cells", nargs="*", help=f"of {list(CELLS)}; default: all, of other methods than EM three")
-    parser.add_argument("--method", default="EM", choices=METHODS)
+    parser.add_argument("cells", nargs="*", help=f"of {list(CELLS)}; default: all")
     parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--report", action="store_true", help="only write the table of the results so far")
     args = parser.parse_args()
     if not args.report:
-        done = {(row["cell"], row["seed"], method_of(row)) for row in read_rows(ROWS)}
-        cells = args.cells or (CELLS if args.method == "EM" else CELLS_OF_OTHERS)
-        all_of_it = [(c, s, args.method) for s in range(1000, 1000 + args.repeats) for c in cells]
+        done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}
+        all_of_it = [(c, s) for s in range(1000, 1000 + args.repeats) for c in args.cells or CELLS]
         run_all(run, [job for job in all_of_it if job not in done], ROWS, args.processes)
     report()
 

@@ -56,16 +56,14 @@ METHODS = {
     "meta-transition": MetaTransitionClassifier,
     "EM": ALL_METHODS["EM"],
     "EM, one T": ALL_METHODS["EM"],
-    "meta-transition from EM": MetaTransitionClassifier,
     "meta-transition from Forward": MetaTransitionClassifier,
     "true T": GLCClassifier,
     "GLC, pairs": GLCClassifier,
     "EM, pairs": ALL_METHODS["EM"],
-    "meta-transition from EM, pairs": MetaTransitionClassifier,
 }
 TRUE_T = "true T"
 # these know the noisy labels of the clean rows too, which rows that were drawn from the training set have
-PAIRS = ("GLC, pairs", "EM, pairs", "meta-transition from EM, pairs")
+PAIRS = ("GLC, pairs", "EM, pairs")
 FROM_FORWARD = "meta-transition from Forward"
 # EM that takes one T for all rows; in the tables where labels depend on the row
 ONE_T = "EM, one T"
@@ -78,8 +76,6 @@ SETTINGS_OF = {TRUE_T: "GLC", FROM_FORWARD: "meta-transition", ONE_T: "EM"} | {
 DEFAULTS: dict[str, dict[str, Any]] = {
     "true T": {"from_warm_up": True},
     "GLC, pairs": {"transition_init": "count"},
-    "meta-transition": {"transition_init": "gold"},
-    "meta-transition from EM": {"transition_init": "em"},
     FROM_FORWARD: {"transition_init": "anchor"},
     ONE_T: {"instance_dependent": False},
     "clean rows only": {"max_epochs": 50},
@@ -94,7 +90,6 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "true T": NEW_NET,
     "GLC, pairs": {"transition_init": "count"},
     "meta-transition": PAPER,
-    "meta-transition from EM": PAPER | {"transition_init": "em"},
     FROM_FORWARD: PAPER | {"transition_init": "anchor"},
     "EM": {"cv": None},
     ONE_T: {"instance_dependent": False},

@@ -46,7 +46,6 @@ def spaces(table, scale):
         "T-Revision": {"revision_lr": [5e-7, 1e-5, 1e-4], "warm_up_epochs": lengths},
         "meta-transition": of_meta,
         "EM": {"lr": rates} | decays,
-        "meta-transition from EM": of_meta,
     }
 
 

@@ -24,6 +24,7 @@ from ._final import CLEAN_ROWS, CONTINUED, OWN, FinalMixin, Starts, Step, finish
 from ._parameters import Module
 from ._parts import unsendable
 from ._run import Run
+from ._sampling import SamplingMixin
 from ._transition import TransitionClassifier
 
 # The own network, unless another one is clearly better on held-out clean rows: with few of them, the best of many is
@@ -33,7 +34,7 @@ _STEPS = (Step((OWN, CLEAN_ROWS), 1.0), Step((CONTINUED,), 1.5))
 _JUDGED = {OWN: "noisy_rows", CONTINUED: "continued_on_noisy_rows"}
 
 
-class EMTransitionClassifier(FinalMixin, TransitionClassifier):
+class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
     r"""Learn T and the classifier together as the maximum of one likelihood, with no step size for T.
 
     Use it first where some rows are verified, best rows that keep their noisy label. It costs seven or eight trainings
@@ -245,7 +246,6 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up_to_go_on_from(run)
         start = self._start(run, warm_up)
-        run.weigh_clean(np.zeros(len(run.classes)))  # a start by "em" may have: the folds find the shares once more
         in_folds, at_last = weights_of_clean_batches(run, self.meta_weight)
         every = candidate_epochs(self.max_epochs)
         compared = every if self.select_epochs else every[-1:]  # the diagnostics look at the others too
@@ -285,9 +285,6 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
             for name, module in ({OWN: None} | modules).items()
         }
 
-    def _finds_shares(self, run: Run) -> bool:
-        return True
-
     def _start_name(self, run: Run) -> str:
         if self.transition_init != "auto":
             return super()._start_name(run)
@@ -323,9 +320,11 @@ class EMTransitionClassifier(FinalMixin, TransitionClassifier):
         check_weight(self, "calibration_weight", "above 0")
         check_weight(self, "meta_weight", "of at least 0")
         check_n_jobs(self)
+        self._check_sampling()
 
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
+        self._check_shares(run)
         if not self.distributed and (refusal := unsendable(run, self.n_jobs)):
             raise ValueError(f"n_jobs={self.n_jobs} {refusal}.")
         check_prior(self.transition_prior, self.prior_strength, len(run.classes), "transition_prior", "prior_strength")

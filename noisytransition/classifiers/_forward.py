@@ -20,8 +20,7 @@ class ForwardClassifier(TransitionClassifier):
 
     The loss of a row is ``- log sum_i f_i(x) T[i, y]``.
 
-    Clean data is accepted in every form, but used only if `transition_init` needs it. Error bars of T
-    (`transition_interval`) need ``transition_init="em"``.
+    Clean data is accepted in every form, but used only if `transition_init` needs it.
 
     Parameters
     ----------

@@ -15,7 +15,6 @@ class GLCClassifier(TransitionClassifier):
     """Estimate T at the clean rows, then train on clean rows by cross-entropy and on noisy rows through T.
 
     The second net starts from the weights of the first (`from_warm_up`); noisy and clean rows are shuffled together.
-    Error bars of T (`transition_interval`) need ``transition_init="em"``.
 
     Parameters
     ----------

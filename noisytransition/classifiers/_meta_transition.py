@@ -2,7 +2,6 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
@@ -14,7 +13,6 @@ from ._final import CLEAN_ROWS, OWN, WARM_UP, FinalMixin, Step, finished
 from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient, without_decay
 from ._parameters import Module, Optimizer
 from ._run import Run
-from ._starts import has_rows_for_folds
 from ._transition import TransitionClassifier
 
 
@@ -33,14 +31,13 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     Where the network fits the clean rows easily, the meta-gradient carries little information and T moves away from a
     good start. Therefore a part of the noisy rows is held out (`validation_fraction`), and T is selected by the
     likelihood of their labels (`noisytransition.selection.HeldOutLikelihood`): the start is kept unless a T between it
-    and the T of training is clearly more likely, or where the start by "em" has replaced the most likely T, since one
-    T is not true for all rows (`docs/trust.rst`). The network is that of the last epoch, and starts from the weights of
+    and the T of training is clearly more likely. The network is that of the last epoch, and starts from the weights of
     one trained by cross-entropy.
 
     At last the clean rows, which have taught T alone, are used for the classifier (`select_classifier`): this network,
     the one that it started from, either of them fine-tuned on the clean rows, or one of the clean rows alone,
     whichever predicts held-out clean rows best.
-    ``transition_init="gold", validation_fraction=0, from_warm_up=False, select_classifier=False`` is the paper's
+    ``validation_fraction=0, from_warm_up=False, select_classifier=False`` is the paper's
     algorithm.
 
     Parameters
@@ -55,10 +52,9 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         it is.
     validation_fraction : float in [0, 1), default=0.1
         Fraction of the noisy rows held out to select T by; 0: the last T is kept. A `train_split` replaces it.
-    transition_init : str or array-like, default="auto"
-        Start of T, as in `TransitionClassifier`. "auto": "em", which costs three more trainings, and three short ones
-        on the clean rows, or with fewer than three noisy or clean rows "gold-shrunk"; the paper has "gold". T ends near
-        its start, and maximum likelihood is nearer to the truth (``examples/benchmarks/results/zoo_check.md``).
+    transition_init : str or array-like, default="gold"
+        Start of T, as in `TransitionClassifier`. T ends near its start: the T of an `EMTransitionClassifier` may be
+        given as an array.
     transition_every : int, default=1
         T moves in every `transition_every`-th step only.
     transition_floor, warm_up_epochs
@@ -67,8 +63,6 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         Weight of the clean batch's cross-entropy in the loss of W; the paper has 0.
     meta_batch_size : int, optional
         Clean rows in a step; default: `batch_size`.
-    meta_sampling : {"auto", "random", "by_class"}, default="auto"
-        How the clean rows were drawn, as in `EMTransitionClassifier`. "by_class" is for a start of T by "em".
     select_classifier : bool, default=True
         Choose the last classifier by the cross-validated log-loss of the clean rows, each classifier at its best
         temperature: the network of the algorithm, the warm-up that it started from (`from_warm_up`), either of these or
@@ -104,11 +98,6 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         `transition_matrix_` alone); `transition_matrix_` is the one that was selected.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
-    transition_std_ : ndarray of shape (n_classes, n_classes)
-        Standard errors of T's entries, where T starts from "em", as by default (see `transition_interval`).
-    diagnostics_ : dict of str to str
-        Reasons not to trust T, of which `fit` warns too, where T starts from "em": those of the start, as in
-        `EMTransitionClassifier`.
     meta_gradient_method_ : str
         The method that was used.
     final_ : str
@@ -124,8 +113,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from noisytransition import MetaTransitionClassifier, flip_labels
+    >>>     >>> from noisytransition import MetaTransitionClassifier, flip_labels
     >>> from noisytransition.transition import pair_noise
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(3, size=600)
@@ -150,14 +138,13 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         self,
         module: Module = None,
         *,
-        transition_init: str | ArrayLike = "auto",
+        transition_init: str | ArrayLike = "gold",
         transition_lr: float = 10.0,
         transition_optimizer: Optimizer = torch.optim.SGD,
         transition_every: int = 1,
         meta_weight: float = 0.0,
         validation_fraction: float = 0.1,
         meta_batch_size: int | None = None,
-        meta_sampling: str = "auto",
         select_classifier: bool = True,
         inner_lr: float | None = None,
         meta_gradient_method: str = "auto",
@@ -171,7 +158,6 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
         self.meta_weight = meta_weight
         self.validation_fraction = validation_fraction
         self.meta_batch_size = meta_batch_size
-        self.meta_sampling = meta_sampling
         self.select_classifier = select_classifier
         self.inner_lr = inner_lr
         self.meta_gradient_method = meta_gradient_method
@@ -189,11 +175,6 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
         check_meta_data(self, run)
-
-    def _start_name(self, run: Run) -> str:
-        if self.transition_init != "auto":
-            return super()._start_name(run)
-        return "em" if has_rows_for_folds(run) else "gold-shrunk"
 
     def _holds_out(self, run: Run) -> bool:
         return bool(self.validation_fraction) and run.params.get("train_split") is None
@@ -216,8 +197,7 @@ class MetaTransitionClassifier(FinalMixin, TransitionClassifier):
             module=warm_up and warm_up.plain_module_,
             loss=ForwardLoss(start),
             update=update,
-            # under one T, the likelihood is against a T that is a mean over different ones
-            select=HeldOutLikelihood() if run.is_one_T else HeldOutLikelihood(least_gain=np.inf),
+            select=HeldOutLikelihood(),
             held_out=self.validation_fraction,
             clean_batches=update.clean,
             clean_weight=self.meta_weight,

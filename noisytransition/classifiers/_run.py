@@ -69,8 +69,6 @@ class Run:
         Folder in which the fit is saved.
     one_clean_row : bool
         Whether a batch has one clean row and no noisy ones, set by methods that train on batches of clean rows.
-    is_one_T : bool
-        Whether one T is taken for all rows, as far as the start of T knows.
     global_state : GlobalState
         PyTorch's generators and number of threads, borrowed while the fit trains.
     processes : Processes
@@ -90,7 +88,7 @@ class Run:
     ) -> None:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
         self.seed, self.watch, self.bar = seed, watch, bar
-        self.one_clean_row, self.is_one_T, self.n_stages = False, True, 0
+        self.one_clean_row, self.n_stages = False, 0
         self.state: FitState | None = None
         self.global_state, self.processes = GlobalState(), Processes()
         self.histories: dict[str, History] = {}

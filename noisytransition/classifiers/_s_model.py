@@ -18,7 +18,7 @@ class SModelClassifier(TransitionClassifier):
     A net trained by cross-entropy is trained further through ``T = row-softmax(Theta)``. The net and Theta follow the
     gradient of ``- log sum_i f_i(x) T[i, y]``, Theta without weight decay. Predictions do not use T. This loss does not
     identify T (the identity with a net that has memorised the labels is optimal too), so the result depends on the
-    start of T. Error bars of T (`transition_interval`) need ``transition_init="em"``.
+    start of T.
 
     Parameters
     ----------

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from ..transition import seem_drawn_by_class
-from ._folds import N_FOLDS
 from ._run import Run
 from ._weights import DRAWS
 
@@ -14,40 +13,27 @@ SAMPLINGS = ("auto", "random", "by_class")
 #: what to say where neither the numbers nor the looks of the clean rows tell
 UNKNOWN_SHARES = (
     "there are equally many clean rows of each class, and the classes of the noisy rows may have other shares: say "
-    "meta_sampling='by_class' (of EMTransitionClassifier and MetaTransitionClassifier) if the clean rows were drawn "
+    "meta_sampling='by_class' if the clean rows were drawn "
     "class by class, meta_sampling='random' if not"
 )
 
 
 class SamplingMixin:
-    """Method that may allow for clean rows that were drawn class by class.
+    """Method that may allow for clean rows that were drawn class by class."""
 
-    It does where T comes from maximum likelihood: `_finds_shares`.
-    """
-
-    #: how the clean rows were drawn, in methods with this choice
-    meta_sampling: str = "auto"
-
-    def _finds_shares(self: Any, run: Run) -> bool:
-        return isinstance(self.transition_init, str) and self._start_name(run) == "em"
+    meta_sampling: str
 
     def _allows_for_drawing_by_class(self, run: Run) -> bool:
-        told = self.meta_sampling != "auto" or seem_drawn_by_class(run.clean.label, len(run.classes))
-        return self.meta_sampling == "random" or (self._finds_shares(run) and told)
+        return self.meta_sampling != "auto" or seem_drawn_by_class(run.clean.label, len(run.classes))
 
     def _check_sampling(self) -> None:
         if not isinstance(self.meta_sampling, str) or self.meta_sampling not in SAMPLINGS:
             raise ValueError(f"meta_sampling={self.meta_sampling!r}; valid are {list(SAMPLINGS)}.")
 
     def _check_shares(self: Any, run: Run) -> None:
-        """Raise if shares are asked for that the method does not find."""
+        """Raise if shares are asked for that cannot be found."""
         if self.meta_sampling != "by_class":
             return
-        if not self._finds_shares(run):
-            raise ValueError(
-                f"meta_sampling='by_class' is for transition_init='em' alone, with at least {N_FOLDS} noisy and "
-                f"{N_FOLDS} clean rows; transition_init is {self.transition_init!r}."
-            )
         if own := sorted(name for name in DRAWS if name in self._net_params):
             raise ValueError(f"meta_sampling='by_class' decides how clean rows are drawn, and so do {own}; give one.")
         if missing := classes_without_clean_rows(run):

@@ -2,28 +2,20 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..nets import NoisyLabelNet
 from ..transition import (
-    TransitionUncertainty,
     anchor_transition_matrix,
     confusion_transition_matrix,
     count_transition_matrix,
-    floor_transition_matrix,
     gold_transition_matrix,
     shrunk_to_symmetric,
     symmetric_noise,
 )
-from ._cross_fitting import JointTraining, balanced_weight, candidate_epochs, cross_fit
-from ._diagnostics import diagnose
-from ._estimate import error_bars, estimate_transition
-from ._final import shows_all_classes
-from ._folds import N_FOLDS
-from ._parts import unsendable
 from ._run import Run
 from ._sampling import classes_without_clean_rows
 
@@ -31,14 +23,6 @@ from ._sampling import classes_without_clean_rows
 _DIAGONAL_RATE = 0.2
 
 WarmUp = Callable[[], NoisyLabelNet]
-
-
-class Started(NamedTuple):
-    """A start of T, its error bars, and reasons not to trust it; None if nothing is known of them."""
-
-    matrix: NDArray[np.float64]
-    bars: TransitionUncertainty | None = None
-    reasons: dict[str, str] | None = None
 
 
 class Start:
@@ -61,10 +45,6 @@ class Start:
             Trains a net by cross-entropy on the noisy rows, a model of the noisy labels, and returns it.
         """
         raise NotImplementedError
-
-    def make(self, run: Run, warm_up: WarmUp) -> Started:
-        """Return T and what is known of it, for which posteriors of rows are needed that are not trained on."""
-        return Started(self.matrix(run, warm_up))
 
 
 class Anchor(Start):
@@ -116,39 +96,6 @@ class Gold(Start):
         proba = net.predict_proba(clean)
         T = gold_transition_matrix(proba, clean.label, missing=missing)
         return shrunk_to_symmetric(T, proba, clean.label) if self.shrunk else T
-
-
-def has_rows_for_folds(run: Run) -> bool:
-    """Whether each fold gets noisy and clean rows."""
-    return min(len(run.noisy), len(run.clean)) >= N_FOLDS
-
-
-class MaximumLikelihood(Start):
-    """T of `EMTransitionClassifier` at its defaults, which starts from gold that is shrunk."""
-
-    def __init__(self, gold: Gold, sampling: str) -> None:
-        self.gold, self.sampling = gold, sampling
-
-    def refusal(self, run: Run) -> str | None:
-        """Clean rows are needed, and rows for each fold."""
-        if refusal := self.gold.refusal(run):
-            return refusal
-        if not has_rows_for_folds(run):
-            return f"needs at least {N_FOLDS} noisy and {N_FOLDS} clean rows"
-        return unsendable(run)
-
-    def make(self, run: Run, warm_up: WarmUp) -> Started:
-        """Train in folds."""
-        gold = self.gold.matrix(run, warm_up)
-        gold = floor_transition_matrix(gold, 1e-3 / len(gold))
-        epochs = candidate_epochs(run.params["max_epochs"])
-        joint, fine_tune = JointTraining(gold, balanced_weight(run)), shows_all_classes(run)
-        folds = cross_fit(run, joint, epochs=epochs, prefix="start_", fine_tune=fine_tune)
-        fine_tuned, sampling = folds.fine_tuned, self.sampling
-        estimate = estimate_transition(folds.candidates, run, gold, fine_tuned=fine_tuned, sampling=sampling)
-        run.weigh_clean(estimate.offset)
-        run.is_one_T, bars = estimate.revised is None, error_bars(estimate, run)
-        return Started(estimate.transition_matrix, bars, diagnose(estimate, folds.candidates, bars, run))
 
 
 class Confusion(Start):
@@ -203,12 +150,11 @@ class Identity(Start):
         return np.eye(len(run.classes))
 
 
-def starts(anchor: Anchor, sampling: str = "auto") -> dict[str, Start]:
-    """All starts by name, with the anchor points that the method looks for, and how clean rows were drawn."""
+def starts(anchor: Anchor) -> dict[str, Start]:
+    """All starts by name, with the anchor points that the method looks for."""
     return {
         "gold": Gold(anchor),
         "gold-shrunk": Gold(anchor, shrunk=True),
-        "em": MaximumLikelihood(Gold(anchor, shrunk=True), sampling),
         "anchor": anchor,
         "confusion": Confusion(soft=False),
         "confusion-soft": Confusion(soft=True),

@@ -21,8 +21,7 @@ class TRevisionClassifier(TransitionClassifier):
     With p = f(x), the last two stages minimise ``mean of beta * cross-entropy`` with ``beta = p_y / ((T + dT)' p)_y``:
     first with dT = 0 and constant beta, then with gradients through beta to dT and to the network. Each stage keeps its
     epoch with the best accuracy on held-out noisy rows, predicted through T + dT. The minimum of the loss need not be
-    at a good T, so large steps of dT can make T much worse. Error bars of T (`transition_interval`) need
-    ``transition_init="em"``.
+    at a good T, so large steps of dT can make T much worse.
 
     Parameters
     ----------

@@ -17,12 +17,10 @@ from ._base import NoisyLabelClassifier
 from ._checks import check_checkpoints, check_flag, check_number
 from ._class_conditional import ClassConditionalMixin
 from ._data import Samples
-from ._diagnostics import warn_of_reasons
 from ._label_issues import LabelIssuesMixin
 from ._noise_report import NoiseReportMixin
 from ._parameters import Module
 from ._run import Run
-from ._sampling import SamplingMixin
 from ._starts import Anchor, Start, starts
 from ._transition_summary import TransitionSummaryMixin
 
@@ -31,7 +29,6 @@ _MAX_ITER = 1000
 
 
 class TransitionClassifier(
-    SamplingMixin,
     TransitionSummaryMixin,
     ClassConditionalMixin,
     LabelIssuesMixin,
@@ -49,8 +46,6 @@ class TransitionClassifier(
 
         * "gold": mean posterior of the clean rows of each class under a net trained by cross-entropy, the warm-up;
         * "gold-shrunk": the same, shrunk towards symmetric noise as far as the clean rows of a class are few;
-        * "em": T of `EMTransitionClassifier` at its defaults: a warm-up and three trainings in folds, each gone on with
-          the clean rows for 50 epochs. With its error bars, and the reasons not to trust it as ``diagnostics_``;
         * "anchor": posterior of the warm-up at the most typical row of each class;
         * "confusion", "confusion-soft": counts of the noisy labels by the warm-up's prediction, or by its posterior;
         * "count": counts of pairs of true and noisy labels of the clean rows;
@@ -124,9 +119,6 @@ class TransitionClassifier(
         T = self.net_.criterion_.transition_matrix if fixed is None else fixed
         recorded = self.net_.update.transition_history_ if fixed is None else [fixed]
         history = recorded or ([T] if start is None else [start, T])
-        if hasattr(self, "transition_uncertainty_"):  # of the start
-            self.transition_uncertainty_ = self.transition_uncertainty_.around(T)
-        warn_of_reasons(getattr(self, "diagnostics_", {}))
         noisy = np.bincount(run.noisy.label, minlength=len(T))
         self.transition_history_ = np.stack(history)
         self.transition_init_, self.transition_matrix_ = self.transition_history_[0], T
@@ -136,12 +128,10 @@ class TransitionClassifier(
     # ---- the start of T
     def _starts(self) -> dict[str, Start]:
         """Starts of T by name."""
-        return starts(Anchor(), self.meta_sampling)
+        return starts(Anchor())
 
     def _start(self, run: Run, warm_up: NoisyLabelNet | None = None, **selection: Any) -> NDArray[np.float64]:
         """Start of T, with a lower bound of its entries: the meta-gradient of the exact identity is zero.
-
-        Its error bars and the reasons not to trust it, if there are any, are kept until T is known.
 
         Parameters
         ----------
@@ -154,13 +144,7 @@ class TransitionClassifier(
         if not isinstance(self.transition_init, str):
             return self._floored(in_class_order(self.transition_init, run.classes))
         start = self._starts()[self._start_name(run)]
-        T, bars, reasons = start.make(run, lambda: warm_up or self._warm_up(run, **selection))
-        T = self._floored(T)
-        if bars is not None:
-            self.transition_uncertainty_ = bars._replace(transition_matrix=T)
-        if reasons is not None:
-            self.diagnostics_ = reasons
-        return T
+        return self._floored(start.matrix(run, lambda: warm_up or self._warm_up(run, **selection)))
 
     def _start_name(self, run: Run) -> str:
         name = str(self.transition_init)
@@ -190,7 +174,6 @@ class TransitionClassifier(
         super()._check_parameters()
         check_checkpoints(self.callbacks, self._net_params)
         check_flag(self, "from_warm_up", auto=True)
-        self._check_sampling()
         if self.warm_up_epochs is not None:
             check_count(self.warm_up_epochs, 1, "warm_up_epochs")
         if self.transition_floor is not None:
@@ -217,4 +200,3 @@ class TransitionClassifier(
             check_transition_matrix(self.transition_init, n_classes=c, name="transition_init")
         elif refusal := self._starts()[self._start_name(run)].refusal(run):
             raise ValueError(f"transition_init={self.transition_init!r} {refusal}.")
-        self._check_shares(run)

@@ -55,14 +55,11 @@ class TransitionSummaryMixin:
             raise AttributeError(str(error)) from None
 
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds of T in the population that the rows come from, if T comes from maximum likelihood.
+        """Bounds of T in the population that the rows come from, in `EMTransitionClassifier`.
 
-        That is in `EMTransitionClassifier`, and in every method with ``transition_init="em"``, which is the default of
-        `MetaTransitionClassifier`. They include the chance in the labels and the uncertainty of the classifier that the
-        clean rows show (`noisytransition.transition.transition_uncertainty`). That needs probabilities of rows that the
-        network was not trained on, which other starts of T do not have.
-
-        A method that moves T from this start has bounds as wide around its T, which reach over those of the start.
+        They include the chance in the labels and the uncertainty of the classifier that the clean rows show
+        (`noisytransition.transition.transition_uncertainty`). That needs probabilities of rows that the network was
+        not trained on, which other methods do not have.
 
         Parameters
         ----------
@@ -77,7 +74,7 @@ class TransitionSummaryMixin:
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1, or if there are no error bars: with another start of T, for more than
+            If `level` is not between 0 and 1, or if there are no error bars: in another method, for more than
             1,000 classes, and for more than 50 where verified pairs contradict one T.
         """
         return self._error_bars().interval(level)
@@ -133,8 +130,8 @@ class TransitionSummaryMixin:
         if not hasattr(self, "transition_uncertainty_"):
             raise ValueError(
                 f"no error bars of T of {type(self).__name__} with {len(self.classes_)} classes: they need "
-                "probabilities of rows that the network was not trained on, which EMTransitionClassifier and "
-                f"transition_init='em' have, and at most {MOST_CLASSES} classes, or {MOST_CLASSES_OF_PAIRS} where "
+                "probabilities of rows that the network was not trained on, which EMTransitionClassifier has, and at "
+                f"most {MOST_CLASSES} classes, or {MOST_CLASSES_OF_PAIRS} where "
                 "verified pairs contradict one T."
             )
         return self.transition_uncertainty_

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from training import refused
 
-from noisytransition import EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier, transition_error
+from noisytransition import EMTransitionClassifier, transition_error
 from noisytransition.classifiers import _estimate
 from noisytransition.classifiers._run import Run
 from noisytransition.transition import flip_labels
 
-BY_EM = [EMTransitionClassifier, MetaTransitionClassifier]
 T2 = [[0.9, 0.1], [0.3, 0.7]]
 FAST = {"max_epochs": 8, "batch_size": 64, "random_state": 0, "optimizer__momentum": 0.9}
 
@@ -32,9 +31,9 @@ def problem(per_class=60, *, at_random=False, n=3000, seed=0):
 
 
 @cache
-def fit(cls=EMTransitionClassifier, *, at_random=False, pairs=False, **params):
+def fit(*, at_random=False, pairs=False, **params):
     (X, noisy, X_meta, y_meta, noisy_meta), *_ = problem(at_random=at_random)
-    clf = cls(**FAST | params)
+    clf = EMTransitionClassifier(**FAST | params)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return clf.fit(X, noisy, meta=(X_meta, y_meta), y_meta_noisy=noisy_meta if pairs else None)
@@ -60,27 +59,17 @@ def test_without_it_they_are_not():
     assert plain.class_counts_[1] / plain.class_counts_.sum() > 1.3 * y.mean()
 
 
-@pytest.mark.parametrize("cls", BY_EM)
-def test_the_classifier_is_as_good_as_with_random_rows(cls):
+def test_the_classifier_is_as_good_as_with_random_rows():
     _, (X, y), _ = problem()
-    by_class, at_random = (fit(cls, at_random=r) for r in (False, True))
+    by_class, at_random = (fit(at_random=r) for r in (False, True))
     assert by_class.score(X, y) > at_random.score(X, y) - 0.02
     assert by_class.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=0.05)
 
 
-@pytest.mark.parametrize("params", [{"cv": None, "transition_init": "gold"}, {"transition_init": "em"}])
-def test_other_trainings_find_the_same(params):
-    clf = fit(meta_sampling="by_class", **params)
+def test_without_folds_the_same_is_found():
+    clf = fit(meta_sampling="by_class", cv=None, transition_init="gold")
     np.testing.assert_allclose(clf.meta_offset_, fit().meta_offset_, atol=0.4)
     assert transition_error(T2, clf.transition_matrix_) < 0.2
-
-
-def test_training_on_both_kinds_of_rows_has_the_noisy_rows_shares():
-    _, (X, y), _ = problem()
-    glc = {start: fit(GLCClassifier, transition_init=start) for start in ("gold", "em")}
-    shares = {start: clf.predict_proba(X)[:, 1].mean() for start, clf in glc.items()}
-    assert shares["em"] == pytest.approx(y.mean(), abs=0.03)
-    assert shares["em"] < shares["gold"]
 
 
 def test_clean_rows_that_the_user_draws_are_refused():
@@ -100,7 +89,7 @@ def weights_of(clf, rows, **params):
     seen = {}
 
     def train(run, stage, *given, **how):
-        if stage in ("em", "meta_transition"):
+        if stage == "em":
             seen["weights"] = run.clean.columns.get("sample_weight")
         return Run_train(run, stage, *given, **how)
 
@@ -115,24 +104,21 @@ def weights_of(clf, rows, **params):
     return of if of is None else [of[y_meta == k].mean() for k in range(2)], [str(w.message) for w in caught]
 
 
-@pytest.mark.parametrize("cls", BY_EM)
 @pytest.mark.parametrize(("evidence", "undecided", "taken"), [(-1.1, 0, 0), (-0.9, 1, 0), (0.9, 1, 0), (1.1, 0, 1)])
-def test_fit_asks_where_looks_do_not_tell(cls, evidence, undecided, taken, monkeypatch):
+def test_fit_asks_where_looks_do_not_tell(evidence, undecided, taken, monkeypatch):
     monkeypatch.setattr(_estimate, "evidence_of_drawing_by_class", lambda *given: evidence)
-    clf = cls(**FAST | {"select_classifier": False, "max_epochs": 2})
+    clf = EMTransitionClassifier(**FAST | {"select_classifier": False, "max_epochs": 2})
     for how in ("auto", "random", "by_class"):
         weights, told = weights_of(clf, problem(), meta_sampling=how)
         assert (weights is not None) == (how == "by_class" or (how == "auto" and taken))
         assert any("say meta_sampling=" in text for text in told) == (how == "auto" and undecided)
         assert ("unknown_shares" in clf.diagnostics_) == (how == "auto" and undecided)
-        if cls is EMTransitionClassifier:
-            assert clf.meta_offset_.any() == (weights is not None)
+        assert clf.meta_offset_.any() == (weights is not None)
 
 
-@pytest.mark.parametrize("cls", BY_EM)
-def test_clean_rows_weigh_as_their_class_among_the_noisy_rows(cls):
+def test_clean_rows_weigh_as_their_class_among_the_noisy_rows():
     *_, y = rows = problem()
-    weights, _ = weights_of(cls(**FAST | {"select_classifier": False}), rows)
+    weights, _ = weights_of(EMTransitionClassifier(**FAST | {"select_classifier": False}), rows)
     np.testing.assert_allclose(weights, np.bincount(y) / len(y) * 2, rtol=0.3)
 
 
@@ -150,23 +136,14 @@ def test_it_may_be_told():
     np.testing.assert_allclose(found[1], fit().meta_offset_, atol=0.2)
 
 
-@pytest.mark.parametrize("cls", BY_EM)
 @pytest.mark.parametrize("sampling", ["balanced", None, 1])
-def test_an_unknown_way_of_drawing_is_refused(cls, sampling):
+def test_an_unknown_way_of_drawing_is_refused(sampling):
     (X, noisy, X_meta, y_meta, _), *_ = problem()
     with refused("meta_sampling=.*valid are"):
-        cls(meta_sampling=sampling).fit(X, noisy, meta=(X_meta, y_meta))
+        EMTransitionClassifier(meta_sampling=sampling).fit(X, noisy, meta=(X_meta, y_meta))
 
 
-@pytest.mark.parametrize("cls", BY_EM)
-def test_a_class_without_clean_rows_has_no_offset(cls):
+def test_a_class_without_clean_rows_has_no_offset():
     (X, noisy, X_meta, y_meta, _), *_ = problem()
     with refused(r"meta_sampling='by_class' needs clean rows of each class; there are none of \[1\]"):
-        cls(meta_sampling="by_class").fit(X, noisy, meta=(X_meta[:60], y_meta[:60]))
-
-
-def test_shares_are_not_found_from_another_start():
-    (X, noisy, X_meta, y_meta, _), *_ = problem()
-    with refused("is for transition_init='em' alone, .*transition_init is 'gold'"):
-        clf = MetaTransitionClassifier(meta_sampling="by_class", transition_init="gold")
-        clf.fit(X, noisy, meta=(X_meta, y_meta))
+        EMTransitionClassifier(meta_sampling="by_class").fit(X, noisy, meta=(X_meta[:60], y_meta[:60]))

@@ -20,12 +20,11 @@ from training import StopAfter, no_training, refused, stages_of_the_choice
 from noisytransition import (
     CrossEntropyClassifier,
     EMTransitionClassifier,
-    ForwardClassifier,
     GLCClassifier,
     label_posterior,
     transition_error,
 )
-from noisytransition.classifiers import _em_transition, _estimate, _transition_summary
+from noisytransition.classifiers import _estimate, _transition_summary
 from noisytransition.classifiers._cross_fitting import Candidate, last_training, right
 from noisytransition.classifiers._folds import fold_of_rows
 from noisytransition.classifiers._run import Run
@@ -298,13 +297,6 @@ def test_error_bars_are_for_some_classes_alone(cv, monkeypatch):
         EMTransitionClassifier().transition_interval()
 
 
-def test_error_bars_of_the_start_are_not_those_of_T(monkeypatch):
-    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
-    monkeypatch.setattr(_em_transition, "error_bars", lambda *_: None)
-    clf = EMTransitionClassifier(**OF_T, transition_init="em").fit(X, y, meta=meta)
-    assert not hasattr(clf, "transition_std_")
-
-
 def test_label_posterior_follows_T():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
     clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta)
@@ -460,41 +452,5 @@ def test_what_other_processes_cannot_have_is_refused_before_training(what, name)
     em = EMTransitionClassifier(**OF_T | {"max_epochs": 1}, **own)
     with refused(f"n_jobs=2 cannot send {name}.* to 2 processes: cannot pickle"):
         em.set_params(n_jobs=2).fit(X, y, meta=meta)
-    with joblib.parallel_config("loky", n_jobs=2), refused(f"transition_init='em' cannot send {name}"):
-        GLCClassifier(**FAST, **own, transition_init="em").fit(X, y, meta=meta)
     with joblib.parallel_config("threading", n_jobs=2):
         em.set_params(n_jobs=None).fit(X, y, meta=meta)
-
-
-def test_other_methods_can_start_from_this_T():
-    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=400)
-    em = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
-    glc = GLCClassifier(**FAST, transition_init="em").fit(X, y, meta=meta)
-    np.testing.assert_allclose(glc.transition_init_, em.transition_matrix_, atol=1e-3)  # the floor
-    assert len(glc.histories_) == 1 + 3 + 1
-
-
-def test_stages_have_names_of_their_own(tmp_path):
-    """A saved stage is found by its name: two of one name would take each other's place."""
-    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=90)
-    params = PLAIN | {"max_epochs": 2, "cv": 2, "transition_init": "em"}
-    plain = EMTransitionClassifier(**params).fit(X, y, meta=meta)
-    assert len(plain.histories_) == 1 + 3 + 2 + 1
-    saved = EMTransitionClassifier(**params).fit(X, y, meta=meta, state=tmp_path / "fit")
-    np.testing.assert_array_equal(saved.transition_matrix_, plain.transition_matrix_)
-
-
-def test_clean_rows_that_are_trained_on_do_not_validate():
-    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=90)
-    clf = ForwardClassifier(**(FAST | {"max_epochs": 2}), transition_init="em").fit(X, y, meta=meta)
-    watched = {stage: "valid_clean_loss" in history[-1] for stage, history in clf.histories_.items()}
-    assert {stage for stage, seen in watched.items() if seen} == {"warm_up", "forward"}
-
-
-def test_this_start_needs_clean_rows():
-    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
-    clf = ForwardClassifier(**FAST, transition_init="em")
-    with refused("transition_init='em' needs clean data"):
-        clf.fit(X, y)
-    with refused("at least 3 noisy and 3 clean rows"):
-        clf.fit(X, y, meta=(meta[0][:2], meta[1][:2]))

@@ -54,21 +54,6 @@ def test_anchor_is_the_posterior_at_the_most_typical_rows(blobs):
     close(T, anchor_transition_matrix(warm_up.predict_proba(blobs[0])))
 
 
-def test_the_start_is_the_most_likely_T_by_default(blobs):
-    assert MetaTransitionClassifier().transition_init == "auto"
-    default, named = (fit(blobs, transition_init=name) for name in ("auto", "em"))
-    np.testing.assert_array_equal(default.transition_init_, named.transition_init_)
-    np.testing.assert_array_equal(default.predict_proba(blobs[0]), named.predict_proba(blobs[0]))
-
-
-def test_with_too_few_rows_for_folds_the_start_is_without_folds_by_default(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    few = X, y, X_meta[:2], y_meta[:2]
-    with pytest.warns(UserWarning, match="no clean row of class"):
-        default, named = (fit(few, transition_init=name) for name in ("auto", "gold-shrunk"))
-    np.testing.assert_array_equal(default.transition_init_, named.transition_init_)
-
-
 def test_the_warm_up_is_as_long_as_the_fit_unless_said_otherwise(blobs):
     assert len(fit(blobs, warm_up_epochs=None, max_epochs=4).histories_["warm_up"]) == 4
 
