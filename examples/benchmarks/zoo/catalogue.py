@@ -6,9 +6,11 @@ half is run at the end, and its results are printed as they are. Names, and with
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.model_selection import train_test_split
 
 from noisytransition.transition import count_transition_matrix
@@ -62,7 +64,7 @@ class Problem(NamedTuple):
         noisy = np.setdiff1d(np.arange(len(y)), clean)
         if T is None:
             T = count_transition_matrix(rows.y[noisy], y[noisy], rows.y.max() + 1)
-        X, X_test = (np.ascontiguousarray(a, dtype=np.float32) for a in (rows.X, rows.X_test))
+        X, X_test = map(_as_float32, (rows.X, rows.X_test))
         of_clean = X[clean], rows.y[clean], y[clean]
         return Data(X[noisy], y[noisy], *of_clean, X_test, rows.y_test, T, rows.y[noisy])
 
@@ -71,6 +73,10 @@ class Problem(NamedTuple):
         n = self.per_class * (y.max() + 1)
         clean, _ = train_test_split(np.arange(len(y)), train_size=n, stratify=y, random_state=seed + 1000)
         return clean[y[clean] != self.missing] if self.missing is not None else clean
+
+
+def _as_float32(X):
+    return X.astype(np.float32) if issparse(X) else np.ascontiguousarray(X, dtype=np.float32)
 
 
 LEAVE, MAYBE, STAY = range(3)
@@ -151,12 +157,51 @@ PROBLEMS = [
     Problem("MNIST, labels of a small model", bundled.mnist, small_model(), "MLP 64-64", 20),
     Problem("affairs, labels of a small model", bundled.affairs, small_model(30), "default", 50),
     Problem("party, labels of a small model, Adam", bundled.party, small_model(30), "Adam", 30),
+    # ---- sparse words
+    Problem("words of four topics, 350 texts, symmetric 0.4", G.topics(4, 350), symmetric(0.4), "default", 15),
+    Problem("words of eight topics, pair 0.3, linear", G.topics(8, 1000), pair(0.3), "built-in linear", 10),
+    Problem("docstrings, pair 0.3", bundled.docstrings, pair(0.3), "default", 12),
+    Problem("docstrings, symmetric 0.4, linear", bundled.docstrings, symmetric(0.4), "built-in linear", 12),
+    Problem("docstrings, labels of a small model", bundled.docstrings, small_model(), "default", 10),
+    # ---- columns that nobody scaled
+    Problem("wine, unscaled, symmetric 0.3", bundled.unscaled_wine, symmetric(0.3), "default", 5),
+    Problem(
+        "breast cancer, unscaled, unequal 0.3 and 0.1",
+        bundled.unscaled_breast_cancer,
+        flips({(0, 1): 0.3, (1, 0): 0.1}),
+        "built-in linear",
+        20,
+    ),
+    Problem("300 customers, unscaled, one T", G.unscaled_customers, flips(CHURN), "default", 20),
+    Problem("party, unscaled, neighbours 0.3", bundled.unscaled_party, neighbours(0.3), "default", 30),
+    Problem(
+        "affairs, unscaled, unequal 0.1 and 0.3",
+        bundled.unscaled_affairs,
+        flips({(0, 1): 0.1, (1, 0): 0.3}),
+        "default",
+        40,
+    ),
+    # ---- few rows
+    Problem("150 digits, symmetric 0.3", partial(bundled.digits, n=150), symmetric(0.3), "default", 3),
+    Problem("mixed table of 150 rows, pair 0.3", G.mixed(4, n=150), pair(0.3), "default", 5),
+    Problem("300 digits, pair 0.4", partial(bundled.digits, n=300), pair(0.4), "default", 5),
+    Problem(
+        "100 patients, symmetric 0.2", partial(bundled.breast_cancer, n=100), symmetric(0.2), "built-in linear", 10
+    ),
+    # ---- embeddings and images
+    Problem("350 embeddings of five classes, pair 0.4", G.embeddings(5, 350), pair(0.4), "default", 10),
+    Problem("embeddings of ten classes, symmetric 0.5", G.embeddings(10, 1000), symmetric(0.5), "built-in linear", 10),
+    Problem("MNIST images, symmetric 0.4", bundled.mnist_images, symmetric(0.4), "convolutions", 10),
+    Problem("MNIST images, pair 0.3, linear", bundled.mnist_images, pair(0.3), "built-in linear", 10),
     # ---- the folder of data
     Problem("LabelMe, a person's answer, linear", folder.labelme, answers, "linear", 10),
     Problem("LabelMe, a person's answer, memorising", folder.labelme, answers, "memorising", 20),
     Problem("global warming, labels of a language model", folder.global_warming, answers, "default", 30),
     Problem("Hausa titles, labels of rules, linear", folder.hausa, answers, "linear", 20),
     Problem("Hausa titles, labels of rules, Adam", folder.hausa, answers, "Adam", 50),
+    Problem("350 sentences on global warming by words", folder.global_warming_words, answers, "default", 40),
+    Problem("350 Hausa titles by words", folder.hausa_words, answers, "default", 15),
+    Problem("LabelMe by 512 features, a person's answer", folder.labelme_features, answers, "default", 10),
     Problem("CIFAR-10N worst labels", folder.cifar10n, answers, "MLP 64-64", 30),
     Problem("CIFAR-10N worst labels, linear", folder.cifar10n, answers, "linear", 10),
     Problem("CIFAR-10H, a person's label, Adam", folder.cifar10h, answers, "Adam", 30),

@@ -14,7 +14,7 @@ from sklearn.datasets import get_data_home
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from .rows import Rows, reduced, split
+from .rows import Rows, by_words, reduced, split
 
 # images of the training set and of the test set that features are made of
 N_TRAIN, N_TEST = 5000, 4500
@@ -23,26 +23,50 @@ N_TRAIN, N_TEST = 5000, 4500
 # ---------------------------------------------------------------------------- photographs
 def labelme(seed, folder):
     """Eight kinds of places; the noisy label is the answer of one person, drawn from those who were asked."""
+    rows = labelme_features(seed, folder)
+    X, X_test = reduced(rows.X, rows.X_test, 128)
+    return rows._replace(X=X, X_test=X_test)
+
+
+def labelme_features(seed, folder):
+    """Give the same photographs by all 512 features, as the network gave them."""
     real = folder / "real"
     X, X_test = (np.load(real / f"labelme_LabelMe_VGG_avg_{part}.npy").squeeze() for part in ("train", "test"))
     y, y_test = (np.loadtxt(real / f"labelme_LabelMe_Z_{part}.txt").astype(int) for part in ("train", "test"))
     given = np.loadtxt(real / "labelme_answers.txt").astype(int)
     order = np.random.default_rng(seed).random(given.shape)
     drawn = np.where(given >= 0, order, -1).argmax(axis=1)
-    X, X_test = reduced(X, X_test, 128)
     return Rows(X, y, X_test, y_test, answers=given[np.arange(len(y)), drawn])
 
 
 # ---------------------------------------------------------------------------- text
 def global_warming(seed, folder):
     """Sentences that affirm that the climate warms, or do not."""
+    return _with_words(_sentences(seed, folder, 1200))
+
+
+def global_warming_words(seed, folder):
+    """Give 350 of these sentences, as sparse TF-IDF."""
+    return by_words(_sentences(seed, folder, 350))
+
+
+def _sentences(seed, folder, n):
     frame = pd.read_csv(folder / "real" / "global_warming.csv")
     texts, y = frame["data_entry"].to_numpy(object), frame["gold_label"].to_numpy(int)
-    return _with_words(split(texts, y, 1200, None, seed, answers=frame["gpt_label"].to_numpy(int)))
+    return split(texts, y, n, None, seed, answers=frame["gpt_label"].to_numpy(int))
 
 
 def hausa(seed, folder):
     """Titles of news in Hausa, of five topics; the test rows are those of the published split, and some others."""
+    return _with_words(_titles(seed, folder, 1500))
+
+
+def hausa_words(seed, folder):
+    """Give 350 of these titles, as sparse TF-IDF."""
+    return by_words(_titles(seed, folder, 350))
+
+
+def _titles(seed, folder, n_train):
     real = folder / "real"
     names = "train_clean", "dev", "test", "train_clean_noisy_labels"
     clean, dev, test, noisy = (pd.read_csv(real / f"hausa_{name}.tsv", sep="\t") for name in names)
@@ -51,9 +75,9 @@ def hausa(seed, folder):
     frame = pd.concat([clean, dev, test], ignore_index=True)
     y = np.unique(frame["label"], return_inverse=True)[1]
     given = np.searchsorted(np.unique(frame["label"]), noisy["label"])
-    n, order = len(clean), np.random.default_rng(seed).permutation(len(clean))[:1500]
+    n, order = len(clean), np.random.default_rng(seed).permutation(len(clean))[:n_train]
     texts = frame["news_title"].to_numpy(object)
-    return _with_words(Rows(texts[order], y[order], texts[n:], y[n:], answers=given[order]))
+    return Rows(texts[order], y[order], texts[n:], y[n:], answers=given[order])
 
 
 def _with_words(rows):

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 from sklearn.datasets import make_moons
+from sklearn.feature_extraction.text import TfidfTransformer
 
 from .rows import Rows, split, standardised
 
@@ -11,6 +13,13 @@ N_TEST = 2000
 
 
 # ---------------------------------------------------------------------------- tables
+def unscaled_customers(seed, n=300):
+    """Years, amounts of money and months as they are, beside columns of 0 and 1."""
+    frame, y = _customers(np.random.default_rng(seed), n + N_TEST)
+    X = pd.get_dummies(frame.assign(tenure=12 * frame["tenure"]), dtype=float).to_numpy()
+    return Rows(X[:n], y[:n], X[n:], y[n:], part=X[:n, 0] > 45)
+
+
 def customers(seed, n=1500):
     """Age, spend, tenure, plan and city of customers who leave (0), may leave (1) or stay (2)."""
     frame, y = _customers(np.random.default_rng(seed), n + N_TEST)
@@ -64,6 +73,37 @@ def mixed(n_classes, n=1200):
         numeric[:, 4:] = np.exp(numeric[:, 4:])  # skewed, as amounts of money are
         made = standardised(split(np.hstack([numeric * 10.0 ** np.arange(-3, 5), one_hot]), y, n, N_TEST, seed))
         return made._replace(part=made.X[:, 8] > 0)
+
+    return rows
+
+
+# ---------------------------------------------------------------------------- texts and embeddings
+def topics(n_classes, n):
+    """Sparse TF-IDF of texts of 5 to 40 words; a class makes a tenth of 3,000 words more frequent."""
+
+    def rows(seed):
+        rng = np.random.default_rng(seed)
+        y, length = rng.integers(n_classes, size=n + N_TEST), rng.integers(5, 41, size=n + N_TEST)
+        of_class = 1 / np.arange(10, 3010) * np.where(rng.random((n_classes, 3000)) < 0.1, 6, 1)
+        counts = [rng.multinomial(k, of_class[i] / of_class[i].sum()) for i, k in zip(y, length, strict=True)]
+        counts = csr_array(np.array(counts, dtype=float))
+        words = TfidfTransformer().fit(counts[:n]).transform
+        return Rows(words(counts[:n]), y[:n], words(counts[n:]), y[n:])
+
+    return rows
+
+
+def embeddings(n_classes, n):
+    """512 columns, rows of length 1: what a language model gives of a text; most of the variance is of no class."""
+
+    def rows(seed):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(n_classes, size=n + N_TEST)
+        spread = rng.normal(size=(60, 512)) / np.sqrt(np.arange(1, 61))[:, None]
+        common, means = rng.normal(size=512), rng.normal(size=(n_classes, 512))
+        X = 2 * common + 0.35 * means[y] + rng.normal(size=(len(y), 60)) @ spread + 0.5 * rng.normal(size=(len(y), 512))
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        return Rows(X[:n], y[:n], X[n:], y[n:], part=X[:n, 0] > np.median(X[:n, 0]))
 
     return rows
 

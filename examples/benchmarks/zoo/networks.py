@@ -14,9 +14,26 @@ def linear(n_columns, n_classes):
     }
 
 
+class SmallCNN(nn.Sequential):
+    """Two convolutions, for images of one channel."""
+
+    def __init__(self, n_classes):
+        super().__init__(
+            nn.Conv2d(1, 16, 5, stride=2, padding=2),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, 5, stride=2, padding=2),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(4),
+            nn.Flatten(),
+            nn.Linear(512, n_classes),
+        )
+
+
 NETWORKS = {
     "linear": linear,
     "default": lambda *_: {},
+    "built-in linear": lambda *_: {"module": "linear"},
+    "convolutions": lambda _, n_classes: {"module": SmallCNN, "module__n_classes": n_classes},
     "MLP 64-64": lambda *_: {"module__hidden": (64, 64), "batch_size": 64},
     "memorising": lambda *_: {
         "module__hidden": 256,

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
@@ -12,7 +13,7 @@ NORM = 30
 
 
 class Rows(NamedTuple):
-    """Training and test rows with true labels 0..c-1, before any noise.
+    """Training and test rows, dense or sparse, with true labels 0..c-1, before any noise.
 
     `part`: rows that column-dependent noise treats in one way. `answers`: noisy labels that came with the data.
     """
@@ -58,6 +59,12 @@ def reduced(X, X_test, n_columns, reduction=PCA):
     first, second = fitted.transform(X), fitted.transform(X_test)
     scale = np.sqrt(NORM / (first**2).sum(axis=1).mean())
     return first * scale, second * scale
+
+
+def by_words(rows):
+    """Texts as sparse TF-IDF of their words, which the training rows know."""
+    words = TfidfVectorizer().fit(rows.X)
+    return rows._replace(X=words.transform(rows.X), X_test=words.transform(rows.X_test))
 
 
 def some_of_each(y, order, n):
