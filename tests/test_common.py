@@ -278,18 +278,6 @@ def test_names_are_skorch_s_and_typos_are_met_at_once(cls):
             cls(**{name: 1})
 
 
-@pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_parameters_of_other_methods_are_refused_with_what_to_give(cls):
-    if "class_weight" not in cls().get_params():
-        with pytest.raises(TypeError, match=r"'class_weight': .*CrossEntropyClassifier.*fit\(X, y, sample_weight=\)"):
-            cls(class_weight="balanced")
-        with pytest.raises(ValueError, match="sample_weight="):
-            cls().set_params(class_weight="balanced")
-    has = "label_smoothing" in cls().get_params()
-    with pytest.raises(TypeError, match=r"decides the loss; give label_smoothing=" if has else r"decides the loss\.$"):
-        cls(criterion__label_smoothing=0.1)
-
-
 @every
 def test_names_reach_the_net(cls, blobs):
     groups = []

@@ -93,7 +93,7 @@ def fits():
     callbacks = [LRScheduler("ReduceLROnPlateau", patience=0), EarlyStopping(**watched)]
     others = {
         "EM of each epoch": page_methods.EpochEMClassifier(max_epochs=2, batch_size=32, random_state=0),
-        "truncated": small(GCEClassifier, truncation=0.3, truncation_start=1, truncation_every=1),
+        "truncated": small(GCEClassifier, truncation=0.3, truncation_start=1),
         "weights of a batch": small(MWNetClassifier, normalize_weights=True, weight_every=2, max_epochs=2),
         "clean rows in the step": small(MetaTransitionClassifier, meta_weight=0.5, meta_batch_size=5, max_epochs=2),
         "followed scores": small(CrossEntropyClassifier, train_split=split, callbacks=callbacks, max_epochs=8, lr=0.5),

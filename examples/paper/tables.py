@@ -80,11 +80,10 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     ONE_T: {"instance_dependent": False},
     "clean rows only": {"max_epochs": 50},
 }
-# As published: new networks through T, the last epoch, GCE's own loss. GCE's truncation is not mentioned in the paper:
+# As published: new networks through T, the last epoch. GCE's truncation is not mentioned in the paper:
 # none. Fine-tuning's rate is that of the last epochs before it. EM has no folds.
 PUBLISHED: dict[str, dict[str, Any]] = {
     "fine-tuning": {"fine_tuning_lr": 1e-3},
-    "GCE": {"balanced": False},
     "forward": NEW_NET,
     "GLC": NEW_NET,
     "true T": NEW_NET,

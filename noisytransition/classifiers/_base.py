@@ -208,7 +208,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             classes, noisy, clean = read_rows(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
             if clean is None and self._needs_clean_data:
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
-            noisy, clean = weighted(self, noisy, clean, classes)
+            noisy, clean = weighted(self, noisy, clean)
             description = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
             run = Run(
                 self._shared_params(classes),

@@ -2,15 +2,12 @@
 
 from typing import Any, ClassVar
 
-from torch import nn
-
 from ..nets import has_batch_of_one
 from ..transition import check_count
 from ._base import NoisyLabelClassifier
 from ._checks import check_number
 from ._parameters import Module
 from ._run import Run
-from ._weights import ClassWeight
 
 
 class FineTuningClassifier(NoisyLabelClassifier):
@@ -20,22 +17,12 @@ class FineTuningClassifier(NoisyLabelClassifier):
 
     Parameters
     ----------
-    module : nn.Module class or instance, optional
-        As in `NoisyLabelClassifier`.
     fine_tuning_epochs : int, default=50
         Epochs on the clean rows; with 0 the result is that of cross-entropy.
     fine_tuning_lr : float, optional
         Step size on the clean rows; default: `lr`.
-    label_smoothing : float in [0, 1], default=0.0
-        As in `CrossEntropyClassifier`, for the noisy rows alone.
-    class_weight : dict, "balanced" or None, default=None
-        As in `CrossEntropyClassifier`; for the clean rows too, by their own counts.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision
-        As in `NoisyLabelClassifier`.
-    batch_transform, callbacks, distributed
-        As in `NoisyLabelClassifier`.
-    random_state, verbose
-        As in `NoisyLabelClassifier`, which see also for ``**net_params``.
+    **params
+        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
@@ -65,20 +52,15 @@ class FineTuningClassifier(NoisyLabelClassifier):
         *,
         fine_tuning_epochs: int = 50,
         fine_tuning_lr: float | None = None,
-        label_smoothing: float = 0.0,
-        class_weight: ClassWeight = None,
         **net_params: Any,
     ) -> None:
         super().__init__(module, **net_params)
         self.fine_tuning_epochs = fine_tuning_epochs
         self.fine_tuning_lr = fine_tuning_lr
-        self.label_smoothing = label_smoothing
-        self.class_weight = class_weight
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_count(self.fine_tuning_epochs, 0, "fine_tuning_epochs")
-        check_number(self, "label_smoothing", high=1.0)
         if self.fine_tuning_lr is not None:
             check_number(self, "fine_tuning_lr")
 
@@ -88,7 +70,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
             run.one_clean_row = has_batch_of_one(len(run.clean), self.batch_size)
 
     def _fit(self, run: Run) -> None:
-        noisy_net = run.train("cross_entropy", loss=nn.CrossEntropyLoss(label_smoothing=self.label_smoothing))
+        noisy_net = run.train("cross_entropy")
         self.net_ = run.train(
             "fine_tuning",
             run.clean,

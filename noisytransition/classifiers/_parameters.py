@@ -28,11 +28,6 @@ RESERVED = {
     "dataset": "fit takes arrays, sparse matrices or a torch Dataset",
     "torch_load_kwargs": "load parameters into clf.net_",
 }
-# parameters that other classes have, and what to do instead
-_OF_OTHERS = {
-    "class_weight": "it is of the methods without a T (CrossEntropyClassifier, FineTuningClassifier, GCEClassifier); "
-    "fit(X, y, sample_weight=) weighs the rows in all methods"
-}
 # parameters of skorch that the user may set
 NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspect.signature(net).parameters} - {
     "args",
@@ -159,8 +154,6 @@ def check_names(names: Iterable[str], own: set[str], error: type[Exception], who
             own_name = name.removeprefix("criterion__")
             instead = f"; give {own_name}=" if own_name in own else ""
             raise error(f"{who} sets {name!r} itself: {RESERVED[head]}{instead}.")
-        if name in _OF_OTHERS:
-            raise error(f"{who} has no parameter {name!r}: {_OF_OTHERS[name]}.")
         guess = next(iter(_guesses(name, head, own)), None)
         raise error(f"{who} has no parameter {name!r}." + (f" Did you mean {guess!r}?" if guess else ""))
 

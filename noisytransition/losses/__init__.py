@@ -7,13 +7,12 @@ from ._forward import (
     log_likelihood_by_columns,
     noisy_log_likelihood,
 )
-from ._generalized import BalancedGeneralizedCrossEntropyLoss, GeneralizedCrossEntropyLoss
+from ._generalized import GeneralizedCrossEntropyLoss
 from ._gold import GoldCorrectionLoss
 from ._importance import ImportanceReweightedLoss
 from ._weighted import WeightedLoss
 
 __all__ = [
-    "BalancedGeneralizedCrossEntropyLoss",
     "ForwardLoss",
     "GeneralizedCrossEntropyLoss",
     "GoldCorrectionLoss",

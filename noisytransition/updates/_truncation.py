@@ -12,6 +12,9 @@ from ._update import Update
 if TYPE_CHECKING:
     from ..nets import Batch, NoisyLabelNet
 
+#: epochs between two checks of all rows, as in the paper of generalized cross-entropy
+_EVERY = 10
+
 
 class Truncation(Update):
     """Set the ``weight`` of training rows to 0 if the net gives their noisy label a low probability, else 1.
@@ -23,9 +26,7 @@ class Truncation(Update):
     threshold : float
         Rows whose label has at most this probability get weight 0.
     start : int
-        Epochs before the rows are evaluated for the first time.
-    every : int
-        Epochs between evaluations.
+        Epochs before the rows are checked for the first time. They are checked again every ten epochs.
 
     Examples
     --------
@@ -38,7 +39,7 @@ class Truncation(Update):
     >>> rows = Rows((2.0 * y - 1)[:, None].astype(np.float32), y_noisy)
     >>> rows = rows.with_columns(index=np.arange(200), weight=1.0)
     >>> _ = torch.manual_seed(0)
-    >>> loss, update = GeneralizedCrossEntropyLoss(0.7, truncation=0.3), Truncation(0.3, start=5, every=5)
+    >>> loss, update = GeneralizedCrossEntropyLoss(0.7, truncation=0.3), Truncation(0.3, start=5)
     >>> net = NoisyLabelNet(
     ...     torch.nn.Linear(1, 2), criterion=loss, update=update, lr=1.0, max_epochs=10, verbose=0)
     >>> net = net.fit(rows, rows.label)
@@ -47,10 +48,9 @@ class Truncation(Update):
     40 rows are left out, 40 of them mislabelled
     """
 
-    def __init__(self, threshold: float, start: int, every: int) -> None:
+    def __init__(self, threshold: float, start: int) -> None:
         self.threshold = threshold
         self.start = start
-        self.every = every
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Keep all rows."""
@@ -58,9 +58,9 @@ class Truncation(Update):
         self.kept_: Tensor | None = None
 
     def on_epoch_begin(self, net: "NoisyLabelNet", dataset_train: Dataset | None = None, **kwargs: Any) -> None:
-        """Evaluate all training rows, in the epochs given by `start` and `every`."""
+        """Check all training rows, from `start` on every ten epochs."""
         epoch = len(net.history) - 1 - self.start
-        if epoch < 0 or epoch % self.every:
+        if epoch < 0 or epoch % _EVERY:
             return
         batches = [self._evaluate(net, batch) for batch in net.get_iterator(dataset_train)]
         index, kept = (torch.cat(parts) for parts in zip(*batches, strict=True))

@@ -22,12 +22,11 @@ NUMBERS = [
         "fine_tuning_lr",
         "inner_lr",
         "q",
-        "label_smoothing",
     )
     for case in _cases(name, NUMBER, ["0.1", -1.0, NAN, INF, 1j, True, [0.1]])
 ]
 COUNT_NAMES = """
-    batch_size warm_up_epochs n_anchors transition_every weight_every weight_hidden truncation_every meta_batch_size
+    batch_size warm_up_epochs n_anchors transition_every weight_every weight_hidden meta_batch_size
 """
 COUNT_FROM_0_NAMES = "max_epochs fine_tuning_epochs revision_epochs truncation_start"
 COUNTS = [
@@ -39,7 +38,7 @@ COUNTS = [
 FRACTIONS = _cases("validation_fraction", "give a number|must be < 1|== -|finite", [1.0, -0.1, "0.1", NAN, 1j, True])
 FLAGS = [
     case
-    for name in ("select_epochs", "select_classifier", "normalize_weights", "balanced", "from_warm_up")
+    for name in ("select_epochs", "select_classifier", "normalize_weights", "from_warm_up")
     for case in _cases(name, "give True or False", ["no", 1, 0.0, [True]])
 ]
 OPTIMIZERS = [

@@ -1,7 +1,6 @@
 import numpy as np
-import pytest
 from estimators import small
-from training import Batches, fit
+from training import Batches
 
 from noisytransition import CrossEntropyClassifier, FineTuningClassifier
 
@@ -30,27 +29,3 @@ def test_fine_tuning_goes_on_with_the_clean_rows_alone(blobs):
     assert batches.sizes()[-1] == len(X_meta)
     assert clf.net_.optimizer_.param_groups[0]["lr"] == 0.05
     assert list(clf.histories_) == ["cross_entropy", "fine_tuning"]
-
-
-@pytest.mark.parametrize("cls", [CrossEntropyClassifier, FineTuningClassifier])
-def test_label_smoothing_spreads_a_share_of_each_label(cls, blobs):
-    """The loss of a network that does not move, by its definition."""
-    X, y, *_ = blobs
-    clf = fit(cls, blobs, label_smoothing=0.3, lr=0.0, max_epochs=1, batch_size=len(X))
-    log_proba = np.log(clf.predict_proba(X))
-    expected = -0.7 * log_proba[np.arange(len(y)), y].mean() - 0.3 * log_proba.mean()
-    np.testing.assert_allclose(clf.histories_["cross_entropy"][-1, "train_loss"], expected, rtol=1e-5)
-
-
-def test_the_clean_labels_of_fine_tuning_are_not_smoothed(blobs):
-    _, _, X_meta, y_meta, *_ = blobs
-    given = {"lr": 0.0, "max_epochs": 1, "fine_tuning_epochs": 1, "batch_size": 100}
-    clf = fit(FineTuningClassifier, blobs, label_smoothing=0.3, **given)
-    expected = -np.log(clf.predict_proba(X_meta))[np.arange(len(y_meta)), y_meta].mean()
-    np.testing.assert_allclose(clf.histories_["fine_tuning"][-1, "train_loss"], expected, rtol=1e-5)
-
-
-def test_without_any_label_in_them_labels_do_not_matter(blobs):
-    X, y, *_ = blobs
-    a, b = (small(CrossEntropyClassifier, label_smoothing=1.0).fit(X, labels) for labels in (y, (y + 1) % 3))
-    np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-6)

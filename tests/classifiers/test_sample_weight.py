@@ -1,4 +1,4 @@
-"""Weights of rows and of classes: how often a row is drawn."""
+"""Weights of rows: how often a row is drawn."""
 
 import numpy as np
 import pandas as pd
@@ -7,26 +7,22 @@ import torch
 from estimators import CLASSIFIERS, small
 from scipy.sparse import csr_matrix
 from sklearn.ensemble import AdaBoostClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset
-from training import assert_same, fit, refused
+from training import assert_same, refused
 
 from noisytransition import (
     CrossEntropyClassifier,
     EMTransitionClassifier,
-    FineTuningClassifier,
-    GCEClassifier,
     GLCClassifier,
 )
 
 WEIGHTS = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 4.0], size=300)
 KEPT = WEIGHTS > 0
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
-with_class_weight = pytest.mark.parametrize("cls", [CrossEntropyClassifier, FineTuningClassifier, GCEClassifier])
 
 
 def weighted(cls, blobs, weights=WEIGHTS, **params):
@@ -137,60 +133,3 @@ def test_in_scikit_learn(blobs):
     assert np.isfinite(scores).all()
     boosted = AdaBoostClassifier(small(CrossEntropyClassifier), n_estimators=2, random_state=0).fit(X, y)
     assert boosted.score(X_test, y_test) > 0.5
-
-
-# ---------------------------------------------------------------------------- weights of classes
-@with_class_weight
-def test_a_heavy_class_is_predicted_more_often(cls, blobs):
-    X = blobs[0]
-    shares = [(fit(cls, blobs, class_weight=w).predict(X) == 1).mean() for w in ({1: 0.02}, None, {1: 50})]
-    assert shares[0] < shares[1] < shares[2]
-
-
-def test_balanced_classes_meet_the_boundary_that_equal_ones_have():
-    """As scikit-learn's logistic regression with the same weights."""
-    rng = np.random.default_rng(0)
-    y = (np.arange(2000) % 10 == 0).astype(int)
-    X = rng.normal(size=(2000, 1)) + 2 * y[:, None]
-    params = {"module": "linear", "max_epochs": 40, "batch_size": 256, "random_state": 0}
-    clf = CrossEntropyClassifier(class_weight="balanced", **params).fit(X, y)
-    twin = LogisticRegression(class_weight="balanced", C=1e6).fit(X, y)
-    np.testing.assert_allclose(clf.predict_proba(X), twin.predict_proba(X), atol=0.06)
-    assert abs(CrossEntropyClassifier(**params).fit(X, y).predict_proba(X) - twin.predict_proba(X)).max() > 0.3
-
-
-def test_class_weights_are_those_of_their_rows(blobs):
-    X, y, *_ = blobs
-    names = np.array(["ant", "bee", "cat"])
-    clf = small(CrossEntropyClassifier, class_weight={"bee": 3.0}).fit(X, names[y])
-    twin = small(CrossEntropyClassifier).fit(X, names[y], sample_weight=np.where(y == 1, 3.0, 1.0))
-    np.testing.assert_array_equal(clf.predict_proba(X), twin.predict_proba(X))
-    both = small(CrossEntropyClassifier, class_weight={"bee": 3.0}).fit(X, names[y], sample_weight=WEIGHTS)
-    twin = small(CrossEntropyClassifier).fit(X, names[y], sample_weight=WEIGHTS * np.where(y == 1, 3.0, 1.0))
-    np.testing.assert_array_equal(both.predict_proba(X), twin.predict_proba(X))
-
-
-def test_fine_tuning_balances_the_clean_rows_by_their_own_counts(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    few = np.flatnonzero((y_meta != 2) | (np.arange(len(y_meta)) % 6 == 0))
-    given = {"meta": (X_meta[few], y_meta[few])}
-    plain, balanced = (
-        small(FineTuningClassifier, class_weight=w, fine_tuning_epochs=20).fit(X, y, **given).predict_proba(X)[:, 2]
-        for w in (None, "balanced")
-    )
-    assert balanced.mean() > plain.mean() + 0.02
-
-
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        ("heavy", "class_weight='heavy'; give 'balanced', a dict"),
-        ([1, 2, 3], "give 'balanced', a dict from label to weight, or None"),
-        ({7: 2.0}, r"class_weight has \[7\], and the labels are \[0, 1, 2\]"),
-        ({1: 0.0}, "give weights above 0, and leave out rows of none"),
-        ({1: np.nan}, "give weights above 0"),
-    ],
-)
-def test_class_weights_that_are_none_are_refused(weight, message, blobs):
-    with refused(message):
-        fit(CrossEntropyClassifier, blobs, class_weight=weight)

@@ -7,7 +7,6 @@ import pytest
 import torch
 from matplotlib import pyplot as plt
 from scipy import stats
-from sklearn.base import clone
 from torch import nn
 from training import no_training, refused
 
@@ -63,19 +62,6 @@ def test_all_methods_and_the_reference_rows(data):
     pooled = CrossEntropyClassifier(max_epochs=2, batch_size=64, random_state=0)
     pooled.fit(np.concatenate([data.X, data.X_meta]), np.concatenate([data.y, data.y_meta]))
     assert rows[_compare.POOLED]["accuracy"] == pooled.score(data.X_test, data.y_test)
-
-
-def test_the_references_have_the_loss_of_the_cross_entropy_beside_them(data):
-    smooth = CrossEntropyClassifier(label_smoothing=0.5)
-    rows = {row["method"]: row for row in compare(data, [smooth], seeds=[0], **FAST).rows}
-    pooled = clone(smooth).set_params(max_epochs=2, batch_size=64, random_state=0)
-    pooled.fit(np.concatenate([data.X, data.X_meta]), np.concatenate([data.y, data.y_meta]))
-    both = data.X_test, data.y_test
-    assert rows[_compare.POOLED]["accuracy"] == pooled.score(*both)
-    own = _compare.PooledCrossEntropyClassifier(**pooled.get_params()).fit(
-        data.X, data.y, meta=(data.X_meta, data.y_meta)
-    )
-    np.testing.assert_array_equal(own.predict_proba(data.X_test), pooled.predict_proba(data.X_test))
 
 
 def test_the_table_is_a_data_frame_of_means_and_standard_deviations(data):
