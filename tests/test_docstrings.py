@@ -18,10 +18,10 @@ PACKAGES += [".comparison", ".plotting"]
 # what the packages of the library share, and docs/api.rst does not list
 INTERNAL = {
     "noisytransition.losses": "log_likelihood_by_columns",
-    "noisytransition.nets": "Batch BatchLoader CleanLoss GlobalState GradientScaling HeldOutPosteriors InStep "
+    "noisytransition.nets": "Batch BatchLoader CleanLoss GradientScaling HeldOutPosteriors InStep "
     "SaveState as_rows canonical check_divisible check_one_row check_outputs check_sized check_start "
-    "concatenate draw_seed "
-    "has_batch_of_one is_plain is_small net_state raise_interrupt restore_net restore_unlisted seed_generators "
+    "concatenate "
+    "has_batch_of_one is_plain is_small net_state restore_net restore_unlisted "
     "Together uncompiled unlisted",
     "noisytransition.meta_gradient": "candidate_methods is_relu_mlp",
     "noisytransition.report": "Clean Fitted Judged make_facts sample_facts",

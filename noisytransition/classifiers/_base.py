@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from torch import nn
 from torch.utils.data import Dataset
 
-from ..nets import FitState, draw_seed
+from ..nets import FitState
 from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
 from ._data import HOW_TO_PASS, Samples, read_rows
@@ -20,6 +20,7 @@ from ._data_warnings import warn_of_chance, warn_of_equal_shares, warn_of_scale
 from ._describe import describe_fit
 from ._distributed import check_distributed, is_first, joined
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, as_python, is_default
+from ._parts import torch_as_it_was
 from ._prediction import PredictionMixin
 from ._run import Run
 from ._saving import of_network, save
@@ -225,7 +226,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 if not self._allows_for_drawing_by_class(run):
                     warn_of_equal_shares(noisy.label, clean.label, classes)
             warn_of_scale(noisy, default=is_default(self.module))
-            with run.global_state.borrowed(), joined(run, self), run.saved_in(state, description):
+            with torch_as_it_was(), joined(run, self), run.saved_in(state, description):
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories
             self._params_of_fit = of_network(self)  # `save` writes these: others may be set later
@@ -268,7 +269,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
 
     def _seed(self) -> int:
         if self.random_state is None:
-            return draw_seed()
+            return int(torch.randint(2**31 - 1, ()))
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _shared_params(self, classes: NDArray) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..nets import NoisyLabelNet, Rows, seed_generators
+from ..nets import NoisyLabelNet, Rows
 
 # tolerance for the sum of a row of softmax outputs, far above the rounding of float32; a choice, not measured
 _SUM_TO_ONE = 1e-4
@@ -160,5 +160,5 @@ def _near(one: Tensor, other: Tensor, tolerance: float) -> bool:
 def _repeatable(output: Callable[[], Tensor], seed: int = 0) -> Tensor:
     """Output of a module that may draw random numbers; the generators stay where they are."""
     with torch.random.fork_rng(devices=[]):
-        seed_generators(seed)
+        torch.manual_seed(seed)
         return output()

@@ -2,7 +2,8 @@
 
 import copy
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from textwrap import shorten
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ import joblib
 import torch
 from skorch.history import History
 
-from ..nets import DatasetRows, GlobalState
+from ..nets import DatasetRows
 from ._run import Run
 
 Result = TypeVar("Result")
@@ -27,7 +28,8 @@ def train_parts(run: Run, tasks: Mapping[str, Callable[[Run, str], Result]], n_j
     tasks : dict of str to callable
         By stage: takes a run, and the stage's name; trains that stage in that run; gives back what is asked of it.
     n_jobs : int, optional
-        As in `joblib.Parallel`: processes, or what ``joblib.parallel_config`` says.
+        As in `joblib.Parallel`: processes, or what ``joblib.parallel_config`` says. In threads they are done in turn:
+        PyTorch's generators are shared by all threads.
 
     Returns
     -------
@@ -37,14 +39,25 @@ def train_parts(run: Run, tasks: Mapping[str, Callable[[Run, str], Result]], n_j
     parts = [_part(run, i) for i in range(len(tasks))]
     calls, n_threads = zip(tasks.items(), parts, strict=True), max(torch.get_num_threads() // len(tasks), 1)
     train = joblib.delayed(_train_part)
-    with run.global_state.lent():
-        given = {"backend": "sequential"} if run.processes.are_several else {}  # all processes train each part
-        parallel = joblib.Parallel(n_jobs, **given)
-        done = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
+    backend, _ = joblib.parallel.get_active_backend()
+    in_turn = run.processes.are_several or getattr(backend, "supports_sharedmem", False)
+    parallel = joblib.Parallel(n_jobs, **({"backend": "sequential"} if in_turn else {}))
+    done = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
     run.n_stages += len(tasks)
     results, histories = zip(*done, strict=True)
     run.histories.update(zip(tasks, histories, strict=True))
     return list(results)
+
+
+@contextmanager
+def torch_as_it_was() -> Iterator[None]:
+    """Put PyTorch's generators and number of threads back at the end of the block."""
+    n_threads = torch.get_num_threads()
+    try:
+        with torch.random.fork_rng(range(torch.cuda.device_count())):
+            yield
+    finally:
+        torch.set_num_threads(n_threads)
 
 
 def unsendable(run: Run, n_jobs: int | None = None) -> str | None:
@@ -67,13 +80,13 @@ def unsendable(run: Run, n_jobs: int | None = None) -> str | None:
 def _part(run: Run, i: int) -> Run:
     """A run for one training, which may be in another process."""
     part = copy.copy(run)
-    part.histories, part.n_stages, part.global_state = {}, run.n_stages + i, GlobalState()
+    part.histories, part.n_stages = {}, run.n_stages + i
     return part
 
 
 def _train_part(stage: str, task: Callable[[Run, str], Result], run: Run, n_threads: int) -> tuple[Result, History]:
     """Do one task with so many threads: their number has an effect on rounding."""
-    with run.global_state.borrowed():
+    with torch_as_it_was():
         torch.set_num_threads(n_threads)
         result = task(run, stage)
     return result, run.histories[stage]

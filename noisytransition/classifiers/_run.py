@@ -18,7 +18,6 @@ from ..nets import (
     CleanBatches,
     CleanLoss,
     FitState,
-    GlobalState,
     InStep,
     NoisyLabelNet,
     Rows,
@@ -30,8 +29,6 @@ from ..nets import (
     check_start,
     is_plain,
     is_small,
-    raise_interrupt,
-    seed_generators,
 )
 from ..selection import Last, Selection
 from ..transition import weights_of_clean_rows
@@ -69,8 +66,6 @@ class Run:
         Folder in which the fit is saved.
     one_clean_row : bool
         Whether a batch has one clean row and no noisy ones, set by methods that train on batches of clean rows.
-    global_state : GlobalState
-        PyTorch's generators and number of threads, borrowed while the fit trains.
     processes : Processes
         Those that train the nets together.
     """
@@ -90,7 +85,7 @@ class Run:
         self.seed, self.watch, self.bar = seed, watch, bar
         self.one_clean_row, self.n_stages = False, 0
         self.state: FitState | None = None
-        self.global_state, self.processes = GlobalState(), Processes()
+        self.processes = Processes()
         self.histories: dict[str, History] = {}
 
     @property
@@ -223,7 +218,6 @@ class Run:
         -------
         NoisyLabelNet
         """
-        raise_interrupt()
         update = Fixed() if update is None else update
         params = net_params_of(self.params, len(self.classes), module, rows, net_params)
         named, holds_out = [*self._named(), ("update", update)], bool(held_out or params.get("train_split"))
@@ -232,7 +226,7 @@ class Run:
         params |= self._split(held_out_fraction(named, params, stage, held_out, watched=watched))
         if groups := [*update.param_groups(), *params.get("optimizer__param_groups", ())]:
             params["optimizer__param_groups"] = groups
-        seed_generators(self.seed)
+        torch.manual_seed(self.seed)
         trained = net(
             **params,
             criterion=loss,
@@ -249,7 +243,7 @@ class Run:
         check_start(trained)
         check_output(trained, rows, self.classes)
         if self.n_stages:
-            seed_generators(self.seed + self.n_stages)  # a later stage draws its own batches
+            torch.manual_seed(self.seed + self.n_stages)  # a later stage draws its own batches
         elif self.one_clean_row:
             loader = trained.get_iterator(self.clean)
             check_one_row(trained, loader, f"{len(self.clean)} clean row{'s' * (len(self.clean) > 1)}")

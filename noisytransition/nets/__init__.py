@@ -4,10 +4,8 @@ from ._callbacks import CleanLoss, HeldOutPosteriors
 from ._concatenated import concatenate
 from ._finite import check_outputs, check_sized, check_start
 from ._fit_state import FitState, SaveState
-from ._global_state import GlobalState, draw_seed, seed_generators
 from ._half import GradientScaling
 from ._in_step import InStep, check_divisible
-from ._interrupts import raise_interrupt
 from ._loader import BatchLoader
 from ._mlp import MLP
 from ._net import NoisyLabelNet
@@ -26,7 +24,6 @@ __all__ = [
     "CleanLoss",
     "DatasetRows",
     "FitState",
-    "GlobalState",
     "GradientScaling",
     "HeldOutPosteriors",
     "InStep",
@@ -44,15 +41,12 @@ __all__ = [
     "check_sized",
     "check_start",
     "concatenate",
-    "draw_seed",
     "has_batch_of_one",
     "is_plain",
     "is_small",
     "net_state",
-    "raise_interrupt",
     "restore_net",
     "restore_unlisted",
-    "seed_generators",
     "uncompiled",
     "unlisted",
 ]

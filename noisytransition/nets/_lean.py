@@ -12,7 +12,6 @@ from skorch.dataset import get_len
 from skorch.history import History
 from torch import Tensor, nn
 
-from ._interrupts import out_of_patience, raise_interrupt
 from ._mlp import embeds
 from ._rows import Batch
 
@@ -37,17 +36,11 @@ class LeanNet(NeuralNetClassifier):
     _unread: list[tuple[dict[str, Any], str]] | None = None
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
-        """Call a method of the net and of every callback that has one of its own; Ctrl-C is raised before it."""
-        if method_name != "on_train_end":  # skorch calls it after an interrupt too
-            raise_interrupt()
+        """Call a method of the net and of every callback that has one of its own."""
         getattr(self, method_name)(self, **cb_kwargs)
         for _, callback in self.callbacks_:
             if _listens(callback, method_name) and not self._is_unseen(callback):
-                try:
-                    getattr(callback, method_name)(self, **cb_kwargs)
-                except KeyboardInterrupt:
-                    self._stopped_early = out_of_patience(callback)
-                    raise
+                getattr(callback, method_name)(self, **cb_kwargs)
 
     def _is_unseen(self, callback: Callback) -> bool:
         """Whether it makes a table that is not printed."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from skorch.callbacks import Callback, EpochScoring, PassthroughScoring
+from skorch.callbacks import Callback, EarlyStopping, EpochScoring, PassthroughScoring
 from skorch.utils import to_tensor
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -17,7 +17,6 @@ from .._processes import ALONE, Processes
 from ..updates import Fixed, Update
 from ._finite import check_losses, check_proba, check_weights
 from ._half import GradientScaling, HalfPrecision
-from ._interrupts import raise_interrupt
 from ._lean import LeanNet, input_dtype
 from ._loader import BatchLoader
 from ._net_state import uncompiled
@@ -159,8 +158,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
             yield self.evaluation_step((self.processes.share.select(rows).inputs(), labels)), labels
 
     def evaluation_step(self, batch: Loaded, training: bool = False) -> Tensor:
-        """Logits of a batch; Ctrl-C ends a fit before it."""
-        raise_interrupt()
+        """Logits of a batch."""
         with self.processes.own_draws():
             logits = super().evaluation_step(batch, training)
         return self.processes.gathered(logits, len(Batch.of(batch).label)) if self.processes.are_several else logits
@@ -318,12 +316,13 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
     def fit_loop(
         self, X: ArrayLike | Dataset, y: ArrayLike | None = None, epochs: int | None = None, **kwargs: Any
     ) -> "NoisyLabelNet":
-        """Train, and note whether the user interrupted: skorch suppresses KeyboardInterrupt."""
-        self._stopped_early = self._interrupted = False
+        """Train; note whether a KeyboardInterrupt, which skorch suppresses, is the user's and not EarlyStopping's."""
+        self._interrupted = False
         try:
             return super().fit_loop(X, y, epochs, **kwargs)
         except KeyboardInterrupt:
-            self._interrupted = not self._stopped_early
+            early = (callback for _, callback in self.callbacks_ if isinstance(callback, EarlyStopping))
+            self._interrupted = not any(callback.misses_ == callback.patience for callback in early)
             raise
 
     def partial_fit(
