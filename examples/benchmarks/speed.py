@@ -176,7 +176,7 @@ def arrays():
     for name, n, c, goal, function in (
         ("em_transition_matrix", 10_000, 100, 0.3, maximised),
         ("em_transition_matrix", 10_000, 1000, 5.0, maximised),
-        ("class_conditional_test", 100_000, 10, 2.0, tested),
+        ("class_conditional_test", 100_000, 10, 10.0, tested),
         ("label_posterior", 100_000, 100, None, posteriors),
     ):
         call = function(n, c)

@@ -17,13 +17,14 @@ from ..transition import (
     blocks_of_rows,
     check_count,
     check_probabilities,
+    class_conditional_test,
     is_number,
     label_posterior,
 )
 from ._data import Samples, validate_rows
 from ._data_warnings import names_of_rows
 from ._describe import versions
-from ._labels import as_column, label_codes
+from ._labels import label_codes
 
 # entries of posteriors that are computed at once: 32 MB. A choice, not measured
 _BLOCK = 2**22
@@ -232,8 +233,8 @@ def _clean(clf: Any, rows: Rows, X_meta: Samples, y_meta: Any, y_meta_noisy: Any
     named: dict[str, Any] = {"names": names_of_rows(X_meta, y_meta), "rows": "X_meta"}
     y = label_codes(y_meta, clf.classes_, n, "y_meta", **named)
     noisy = None if y_meta_noisy is None else label_codes(y_meta_noisy, clf.classes_, n, "y_meta_noisy", **named)
-    test = _test(clf, X_meta, as_column(y_meta), as_column(y_meta_noisy), random_state)  # which would warn once more
-    return Clean(clf.predict_proba(X_meta), y, noisy, test, _n_among(clean_rows, rows))
+    proba = clf.predict_proba(X_meta)
+    return Clean(proba, y, noisy, _test(proba, y, noisy, random_state), _n_among(clean_rows, rows))
 
 
 def _n_among(some: Rows, rows: Rows) -> int:
@@ -247,11 +248,11 @@ def _n_among(some: Rows, rows: Rows) -> int:
     return sum(row in found for row in wanted)
 
 
-def _test(clf: Any, X_meta: Samples, y_meta: Any, y_meta_noisy: Any, random_state: Any) -> ClassConditionalTest | str:
+def _test(proba: NDArray, y: NDArray, noisy: NDArray | None, random_state: Any) -> ClassConditionalTest | str:
     """Whether one T is enough, or why this cannot be tested."""
-    if y_meta_noisy is None:
+    if noisy is None:
         return "Not tested: it needs the noisy labels of the clean rows; pass y_meta_noisy."
     try:
-        return clf.class_conditional_test(X_meta, y_meta, y_meta_noisy, random_state=random_state)
+        return class_conditional_test(y, noisy, proba=proba, random_state=random_state)
     except ValueError as error:
         return f"Not tested: {error}"

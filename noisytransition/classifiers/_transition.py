@@ -15,7 +15,6 @@ from ..transition import (
 )
 from ._base import NoisyLabelClassifier
 from ._checks import check_checkpoints, check_flag, check_number
-from ._class_conditional import ClassConditionalMixin
 from ._data import Samples
 from ._label_issues import LabelIssuesMixin
 from ._noise_report import NoiseReportMixin
@@ -30,7 +29,6 @@ _MAX_ITER = 1000
 
 class TransitionClassifier(
     TransitionSummaryMixin,
-    ClassConditionalMixin,
     LabelIssuesMixin,
     NoiseReportMixin,
     NoisyLabelClassifier,

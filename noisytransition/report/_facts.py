@@ -269,14 +269,7 @@ def _label_issues(
 def _one_transition_matrix(clean: Clean | None) -> dict[str, Any] | None:
     if clean is None or isinstance(clean.test, str):
         return None
-    found = clean.test
-    return {
-        "pvalue": found.pvalue,
-        "pvalues": found.pvalues,
-        "n_rows": found.n_rows,
-        "minimum_detectable_difference": plain(float(found.minimum_detectable_difference)),
-        "text": [short(line, _LONGEST_SENTENCE) for line in str(found).splitlines()],
-    }
+    return {"pvalue": clean.test.pvalue, "pvalues": clean.test.pvalues, "n_rows": len(clean.y)}
 
 
 def _missing(fitted: Fitted, clean: Clean | None) -> dict[str, str]:

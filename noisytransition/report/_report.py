@@ -50,8 +50,7 @@ class NoiseReport:
           ``agreement`` of predictions and labels, ``right`` (the share by T), ``memorised``, and ``listed`` rows, each
           with ``row``, ``given``, ``proposed``, ``given_probability``, ``proposed_probability`` and ``sample``
           (``text``, or ``image`` as a data URI);
-        * ``one_transition_matrix``, or None: ``pvalue``, ``pvalues``, ``n_rows``,
-          ``minimum_detectable_difference``, ``text``;
+        * ``one_transition_matrix``, or None: ``pvalue``, ``pvalues``, ``n_rows``;
         * ``limits``: ``precision``, ``n_classes`` whose noise rate is not known so well, ``n_of_classes`` (rows of
           these to verify), ``n_at_random``, ``widest``, ``listed`` (``class``, ``half_width``, ``n_more``) and
           ``sampling_limit``;

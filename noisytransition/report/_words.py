@@ -178,7 +178,15 @@ def _verdict(test: Facts) -> str:
 
 def _one_transition_matrix(facts: Facts) -> list[str]:
     test = facts["one_transition_matrix"]
-    return [facts["missing"]["one_transition_matrix"]] if test is None else test["text"]
+    if test is None:
+        return [facts["missing"]["one_transition_matrix"]]
+    if test["pvalue"] > _LEVEL:
+        return [_verdict(test), "This is no proof: few rows show large differences only."]
+    return [
+        _verdict(test),
+        "T is a mean over rows, then. The share of wrong labels stays correct; probabilities of single labels do not: "
+        "use them to rank rows for review.",
+    ]
 
 
 def _limits(facts: Facts) -> list[str]:

@@ -102,7 +102,7 @@ def test_what_em_knows_is_there(em, blobs):
     ]
     counts = np.maximum(em.class_counts_.round(), 1).astype(int)
     assert facts["limits"]["sampling_limit"] == sampling_limit(em.transition_matrix_, counts)
-    test = class_conditional_test(y_test, noisy, proba=em.predict_proba(X_test), features=X_test, random_state=0)
+    test = class_conditional_test(y_test, noisy, proba=em.predict_proba(X_test), random_state=0)
     assert facts["one_transition_matrix"]["pvalues"] == test.pvalues
     assert facts["noise"]["verified"]["n_wrong"] == (noisy != y_test).sum()
     assert facts["diagnostics"] == em.diagnostics_

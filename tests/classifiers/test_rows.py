@@ -126,7 +126,6 @@ ROWS = np.random.default_rng(0).normal(size=(60, 2))
 CLASSES, NOISY = np.arange(60) % 2, np.arange(60) % 4 // 2
 FRAME = pd.DataFrame(ROWS, index=[f"row {i}" for i in range(60)])
 TRUE, GIVEN, HALF = (pd.Series(column, FRAME.index) for column in (CLASSES, NOISY, np.arange(60) < 30))
-QUICK = {"n_permutations": 9, "random_state": 0}
 
 # method with labels of rows -> what it is called with, and the rows that the warning names
 WITH_LABELS = {
@@ -135,7 +134,6 @@ WITH_LABELS = {
     "find_label_issues": ({"X": FRAME, "y_noisy": GIVEN}, "X"),
     "relabel": ({"X": FRAME, "y_noisy": GIVEN}, "X"),
     "noise_report": ({"X": FRAME, "y_noisy": GIVEN, "X_meta": FRAME, "y_meta": TRUE, "y_meta_noisy": GIVEN}, "X"),
-    "class_conditional_test": ({"X_meta": FRAME, "y_meta": TRUE, "y_meta_noisy": GIVEN, **QUICK}, "X_meta"),
     "score": ({"X": FRAME, "y": GIVEN, "sample_weight": TRUE, "trusted": HALF, "y_meta": TRUE}, "X and y"),
 }
 CALLS = [
