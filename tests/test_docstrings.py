@@ -17,7 +17,6 @@ PACKAGES += [".comparison", ".plotting"]
 
 # what the packages of the library share, and docs/api.rst does not list
 INTERNAL = {
-    "noisytransition.losses": "log_likelihood_by_columns",
     "noisytransition.nets": "Batch BatchLoader CleanLoss GradientScaling HeldOutPosteriors InStep "
     "SaveState as_rows canonical check_divisible check_one_row check_outputs check_sized check_start "
     "concatenate "

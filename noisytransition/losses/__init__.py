@@ -1,12 +1,6 @@
 """Loss functions for noisy labels: torch criteria of logits, integer labels, and other columns that they name."""
 
-from ._forward import (
-    ForwardLoss,
-    clean_posterior,
-    corrected_cross_entropy,
-    log_likelihood_by_columns,
-    noisy_log_likelihood,
-)
+from ._forward import ForwardLoss, corrected_cross_entropy
 from ._generalized import GeneralizedCrossEntropyLoss
 from ._gold import GoldCorrectionLoss
 from ._importance import ImportanceReweightedLoss
@@ -18,8 +12,5 @@ __all__ = [
     "GoldCorrectionLoss",
     "ImportanceReweightedLoss",
     "WeightedLoss",
-    "clean_posterior",
     "corrected_cross_entropy",
-    "log_likelihood_by_columns",
-    "noisy_log_likelihood",
 ]

@@ -8,9 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ._known import KnownPosterior, KnownTransition
-from ._marginal import marginal_cross_entropy
-
 # smallest initial entry of T: with log 0 the gradient would be 0 for good, and a label with an empty column would have
 # an infinite loss. A choice, not measured.
 MIN_ENTRY = 1e-12
@@ -50,31 +47,7 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
     >>> float(corrected_cross_entropy(z, y, torch.tensor([[0.5, 0.5], [0.5, 0.5]]).log()))  # uniform: log 2
     0.693...
     """
-    return -noisy_log_likelihood(logits, y, log_transition).mean()
-
-
-def noisy_log_likelihood(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
-    """Return log P(noisy label | x) of each row; `corrected_cross_entropy` is minus its mean.
-
-    Parameters
-    ----------
-    logits, y, log_transition
-        As in `corrected_cross_entropy`.
-
-    Returns
-    -------
-    Tensor of shape (n_samples,)
-
-    Examples
-    --------
-    >>> import torch
-    >>> from noisytransition.losses import noisy_log_likelihood
-    >>> sure = torch.tensor([[9.0, -9.0], [9.0, -9.0]])  # both rows are of class 0
-    >>> log_T = torch.tensor([[0.6, 0.4], [0.0, 1.0]]).log()
-    >>> noisy_log_likelihood(sure, torch.tensor([0, 1]), log_T).exp()
-    tensor([0.6000, 0.4000])
-    """
-    return log_likelihood_by_columns(logits, log_transition.T[y])
+    return -log_likelihood_by_columns(logits, log_transition.T[y]).mean()
 
 
 def log_likelihood_by_columns(logits: Tensor, columns: Tensor) -> Tensor:
@@ -82,30 +55,54 @@ def log_likelihood_by_columns(logits: Tensor, columns: Tensor) -> Tensor:
     return torch.logsumexp(F.log_softmax(logits, 1) + columns, dim=1)
 
 
-def clean_posterior(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
-    """P(true = i | x, noisy label y), the "responsibilities" of the corrected loss.
+def marginal_cross_entropy(logits: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the weighted sum of ``- log sum_i f_i(x) exp(columns_i)``, and the posteriors of the true classes.
+
+    With f = softmax(logits). The gradient by the logits is ``weights * (f - posterior)``, that by the columns
+    ``- weights * posterior``: in fewer operations than by autograd, and with the posterior of the loss.
 
     Parameters
     ----------
-    logits, y, log_transition
-        As in `corrected_cross_entropy`.
+    logits : Tensor of shape (n_samples, n_classes)
+        Of the network. Gradients by them and by the columns are found once: they cannot be differentiated again.
+    columns : Tensor of shape (n_samples, n_classes)
+        Log P(what is observed | true class): a column of log T for a noisy label, 0 and -inf for a clean label. One
+        entry of each row at least is finite. They are overwritten.
+    weights : Tensor of shape (n_samples,)
+        Of the rows.
 
     Returns
     -------
-    Tensor of shape (n_samples, n_classes)
-        Rows sum to 1.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from noisytransition.losses import clean_posterior
-    >>> unsure = torch.zeros(2, 2)
-    >>> log_T = torch.tensor([[0.6, 0.4], [0.0, 1.0]]).log()  # no 1 is ever called 0
-    >>> clean_posterior(unsure, torch.tensor([0, 1]), log_T)
-    tensor([[1.0000, 0.0000],
-            [0.2857, 0.7143]])
+    tuple of (Tensor, Tensor)
+        A scalar, and P(true class | x, what is observed) of shape (n_samples, n_classes).
     """
-    return torch.softmax(logits + log_transition.T[y], dim=1)
+    loss, posterior = _MarginalCrossEntropy.apply(logits, columns, weights)
+    return loss, posterior
+
+
+class _MarginalCrossEntropy(torch.autograd.Function):
+    # `setup_context` would take as long as all of the computation, for a batch of a small network
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        log_proba = torch.log_softmax(logits, 1)
+        joint = columns.add_(log_proba)
+        log_posterior = torch.log_softmax(joint, 1)
+        # log P(what is observed | x) is their difference, the same in all finite entries of a row
+        losses = log_posterior.amax(1) - joint.amax(1)
+        posterior = log_posterior.exp_()
+        ctx.mark_non_differentiable(posterior)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(log_proba, posterior, weights)
+        return (losses * weights).sum(), posterior  # a product of vectors is of half precision under autocast
+
+    @staticmethod
+    def backward(ctx: Any, by_loss: Tensor, by_posterior: None) -> tuple[Tensor, Tensor | None, None]:
+        if torch.is_grad_enabled():  # `once_differentiable` says so too, in 15 microseconds
+            raise RuntimeError("this gradient cannot be differentiated again: use `corrected_cross_entropy`")
+        log_proba, posterior, weights = ctx.saved_tensors
+        scale = (weights * by_loss)[:, None]
+        by_columns = posterior * -scale if ctx.needs_input_grad[1] else None
+        return log_proba.exp().sub_(posterior).mul_(scale), by_columns, None
 
 
 class ForwardLoss(nn.Module):
@@ -124,8 +121,6 @@ class ForwardLoss(nn.Module):
     A step reads the columns of T of the labels in its batch. The rows are normalised once for each value of T: change
     ``transition_logits`` in place under ``torch.no_grad()``. A change through its ``.data`` or by a fused optimiser is
     noticed after ``torch.autograd.graph.increment_version(loss.transition_logits)`` only.
-    The posteriors of the last batch are remembered too, and must not be changed; logits or labels that are changed
-    through ``.data`` or numpy are taken for the same.
 
     Gradients of the loss are in closed form, and cannot be differentiated again (Hessians, ``torch.func``): use
     `corrected_cross_entropy` there.
@@ -148,14 +143,15 @@ class ForwardLoss(nn.Module):
         by_label = torch.as_tensor(np.log(T).T.copy(), dtype=torch.get_default_dtype())
         # column by column in memory: a step reads the columns of its labels
         self.transition_logits = nn.Parameter(by_label.T, requires_grad=False)
-        self._known: KnownTransition | None = None
-        self._seen: KnownPosterior | None = None
-        self._last_weights: tuple[Any, Tensor | None] = (None, None)
+        # the logits, their state, what normalises their rows, and T by label if it is kept
+        self._known: tuple[Tensor, tuple[int, int], Tensor, Tensor | None] | None = None
         self._keeps_proba = False
+        #: P(true | x, noisy label) of the noisy rows of the last batch, if T is not learned by gradients
+        self.posterior_: Tensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is known of T and of the last batch, which is found again."""
-        return vars(self) | {"_known": None, "_seen": None, "_last_weights": (None, None)}
+        """Without what is found again."""
+        return vars(self) | {"_known": None, "posterior_": None}
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         """Rows in order in memory, as formats of files want them."""
@@ -170,19 +166,12 @@ class ForwardLoss(nn.Module):
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
         """T, a float64 ndarray of shape (n_classes, n_classes); row i, column j is P(noisy j | true i)."""
-        logits = self.transition_logits.detach().cpu()
-        T = np.empty(logits.shape)
-        for part, out in zip(_parts(logits), _parts(T), strict=True):
-            out[:] = torch.softmax(part.double(), dim=1).numpy()
-        return T
+        return torch.softmax(self.transition_logits.detach().cpu().double(), dim=1).numpy()
 
     @property
     def transition_by_label(self) -> Tensor:
         """T transposed, of the type of its logits: row j belongs to the noisy label j."""
-        by_label = self.transition_logits.detach().T
-        if len(_parts(by_label)) == 1:
-            return self.log_transition.detach().exp().T.contiguous()
-        return self._write_proba(torch.empty_like(by_label))
+        return self.log_transition.detach().exp().T.contiguous()
 
     @property
     def takes_clean_rows(self) -> bool:
@@ -208,64 +197,43 @@ class ForwardLoss(nn.Module):
         Tensor
             A scalar.
         """
-        n = len(y)
-        if type(self).log_likelihood is not ForwardLoss.log_likelihood:  # that of a subclass
-            loss = -self.log_likelihood(logits[:n], y).mean()
-            return loss if y_clean is None else loss + clean_weight * F.cross_entropy(logits[n:], y_clean)
+        n, n_clean = len(y), len(logits) - len(y)
         columns = self._columns(y).to(logits.dtype)
+        weights = logits.new_full((n,), 1 / max(n, 1))
         if y_clean is not None:
-            certain = columns.new_full((len(y_clean), columns.shape[1]), -torch.inf).scatter_(1, y_clean[:, None], 0)
+            certain = columns.new_full((n_clean, columns.shape[1]), -torch.inf).scatter_(1, y_clean[:, None], 0)
             columns = torch.cat([columns, certain])
-        loss, posterior = marginal_cross_entropy(logits, columns, self._weights(logits, n, clean_weight))
-        if not self.transition_logits.requires_grad:
-            self._seen = KnownPosterior.of(logits, y, self._normalized(), posterior[:n])
+            weights = torch.cat([weights, weights.new_full((n_clean,), clean_weight / max(n_clean, 1))])
+        loss, posterior = marginal_cross_entropy(logits, columns, weights)
+        self.posterior_ = None if self.transition_logits.requires_grad else posterior[:n]
         return loss
 
     def log_likelihood(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Log P(noisy label | x) of each row, as `noisy_log_likelihood`."""
+        """Log P(noisy label | x) of each row."""
         return log_likelihood_by_columns(logits, self._columns(y).to(logits.dtype))
 
     def posterior(self, logits: Tensor, y: Tensor) -> Tensor:
-        """P(true | x, noisy label), as `clean_posterior`; known for the batch that was seen last: do not change it."""
-        learned = self.transition_logits.requires_grad
-        if not learned and self._seen is not None and self._seen.holds_for(logits, y, self._normalized()):
-            return self._seen.posterior
-        posterior = torch.softmax(logits + self._columns(y).to(logits.dtype), dim=1)
-        if not learned and not posterior.requires_grad:
-            self._seen = KnownPosterior.of(logits, y, self._normalized(), posterior)
-        return posterior
+        """P(true | x, noisy label) of each row, of shape (n_samples, n_classes)."""
+        return torch.softmax(logits + self._columns(y).to(logits.dtype), dim=1)
 
-    def _weights(self, logits: Tensor, n: int, clean_weight: float) -> Tensor:
-        """Weights of n noisy rows and of clean rows, which most batches share."""
-        n_clean = len(logits) - n
-        of = (n, n_clean, clean_weight, logits.dtype, logits.device)
-        known, weights = self._last_weights
-        if known != of or type(weights) is not Tensor:  # but a tensor of a mode that traces
-            with torch.inference_mode(False):
-                noisy = torch.full((n,), 1 / max(n, 1), dtype=logits.dtype, device=logits.device)
-                weights = torch.cat([noisy, noisy.new_full((n_clean,), clean_weight / max(n_clean, 1))])
-            self._last_weights = (of, weights)
-        return weights
-
-    # ---- T, normalised once
+    # ---- T, normalised once for each value: this takes time of order n_classes^2
     def _columns(self, y: Tensor) -> Tensor:
         """Columns of log T of some labels, as rows."""
         learned = self.transition_logits.requires_grad
-        normalizer = torch.logsumexp(self.transition_logits, 1) if learned else self._normalized().normalizer
+        normalizer = torch.logsumexp(self.transition_logits, 1) if learned else self._normalized()[0]
         return self.transition_logits.T.index_select(0, y).sub_(normalizer)
 
-    def _normalized(self) -> KnownTransition:
-        """What is known of T, computed anew if T has changed."""
-        logits = self.transition_logits
-        if self._known is None or not self._known.holds_for(logits):
-            by_label = logits.detach().T
+    def _normalized(self) -> tuple[Tensor, Tensor | None]:
+        """Logarithm of the sums of the rows of exp(logits), and T by label if it is kept."""
+        logits, by_label = self.transition_logits, self.transition_logits.detach().T
+        if self._known is None or self._known[0] is not logits or self._known[1] != _state(logits):
             top, total = by_label.amax(0), torch.zeros_like(by_label[0])
             for part in _parts(by_label):
                 proba = (part - top).exp_()
                 total += proba.sum(0)
             keeps = self._keeps_proba and len(proba) == len(by_label)
-            self._known = KnownTransition.of(logits, top + total.log(), proba.div_(total) if keeps else None)
-        return self._known
+            self._known = (logits, _state(logits), top + total.log(), proba.div_(total) if keeps else None)
+        return self._known[2:]
 
     @torch.no_grad()
     def set_counts(self, counts: Tensor, sums: Tensor, y: Tensor | None = None) -> None:
@@ -284,7 +252,7 @@ class ForwardLoss(nn.Module):
             self.transition_logits.copy_(counts.T).log_()
         else:
             self.transition_logits.T.index_copy_(0, y, counts.index_select(0, y).log_())
-        self._known = KnownTransition.of(self.transition_logits, sums.log())
+        self._known = (self.transition_logits, _state(self.transition_logits), sums.log(), None)
 
     # ---- for the look-ahead: gradient with respect to the logits, and meta-gradient for a tangent of the logits
     @torch.no_grad()
@@ -318,20 +286,20 @@ class ForwardLoss(nn.Module):
         return [by_label.T]
 
     def _proba_times(self, factor: Tensor) -> Tensor:
-        """T transposed, times a factor for each true class; in the place of the last gradient where T is large."""
-        known, logits = self._normalized(), self.transition_logits
-        self._keeps_proba, self._known = True, known._replace(proba=None)  # from now on T comes with the normaliser
-        if known.proba is not None:
-            return known.proba.mul_(factor)
-        last = logits.grad
-        return self._write_proba(torch.empty_like(logits.T) if last is None else last.T, factor)
+        """T by label, times a factor for each true class."""
+        self._keeps_proba, (normalizer, proba) = True, self._normalized()
+        if proba is not None:
+            return proba * factor
+        by_label = self.transition_logits.detach().T
+        product = torch.empty_like(by_label)
+        for part, out in zip(_parts(by_label), _parts(product), strict=True):
+            torch.sub(part, normalizer, out=out).exp_().mul_(factor)
+        return product
 
-    def _write_proba(self, out: Tensor, factor: Tensor | float = 1.0) -> Tensor:
-        """Write T transposed, times a factor for each true class."""
-        normalizer = self._normalized().normalizer
-        for part, values in zip(_parts(self.transition_logits.detach().T), _parts(out), strict=True):
-            torch.sub(part, normalizer, out=values).exp_().mul_(factor)
-        return out
+
+def _state(logits: Tensor) -> tuple[int, int]:
+    """What changes when a tensor does."""
+    return logits._version, logits.data_ptr()
 
 
 def _parts(matrix: Any) -> Any:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.data import Dataset
 
-from ..losses import log_likelihood_by_columns
+from ..losses._forward import log_likelihood_by_columns
 from ._selection import Selection, State
 
 if TYPE_CHECKING:

@@ -82,7 +82,8 @@ class PosteriorCounts(Update):
     def after_step(self, net: "NoisyLabelNet", batch: "Batch", logits: Tensor) -> None:
         """Count the batch and, after the burn-in, update T."""
         loss: ForwardLoss = net.criterion_
-        posterior = loss.posterior(logits, batch.label).to(self.counts_.dtype)
+        posterior = loss.posterior(logits, batch.label) if loss.posterior_ is None else loss.posterior_
+        posterior = posterior.to(self.counts_.dtype)
         self.share_ *= 1 - self.rate
         if is_whole := self.share_ < _LEAST_SHARE:
             self._normalize()

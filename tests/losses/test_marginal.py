@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from strategies import batches, floats
 from torch.nn import functional as F
 
-from noisytransition.losses._marginal import marginal_cross_entropy
+from noisytransition.losses._forward import marginal_cross_entropy
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
 
@@ -58,5 +58,5 @@ def test_an_observation_that_says_nothing_costs_nothing(problem):
 def test_a_second_derivative_is_refused():
     z = torch.zeros(2, 3, requires_grad=True)
     loss, _ = marginal_cross_entropy(z, torch.zeros(2, 3), torch.ones(2))
-    with pytest.raises(RuntimeError, match="cannot be differentiated again: use `corrected_cross_entropy`"):
+    with pytest.raises(RuntimeError, match="corrected_cross_entropy"):
         torch.autograd.grad(loss, z, create_graph=True)
