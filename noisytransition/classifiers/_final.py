@@ -101,7 +101,7 @@ def _train_aside(run: Run, trainings: Sequence[_Aside]) -> list[NoisyLabelNet]:
     """Train without output or history: the classifier is another network."""
     how = [_how(t.start, max(_EPOCHS), t.watched) for t in trainings]
     with run.changed(_params(run, min(len(t.clean) for t in trainings)) | {"verbose": 0}):
-        nets = run.train_together({t.stage: (t.clean, h) for t, h in zip(trainings, how, strict=True)})
+        nets = [run.train(t.stage, t.clean, **h) for t, h in zip(trainings, how, strict=True)]
     for training in trainings:
         del run.histories[training.stage]
     return nets

@@ -1,7 +1,7 @@
 """One call of `fit`: its data, seed and saved state, and the training of each of its nets."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any
@@ -22,13 +22,10 @@ from ..nets import (
     NoisyLabelNet,
     Rows,
     SaveState,
-    Together,
     check_divisible,
     check_one_row,
     check_outputs,
     check_start,
-    is_plain,
-    is_small,
 )
 from ..selection import Last, Selection
 from ..transition import weights_of_clean_rows
@@ -136,36 +133,14 @@ class Run:
     def train(self, stage: str, rows: Rows | None = None, **how: Any) -> NoisyLabelNet:
         """Train one net, as `prepare` makes it."""
         rows = self.noisy if rows is None else rows
-        return self._fit({stage: self.prepare(stage, rows, **how)}, [rows])[0]
-
-    def train_together(self, trainings: Mapping[str, tuple[Rows, dict[str, Any]]]) -> list[NoisyLabelNet]:
-        """Train nets that do not depend on each other, small and plain ones at once: see `Together`.
-
-        Parameters
-        ----------
-        trainings : dict of str to (Rows, dict)
-            By stage: rows, and what `prepare` takes beside them.
-
-        Returns
-        -------
-        list of NoisyLabelNet
-            As many single trainings give, to rounding.
-        """
-        modules = [how.get("module") or self.untrained_module() for _, how in trainings.values()]
-        alone = len(modules) == 1 or self.processes.are_several
-        if alone or not all(is_small(module, len(modules)) for module in modules):
-            return [self.train(stage, rows, **how) for stage, (rows, how) in trainings.items()]
-        nets, rows_of, generators = {}, [rows for rows, _ in trainings.values()], []
-        for stage, (rows, how) in trainings.items():
-            nets[stage] = self.prepare(stage, rows, saves_epochs=False, **how)
-            generators.append(torch.get_rng_state())
-        if all(map(is_plain, nets.values())):
-            return self._fit(nets, rows_of, Together(list(nets.values()), rows_of, generators))
-        trained = []
-        for (stage, net), rows, generator in zip(nets.items(), rows_of, generators, strict=True):
-            torch.set_rng_state(generator)
-            trained += self._fit({stage: net}, [rows])
-        return trained
+        net = self.prepare(stage, rows, **how)
+        if self.state is None:
+            self._train(stage, net, rows)
+        else:
+            self._resume(stage, net, rows, self.state)
+        self.histories[stage] = net.history
+        net.release()
+        return net
 
     def prepare(
         self,
@@ -181,7 +156,6 @@ class Run:
         module: nn.Module | None = None,
         net: type[NoisyLabelNet] = NoisyLabelNet,
         callbacks: Sequence[tuple[str, Callback]] = (),
-        saves_epochs: bool = True,
         **net_params: Any,
     ) -> NoisyLabelNet:
         """Make a net that is ready to be trained.
@@ -209,8 +183,6 @@ class Run:
         net : class, default=NoisyLabelNet
         callbacks : sequence of (str, Callback)
             Callbacks of the method, called after the user's.
-        saves_epochs : bool, default=True
-            Whether a saved fit is saved after each epoch, and not only after the last.
         **net_params
             Parameters of the net, instead of the classifier's; with ``optimizer``, no ``optimizer__...`` of the user's.
 
@@ -234,7 +206,7 @@ class Run:
             select=self._selection(select, holds_out),
             clean_batches=clean_batches,
             clean_weight=clean_weight,
-            callbacks=self._callbacks(stage, callbacks, watched, saves_epochs),
+            callbacks=self._callbacks(stage, callbacks, watched),
             processes=self.processes,
         ).initialize()
         if self.processes.are_several:
@@ -250,43 +222,23 @@ class Run:
         self.n_stages += 1
         return trained
 
-    def _fit(
-        self, nets: dict[str, NoisyLabelNet], rows: Sequence[Rows], together: Together | None = None
-    ) -> list[NoisyLabelNet]:
-        """Train an initialised net, or several at once, unless the saved state has it."""
-        state, done = self.state, 0
-        if state is not None:
-            for stage in nets:
-                check_same_state(state, stage, self.processes)
-        if state is not None and all(map(state.is_complete, nets)):
-            for stage, net in nets.items():
-                state.restore(stage, net)
-        else:
-            if state is not None and together is None:
-                done = sum(map(state.epochs_done, nets))
-            self._train(nets, rows, done, together)
-            if state is not None:
-                for stage, net in nets.items():
-                    state.save(stage, net, complete=True)
-        for stage, net in nets.items():
-            self.histories[stage] = net.history
-            net.release()
-        return list(nets.values())
+    def _resume(self, stage: str, net: NoisyLabelNet, rows: Rows, state: FitState) -> None:
+        """Train what the saved state lacks, or restore the net from it."""
+        check_same_state(state, stage, self.processes)
+        if state.is_complete(stage):
+            state.restore(stage, net)
+            return
+        self._train(stage, net, rows, state.epochs_done(stage))
+        state.save(stage, net, complete=True)
 
-    def _train(
-        self, nets: dict[str, NoisyLabelNet], rows: Sequence[Rows], done: int, together: Together | None
-    ) -> None:
-        """Train, check what comes out, and drop what the histories have of single batches."""
-        if together is not None:
-            together.train()
-        for (stage, net), of_net in zip(nets.items(), rows, strict=True):
-            if net.verbose:  # a heading for skorch's table
-                print(stage.replace("_", " "))
-            if together is None:
-                net.partial_fit(of_net, of_net.label, epochs=net.max_epochs - done)
-            check_outputs(net, of_net)
-            for epoch in net.history:
-                epoch["batches"] = []
+    def _train(self, stage: str, net: NoisyLabelNet, rows: Rows, done: int = 0) -> None:
+        """Train, check what comes out, and drop what the history has of single batches."""
+        if net.verbose:  # a heading for skorch's table
+            print(stage.replace("_", " "))
+        net.partial_fit(rows, rows.label, epochs=net.max_epochs - done)
+        check_outputs(net, rows)
+        for epoch in net.history:
+            epoch["batches"] = []
 
     # ---- parameters of a net
     def untrained_module(self) -> nn.Module:
@@ -309,12 +261,12 @@ class Run:
         selected = any(callback_setting(*named, "load_best", self.params) for named in self._named())
         return select if holds_out and not selected else Last()
 
-    def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], watched: bool, saves: bool) -> list[Any]:
+    def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], watched: bool) -> list[Any]:
         """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""
         watching = [("valid_clean_loss", CleanLoss(self.clean))] if watched else []
         title = f"{self.bar}, {stage.replace('_', ' ')}"
         shown = [("show_progress", ShowProgress(title))] if self.bar else []
-        saving = [("save_state", SaveState(self.state, stage))] if self.state is not None and saves else []
+        saving = [("save_state", SaveState(self.state, stage))] if self.state is not None else []
         together = [("in_step", InStep(self.processes))] if self.processes.are_several else []
         return [*watching, *self._users(), *own, *shown, *saving, *together]
 

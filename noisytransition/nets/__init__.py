@@ -14,7 +14,6 @@ from ._one_row import check_one_row, has_batch_of_one
 from ._proportional import ProportionalSampler
 from ._rows import Batch, CleanBatches, DatasetRows, Rows, SparseRows, as_rows
 from ._sparse import canonical
-from ._together import Together, is_plain, is_small
 
 __all__ = [
     "MLP",
@@ -32,7 +31,6 @@ __all__ = [
     "Rows",
     "SaveState",
     "SparseRows",
-    "Together",
     "as_rows",
     "canonical",
     "check_divisible",
@@ -42,8 +40,6 @@ __all__ = [
     "check_start",
     "concatenate",
     "has_batch_of_one",
-    "is_plain",
-    "is_small",
     "net_state",
     "restore_net",
     "restore_unlisted",

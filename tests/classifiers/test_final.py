@@ -12,9 +12,9 @@ from torch import nn
 from training import StopAfter, refused, stages_of_the_choice
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
-from noisytransition.classifiers import _final, _run
+from noisytransition.classifiers import _final
 from noisytransition.classifiers._final import CLEAN_ROWS, LEAST_CLEAN_ROWS, OWN, Step, candidates_of
-from noisytransition.nets import NoisyLabelNet, Rows, Together
+from noisytransition.nets import NoisyLabelNet, Rows
 from noisytransition.transition import flip_labels, pair_noise
 
 FAST = {"max_epochs": 4, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
@@ -213,8 +213,7 @@ def test_no_choice_with_a_class_that_no_clean_row_has(cls, few_epochs):
 def test_no_choice_where_clean_rows_have_trained_the_network_or_none_is_wished(params):
     clf = fit(MetaTransitionClassifier, *problem(60), **params)
     assert not hasattr(clf, "final_")
-    folds = [f"start_fold_{k}" for k in range(3)]
-    assert list(clf.histories_) == ["warm_up", *folds, "net_warm_up", "meta_transition"]
+    assert list(clf.histories_) == ["warm_up", "net_warm_up", "meta_transition"]
 
 
 @both
@@ -229,38 +228,6 @@ def test_without_folds_half_of_the_clean_rows_decide():
     clf = fit(EMTransitionClassifier, *problem(), cv=None)
     assert clf.final_ == clf.final_scores_["classifier"][clf.final_scores_["log_loss"].argmin()]
     assert list(clf.histories_)[:2] == ["fold_0", "em"]
-
-
-# ---------------------------------------------------------------------------- trainings at once
-@both
-def test_small_networks_are_trained_at_once_to_the_same_bits(cls, few_epochs, tmp_path, monkeypatch):
-    """With a saved fit too, and as single trainings to rounding."""
-    rows, sizes, train = problem(60, 12), [], Together.train
-    monkeypatch.setattr(Together, "train", lambda self: sizes.append(len(self.nets)) or train(self))
-    fits = [fit(cls, *rows)]
-    for _ in range(2):
-        fits.append(cls(**fits[0].get_params()).fit(*rows[:2], meta=rows[2], state=tmp_path / "fit"))
-    assert sizes == [9] * 2, "not again from the saved fit"
-    monkeypatch.setattr(_run, "is_small", lambda *args: False)
-    one_by_one = fit(cls, *rows)
-    assert len(sizes) == 2
-    for other in fits[1:]:
-        assert other.final_ == fits[0].final_
-        np.testing.assert_array_equal(other.final_scores_["log_loss"], fits[0].final_scores_["log_loss"])
-        np.testing.assert_array_equal(other.predict_proba(rows[0]), fits[0].predict_proba(rows[0]))
-    np.testing.assert_allclose(one_by_one.final_scores_["log_loss"], fits[0].final_scores_["log_loss"], rtol=1e-5)
-    np.testing.assert_array_equal(one_by_one.transition_matrix_, fits[0].transition_matrix_)
-
-
-def test_networks_with_an_optimiser_of_the_user_s_are_trained_one_by_one(few_epochs, monkeypatch):
-    class Own(torch.optim.SGD):
-        """As SGD."""
-
-    monkeypatch.delattr(Together, "train")
-    plain = fit(EMTransitionClassifier, *problem(60, 12), optimizer=Own)
-    monkeypatch.setattr(_run, "is_small", lambda *args: False)
-    alone = fit(EMTransitionClassifier, *problem(60, 12), optimizer=Own)
-    np.testing.assert_array_equal(plain.final_scores_["log_loss"], alone.final_scores_["log_loss"])
 
 
 # ---------------------------------------------------------------------------- saved fits
