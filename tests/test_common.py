@@ -529,7 +529,7 @@ def test_iris(cls):
 @every
 def test_only_methods_with_a_T_have_its_attributes(cls, plain):
     attributes = ("transition_matrix_", "transition_init_", "transition_history_", "class_counts_")
-    attributes += ("predict_noisy_proba", "find_label_issues", "relabel", "to_cleanlab")
+    attributes += ("predict_noisy_proba", "find_label_issues", "relabel")
     assert {hasattr(plain(cls), name) for name in attributes} == {cls in WITH_TRANSITION}
 
 
@@ -553,8 +553,6 @@ def test_all_that_is_read_off_T_follows_from_it(cls, blobs, plain):
     assert set(clf.find_label_issues(X, y)) == set(np.flatnonzero(posterior[np.arange(len(y)), y] < 0.5))
     np.testing.assert_array_equal(clf.relabel(X, y, threshold=0), posterior.argmax(axis=1))
     assert clf.class_counts_.sum() == pytest.approx(len(y))
-    np.testing.assert_allclose(clf.to_cleanlab()["noise_matrix"], clf.transition_matrix_.T)
-    assert clf.to_cleanlab()["py"].sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("cls", WITHOUT_CLEAN_DATA)

@@ -145,7 +145,7 @@ class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
     prior_strength_ : float
         Pseudo-counts per class of the prior.
     transition_std_ : ndarray of shape (n_classes, n_classes)
-        Standard errors of T's entries; for up to 1,000 classes, or 50 where verified pairs contradict one T.
+        Standard errors of T's entries; for up to 50 classes.
     transition_uncertainty_ : TransitionUncertainty
         What they and `transition_interval` come from.
     oof_proba_ : ndarray of shape (n_noisy, n_classes), float32

@@ -41,6 +41,8 @@ from ._run import Run
 _LEAST_GAIN = 2.0
 # powers of n / n_meta that are tried as the weight of a clean row, the largest first
 _POWERS = (1.0, 0.75, 0.5)
+# with more, the inverse of T takes too long for the choice of the last network
+_MOST_CLASSES_TO_INVERT = 1000
 
 
 class Likely(NamedTuple):
@@ -116,7 +118,7 @@ class Estimate(NamedTuple):
         Those of T where labels follow a rule, since a network that learns the rule seems right under one T; and with so
         many classes that the inverse of T takes long.
         """
-        if self.rule is not None or len(self.transition_matrix) > MOST_CLASSES:
+        if self.rule is not None or len(self.transition_matrix) > _MOST_CLASSES_TO_INVERT:
             return self.candidate.epochs
         return last_training(candidates, self.candidate, self.transition_matrix, run)
 

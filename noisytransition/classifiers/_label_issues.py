@@ -14,7 +14,6 @@ from ..transition import (
     label_posterior,
     label_quality,
     like_series,
-    normalise_rows,
     relabel,
 )
 from ._data import Samples, validate_rows
@@ -27,7 +26,6 @@ class LabelIssuesMixin:
 
     classes_: NDArray
     transition_matrix_: NDArray[np.float64]
-    class_counts_: NDArray[np.float64]
 
     def label_posterior(self, X: Samples, y_noisy: ArrayLike) -> NDArray[np.float64]:
         """P(true class | x, noisy label), by Bayes' rule.
@@ -35,7 +33,7 @@ class LabelIssuesMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Rows whose labels are to be judged, of the form that `fit` had.
+            Rows whose labels are to be judged.
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
 
@@ -43,11 +41,6 @@ class LabelIssuesMixin:
         -------
         ndarray of shape (n_samples, n_classes)
             Columns as in `classes_`; rows sum to 1.
-
-        Raises
-        ------
-        ValueError
-            For a label that is not in `classes_`, or another number of labels than of rows.
         """
         return label_posterior(*self._arguments(X, y_noisy))
 
@@ -57,7 +50,7 @@ class LabelIssuesMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Rows whose labels are to be judged, of the form that `fit` had.
+            Rows whose labels are to be judged.
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
 
@@ -65,11 +58,6 @@ class LabelIssuesMixin:
         -------
         ndarray of shape (n_samples,), or Series
             A pandas Series with the same index if `y_noisy` is one.
-
-        Raises
-        ------
-        ValueError
-            As in `label_posterior`.
         """
         return like_series(label_quality(*self._arguments(X, y_noisy)), y_noisy, "label_quality")
 
@@ -79,7 +67,7 @@ class LabelIssuesMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Rows whose labels are to be judged, of the form that `fit` had.
+            Rows whose labels are to be judged.
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
         threshold : float in [0, 1], default=0.5
@@ -90,11 +78,6 @@ class LabelIssuesMixin:
         ndarray of int, shape (n_issues,), or Series
             Positions of rows, in ascending order of `label_quality`. If `y_noisy` is a pandas Series, a Series of these
             positions that has the index of these rows: ``X.iloc[issues]`` is ``X.loc[issues.index]``.
-
-        Raises
-        ------
-        ValueError
-            As in `label_posterior`, or for a threshold outside of [0, 1].
         """
         check_rate(threshold, "threshold")
         return as_positions(find_label_issues(*self._arguments(X, y_noisy), threshold=threshold), y_noisy)
@@ -105,7 +88,7 @@ class LabelIssuesMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Rows whose labels are to be judged, of the form that `fit` had.
+            Rows whose labels are to be judged.
         y_noisy : array-like of shape (n_samples,)
             Noisy labels, out of `classes_`.
         threshold : float in [0, 1], default=0.9
@@ -116,42 +99,10 @@ class LabelIssuesMixin:
         ndarray of shape (n_samples,), or Series
             Labels of the kind of `classes_`; rows below the threshold keep theirs. A pandas Series with the same index
             and name if `y_noisy` is one.
-
-        Raises
-        ------
-        ValueError
-            As in `label_posterior`, or for a threshold outside of [0, 1].
         """
         check_rate(threshold, "threshold")
         codes = relabel(*self._arguments(X, y_noisy), threshold=threshold)
         return like_series(self.classes_[codes], y_noisy, getattr(y_noisy, "name", None))
-
-    def to_cleanlab(self) -> dict[str, NDArray[np.float64]]:
-        """T and the shares of the true classes in cleanlab's form: matrices are transposed, columns sum to 1.
-
-        Returns
-        -------
-        dict of str to ndarray
-            ``noise_matrix[s, y]`` = P(label s | true class y) and ``inverse_noise_matrix[y, s]`` = P(true class y |
-            label s), for ``CleanLearning().fit(X, labels, noise_matrix=..., inverse_noise_matrix=...)``; ``py``, the
-            shares of the true classes; ``confident_joint[s, y]``, the expected number of noisy rows of each pair, for
-            ``cleanlab.filter.find_label_issues(labels, pred_probs, confident_joint=...)``. Classes are those of
-            `classes_`, in their order; cleanlab's labels are their indices.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        """
-        check_is_fitted(self, "transition_matrix_")
-        T, counts = self.transition_matrix_, self.class_counts_
-        joint = (counts[:, None] * T).T
-        return {
-            "noise_matrix": T.T.copy(),
-            "inverse_noise_matrix": normalise_rows(joint, np.eye(len(T))).T,
-            "py": counts / counts.sum(),
-            "confident_joint": joint,
-        }
 
     def _arguments(self: Any, X: Samples, y_noisy: ArrayLike) -> tuple[NDArray, NDArray[np.intp], NDArray[np.float64]]:
         """Posteriors of the classifier, labels as indices, and T; labels are validated first."""

@@ -59,7 +59,6 @@ from ._noise import (
     symmetric_noise,
     uniform_noise,
 )
-from ._pair_posterior import MOST_CLASSES_OF_PAIRS as MOST_CLASSES_OF_PAIRS
 from ._pair_posterior import PairEstimate as PairEstimate
 from ._pair_posterior import revised_by_pairs as revised_by_pairs
 from ._posterior import denoise_proba, label_posterior

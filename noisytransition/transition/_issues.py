@@ -29,11 +29,6 @@ def label_quality(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, classes
     ndarray of shape (n,), float64, or Series
         Entry of the given label in each row of `label_posterior`. A Series with the same index if `y_noisy` is one.
 
-    Raises
-    ------
-    ValueError
-        If an input is not valid or the shapes do not fit.
-
     Examples
     --------
     The rows have equal probabilities, but only true class 1 is ever labelled 1:
@@ -72,11 +67,6 @@ def find_label_issues(
     ndarray of int, shape (n_issues,), or Series
         Positions of rows by rising `label_quality`; equal ones in the order of the rows. If `y_noisy` is a pandas
         Series, a Series of these positions that has the index of these rows.
-
-    Raises
-    ------
-    ValueError
-        If an input is not valid or the shapes do not fit.
 
     References
     ----------
@@ -118,11 +108,6 @@ def relabel(
     -------
     ndarray of shape (n,), or Series
         A copy; rows below the threshold keep their label. A Series with the same index if `y_noisy` is one.
-
-    Raises
-    ------
-    ValueError
-        If an input is not valid or the shapes do not fit.
 
     Examples
     --------

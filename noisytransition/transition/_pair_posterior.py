@@ -9,10 +9,7 @@ from scipy import optimize, special
 
 from ._class_offset import POSITIVE_EVIDENCE
 from ._estimation import TINY, finite_log, normalise_rows
-from ._uncertainty import TransitionUncertainty
-
-#: with more there are no standard errors: they take time that grows as c^4
-MOST_CLASSES_OF_PAIRS = 50
+from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 # precision of the prior of an entry of M, which then adds about 0.3 to a logit; 4 and 30 are as good (design half of
 # examples/benchmarks/zoo)
@@ -140,7 +137,7 @@ def revised_by_pairs(
     counts = counts + np.stack([posterior.of_rows(p, j)[0].sum(axis=0) for j, p in enumerate(rows)], axis=1)
     total = counts + T  # one more row by T itself: a class without any keeps its T
     std = None
-    if len(T) <= MOST_CLASSES_OF_PAIRS:
+    if len(T) <= MOST_CLASSES:
         std = _standard_errors(total, (of_pairs, posterior), (pairs, rows), information)
     return PairEstimate(normalise_rows(total), std, counts, posterior.powers, float(evidence))
 

@@ -7,16 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ._arrow import ArrowInformation
-from ._calibration import MOST_CLASSES_WITH_MATRIX, centred_logits, map_prior, map_scores
+from ._calibration import map_prior, map_scores
 from ._checks import check_label_indices, check_probabilities, check_transition_matrix, is_number
 from ._em import check_counts
 from ._estimation import TINY, normalise_rows
 
-#: with more, error bars take too much time and memory
-MOST_CLASSES = 1000
-# with more, the information is too large a matrix to invert as it is
-_MOST_AS_ONE_MATRIX = 50
+#: with more, the information about T is too large a matrix to invert
+MOST_CLASSES = 50
 # rows at a time
 _CHUNK = 4096
 # precision of the prior of an entry of T: without any data a standard error of 0.5
@@ -44,16 +41,6 @@ class TransitionUncertainty(NamedTuple):
         Standard errors.
     others : tuple of TransitionUncertainty
         Other estimates from the same rows; intervals hold those of all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from noisytransition.transition import transition_uncertainty
-    >>> proba, y_noisy = np.repeat(np.eye(2), 100, axis=0), np.repeat([0, 1, 1], [80, 20, 100])
-    >>> found = transition_uncertainty(proba, y_noisy, [[0.8, 0.2], [0.0, 1.0]])
-    >>> flip = [matrix[0, 1] for matrix in (found.transition_matrix, *found.interval(0.95))]
-    >>> print("0 is called 1 in {:.2f} of its rows, 95 % interval {:.2f} to {:.2f}".format(*flip))
-    0 is called 1 in 0.20 of its rows, 95 % interval 0.12 to 0.28
     """
 
     transition_matrix: NDArray[np.float64]
@@ -63,22 +50,9 @@ class TransitionUncertainty(NamedTuple):
     others: "tuple[TransitionUncertainty, ...]" = ()
 
     def interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lower and upper bounds of every entry.
+        """Lower and upper bounds of every entry, each one-sided at ``(1 + level) / 2``.
 
-        Parameters
-        ----------
-        level : float in (0, 1), default=0.9
-            Probability that the population's entry is within its bounds.
-
-        Returns
-        -------
-        low, high : ndarray of shape (c, c)
-            Each is a one-sided bound at ``(1 + level) / 2``. Where `low` is 0, the flip may not happen at all.
-
-        Raises
-        ------
-        ValueError
-            If `level` is not between 0 and 1.
+        Where the lower bound is 0, the flip may not happen at all.
         """
         if not is_number(level) or not 0 < level < 1:
             raise ValueError(f"level={level!r}; give a number between 0 and 1, such as 0.9.")
@@ -91,18 +65,7 @@ class TransitionUncertainty(NamedTuple):
         return np.min(lows, axis=0), np.max(highs, axis=0)
 
     def around(self, T: NDArray[np.float64]) -> "TransitionUncertainty":
-        """Error bars of a T that a method made from this one: as wide around it, and reaching over these.
-
-        Parameters
-        ----------
-        T : ndarray of shape (c, c)
-            The other transition matrix.
-
-        Returns
-        -------
-        TransitionUncertainty
-            With the same bounds, if it is this T but for rounding.
-        """
+        """Error bars of a T that was made from this one: as wide around it, and reaching over these."""
         same = np.abs(T - self.transition_matrix) <= _ROUNDING
         if same.all():
             return self._replace(transition_matrix=T)
@@ -131,20 +94,10 @@ def transition_uncertainty(
     r"""Find error bars of T that hold the uncertainty of the classifier too.
 
     They come from the information in the joint likelihood of T and of the map that calibrates the classifier
-    (`em_transition_matrix`), ``z = s u + B u + b`` with ``u = log proba``, at ``s = 1``, ``B = 0`` and ``b = 0``, with
-    the map's prior: clean rows tell how far off the classifier may be, and what that would do to T is in T's errors.
-    With ``q`` the posterior of the true label, a noisy row with label j has the scores ::
-
-        d/dT[i, j] = proba[i] / sum_k proba[k] T[k, j],    d/dz = q - proba
-
-    The information is the sum of their outer products, with T's rows held to sum 1; for clean rows, the expected
-    information about the map. With more than 20 classes B is left out. Shrinkage of T is not counted as
-    information: where it was strong, the bars are longer than the spread of T. They are those of *one* T that holds
-    for all rows, and of posteriors that such a map can set right; a classifier that is wrong otherwise is not in
-    them.
-
-    Above 50 classes the same inverse is found column by column, without the matrix; nothing is approximated. Time
-    grows as ``(n + c) c^2``, memory as ``c^2``.
+    (`em_transition_matrix`): clean rows tell how far off the classifier may be, and what that would do to T is in T's
+    errors. :doc:`/methods/maximum_likelihood` has the formula. Shrinkage of T is not counted as information: where it
+    was strong, the bars are longer than the spread of T. They are those of *one* T that holds for all rows, and of
+    posteriors that such a map can set right; a classifier that is wrong otherwise is not in them.
 
     Parameters
     ----------
@@ -164,16 +117,6 @@ def transition_uncertainty(
     TransitionUncertainty
         With `std` and ``interval(level)``. A row of T without any data has standard errors of about 0.3.
 
-    Raises
-    ------
-    ValueError
-        If an input is not valid, a label has no probability, or there are more than 1,000 classes.
-
-    References
-    ----------
-    Louis, "Finding the Observed Information Matrix when Using the EM Algorithm", 1982. Berndt, Hall, Hall, Hausman,
-    "Estimation and Inference in Nonlinear Structural Models", 1974 (outer products of scores).
-
     Examples
     --------
     >>> import numpy as np
@@ -183,16 +126,11 @@ def transition_uncertainty(
     >>> found.std.round(2)  # sqrt(0.8 * 0.2 / 100); none of 100 flipped
     array([[0.04, 0.04],
            [0.01, 0.01]])
-    >>> low, high = found.interval(0.9)
-    >>> low.round(2), high.round(2)
-    (array([[0.73, 0.13],
-           [0.  , 0.98]]), array([[0.87, 0.27],
-           [0.03, 1.  ]]))
     """
     proba = _checked(proba)
     n, c = proba.shape
     if c > MOST_CLASSES:
-        raise ValueError(f"{c} classes: error bars are for up to {MOST_CLASSES}, by their time and memory.")
+        raise ValueError(f"{c} classes are too many: error bars are for up to {MOST_CLASSES}.")
     T = check_transition_matrix(T, c, "T")
     y = check_label_indices(y_noisy, c, n, "y_noisy")
     if (impossible := int(((proba * T.T[y]).sum(axis=1) == 0).sum())) or not n:
@@ -202,48 +140,16 @@ def transition_uncertainty(
         )
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
     meta = None if proba_meta is None else _checked(proba_meta, c, "proba_meta")
-    return (_by_one_matrix if c <= _MOST_AS_ONE_MATRIX else _by_columns)(proba, y, T, known, meta)
-
-
-def _by_one_matrix(
-    proba: NDArray, y: NDArray, T: NDArray, known: NDArray, proba_meta: NDArray | None
-) -> TransitionUncertainty:
-    """Error bars by the inverse of the information about all entries."""
-    c = len(T)
     slope, of_T, of_both, of_map = _noisy_information(proba, y, T)
     slope += known / np.maximum(T, TINY)
     of_T[:, np.arange(c), np.arange(c)] += (known / np.maximum(T, TINY) ** 2).T
     free = _Free(T)
     information = free.of_blocks(of_T) + _PRIOR_PRECISION * np.eye(len(free.rows))
-    if proba_meta is not None:
-        of_map += _clean_information(proba_meta) + np.diag(map_prior(proba))
+    if meta is not None:
+        of_map += _clean_information(meta) + np.diag(map_prior(proba))
         both = free.of_vectors(of_both)
         information -= both.T @ np.linalg.solve(of_map, both)
     return _cut_at_zero(T, free, free.of_vectors(slope), np.linalg.inv(information))
-
-
-def _by_columns(
-    proba: NDArray, y: NDArray, T: NDArray, known: NDArray, proba_meta: NDArray | None
-) -> TransitionUncertainty:
-    """The same error bars without that matrix, for many classes."""
-    known_slope, of_known = known / np.maximum(T, TINY), known / np.maximum(T, TINY) ** 2
-    of_map = None if proba_meta is None else _clean_information(proba_meta) + np.diag(map_prior(proba))
-    arrow = ArrowInformation(proba, y, T, of_known + _PRIOR_PRECISION, of_known, of_map)
-    rows, largest, is_free = np.arange(len(T)), T.argmax(axis=1), ~_largest_of_rows(T)
-    slope = arrow.slope + known_slope
-    slope -= slope[rows, largest][:, None]
-    location, std = T.copy(), np.zeros_like(T)
-
-    def shorter(j: int, variances: NDArray) -> NDArray:
-        free, factor = is_free[:, j], np.zeros(len(T))
-        scale = np.sqrt(np.maximum(variances[free], TINY))
-        location[free, j], factor[free] = _cut_normal(T[free, j], scale, slope[free, j])
-        std[free, j] = scale * factor[free]
-        return factor
-
-    scale, of_largest = (np.sqrt(np.maximum(variances, 0)) for variances in arrow.variances(shorter))
-    scale[rows, largest] = std[rows, largest] = of_largest
-    return TransitionUncertainty(T, location, scale, std)
 
 
 def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDArray[np.float64]:
@@ -317,8 +223,6 @@ def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray,
 
 def _clean_information(proba: NDArray) -> NDArray:
     """Expected information of the map in clean rows: each label with its probability."""
-    if proba.shape[1] > MOST_CLASSES_WITH_MATRIX:
-        return _clean_information_of_scale_and_bias(proba)
     total = np.zeros(())
     for start in range(0, len(proba), _CHUNK):
         p = proba[start : start + _CHUNK]
@@ -326,15 +230,6 @@ def _clean_information(proba: NDArray) -> NDArray:
             scores = map_scores(p, one_hot - p) * np.sqrt(p[:, [label]])
             total = total + scores.T @ scores
     return total
-
-
-def _clean_information_of_scale_and_bias(proba: NDArray) -> NDArray:
-    """The same for many classes: covariance of the one-hot label, and of the log-probability that it picks."""
-    u = centred_logits(proba)
-    mean = (proba * u).sum(axis=1, keepdims=True)
-    of_scale, cross = (proba * (u - mean) ** 2).sum(), (proba * (u - mean)).sum(axis=0)
-    of_bias = np.diag(proba.sum(axis=0)) - proba.T @ proba
-    return np.block([[np.full((1, 1), of_scale), cross[None]], [cross[:, None], of_bias]])
 
 
 def _largest_of_rows(T: NDArray) -> NDArray[np.bool_]:

@@ -1,11 +1,10 @@
-"""Methods that use T: labels of any kind go in, rows or labels come out; cleanlab takes the rest."""
+"""Methods that use T: labels of any kind go in, rows or labels come out."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from estimators import WITH_TRANSITION, small
+from estimators import small
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier
 from noisytransition.transition import denoise_proba, find_label_issues, label_posterior, label_quality, relabel
@@ -78,10 +77,6 @@ def test_labels_that_do_not_fit_are_refused_before_any_prediction(fitted, blobs,
     call = getattr(fitted, method)
     with pytest.raises(ValueError, match=r"'dog'.*not among classes_"):
         call(X, np.where(y == 0, "dog", NAMES[y]))
-    with pytest.raises(ValueError, match="299 labels for 300 rows"):
-        call(X, NAMES[y][1:])
-    with pytest.raises(ValueError, match=r"missing labels"):
-        call(X, [None, *NAMES[y][1:]])
     with pytest.raises(NotFittedError):
         getattr(GLCClassifier(), method)(X, NAMES[y])
 
@@ -95,7 +90,7 @@ def test_thresholds_are_probabilities(fitted, blobs, monkeypatch):
 
 
 def test_without_T_there_is_nothing_to_weigh():
-    for name in ("label_posterior", "label_quality", "find_label_issues", "relabel", "to_cleanlab"):
+    for name in ("label_posterior", "label_quality", "find_label_issues", "relabel"):
         assert not hasattr(CrossEntropyClassifier(), name)
 
 
@@ -113,55 +108,3 @@ def test_em_counts_them_by_its_posteriors(blobs, true_labels):
     clf = small(EMTransitionClassifier).fit(X, y, meta=(X_meta, y_meta))
     np.testing.assert_allclose(clf.class_counts_, clf.transition_counts_.sum(axis=1))
     np.testing.assert_allclose(clf.class_counts_, np.bincount(true_labels), atol=30)
-
-
-# ---------------------------------------------------------------------------- cleanlab
-def test_matrices_for_cleanlab_are_one_joint_distribution(fitted):
-    given = fitted.to_cleanlab()
-    joint = given["confident_joint"] / given["confident_joint"].sum()
-    np.testing.assert_allclose(given["noise_matrix"], joint / joint.sum(axis=0))
-    np.testing.assert_allclose(given["inverse_noise_matrix"], joint.T / joint.sum(axis=1))
-    np.testing.assert_allclose(given["py"], joint.sum(axis=0))
-    np.testing.assert_allclose(given["noise_matrix"], fitted.transition_matrix_.T)
-    assert given["confident_joint"].sum() == pytest.approx(300)
-    given["noise_matrix"][:] = 0
-    assert fitted.transition_matrix_.any()
-
-
-@pytest.mark.parametrize("cls", WITH_TRANSITION)
-def test_before_fit_there_is_nothing_for_cleanlab(cls):
-    with pytest.raises(NotFittedError):
-        cls().to_cleanlab()
-
-
-def test_cleanlab_takes_them(fitted, blobs, true_labels):
-    pytest.importorskip("cleanlab", reason="cleanlab comes with the extra benchmarks")
-    from cleanlab.benchmarking.noise_generation import noise_matrix_is_valid
-    from cleanlab.classification import CleanLearning
-    from cleanlab.filter import find_label_issues
-    from cleanlab.internal.latent_algebra import compute_ps_py_inv_noise_matrix
-
-    X, y, *_, X_test, y_test, _ = blobs
-    given = fitted.to_cleanlab()
-    matrices = {name: given[name] for name in ("noise_matrix", "inverse_noise_matrix")}
-    assert noise_matrix_is_valid(given["noise_matrix"], given["py"])
-    _, py, inverse = compute_ps_py_inv_noise_matrix(y, given["noise_matrix"])
-    np.testing.assert_allclose(py, given["py"], atol=0.01)
-    np.testing.assert_allclose(inverse, given["inverse_noise_matrix"], atol=0.02)
-
-    def learner(**kwargs):
-        return CleanLearning(LogisticRegression(), seed=0, find_label_issues_kwargs={"n_jobs": 1} | kwargs)
-
-    weighted = learner().fit(X, y, **matrices)
-    np.testing.assert_array_equal(weighted.noise_matrix, given["noise_matrix"])
-    assert weighted.score(X_test, y_test) > 0.7
-    by_our_joint = learner(confident_joint=given["confident_joint"]).fit(X, y)
-    np.testing.assert_allclose(by_our_joint.noise_matrix, given["noise_matrix"], atol=0.02)
-    found = find_label_issues(
-        y,
-        fitted.predict_proba(X),
-        confident_joint=given["confident_joint"],
-        return_indices_ranked_by="self_confidence",
-        n_jobs=1,
-    )
-    assert (true_labels != y)[found].mean() > 0.8

@@ -1,7 +1,6 @@
 """T in words, in every method with a T; error bars, in those that have them."""
 
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -41,7 +40,7 @@ def test_the_rest_is_one_line(blobs):
     assert clf.transition_summary(least=1) == "6 other flips: each below 1"
     with pytest.raises(ValueError, match="top"):
         clf.transition_summary(top=-1)
-    with pytest.raises(ValueError, match="least=2; give a probability"):
+    with pytest.raises(ValueError, match="least"):
         clf.transition_summary(least=2)
 
 
@@ -65,21 +64,8 @@ def test_standard_errors_are_those_of_the_last_fit(blobs):
     assert not np.array_equal(clf.transition_std_, first)
 
 
-def test_T_as_a_frame_is_read_by_name(blobs, monkeypatch):
-    clf = named(GLCClassifier, blobs)
-    frame = clf.transition_frame_
-    assert frame.loc["ant", "bee"] == clf.transition_matrix_[0, 1]
-    assert (frame.index.name, frame.columns.name) == ("true", "noisy")
-    np.testing.assert_array_equal(frame, clf.transition_matrix_)
-    frame.loc["ant", "bee"] = 5.0
-    assert clf.transition_matrix_[0, 1] < 1
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="transition_frame_ needs pandas: pip install pandas"):
-        _ = clf.transition_frame_
-
-
 @pytest.mark.parametrize("cls", CLASSIFIERS)
-@pytest.mark.parametrize("name", ["transition_summary", "transition_interval", "transition_frame_", "transition_std_"])
+@pytest.mark.parametrize("name", ["transition_summary", "transition_interval", "transition_std_"])
 def test_methods_without_a_T_have_no_summary(cls, name):
     assert hasattr(cls, name) == (cls in WITH_TRANSITION)
 
@@ -89,4 +75,3 @@ def test_there_is_no_T_before_fit(method):
     with pytest.raises(NotFittedError):
         getattr(ForwardClassifier(), method)()
     assert not hasattr(ForwardClassifier(), "transition_std_")
-    assert not hasattr(ForwardClassifier(), "transition_frame_")

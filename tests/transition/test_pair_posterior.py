@@ -214,7 +214,7 @@ def test_a_label_that_no_row_has_gets_bounds(always):
 def test_many_classes_have_no_error_bars_and_the_same_evidence(always, monkeypatch):
     rows, T = problem(c=4, n_pairs=200), symmetric_noise(4, 0.3)
     few = revised(rows, T)
-    monkeypatch.setattr(module, "MOST_CLASSES_OF_PAIRS", 3)
+    monkeypatch.setattr(module, "MOST_CLASSES", 3)
     many = revised(rows, T)
     assert many.error_bars() is None
     assert many.log_evidence == few.log_evidence
