@@ -14,7 +14,6 @@ from noisytransition import (
 )
 from noisytransition.classifiers._describe import _content
 from noisytransition.nets import as_rows
-from noisytransition.transition import _chance
 
 N, N_COLUMNS = 12_000, 1000
 NET = {"module": "linear", "max_epochs": 1, "batch_size": 100, "random_state": 0}
@@ -52,8 +51,7 @@ FITS = {
     ("name", "form"),
     [*((name, "array") for name in FITS), ("trusted", "sparse"), ("trusted", "on disk"), ("folds", "on disk")],
 )
-def test_a_fit_does_not_copy_its_data(name, form, wide, tmp_path, monkeypatch):
-    monkeypatch.setattr(_chance, "_MOST_ROWS", 500)  # a sample, whatever the size of the data
+def test_a_fit_does_not_copy_its_data(name, form, wide, tmp_path):
     clf, needs_clean = FITS[name]
     X, y, trusted = wide
     if form == "on disk":

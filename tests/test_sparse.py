@@ -118,7 +118,7 @@ def test_the_largest_entries_are_checked_after_they_are_added_up():
     with refused("infinity"):
         CrossEntropyClassifier().fit(X, [0, 1])
     X = sp.csr_array(np.array([[np.longdouble("1e4000")], [1.0]]))
-    with refused("float64 cannot hold"):
+    with refused("infinity"):
         CrossEntropyClassifier().fit(X, [0, 1])
 
 
@@ -307,18 +307,6 @@ def test_the_warning_of_unscaled_rows_is_that_of_dense_ones(shift):
             warnings.simplefilter("always")
             small(CrossEntropyClassifier, max_epochs=0).fit(form(X), y, meta=(form(X_meta), y_meta))
         assert ["scaled alike" in str(w.message) for w in caught] == [True] * bool(shift)
-
-
-def test_the_warning_of_labels_of_chance_is_that_of_dense_ones(problem):
-    X, _, X_meta, y_meta, *_ = problem
-    y = np.random.default_rng(0).integers(3, size=2400)
-    X = np.tile(X, (8, 1))
-    found = []
-    for form in (np.asarray, sp.csr_array):
-        with pytest.warns(UserWarning, match="say nothing about the classes") as caught:
-            small(GLCClassifier, max_epochs=0).fit(form(X), y, meta=(form(X_meta), y_meta))
-        found.append(str(caught[0].message))
-    assert found[0] == found[1]
 
 
 # ---------------------------------------------------------------------------- rows

@@ -48,13 +48,6 @@ def known(verified):
     return (X[~mask], y[~mask]), {"meta": (X[mask], true[mask]), "y_meta_noisy": y[mask]}
 
 
-def quiet(clf, *args, **kwargs):
-    """Fit without the warning of labels for all rows."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "y_meta has a label for each")
-        return clf.fit(*args, **kwargs)
-
-
 # ---------------------------------------------------------------------------- one result
 @every
 def test_the_form_is_that_of_clean_rows_with_known_noisy_labels_to_the_bit(cls, verified):
@@ -62,7 +55,7 @@ def test_the_form_is_that_of_clean_rows_with_known_noisy_labels_to_the_bit(cls, 
     args, clean = known(verified)
     by_pair = small(cls).fit(*args, **clean)
     assert_same(by_pair, small(cls).fit(X, y, trusted=mask, y_meta=true[mask]), X)
-    assert_same(by_pair, quiet(small(cls), X, y, trusted=mask, y_meta=np.where(mask, true, np.nan)), X)
+    assert_same(by_pair, small(cls).fit(X, y, trusted=mask, y_meta=np.where(mask, true, np.nan)), X)
     mixed = np.where(mask, true, y)
     for y_meta_noisy in (y[mask], y):
         assert_same(by_pair, small(cls).fit(X, mixed, trusted=mask, y_meta_noisy=y_meta_noisy), X)
@@ -80,9 +73,7 @@ def test_the_pairs_change_T(cls, verified):
 def as_read(verified, y_meta, y=None, names=None):
     X, noisy, mask, _ = verified
     noisy = noisy if names is None else names[noisy]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "y_meta has a label for each")
-        return read_rows(CrossEntropyClassifier(), X, noisy if y is None else y, trusted=mask, y_meta=y_meta)
+    return read_rows(CrossEntropyClassifier(), X, noisy if y is None else y, trusted=mask, y_meta=y_meta)
 
 
 LABELS = {
@@ -197,18 +188,6 @@ def test_true_labels_in_place_of_noisy_ones_are_warned_of(verified):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         small(CrossEntropyClassifier).fit(X, mixed, trusted=few, y_meta=true[few])
-
-
-def test_labels_for_all_rows_are_warned_of_without_routing(verified, request):
-    X, y, mask, true = verified
-    clf = small(CrossEntropyClassifier)
-    with pytest.warns(UserWarning, match="scores held-out rows by their noisy labels") as caught:
-        clf.fit(X, y, trusted=mask, y_meta=true)
-    assert [str(warning.filename) for warning in caught] == [__file__]
-    request.getfixturevalue("routing")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        clf.fit(X, y, trusted=mask, y_meta=true)
 
 
 # ---------------------------------------------------------------------------- pipelines and searches

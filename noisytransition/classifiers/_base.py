@@ -16,7 +16,7 @@ from ..nets import FitState
 from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
 from ._data import HOW_TO_PASS, Samples, read_rows
-from ._data_warnings import warn_of_chance, warn_of_equal_shares, warn_of_scale
+from ._data_warnings import warn_of_equal_shares, warn_of_scale
 from ._describe import describe_fit
 from ._distributed import check_distributed, is_first, joined
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, as_python, is_default
@@ -24,7 +24,6 @@ from ._parts import torch_as_it_was
 from ._prediction import PredictionMixin
 from ._run import Run
 from ._saving import of_network, save
-from ._weights import weighted
 
 
 class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
@@ -209,7 +208,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             classes, noisy, clean = read_rows(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
             if clean is None and self._needs_clean_data:
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
-            noisy, clean = weighted(self, noisy, clean)
             description = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
             run = Run(
                 self._shared_params(classes),
@@ -221,10 +219,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 bar=type(self).__name__ if self.verbose == 1 and is_first(self) else None,
             )
             self._check_data(run)
-            if clean is not None and self._needs_clean_data:
-                warn_of_chance(self, noisy, clean)
-                if not self._allows_for_drawing_by_class(run):
-                    warn_of_equal_shares(noisy.label, clean.label, classes)
+            if clean is not None and self._needs_clean_data and not self._allows_for_drawing_by_class(run):
+                warn_of_equal_shares(noisy.label, clean.label, classes)
             warn_of_scale(noisy, default=is_default(self.module))
             with torch_as_it_was(), joined(run, self), run.saved_in(state, description):
                 self._fit(run)

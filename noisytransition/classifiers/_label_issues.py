@@ -16,9 +16,7 @@ from ..transition import (
     like_series,
     relabel,
 )
-from ._data import Samples, validate_rows
-from ._data_warnings import names_of_rows
-from ._labels import label_codes
+from ._data import Samples, label_codes, validate_rows
 
 
 class LabelIssuesMixin:
@@ -108,5 +106,5 @@ class LabelIssuesMixin:
         """Posteriors of the classifier, labels as indices, and T; labels are validated first."""
         check_is_fitted(self, "transition_matrix_")
         rows = validate_rows(self, X, reset=False)
-        codes = label_codes(y_noisy, self.classes_, len(as_rows(rows)), names=names_of_rows(X))
+        codes = label_codes(y_noisy, self.classes_, len(as_rows(rows)))
         return self.predict_proba(X), codes, self.transition_matrix_

@@ -13,9 +13,7 @@ from ..losses import WeightedLoss
 from ..transition import check_count
 from ._base import NoisyLabelClassifier
 from ._checks import check_flag, check_number
-from ._data import Samples
-from ._data_warnings import names_of_rows
-from ._labels import label_codes
+from ._data import Samples, label_codes
 from ._meta_gradient import check_meta_data, check_meta_gradient, meta_gradient
 from ._parameters import Module, Optimizer
 from ._run import Run
@@ -180,7 +178,7 @@ class MWNetClassifier(NoisyLabelClassifier):
         """
         check_is_fitted(self, "net_")
         proba = self.predict_proba(X)
-        return self._weights(proba, label_codes(y_noisy, self.classes_, len(proba), names=names_of_rows(X)))
+        return self._weights(proba, label_codes(y_noisy, self.classes_, len(proba)))
 
     def _weights(self, proba: NDArray, codes: NDArray) -> NDArray:
         loss: WeightedLoss = self.net_.criterion_

