@@ -13,7 +13,6 @@ __version__ = "0.2.0"
 
 # every public name, once
 __all__ = [
-    "Comparison",
     "ComparisonData",
     "CrossEntropyClassifier",
     "EMTransitionClassifier",
@@ -42,7 +41,6 @@ __all__ = [
     "label_quality",
     "load",
     "make_transition_scorer",
-    "plot_comparison",
     "plot_transition_history",
     "relabel",
     "sampling_limit",
@@ -50,11 +48,12 @@ __all__ = [
 ]
 
 # where the public names live; what needs the least comes first
-_HOMES = ("transition", "plotting", "model_selection", "classifiers", "nets", "comparison")
+_HOMES = ("transition", "plotting", "model_selection", "classifiers", "nets", "datasets", "comparison")
 
 if TYPE_CHECKING:
     from .classifiers import *
     from .comparison import *
+    from .datasets import *
     from .model_selection import *
     from .nets import *
     from .plotting import *

@@ -17,10 +17,9 @@ from skorch.callbacks import Callback
 from torch import nn
 
 from examples.benchmarks.shared import add_row, markdown, read_rows, spread
-from examples.paper.data import folder_of, with_features
+from examples.paper.data import LOADERS, folder_of, with_features
 from examples.paper.run import RESULTS
 from noisytransition import ForwardClassifier, flip_labels
-from noisytransition.datasets import load_cifar10
 from noisytransition.transition import cifar10_noise, risk_bound
 
 N_NOISY, DEPTHS, NORMS, SEEDS = (1000, 4000, 16_000, 40_000), (1, 2, 3), (3.0, 10.0), range(3)
@@ -95,7 +94,7 @@ def main():
 def loaded(args, seed):
     """Features with noisy labels."""
     root = folder_of(args.data_root, "cifar10")
-    data = load_cifar10(root, noise=T, n_noisy=max(N_NOISY), n_meta=100, random_state=seed)
+    data = LOADERS["cifar10"](root, noise=T, n_noisy=max(N_NOISY), n_meta=100, random_state=seed)
     return with_features(data, "cifar10", args.features_dir)
 
 

@@ -13,11 +13,10 @@ import numpy as np
 import torch
 
 from examples.benchmarks.shared import markdown, read_rows, run_all, spread
-from examples.paper.data import Places, folder_of, with_features
+from examples.paper.data import LOADERS, Places, folder_of, with_features
 from examples.paper.run import RESULTS, fitted, matching, measures
 from examples.paper.study import options, plot_errors, write_page
 from examples.paper.tables import cells
-from noisytransition.datasets import load_cifar10
 from noisytransition.transition import cifar10_noise
 
 N_NOISY, N_META, SEEDS = (1000, 3000, 10_000, 30_000), (100, 1000), range(3)
@@ -30,7 +29,9 @@ def run(n_noisy, n_meta, seed, name, data_root, features_dir):
     """Fit a method; return its row, with the sampling limit."""
     torch.set_num_threads(1)
     started, T = time.perf_counter(), cifar10_noise(0.4)
-    data = load_cifar10(folder_of(data_root, "cifar10"), noise=T, n_noisy=n_noisy, n_meta=n_meta, random_state=seed)
+    data = LOADERS["cifar10"](
+        folder_of(data_root, "cifar10"), noise=T, n_noisy=n_noisy, n_meta=n_meta, random_state=seed
+    )
     data = with_features(data, "cifar10", features_dir)
     (cell,) = matching(cells("cifar10", "features", [seed], ["linear"], n_meta, [name]), ["asymmetric 0.4"])
     with warnings.catch_warnings():

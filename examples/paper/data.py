@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,18 +12,13 @@ from sklearn.model_selection import train_test_split
 from torch import nn
 from torch.utils.data import Dataset, Subset
 
+from examples.paper.clothing1m import label_pairs, load_clothing1m
 from examples.paper.features import read_json
+from examples.paper.image_sets import from_arrays_or, load_tiny_imagenet
 from examples.paper.tables import N_CLASSES, SCALES, noise_matrix
 from noisytransition import CrossEntropyClassifier
 from noisytransition.classifiers._describe import describe
-from noisytransition.datasets import (
-    load_cifar10,
-    load_cifar10n,
-    load_cifar100,
-    load_clothing1m,
-    load_clothing1m_part,
-    load_tiny_imagenet,
-)
+from noisytransition.datasets import load_cifar10, load_cifar10n, load_cifar100
 from noisytransition.transition import count_transition_matrix
 
 # labels of people, and labels that are drawn anew by their T
@@ -31,7 +26,11 @@ FROM_PEOPLE = {"aggre": "aggre", "worse": "worse", "redrawn": "worse", "redrawn 
 # of the features' posterior in labels that are drawn anew
 POWERS = {"redrawn": 0.0, "redrawn by features": 0.25}
 HEAD = {"lr": 0.003, "batch_size": 512, "max_epochs": 10, "optimizer__momentum": 0.9}
-LOADERS = {"cifar10": load_cifar10, "cifar100": load_cifar100, "tiny-imagenet": load_tiny_imagenet}
+LOADERS = {
+    "cifar10": partial(from_arrays_or, load_cifar10),
+    "cifar100": partial(from_arrays_or, load_cifar100),
+    "tiny-imagenet": load_tiny_imagenet,
+}
 
 
 class Places(NamedTuple):
@@ -87,16 +86,21 @@ def folder_of(root, name):
 def _images(data, noise, rate, seed, n_noisy, n_meta, data_root):
     root, params = folder_of(data_root, data), {"n_noisy": n_noisy, "n_meta": n_meta, "random_state": seed}
     if data == "clothing1m":
-        found = load_clothing1m(root, meta="validation", **params)
-        both = load_clothing1m_part(root, "train", both_labels=True)
-        return found._replace(transition_matrix=counted(both.y, both.y_noisy, N_CLASSES[data]))
+        return load_clothing1m(root, **params)._replace(transition_matrix=counted(*label_pairs(root), N_CLASSES[data]))
     people = FROM_PEOPLE.get(noise)
-    labels = load_cifar10n(folder_of(data_root, "cifar10n"), people) if people else noise_matrix(data, noise, rate)
+    labels = people_s_labels(data_root, people) if people else noise_matrix(data, noise, rate)
     found = LOADERS[data](root, noise=labels, **params)
     if found.transition_matrix is not None:
         return found
     true, given = (np.concatenate(pair) for pair in ((found.y_true, found.y_meta), (found.y, found.y_meta_noisy)))
     return found._replace(transition_matrix=counted(true, given, N_CLASSES[data]))
+
+
+def people_s_labels(data_root, labels):
+    """One label set of CIFAR-10N, from its own file or an array ``cifar10n_worse.npy``."""
+    folder = folder_of(data_root, "cifar10n")
+    array = folder / f"cifar10n_{labels}.npy"
+    return np.load(array) if array.exists() else load_cifar10n(folder, labels)
 
 
 def counted(y, y_noisy, n_classes):

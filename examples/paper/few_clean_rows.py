@@ -13,12 +13,11 @@ import numpy as np
 import torch
 
 from examples.benchmarks.shared import markdown, read_rows, run_all, spread
-from examples.paper.data import folder_of, with_features
+from examples.paper.data import LOADERS, folder_of, with_features
 from examples.paper.networks import parameters
 from examples.paper.run import RESULTS, measures
 from examples.paper.study import options, plot_errors, write_page
 from examples.paper.tables import METHODS, settings
-from noisytransition.datasets import load_cifar100
 from noisytransition.transition import pair_noise, symmetric_noise
 
 NOISES = {"pair 0.4": pair_noise(20, 0.4), "symmetric 0.4": symmetric_noise(20, 0.4)}
@@ -36,7 +35,7 @@ def run(noise, per_class, seed, name, data_root, features_dir):
     """Fit a method; return its row, with the sampling limit."""
     torch.set_num_threads(1)
     started, given = time.perf_counter(), {"n_noisy": 20_000, "n_meta": 20 * per_class, "random_state": seed}
-    data = load_cifar100(folder_of(data_root, "cifar100"), labels="coarse", noise=NOISES[noise], **given)
+    data = LOADERS["cifar100"](folder_of(data_root, "cifar100"), labels="coarse", noise=NOISES[noise], **given)
     data = with_features(data, "cifar100", features_dir)
     method, own = CLASSIFIERS[name]
     params = parameters("linear", data.X.shape[1], 20, None) | settings("cifar100", "features", "linear", method) | own

@@ -22,12 +22,13 @@ from torch import nn
 from torchvision.transforms.v2 import functional as vision
 
 from examples.benchmarks.shared import markdown, read_rows, run_all, spread, write_csv
-from examples.paper.data import Places, folder_of, load, moments
+from examples.paper.data import LOADERS, Places, folder_of, load, moments
 from examples.paper.features import EfficientNetLite, extract, scaled
+from examples.paper.image_sets import load_cifar10_1, load_cinic10_test
 from examples.paper.run import RESULTS, data_of, fitted, matching
 from examples.paper.study import options, write_page
 from examples.paper.tables import TRUE_T, cells
-from noisytransition.datasets import load_cifar10, load_cifar10_1, load_cifar10h, load_cinic10
+from noisytransition.datasets import load_cifar10h
 
 NOISES = {"asymmetric 0.4": "cifar10", "worse": "cifar10n"}
 NAMES = ("cross-entropy", "fine-tuning", "MW-Net", "GLC", "meta-transition", "EM", TRUE_T)
@@ -50,7 +51,7 @@ OUT = RESULTS / "label_distribution.jsonl"
 # ---------------------------------------------------------------------------- images
 def test_images(places, n):
     """First test images, uint8 of shape (n, 32, 32, 3); their order is random."""
-    return load_cifar10(folder_of(places.data_root, "cifar10")).X_test[:n]
+    return LOADERS["cifar10"](folder_of(places.data_root, "cifar10")).X_test[:n]
 
 
 def corrupted_images(places, name):
@@ -64,13 +65,12 @@ def other_sets(places):
     """Images and labels of the other test sets that are there, by name."""
     found = {}
     if (folder := places.data_root / "cifar10.1").is_dir():
-        there = [version for version in ("v4", "v6") if any(folder.glob(f"cifar10.1_{version}_*.npy"))]
-        # of none the second is asked for: the error says what the folder has
-        found = {f"CIFAR-10.1 {version}": load_cifar10_1(folder, version) for version in there or ["v6"]}
+        there = [version for version in ("v4", "v6") if (folder / f"cifar10.1_{version}_data.npy").exists()]
+        found = {f"CIFAR-10.1 {version}": load_cifar10_1(folder, version) for version in there}
     if (folder := places.data_root / "cinic10").is_dir():
-        data = load_cinic10(folder, images="imagenet", n_meta=10)  # of the training images, which are not used
-        rows = np.random.default_rng(0).permutation(len(data.y_test))[:N_CINIC10]
-        found["CINIC-10, ImageNet"] = np.stack([data.X_test[i] for i in rows]), data.y_test[rows]
+        X, y = load_cinic10_test(folder)
+        rows = np.random.default_rng(0).permutation(len(y))[:N_CINIC10]
+        found["CINIC-10, ImageNet"] = np.stack([X[i] for i in rows]), y[rows]
     return found
 
 

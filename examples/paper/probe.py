@@ -19,11 +19,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from examples.benchmarks.shared import add_row, markdown, read_rows, run_all, spread, write_csv
-from examples.paper.data import folder_of
+from examples.paper.data import LOADERS, folder_of
 from examples.paper.features import BATCH, EfficientNetLite, check_packages
 from examples.paper.run import RESULTS
 from examples.paper.study import options, write_page
-from noisytransition.datasets import load_cifar10
 
 # 224, 240 and 260: the sizes that the networks were trained at
 NETWORKS = [
@@ -73,7 +72,7 @@ def main():
     todo = [network for network in NETWORKS if (network.name, network.size) not in done]
     for network in NETWORKS:
         check_packages(network)
-    data = load_cifar10(folder_of(args.data_root, "cifar10"))
+    data = LOADERS["cifar10"](folder_of(args.data_root, "cifar10"))
     images, y = np.asarray(data.X[:N_IMAGES]), data.y_true[:N_IMAGES]
     run_all(run, [(network, images, y) for network in todo], OUT, args.jobs)
     if not {(network.name, network.size) for network in NETWORKS} <= rates(rows).keys():

@@ -1,50 +1,75 @@
-"""CIFAR-10 and CIFAR-100."""
+"""CIFAR-10 and CIFAR-100, and people's labels for CIFAR-10."""
 
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from ..comparison import ComparisonData
-from ._classes import CIFAR10_CLASSES, CIFAR100_CLASSES, CIFAR100_SUPERCLASS_NAMES, CIFAR100_SUPERCLASSES
-from ._npy import NAMES, read_npy
-from ._source import Source
-from ._split import Draws, make_noisy_data
-from ._vision import torchvision
+from ..transition import check_label_indices
+from ._split import ComparisonData, make_noisy_data
 
-CIFAR10 = Source("CIFAR-10", "https://www.cs.toronto.edu/~kriz/cifar.html ('python version')")
-CIFAR100 = Source("CIFAR-100", "https://www.cs.toronto.edu/~kriz/cifar.html ('python version')")
+CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
-_IMAGES = (None, 32, 32, 3)
+# superclasses and classes are numbered alphabetically
+_TREE = {
+    "aquatic_mammals": "beaver dolphin otter seal whale",
+    "fish": "aquarium_fish flatfish ray shark trout",
+    "flowers": "orchid poppy rose sunflower tulip",
+    "food_containers": "bottle bowl can cup plate",
+    "fruit_and_vegetables": "apple mushroom orange pear sweet_pepper",
+    "household_electrical_devices": "clock keyboard lamp telephone television",
+    "household_furniture": "bed chair couch table wardrobe",
+    "insects": "bee beetle butterfly caterpillar cockroach",
+    "large_carnivores": "bear leopard lion tiger wolf",
+    "large_man-made_outdoor_things": "bridge castle house road skyscraper",
+    "large_natural_outdoor_scenes": "cloud forest mountain plain sea",
+    "large_omnivores_and_herbivores": "camel cattle chimpanzee elephant kangaroo",
+    "medium_mammals": "fox porcupine possum raccoon skunk",
+    "non-insect_invertebrates": "crab lobster snail spider worm",
+    "people": "baby boy girl man woman",
+    "reptiles": "crocodile dinosaur lizard snake turtle",
+    "small_mammals": "hamster mouse rabbit shrew squirrel",
+    "trees": "maple_tree oak_tree palm_tree pine_tree willow_tree",
+    "vehicles_1": "bicycle bus motorcycle pickup_truck train",
+    "vehicles_2": "lawn_mower rocket streetcar tank tractor",
+}
+_SUPERCLASS_OF = {name: i for i, names in enumerate(_TREE.values()) for name in names.split()}
+_CIFAR100_CLASSES = tuple(sorted(_SUPERCLASS_OF))
+# number of the superclass of each class
+CIFAR100_SUPERCLASSES = np.array([_SUPERCLASS_OF[name] for name in _CIFAR100_CLASSES])
+CIFAR100_SUPERCLASSES.flags.writeable = False
+
+# label set of CIFAR-10N -> its key in CIFAR-10_human.pt
+_KEYS = {
+    "clean": "clean_label",
+    "aggre": "aggre_label",
+    "worse": "worse_label",
+    "random1": "random_label1",
+    "random2": "random_label2",
+    "random3": "random_label3",
+}
 
 
-def load_cifar10(root: str | PathLike, *, download: bool = False, **params: Unpack[Draws]) -> ComparisonData:
+def load_cifar10(root: str | PathLike, *, download: bool = False, **params: Any) -> ComparisonData:
     """Load CIFAR-10 (Krizhevsky, 2009): 50,000 training and 10,000 test images of 10 classes.
 
     Parameters
     ----------
     root : str or path
-        The folder that has ``cifar-10-batches-py`` or, without it, one with ``X_train.npy``, ``y_train.npy``,
-        ``X_test.npy`` and ``y_test.npy``.
+        The folder that has ``cifar-10-batches-py``.
     download : bool, default=False
-        Whether torchvision may download the set to `root` if it is not there.
+        Whether torchvision may download the set to `root`.
     **params
-        `noise`, `n_meta`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`. The noise of the literature:
-        `symmetric_noise`, `uniform_noise`, `cifar10_noise`; labels of people: `load_cifar10n`.
+        `noise`, `n_meta`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`. The noise of the literature is
+        `symmetric_noise`, `uniform_noise` or `cifar10_noise`; people's labels are those of `load_cifar10n`.
 
     Returns
     -------
     ComparisonData
-        Images are uint8 of shape (n, 32, 32, 3), in the original order. See `make_noisy_data`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file is damaged, or a parameter is not valid.
+        Images are uint8 of shape (n, 32, 32, 3), in the original order.
 
     Examples
     --------
@@ -55,43 +80,30 @@ def load_cifar10(root: str | PathLike, *, download: bool = False, **params: Unpa
     ((49000, 32, 32, 3), (1000, 32, 32, 3), (10000, 32, 32, 3))
     >>> people = load_cifar10("data", noise=load_cifar10n("data", "worse"), random_state=0)  # doctest: +SKIP
     """
-    arrays = _read(CIFAR10, "CIFAR10", 10, root, download)
-    return make_noisy_data(*arrays, classes=CIFAR10_CLASSES, **params)
+    return make_noisy_data(*_read("CIFAR10", root, download), classes=CIFAR10_CLASSES, **params)
 
 
 def load_cifar100(
-    root: str | PathLike,
-    *,
-    labels: Literal["fine", "coarse"] = "fine",
-    download: bool = False,
-    **params: Unpack[Draws],
+    root: str | PathLike, *, labels: Literal["fine", "coarse"] = "fine", download: bool = False, **params: Any
 ) -> ComparisonData:
     """Load CIFAR-100 (Krizhevsky, 2009): 50,000 training and 10,000 test images of 100 classes in 20 superclasses.
 
     Parameters
     ----------
     root : str or path
-        The folder that has ``cifar-100-python`` or, without it, one with ``X_train.npy``, ``y_train.npy``,
-        ``X_test.npy`` and ``y_test.npy``, with fine labels.
+        The folder that has ``cifar-100-python``.
     labels : {"fine", "coarse"}, default="fine"
         The 100 classes, or the 20 superclasses.
     download : bool, default=False
-        Whether torchvision may download the set to `root` if it is not there.
+        Whether torchvision may download the set to `root`.
     **params
-        `noise`, `n_meta`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`. The noise of the literature:
-        `symmetric_noise` and ``superclass_noise(CIFAR100_SUPERCLASSES, rate)``.
+        As in `load_cifar10`. The noise of the literature is `symmetric_noise` or
+        ``superclass_noise(CIFAR100_SUPERCLASSES, rate)``.
 
     Returns
     -------
     ComparisonData
-        Images are uint8 of shape (n, 32, 32, 3), in the order of the files. See `make_noisy_data`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file is damaged, or a parameter is not valid.
+        Images are uint8 of shape (n, 32, 32, 3), in the original order.
 
     Examples
     --------
@@ -102,48 +114,103 @@ def load_cifar100(
     """
     if labels not in ("fine", "coarse"):
         raise ValueError(f"labels={labels!r}; give 'fine' or 'coarse'.")
-    X, y, X_test, y_test = _read(CIFAR100, "CIFAR100", 100, root, download)
+    X, y, X_test, y_test = _read("CIFAR100", root, download)
     if labels == "fine":
-        return make_noisy_data(X, y, X_test, y_test, classes=CIFAR100_CLASSES, **params)
+        return make_noisy_data(X, y, X_test, y_test, classes=_CIFAR100_CLASSES, **params)
     y, y_test = CIFAR100_SUPERCLASSES[y], CIFAR100_SUPERCLASSES[y_test]
-    return make_noisy_data(X, y, X_test, y_test, classes=CIFAR100_SUPERCLASS_NAMES, **params)
+    return make_noisy_data(X, y, X_test, y_test, classes=tuple(_TREE), **params)
 
 
-def _read(
-    source: Source, name: str, n_classes: int, root: str | PathLike, download: bool
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Training images and labels, test images and labels, from .npy files or by torchvision."""
-    folder = Path(root).expanduser()
-    kind = getattr(torchvision("datasets"), name)
-    if not (folder / kind.base_folder).is_dir() and any((folder / file).exists() for file in NAMES):
-        return _read_npy(source, folder, n_classes)
+def _read(name: str, root: str | PathLike, download: bool) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Training images and labels, test images and labels."""
     try:
-        train, test = (kind(folder, train=part, download=download) for part in (True, False))
-    except RuntimeError:
-        _explain(source, kind, folder)
-        raise
+        from torchvision import datasets
+    except ImportError as error:
+        raise ImportError("CIFAR needs torchvision: pip install noisytransition[vision]") from error
+    folder = Path(root).expanduser()
+    train, test = (getattr(datasets, name)(folder, train=part, download=download) for part in (True, False))
     return train.data, np.array(train.targets), test.data, np.array(test.targets)
 
 
-def _read_npy(source: Source, folder: Path, n_classes: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """The four files; other sets, and parts of this one, lack classes."""
-    arrays = read_npy(source, folder, n_classes, _IMAGES, np.uint8)
-    for name, labels in zip(NAMES[1::2], arrays[1::2], strict=True):
-        if (n := len(np.unique(labels))) < n_classes:
-            raise source.damaged(folder / name, f"it has {n} of the {n_classes} classes")
-    return arrays
+def load_cifar10n(
+    path: str | PathLike, labels: Literal["clean", "aggre", "worse", "random1", "random2", "random3"] = "worse"
+) -> NDArray[np.int64]:
+    """Load CIFAR-10N (Wei et al., 2022): labels that three people each gave to the training images of CIFAR-10.
+
+    Parameters
+    ----------
+    path : str or path
+        The file ``CIFAR-10_human.pt`` of http://www.noisylabels.com, or its folder. Arrays alone are read: code that
+        a file of this format may hold is refused.
+    labels : {"clean", "aggre", "worse", "random1", "random2", "random3"}, default="worse"
+        "aggre" is the majority of the three, "worse" a wrong one of them where there is one; "clean" are the labels of
+        CIFAR-10.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        Labels in the order of the training images of torchvision's CIFAR-10, for ``load_cifar10(noise=)``.
+
+    Examples
+    --------
+    >>> from noisytransition.datasets import load_cifar10, load_cifar10n
+    >>> data = load_cifar10("data", noise=load_cifar10n("data", "worse"), random_state=0)  # doctest: +SKIP
+    >>> float((data.y != data.y_true).mean().round(1))  # doctest: +SKIP
+    0.4
+    """
+    if labels not in _KEYS:
+        raise ValueError(f"labels={labels!r}; give one of {sorted(_KEYS)}.")
+    file = _file(path, "CIFAR-10_human.pt")
+    try:
+        with torch.serialization.safe_globals(_of_arrays()):
+            content = torch.load(file, map_location="cpu", weights_only=True)[_KEYS[labels]]
+    except Exception as error:  # torch raises many kinds for files that are cut off or hold other things
+        raise ValueError(f"{file} does not hold the labels of CIFAR-10N; get it from www.noisylabels.com.") from error
+    return check_label_indices(np.asarray(content), 10, name=f"{labels} of {file}").astype(np.int64)
 
 
-def _explain(source: Source, kind: Any, root: Path) -> None:
-    """Raise for the first file that torchvision misses or finds damaged."""
-    checksum = torchvision("datasets.utils").calculate_md5
-    expected = dict(kind.train_list + kind.test_list) | {kind.meta["filename"]: kind.meta["md5"]}
-    folder = source.folder(root)
-    archive = f"Unpack {folder / kind.filename} there. " if (folder / kind.filename).exists() else ""
-    for name, md5 in expected.items():
-        path = folder / kind.base_folder / name
-        if not path.exists():
-            also = archive or f"The four files {', '.join(NAMES)} are read, too. "
-            raise source.missing(folder, f"{kind.base_folder}/{name}", also) from None
-        if (found := checksum(path)) != md5:
-            raise source.damaged(path, f"its MD5 is {found}, not {md5}") from None
+def _of_arrays() -> list[Any]:
+    """What a pickle of arrays of numbers calls: no code of the file's own is among it.
+
+    The function behind arrays has one name up to numpy 1 and another from numpy 2 on.
+    """
+    rebuild = np.empty(0).__reduce__()[0]
+    places = ("numpy.core.multiarray", "numpy._core.multiarray")
+    kinds = [type(np.dtype(code)) for code in "bBhHiIlLqQ"]
+    return [(rebuild, f"{place}._reconstruct") for place in places] + [np.ndarray, np.dtype, *kinds]
+
+
+def load_cifar10h(path: str | PathLike) -> NDArray[np.float64]:
+    """Load CIFAR-10H (Peterson et al., 2019): how about 50 people labelled each test image of CIFAR-10.
+
+    Parameters
+    ----------
+    path : str or path
+        The file ``cifar10h-probs.npy`` or ``cifar10h-counts.npy`` of https://github.com/jcpeterson/cifar-10h, or the
+        folder that has the first.
+
+    Returns
+    -------
+    ndarray of shape (n, 10), float64
+        Share of the people that chose each class, in the order of the test images of torchvision's CIFAR-10.
+
+    Examples
+    --------
+    >>> from noisytransition.datasets import load_cifar10h
+    >>> load_cifar10h("data/cifar10h-probs.npy").shape  # doctest: +SKIP
+    (10000, 10)
+    """
+    file = _file(path, "cifar10h-probs.npy")
+    counts = np.load(file, allow_pickle=False)
+    if counts.ndim != 2 or counts.shape[1] != 10 or not (counts >= 0).all() or not counts.sum(axis=1).all():
+        raise ValueError(f"{file} has shape {counts.shape}; give shares or counts of 10 classes for each image.")
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def _file(path: str | PathLike, name: str) -> Path:
+    """Return `path`, or the file of this name in that folder."""
+    given = Path(path).expanduser()
+    file = given / name if given.is_dir() else given
+    if not file.is_file():
+        raise FileNotFoundError(f"{file} is missing; give the file {name}, or its folder.")
+    return file

@@ -1,13 +1,12 @@
-"""Noisy rows, clean meta set and test set from labelled rows."""
+"""Noisy rows, clean rows and test rows from labelled ones."""
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch.utils.data import Dataset, Subset
 
-from ..comparison import ComparisonData
 from ..transition import (
     RandomState,
     as_generator,
@@ -23,14 +22,52 @@ from ..transition import (
 _CLEARLY = 3.0
 
 
-class Draws(TypedDict, total=False):
-    """Parameters of `make_noisy_data` that the loaders pass on."""
+class ComparisonData(NamedTuple):
+    """Noisy rows, clean rows and test rows.
 
-    noise: ArrayLike | None
-    n_meta: int
-    n_noisy: int | None
-    balanced: bool
-    random_state: RandomState
+    Attributes
+    ----------
+    X, y
+        Noisy rows and labels to train with.
+    X_meta, y_meta
+        Clean rows and labels to train with.
+    X_test, y_test
+        Clean rows and labels for the accuracy; no method is given them.
+    transition_matrix : array-like of shape (n_classes, n_classes), optional
+        The true T in sorted order of the labels, for errors of T.
+    y_true : array-like, optional
+        True labels of the noisy rows, for the sampling limit.
+    y_meta_noisy : array-like, optional
+        Noisy labels of the clean rows, where they are known.
+    classes : sequence of str, optional
+        Names of the classes, in sorted order of the labels.
+    rows, rows_meta : array-like of int, optional
+        Which rows of their source `X` and `X_meta` are: for features that were computed for the whole source.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noisytransition import ComparisonData
+    >>> X, y = np.arange(20.0)[:, None], np.arange(20) // 10
+    >>> y_noisy = np.where(X[:, 0] == 3, 1, y)
+    >>> clean, test, noisy = (np.isin(np.arange(20) % 5, part) for part in ([0], [1], [2, 3, 4]))
+    >>> data = ComparisonData(X[noisy], y_noisy[noisy], X[clean], y[clean], X[test], y[test], y_true=y[noisy])
+    >>> data.y.tolist(), data.y_meta.tolist(), data.y_test.tolist()
+    ([0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1])
+    """
+
+    X: Any
+    y: Any
+    X_meta: Any
+    y_meta: Any
+    X_test: Any
+    y_test: Any
+    transition_matrix: Any = None
+    y_true: Any = None
+    y_meta_noisy: Any = None
+    classes: Any = None
+    rows: Any = None
+    rows_meta: Any = None
 
 
 def make_noisy_data(
@@ -46,43 +83,35 @@ def make_noisy_data(
     random_state: RandomState = None,
     classes: Sequence[str] | None = None,
 ) -> ComparisonData:
-    """Draw noisy labels and a clean meta set for training rows.
+    """Draw noisy labels and clean rows from labelled training rows.
 
-    First a noisy label is drawn for each training row. Then the meta set is drawn; its rows are removed from the noisy
-    rows. So the noisy label of a row is the same for every size of the meta set. Test rows are passed on.
+    The noisy label of a row is the same for every number of clean rows.
 
     Parameters
     ----------
-    X : array, sparse matrix or torch Dataset
-        Training rows: images, or features that were computed from them.
-    y : array-like of int, shape (n,)
+    X, X_test : array, sparse matrix or torch Dataset
+        Training rows and test rows.
+    y, y_test : array-like of int
         Their true labels 0..c-1.
-    X_test : array, sparse matrix or torch Dataset
-        Test rows.
-    y_test : array-like of int
-        Their true labels.
     noise : array-like of shape (c, c) or (n,), optional
-        A transition matrix, such as ``symmetric_noise(10, 0.4)`` or a data frame with the names of the `classes`, or a
-        noisy label for each training row, such as ``load_cifar10n(path, "worse")``. Default: the labels stay as they
-        are.
+        A transition matrix, such as ``symmetric_noise(10, 0.4)``, or a noisy label for each training row, such as
+        ``load_cifar10n(path, "worse")``. Default: the labels stay as they are.
     n_meta : int, default=1000
         Number of clean rows.
     n_noisy : int, optional
-        Number of noisy rows, drawn at random; default: all rows that are not in the meta set.
+        Number of noisy rows, drawn at random. Default: all that are not clean rows.
     balanced : bool, default=True
-        Whether the meta set has equally many rows of each class. If `n_meta` is not a multiple of c, randomly drawn
-        classes have one row more. Otherwise the rows are drawn regardless of class.
+        Whether the clean rows are equally many of each class, up to one. Otherwise they are drawn regardless of class.
     random_state : int, RandomState, Generator or None
         Source of all draws. The noisy labels are ``flip_labels(y, noise, random_state)``.
     classes : sequence of str, optional
-        Names of the classes; default: none, and c is the highest label + 1.
+        Names of the classes. Default: none, and c is the highest label + 1.
 
     Returns
     -------
     ComparisonData
-        With ``y_true``, ``y_meta_noisy``, ``rows`` and ``rows_meta``. ``transition_matrix`` is the matrix that was
-        given as `noise`, and None otherwise: no single T made the labels of people.
-        ``count_transition_matrix(y, y_noisy)`` of the whole training set is their average T.
+        ``transition_matrix`` is the matrix that was given as `noise`, and None otherwise: no single T made the labels
+        of people.
 
     Raises
     ------
@@ -109,16 +138,16 @@ def make_noisy_data(
     n_classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1 if classes is None else len(classes)
     X, X_test = _checked_rows(X, y, n_classes, "X"), _checked_rows(X_test, y_test, n_classes, "X_test")
     y_noisy, T = _noisy_labels(y, in_class_order(noise, classes), n_classes, rng)
-    clean = draw_rows(y, n_meta, n_classes, balanced, rng)
+    clean = _draw_clean(y, n_meta, n_classes, balanced, rng)
     noisy = np.setdiff1d(np.arange(len(y)), clean)
     if n_noisy is not None:
-        noisy = draw_rows(y, n_noisy, n_classes, False, rng, among=noisy)
+        noisy = _draw(noisy, check_count(n_noisy, 1, "n_noisy"), rng)
     if not len(noisy):
         raise ValueError(f"n_meta={n_meta} of {len(y)} training rows leaves no noisy row; give less.")
     return ComparisonData(
-        take(X, noisy),
+        _take(X, noisy),
         y_noisy[noisy],
-        take(X, clean),
+        _take(X, clean),
         y[clean],
         X_test,
         y_test,
@@ -131,37 +160,32 @@ def make_noisy_data(
     )
 
 
-def take(X: Any, rows: NDArray[np.integer]) -> Any:
-    """Some rows of an array or Dataset."""
+def _take(X: Any, rows: NDArray[np.integer]) -> Any:
     return Subset(X, rows.tolist()) if isinstance(X, Dataset) else X[rows]
 
 
-def draw_rows(
-    y: NDArray,
-    n: int,
-    n_classes: int,
-    balanced: bool,
-    rng: np.random.RandomState | np.random.Generator,
-    among: NDArray[np.integer] | None = None,
-) -> NDArray[np.integer]:
-    """Draw rows without replacement, in equal numbers of each class or regardless of class; sorted."""
-    rows = np.arange(len(y)) if among is None else among
-    n = check_count(n, max(n_classes, 1) if balanced else 1, "the number of rows to draw (n_meta, n_noisy)")
-    if n > len(rows):
-        raise ValueError(f"{n} rows were to be drawn of {len(rows)}; give a smaller n_meta or n_noisy.")
-    if not balanced:
-        return np.sort(rng.choice(rows, n, replace=False))
+def _draw_clean(y: NDArray, n: int, n_classes: int, balanced: bool, rng: Any) -> NDArray[np.integer]:
+    """Draw rows in equal numbers of each class, or regardless of class; sorted."""
+    n = check_count(n, max(n_classes, 1) if balanced else 1, "n_meta")
+    if not balanced or n > len(y):
+        return _draw(np.arange(len(y)), n, rng)
     sizes = np.full(n_classes, n // n_classes)
     sizes[rng.choice(n_classes, n % n_classes, replace=False)] += 1
-    available = np.bincount(y[rows], minlength=n_classes)
-    if (short := available < sizes).any():
-        c = int(short.argmax())
+    available = np.bincount(y, minlength=n_classes)
+    if (available < sizes).any():
+        c = int(np.argmax(available < sizes))
         raise ValueError(
             f"class {c} has {available[c]} training rows and the balanced meta set needs {sizes[c]} of them; give a "
             "smaller n_meta, or balanced=False."
         )
-    drawn = [rng.choice(rows[y[rows] == c], size, replace=False) for c, size in enumerate(sizes)]
-    return np.sort(np.concatenate(drawn))
+    return np.sort(np.concatenate([_draw(np.flatnonzero(y == c), size, rng) for c, size in enumerate(sizes)]))
+
+
+def _draw(rows: NDArray[np.integer], n: int, rng: Any) -> NDArray[np.integer]:
+    """Draw some of these rows; sorted."""
+    if n > len(rows):
+        raise ValueError(f"{n} rows were to be drawn of {len(rows)}; give a smaller n_meta or n_noisy.")
+    return np.sort(rng.choice(rows, n, replace=False))
 
 
 def _checked_rows(X: Any, y: NDArray, n_classes: int, name: str) -> Any:
@@ -176,9 +200,7 @@ def _checked_rows(X: Any, y: NDArray, n_classes: int, name: str) -> Any:
     return X
 
 
-def _noisy_labels(
-    y: NDArray, noise: ArrayLike | None, n_classes: int, rng: np.random.RandomState | np.random.Generator
-) -> tuple[NDArray, NDArray | None]:
+def _noisy_labels(y: NDArray, noise: Any, n_classes: int, rng: Any) -> tuple[NDArray, NDArray | None]:
     """Noisy labels of all rows, and the transition matrix that made them."""
     if noise is None:
         return y, None
@@ -202,5 +224,5 @@ def _check_agreement(y: NDArray, given: NDArray, n_classes: int) -> None:
     if chance < 1 and agreement <= chance + _CLEARLY * np.sqrt(chance * (1 - chance) / len(y)):
         raise ValueError(
             f"the labels given as noise agree with the true ones on {agreement:.1%} of the rows, as many as by chance "
-            f"({chance:.1%}): are they in the order of the training rows?"
+            f"({chance:.1%}); give them in the order of the training rows."
         )

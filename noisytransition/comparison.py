@@ -1,0 +1,183 @@
+"""Several methods on the same data and seeds, as one table."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import joblib
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+
+from .classifiers import METHODS, NoisyLabelClassifier
+from .datasets import ComparisonData
+from .transition import check_count, in_class_order, sampling_limit, transition_error
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["compare"]
+
+_COLUMNS = ["method", "seed", "accuracy", "transition_error", "steps", "seconds"]
+
+
+def compare(
+    data: ComparisonData | Callable[[int], ComparisonData],
+    classifiers: Mapping[str, NoisyLabelClassifier] | None = None,
+    *,
+    seeds: Iterable[int] = range(3),
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> "DataFrame":
+    """Fit several classifiers on the same data and seeds. Needs pandas.
+
+    Accuracy is that of the test rows, which no classifier is given.
+
+    Parameters
+    ----------
+    data : ComparisonData or callable
+        Data for all seeds, or a function of the seed that returns the data of that seed.
+    classifiers : dict of str to classifier, optional
+        Unfitted classifiers by the names of their rows. Default: the nine published methods, by `as_published`.
+    seeds : iterable of int, default=range(3)
+        Seeds of the data, if `data` is a function, and of the fits.
+    n_jobs : int, optional
+        Number of joblib processes. Fits that run at the same time slow each other down, which shows in ``seconds``.
+    verbose : int, default=0
+        Of joblib: progress over the fits.
+
+    Returns
+    -------
+    DataFrame
+        A row for each classifier and seed, with the columns ``method``, ``seed``, ``accuracy``, ``transition_error``
+        (NaN without T, or where the true T is not known), ``steps`` (gradient steps) and ``seconds``. Where the true T
+        is known, the rows "identity" and "sampling limit" have the error of T without noise, and that of counting with
+        the true labels.
+
+    Warns
+    -----
+    FitFailedWarning
+        If a fit fails: its row has NaN.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+    TypeError
+        If `data` or `classifiers` are of other types.
+    ValueError
+        If `seeds` or the true T are not valid, or the test rows are the clean rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import CrossEntropyClassifier, GLCClassifier, compare
+    >>> from noisytransition.datasets import make_noisy_data
+    >>> from noisytransition.transition import pair_noise
+    >>> X, y = load_iris(return_X_y=True)
+    >>> def iris(seed):
+    ...     order = np.random.default_rng(seed).permutation(150)
+    ...     train, test = order[:110], order[110:]
+    ...     return make_noisy_data(
+    ...         X[train], y[train], X[test], y[test], noise=pair_noise(3, 0.3), n_meta=15, random_state=seed
+    ...     )
+    >>> methods = {"cross-entropy": CrossEntropyClassifier(), "GLC": GLCClassifier()}
+    >>> table = compare(iris, methods, seeds=range(2))
+    >>> table.groupby("method", sort=False)["accuracy"].count()
+    method
+    identity          0
+    sampling limit    0
+    cross-entropy     2
+    GLC               2
+    Name: accuracy, dtype: int64
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("compare needs pandas: pip install pandas") from error
+    if classifiers is None:
+        classifiers = {name: cls.as_published() for name, cls in METHODS.items() if cls._PUBLISHED is not None}
+    _check_classifiers(classifiers)
+    tasks = _tasks(data, classifiers, _checked_seeds(seeds))
+    found = joblib.Parallel(n_jobs, verbose=verbose)(tasks)
+    for row in found:
+        if error := row.pop("error", None):
+            warnings.warn(f"{row['method']}, seed {row['seed']}: {error}", FitFailedWarning, stacklevel=2)
+    return pd.DataFrame(found, columns=_COLUMNS)
+
+
+def _tasks(data: Any, classifiers: Mapping[str, NoisyLabelClassifier], seeds: list[int]) -> Iterator[Any]:
+    """References and fits, seed by seed; the data of a seed are made once."""
+    for seed in seeds:
+        found = _checked_data(data(seed) if callable(data) else data)
+        for row in _references(found):
+            yield joblib.delayed(dict)(row, seed=seed)
+        for name, clf in classifiers.items():
+            yield joblib.delayed(_fit)(name, clone(clf).set_params(random_state=seed), found, seed)
+
+
+def _fit(name: str, clf: NoisyLabelClassifier, data: ComparisonData, seed: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": name, "seed": seed}
+    started = time.perf_counter()
+    try:
+        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), y_meta_noisy=data.y_meta_noisy)
+        seconds = time.perf_counter() - started
+        row["accuracy"] = float(clf.score(data.X_test, data.y_test))
+    except Exception as error:  # the other fits go on
+        return row | {"error": f"{type(error).__name__}: {error}"}
+    row["steps"] = sum(epoch["train_batch_count"] for history in clf.histories_.values() for epoch in history)
+    row["seconds"] = round(seconds, 3)
+    if data.transition_matrix is not None and hasattr(clf, "transition_matrix_"):
+        row["transition_error"] = transition_error(
+            in_class_order(data.transition_matrix, clf.classes_), clf.transition_matrix_
+        )
+    return row
+
+
+def _references(data: ComparisonData) -> Iterator[dict[str, Any]]:
+    """Rows of the identity and, where every class has a row, of the sampling limit."""
+    if data.transition_matrix is None:
+        return
+    labels, counts = np.unique(np.asarray(data.y if data.y_true is None else data.y_true), return_counts=True)
+    T = np.asarray(in_class_order(data.transition_matrix, labels))
+    yield {"method": "identity", "transition_error": transition_error(T, np.eye(len(T)))}
+    if data.y_true is not None and len(counts) == len(T):
+        yield {"method": "sampling limit", "transition_error": sampling_limit(T, counts)}
+
+
+def _check_classifiers(classifiers: Any) -> None:
+    if not isinstance(classifiers, Mapping) or not all(
+        isinstance(clf, NoisyLabelClassifier) for clf in classifiers.values()
+    ):
+        raise TypeError(f"classifiers={classifiers!r}; give a dict of names to classifiers of this library.")
+
+
+def _checked_seeds(seeds: Any) -> list[int]:
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        raise ValueError(f"seeds={seeds!r}; give several integers, such as range(3).")
+    found = [check_count(seed, 0, "a seed of compare") for seed in seeds]
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"seeds={found}; give distinct integers, at least one.")
+    return found
+
+
+def _checked_data(data: Any) -> ComparisonData:
+    if not isinstance(data, ComparisonData):
+        raise TypeError(
+            f"data is a {type(data).__name__}; give ComparisonData, or a function of a seed that returns it."
+        )
+    if _equal(data.X_meta, data.X_test):
+        raise ValueError("X_test holds the rows of X_meta, which are trained on; give other clean rows to test with.")
+    return data
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two arrays or sparse matrices are equal; Datasets are not compared."""
+    if one is other:
+        return True
+    if issparse(one) and issparse(other):
+        return one.shape == other.shape and not (one != other).sum()
+    return hasattr(one, "__array__") and hasattr(other, "__array__") and np.array_equal(one, other)
