@@ -10,10 +10,11 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import check_consistent_length
 
 from .classifiers import METHODS, NoisyLabelClassifier
 from .datasets import ComparisonData
-from .transition import check_count, in_class_order, sampling_limit, transition_error
+from .transition import check_count, check_transition_matrix, in_class_order, sampling_limit, transition_error
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -59,7 +60,7 @@ def compare(
     Warns
     -----
     FitFailedWarning
-        If a fit fails: its row has NaN.
+        If a fit fails: its row has NaN, and the others go on.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def compare(
     TypeError
         If `data` or `classifiers` are of other types.
     ValueError
-        If `seeds` or the true T are not valid, or the test rows are the clean rows.
+        If `seeds` or the data are not valid, or all fits fail.
 
     Examples
     --------
@@ -101,11 +102,12 @@ def compare(
     if classifiers is None:
         classifiers = {name: cls.as_published() for name, cls in METHODS.items() if cls._PUBLISHED is not None}
     _check_classifiers(classifiers)
-    tasks = _tasks(data, classifiers, _checked_seeds(seeds))
-    found = joblib.Parallel(n_jobs, verbose=verbose)(tasks)
-    for row in found:
-        if error := row.pop("error", None):
-            warnings.warn(f"{row['method']}, seed {row['seed']}: {error}", FitFailedWarning, stacklevel=2)
+    found = joblib.Parallel(n_jobs, verbose=verbose)(_tasks(data, classifiers, _checked_seeds(seeds)))
+    errors = [f"{row['method']}, seed {row['seed']}: {row.pop('error')}" for row in found if "error" in row]
+    if errors and len(errors) == len(classifiers) * len({row["seed"] for row in found}):
+        raise ValueError(f"all fits failed, the first with: {errors[0]}")
+    for text in errors:
+        warnings.warn(text, FitFailedWarning, stacklevel=2)
     return pd.DataFrame(found, columns=_COLUMNS)
 
 
@@ -141,11 +143,13 @@ def _references(data: ComparisonData) -> Iterator[dict[str, Any]]:
     """Rows of the identity and, where every class has a row, of the sampling limit."""
     if data.transition_matrix is None:
         return
-    labels, counts = np.unique(np.asarray(data.y if data.y_true is None else data.y_true), return_counts=True)
-    T = np.asarray(in_class_order(data.transition_matrix, labels))
+    classes = sorted(_labels(data.y) | _labels(data.y_meta))
+    T = check_transition_matrix(in_class_order(data.transition_matrix, classes), len(classes))
     yield {"method": "identity", "transition_error": transition_error(T, np.eye(len(T)))}
-    if data.y_true is not None and len(counts) == len(T):
-        yield {"method": "sampling limit", "transition_error": sampling_limit(T, counts)}
+    if data.y_true is not None:
+        counts = np.unique(np.asarray(data.y_true), return_counts=True)[1]
+        if len(counts) == len(T):
+            yield {"method": "sampling limit", "transition_error": sampling_limit(T, counts)}
 
 
 def _check_classifiers(classifiers: Any) -> None:
@@ -169,9 +173,19 @@ def _checked_data(data: Any) -> ComparisonData:
         raise TypeError(
             f"data is a {type(data).__name__}; give ComparisonData, or a function of a seed that returns it."
         )
+    for X, y in ((data.X, data.y), (data.X_meta, data.y_meta), (data.X_test, data.y_test), (data.y, data.y_true)):
+        check_consistent_length(X, y)
+    if data.X_test is None or data.y_test is None:
+        raise ValueError("X_test or y_test is None; give rows to test with.")
+    if unknown := _labels(data.y_test) - _labels(data.y) - _labels(data.y_meta):
+        raise ValueError(f"y_test has the classes {sorted(unknown, key=str)}, which no training label has.")
     if _equal(data.X_meta, data.X_test):
         raise ValueError("X_test holds the rows of X_meta, which are trained on; give other clean rows to test with.")
     return data
+
+
+def _labels(labels: Any) -> set[Any]:
+    return set(np.asarray(labels).ravel().tolist())
 
 
 def _equal(one: Any, other: Any) -> bool:

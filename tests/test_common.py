@@ -323,7 +323,7 @@ def test_documented_parameters_reach_the_fits_of_searches_and_comparisons(cls, b
     monkeypatch.setattr(CrossEntropyClassifier, "fit", cls.fit)
     with warnings.catch_warnings():  # nothing is trained: rows without histories
         warnings.simplefilter("ignore", UserWarning)
-        compare(data, {"this": cls(**given)}, seeds=[0], verbose=0)
+        compare(data, {"this": cls(**given)}, seeds=[0])
     found = [params for params in fitted if given.items() <= params.items()]
     assert len(found) >= 4  # two folds, the refit, the comparison
 

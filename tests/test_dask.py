@@ -54,11 +54,9 @@ def test_a_search(client, blobs, trained_here):
 
 
 def test_a_comparison(client, blobs, trained_here):
-    data = ComparisonData(*blobs)
-    given = {"seeds": [0, 1], "verbose": 0}
+    data, methods = ComparisonData(*blobs), {"GLC": small(GLCClassifier)}
     with joblib.parallel_config("dask"):
-        rows = compare(data, [small(GLCClassifier)], **given).rows
+        found = compare(data, methods, seeds=[0, 1])
     assert trained_here == []
-    plain = compare(data, [small(GLCClassifier)], **given).rows
-    for a, b in zip(rows, plain, strict=True):
-        assert {k: v for k, v in a.items() if k != "seconds"} == {k: v for k, v in b.items() if k != "seconds"}
+    plain = compare(data, methods, seeds=[0, 1])
+    assert found.drop(columns="seconds").equals(plain.drop(columns="seconds"))

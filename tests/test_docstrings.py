@@ -27,7 +27,6 @@ INTERNAL = {
 }
 # whose examples read files that the library does not have
 READ_FILES = {name for name in import_module("noisytransition.datasets").__all__ if name.startswith("load_")}
-READ_FILES = READ_FILES - {"load_npy"} | {"ImageFiles"}
 # methods that torch and skorch call, and the fit: one line says when and with what
 CALLED_BY_OTHERS = ("losses", "updates", "selection", "nets")
 

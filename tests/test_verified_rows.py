@@ -260,8 +260,6 @@ def test_a_comparison_gives_known_noisy_labels_to_the_methods(verified, blobs):
     *_, X_test, y_test, T = blobs
     data = ComparisonData(X[~mask], y[~mask], X[mask], true[mask], X_test, y_test, T, y_meta_noisy=y[mask])
     method = {"count": small(MetaTransitionClassifier, transition_init="count")}
-    result = compare(data, method, seeds=[0], verbose=0)
+    result = compare(data, method, seeds=[0]).set_index("method")
     by_hand = small(MetaTransitionClassifier, transition_init="count").fit(X, y, trusted=mask, y_meta=true[mask])
-    assert result.values("count", "accuracy") == {0: by_hand.score(X_test, y_test)}
-    with refused("y_meta_noisy has 59 labels for 60 rows of X_meta"):
-        compare(data._replace(y_meta_noisy=y[mask][1:]), method, seeds=[0], verbose=0)
+    assert result.loc["count", "accuracy"] == by_hand.score(X_test, y_test)

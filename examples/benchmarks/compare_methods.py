@@ -32,6 +32,8 @@ from problems import breast_cancer, digits, gaussians, wine
 from shared import (
     NEW_NET,
     PLAIN,
+    Results,
+    add_row,
     fit_cleanlab,
     markdown,
     overview,
@@ -39,13 +41,14 @@ from shared import (
     points,
     publish,
     read_rows,
+    spread,
     versions,
     write_csv,
 )
 from shared import RESULTS as PAGES
 from sklearn.linear_model import LogisticRegression
 
-from noisytransition import Comparison, CrossEntropyClassifier, compare, transition_error
+from noisytransition import CrossEntropyClassifier, compare, transition_error
 from noisytransition.classifiers import METHODS as ALL_METHODS
 
 RESULTS = PAGES / "compare_methods"
@@ -91,6 +94,7 @@ UNTUNED = {
     "Gaussians, pair-0.4": partial(gaussians, "pair-0.4", n=2000, n_clean=200),
     "wine, symmetric-0.4": partial(wine, "symmetric-0.4"),
 }
+REFERENCES = ("identity", "sampling limit")
 CLEANLAB = ("cleanlab, logistic regression", "cleanlab, MLP")
 
 
@@ -111,16 +115,28 @@ def search_data(seed):
     return digits("asymmetric-0.4", seed)._replace(transition_matrix=None, y_true=None)
 
 
+def filled(load, methods, seeds, path):
+    """Rows of a file; those that are missing are run, seed by seed. References come first, and are not in the file."""
+    done = {(row["method"], row["seed"]) for row in read_rows(path)}
+    for seed in seeds:
+        missing = {name: clf for name, clf in methods.items() if (name, seed) not in done}
+        if missing:
+            found = compare(load, missing, seeds=[seed], n_jobs=2)
+            for row in found[found["method"].isin(list(missing))].to_dict("records"):
+                add_row(path, {name: value for name, value in row.items() if value == value})  # without NaN
+    references = compare(load, {}, seeds=seeds).dropna(axis="columns").to_dict("records")
+    return references + read_rows(path)
+
+
 def search():
     """Run all settings of all methods."""
     trials = {f"{name} {json.dumps(own)}": of(name, **own) for name in METHODS for own in settings(name)}
-    return compare(search_data, trials, seeds=SEARCH_SEEDS, n_jobs=2, path=RESULTS / "search.jsonl")
+    filled(search_data, trials, SEARCH_SEEDS, RESULTS / "search.jsonl")
 
 
 def chosen():
     """Best setting of each method, by its mean accuracy on held-out clean rows; the first of equal ones."""
-    rows = read_rows(RESULTS / "search.jsonl")
-    found = Comparison(rows, [row["method"] for row in rows])
+    found = Results(read_rows(RESULTS / "search.jsonl"))
     score = {name: np.mean(list(found.values(name, "accuracy").values())) for name in found.methods}
     return {name: max(settings(name), key=lambda own: score[f"{name} {json.dumps(own)}"]) for name in METHODS}
 
@@ -160,15 +176,15 @@ def run(cell):
     """All rows of a cell, cleanlab's among them."""
     own = chosen()
     methods = {name: of(name, **own[name]) for name in METHODS}
-    ours = compare(CELLS[cell], methods, seeds=SEEDS, n_jobs=2, path=RESULTS / f"{file_name(cell)}.jsonl")
-    return Comparison(ours.rows + cleanlab_rows(cell), [*ours.methods, *CLEANLAB])
+    ours = filled(CELLS[cell], methods, SEEDS, RESULTS / f"{file_name(cell)}.jsonl")
+    return Results(ours + cleanlab_rows(cell), [*REFERENCES, *METHODS])
 
 
 def goals(tables):
     """Say in which cells GLC and fine-tuning are above cross-entropy."""
     lines = []
     for cell, table in tables.items():
-        found = {d["method"]: d for d in table.differences("cross-entropy")}
+        found = table.differences("cross-entropy")
         for name in ("GLC", "fine-tuning"):
             d = found[name]
             verdict = "holds" if d["low"] > 0 else "holds in the mean alone" if d["mean"] > 0 else "FALLS SHORT"
@@ -191,22 +207,33 @@ def report(tables):
         "## Difference of accuracy to fine-tuning, in points\n\n" + markdown(tables, paired(tables, "fine-tuning")),
         "## Goals\n\n" + goals(tables),
         "## Cost\n\n"
-        + "\n\n".join(f"{cell}\n\n{table.markdown()}" for cell, table in tables.items() if "asymmetric" in cell),
+        + "\n\n".join(f"{cell}\n\n{costs(table)}" for cell, table in tables.items() if "asymmetric" in cell),
     ]
     publish("compare_methods.md", parts)
-    axes = tables["digits, asymmetric-0.4"].plot()
-    axes[0].figure.savefig(PAGES / "compare_methods.png", dpi=110)
+
+
+def costs(table):
+    """Table of all that was measured of each method."""
+    columns, lines = ("accuracy", "transition_error", "steps", "seconds"), []
+    for method in table.methods[len(REFERENCES) :]:
+        values = [list(table.values(method, column).values()) for column in columns]
+        accuracy, error, steps, seconds = values
+        spreads = [spread(v) if v else "" for v in (accuracy, error)]
+        lines.append((method, [*spreads, f"{np.mean(steps):.0f}" if steps else "", f"{np.mean(seconds):.1f}"]))
+    return markdown(["accuracy", "error of T", "gradient steps", "seconds"], lines)
 
 
 def report_defaults():
     """Run, write and print the tables of untuned methods."""
     tables = {
-        cell: compare(
-            load,
-            {name: cls(**AS_MEASURED.get(name, {})) for name, cls in METHODS.items()},
-            seeds=range(5),
-            n_jobs=2,
-            path=RESULTS / f"defaults_{file_name(cell)}.jsonl",
+        cell: Results(
+            filled(
+                load,
+                {name: cls(**AS_MEASURED.get(name, {})) for name, cls in METHODS.items()},
+                range(5),
+                RESULTS / f"defaults_{file_name(cell)}.jsonl",
+            ),
+            [*REFERENCES, *METHODS],
         )
         for cell, load in UNTUNED.items()
     }

@@ -30,7 +30,7 @@ PAPER = NEW_NET | PLAIN | {"transition_init": "gold", "transition_lr": 3.0, "val
 
 # ---------------------------------------------------------------------------- result files
 def read_rows(path):
-    """Rows of a file of JSON lines, also of one that `compare` wrote; none if the file does not exist.
+    """Rows of a file of JSON lines, without a first line that names a format; none if the file does not exist.
 
     A last line without its end is left out: a process was killed while it wrote it.
     """
@@ -99,8 +99,33 @@ def write_csv(path, heads, lines, corner=""):
         csv.writer(file, lineterminator="\n").writerows([[corner, *heads], *([name, *cells] for name, cells in lines)])
 
 
+class Results:
+    """Rows of fits: `methods` in this order, then others in that of the rows."""
+
+    def __init__(self, rows, methods=()):
+        self.of = {}
+        for row in rows:
+            self.of.setdefault(row["method"], {})[row["seed"]] = row
+        self.methods = [name for name in dict.fromkeys([*methods, *self.of]) if name in self.of]
+
+    def values(self, method, column):
+        """One column of a method, by seed."""
+        return {seed: row[column] for seed, row in self.of.get(method, {}).items() if column in row}
+
+    def differences(self, to):
+        """Accuracy of each method less that of one, on the same seeds, with 95 % intervals."""
+        base, found = self.values(to, "accuracy"), {}
+        for method in self.methods:
+            own = self.values(method, "accuracy")
+            seeds = [seed for seed in base if seed in own]
+            if method != to and len(seeds) > 1:
+                mean, low, high, _ = paired_difference([own[s] for s in seeds], [base[s] for s in seeds])
+                found[method] = {"mean": mean, "low": low, "high": high}
+        return found
+
+
 def overview(tables, column):
-    """Lines of a table: one for each method that has values, a column for each cell; of a dict of `Comparison`."""
+    """Lines of a table: one for each method that has values, a column for each cell; of a dict of `Results`."""
     names = dict.fromkeys(name for table in tables.values() for name in table.methods)
     values = {name: [list(table.values(name, column).values()) for table in tables.values()] for name in names}
     return [(name, [spread(v) if v else "" for v in own]) for name, own in values.items() if any(own)]
@@ -108,10 +133,9 @@ def overview(tables, column):
 
 def paired(tables, to):
     """Lines of a table: difference of accuracy to one method, in points, with 95 % intervals."""
-    found = {cell: {d["method"]: d for d in table.differences(to)} for cell, table in tables.items()}
-    names = dict.fromkeys(name for differences in found.values() for name in differences)
-    cells = {name: [own.get(name) for own in found.values()] for name in names}
-    return [(name, ["" if d is None else points(d) for d in own]) for name, own in cells.items()]
+    found = [table.differences(to) for table in tables.values()]
+    names = dict.fromkeys(name for differences in found for name in differences)
+    return [(name, [points(own[name]) if name in own else "" for own in found]) for name in names]
 
 
 def versions():

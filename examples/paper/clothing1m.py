@@ -50,7 +50,7 @@ class Files:
 def load_clothing1m(root, *, n_noisy=None, n_meta=None, random_state=None):
     """Noisy rows; clean rows, drawn from the validation list in equal numbers of each class; the test list.
 
-    Images with a clean label are removed from the noisy rows. ``rows`` and ``rows_meta`` count the lines of their lists.
+    Images with a clean label are no noisy rows. ``rows`` and ``rows_meta`` count the lines of their lists.
     """
     rng, files = np.random.RandomState(random_state), Files(root)
     clean, test, listed = (files.keys(name) for name in (VALIDATION, CLEAN[2], NOISY))

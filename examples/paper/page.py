@@ -8,9 +8,8 @@ The tables of accuracy and of the error of T are also written as files .csv, whi
 import argparse
 from pathlib import Path
 
-from examples.benchmarks.shared import markdown, overview, paired, read_rows, write_csv
+from examples.benchmarks.shared import Results, markdown, overview, paired, read_rows, write_csv
 from examples.paper.tables import METHODS
-from noisytransition import Comparison
 
 REFERENCES = {"identity": "identity", "sampling limit": "limit"}
 BASE = "fine-tuning"
@@ -45,7 +44,7 @@ def comparison(rows):
         for method, column in REFERENCES.items()
         for row in {row["seed"]: row for row in rows if column in row}.values()
     ]
-    return Comparison(references + rows, [*REFERENCES, *METHODS])
+    return Results(references + rows, [*REFERENCES, *METHODS])
 
 
 def comparisons(rows):

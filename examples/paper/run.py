@@ -9,7 +9,7 @@ cifar10n-redrawn, which is not in the paper; `tables.py` says what is in a table
 interrupted, also by a kill, continues after its last epoch; what is in the file is not run again.
 `python -m examples.paper.page FILE` makes tables of the file.
 
-DIR has the files that ``docs/datasets.rst`` lists, or a folder for each data set, with its name (``cifar10``,
+DIR has the files that ``docs/reproduce.rst`` lists, or a folder for each data set, with its name (``cifar10``,
 ``cifar10n``, ...). DIR2 has ``cifar10_train.npy`` and ``cifar10_test.npy``: a row of features for each image, by
 `features.py`.
 """
@@ -307,7 +307,7 @@ def checked(todo, args, out):
     if any(cell.network == "ResNet-50" for cell in chosen) and args.weights is None:
         raise SystemExit("ResNet-50 is pretrained: give --weights, the file of torchvision's resnet50.")
     if not args.data_root.is_dir():
-        raise SystemExit(f"--data-root {args.data_root} is not a folder; docs/datasets.rst lists the files it has.")
+        raise SystemExit(f"--data-root {args.data_root} is not a folder; docs/reproduce.rst lists the files it has.")
     if out.is_dir():
         raise SystemExit(f"--out {out} is a folder; give a file.")
     try:

@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from examples.benchmarks.shared import (
+    Results,
     fit_cleanlab,
     markdown,
     paired_difference,
@@ -28,7 +29,6 @@ from examples.benchmarks.shared import (
     write_csv,
 )
 from noisytransition import (
-    Comparison,
     ComparisonData,
     CrossEntropyClassifier,
     EMTransitionClassifier,
@@ -163,7 +163,7 @@ def main(name, doc, load):
 
 def write(name, doc, rows):
     """Write a table as Markdown, and as a file for the docs."""
-    table = Comparison(rows, [*dict.fromkeys(row["method"] for row in rows if "accuracy" not in row), *METHODS])
+    table = Results(rows, [*dict.fromkeys(row["method"] for row in rows if "accuracy" not in row), *METHODS])
     heads = ["accuracy", f"less {BASE}, points", "error of T"]
     lines = [(method, cells(table, method)) for method in table.methods]
     about = f"{SPLITS} splits, {N_VERIFIED} verified rows: mean ± standard deviation, differences with 95 % intervals."

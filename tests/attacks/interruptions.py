@@ -1,4 +1,4 @@
-"""Kill, interrupt and fill up fits and comparisons at random moments; resumed, they must give the same bits.
+"""Kill, interrupt and fill up fits at random moments; resumed, they must give the same bits.
 
     python tests/attacks/interruptions.py                        # 1,000 kills, 1,000 of Ctrl-C, 200 full disks
     python tests/attacks/interruptions.py --kill 20 --seed 7     # some of them
@@ -34,7 +34,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from estimators import small
 
-from noisytransition import ComparisonData, compare
+from noisytransition import ComparisonData
 from noisytransition.classifiers import METHODS
 from noisytransition.transition import flip_labels, pair_noise
 
@@ -67,20 +67,12 @@ def fitted(name, path, n_jobs=None):
     return joblib.hash([clf.predict_proba(data.X_test), getattr(clf, "transition_matrix_", None)])
 
 
-def compared(path):
-    """Bits of a comparison that is cached in `path`."""
-    classifiers = {name: small(METHODS[name], batch_size=16) for name in ("cross-entropy", "GLC")}
-    result = compare(rows, classifiers, seeds=(0, 1), path=path, verbose=0)
-    kept = sorted((row["method"], row["seed"], str(row.get("accuracy"))) for row in result.rows)
-    return joblib.hash(kept)
-
-
 class Interrupted(Exception):
     """Ctrl-C came through; says what the classifier kept."""
 
 
 JOBS = {name: partial(fitted, name) for name in METHODS}
-JOBS |= {"EM, 2 processes": partial(fitted, "EM", n_jobs=2), "compare": compared}
+JOBS["EM, 2 processes"] = partial(fitted, "EM", n_jobs=2)
 
 
 # ---------------------------------------------------------------------------- a process that is hit

@@ -1,0 +1,101 @@
+"""Methods on the same data and seeds."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import FitFailedWarning
+
+from noisytransition import (
+    ComparisonData,
+    CrossEntropyClassifier,
+    GLCClassifier,
+    compare,
+    sampling_limit,
+    transition_error,
+)
+from noisytransition.classifiers import METHODS
+
+TWO = {"cross-entropy": CrossEntropyClassifier(max_epochs=2), "GLC": GLCClassifier(max_epochs=2)}
+
+
+@pytest.fixture
+def data(blobs, true_labels):
+    X, y, X_meta, y_meta, X_test, y_test, T = blobs
+    return ComparisonData(X, y, X_meta, y_meta, X_test, y_test, T, true_labels)
+
+
+def test_a_row_is_a_fit_by_hand(data):
+    table = compare(data, TWO, seeds=[3]).set_index("method")
+    T = data.transition_matrix
+    assert list(table.index) == ["identity", "sampling limit", *TWO]
+    assert table.loc["identity", "transition_error"] == transition_error(T, np.eye(3))
+    assert table.loc["sampling limit", "transition_error"] == sampling_limit(T, np.bincount(data.y_true))
+    by_hand = GLCClassifier(max_epochs=2, random_state=3).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    assert table.loc["GLC", "accuracy"] == by_hand.score(data.X_test, data.y_test)
+    assert table.loc["GLC", "transition_error"] == transition_error(T, by_hand.transition_matrix_)
+    assert table.loc["GLC", "steps"] == sum(len(h) * h[0]["train_batch_count"] for h in by_hand.histories_.values())
+    assert np.isnan(table.loc["cross-entropy", "transition_error"])
+
+
+def test_every_seed_has_its_own_data_and_all_methods_the_same(data):
+    def give(seed):
+        order = np.random.default_rng(seed).permutation(len(data.X))[:200]
+        return data._replace(X=data.X[order], y=data.y[order], y_true=data.y_true[order])
+
+    found = compare(give, TWO, seeds=[3, 5]).set_index(["method", "seed"])["accuracy"]
+    for seed in (3, 5):
+        own = give(seed)
+        for name, clf in TWO.items():
+            by_hand = type(clf)(max_epochs=2, random_state=seed).fit(own.X, own.y, meta=(own.X_meta, own.y_meta))
+            assert found[name, seed] == by_hand.score(data.X_test, data.y_test)
+
+
+@pytest.mark.xdist_group("workers")
+def test_processes_give_the_same_rows_in_the_same_order(data):
+    one, two = (compare(data, TWO, seeds=range(2), n_jobs=n).drop(columns="seconds") for n in (1, 2))
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_the_nine_published_methods_are_the_default(data):
+    few = data._replace(X=data.X[:60], y=data.y[:60], transition_matrix=None, y_true=None)
+    table = compare(few, seeds=[0])
+    assert table["method"].tolist() == [name for name in METHODS if name != "EM"]
+    assert table["accuracy"].notna().all()
+    clf = METHODS["MW-Net"].as_published(random_state=0).fit(few.X, few.y, meta=(few.X_meta, few.y_meta))
+    assert table.set_index("method").loc["MW-Net", "accuracy"] == clf.score(few.X_test, few.y_test)
+
+
+def test_a_fit_that_fails_has_an_empty_row(data):
+    methods = TWO | {"diverges": GLCClassifier(lr=1e30, optimizer="sgd", max_epochs=2)}
+    with pytest.warns(FitFailedWarning, match="diverges"):
+        table = compare(data, methods, seeds=[0]).set_index("method")
+    assert np.isnan(table.loc["diverges", "accuracy"])
+    assert table.loc["GLC", "accuracy"] > 0.5
+    with pytest.raises(ValueError, match="all fits failed"):
+        compare(data, {"diverges": methods["diverges"]}, seeds=[0])
+
+
+@pytest.mark.parametrize("are_codes", [True, False])
+def test_a_frame_of_T_is_read_by_name_if_labels_are_these_names(are_codes, data):
+    names = np.array(["cat", "ant", "bee"])  # of the classes 0, 1, 2
+    T = np.asarray(data.transition_matrix)
+    labels = {k: v if are_codes else names[v] for k, v in data._asdict().items() if k.startswith("y") and v is not None}
+    named = data._replace(transition_matrix=pd.DataFrame(T, index=names, columns=names), **labels)
+    order = np.arange(3) if are_codes else np.argsort(names)
+    plain = named._replace(transition_matrix=T[np.ix_(order, order)])
+    found, expected = (compare(d, {"GLC": TWO["GLC"]}, seeds=[0])["transition_error"] for d in (named, plain))
+    pd.testing.assert_series_equal(found, expected)
+
+
+def test_a_class_without_noisy_rows_has_no_sampling_limit(data):
+    some = data.y < 2
+    less = data._replace(X=data.X[some], y=data.y[some], y_true=data.y[some])
+    assert "sampling limit" not in compare(less, TWO, seeds=[0])["method"].tolist()
+
+
+def test_without_pandas(data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        compare(data, TWO)
