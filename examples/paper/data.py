@@ -17,7 +17,6 @@ from examples.paper.features import read_json
 from examples.paper.image_sets import from_arrays_or, load_tiny_imagenet
 from examples.paper.tables import N_CLASSES, SCALES, noise_matrix
 from noisytransition import CrossEntropyClassifier
-from noisytransition.classifiers._describe import describe
 from noisytransition.datasets import load_cifar10, load_cifar10n, load_cifar100
 from noisytransition.transition import count_transition_matrix
 
@@ -71,11 +70,6 @@ def load(data, noise, rate, seed, scale, n_meta, held_out, places):
         if noise in POWERS:
             found = redrawn(found, POWERS[noise], seed)
     return _held_out(found, n_meta, seed) if held_out else found
-
-
-def fingerprint(found):
-    """Hash of the rows that are trained with; images in files are known by their names, as in the state of a fit."""
-    return joblib.hash([describe(part) for part in (found.X, found.y, found.X_meta, found.y_meta)])
 
 
 def folder_of(root, name):

@@ -19,8 +19,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module, metadata, util
 from pathlib import Path
@@ -29,7 +28,6 @@ from typing import Any, NamedTuple, Protocol
 import joblib
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -218,24 +216,21 @@ def extract(
     ------
     ValueError
         If there is a file of another kind at `out`, or features are not finite.
-    RuntimeError
-        If another process is writing `out`.
     """
     about, about_file, parts = description(items, network, dtype), out.with_suffix(".json"), out.with_suffix(".parts")
-    with locked(out):
-        if read_json(about_file) == about and is_whole(out, about):
-            if parts.exists():  # of a run that ended before it was removed
-                remove(parts)
-            report(f"{out} has these features already")
-            return
-        check_own(out, about)
-        prepare(parts, about | {"chunk": chunk})
-        write_parts(items, parts, network, dtype, jobs, chunk, report)
-        joined = join(parts, len(items), chunk)
-        about_file.unlink(missing_ok=True)
-        joined.replace(out)
-        about_file.write_text(json.dumps(about, indent=1) + "\n")
-        remove(parts)
+    if read_json(about_file) == about and is_whole(out, about):
+        if parts.exists():  # of a run that ended before it was removed
+            remove(parts)
+        report(f"{out} has these features already")
+        return
+    check_own(out, about)
+    prepare(parts, about | {"chunk": chunk})
+    write_parts(items, parts, network, dtype, jobs, chunk, report)
+    joined = join(parts, len(items), chunk)
+    about_file.unlink(missing_ok=True)
+    joined.replace(out)
+    about_file.write_text(json.dumps(about, indent=1) + "\n")
+    remove(parts)
 
 
 def check_own(out: Path, about: dict[str, Any]) -> None:
@@ -258,16 +253,6 @@ def is_whole(out: Path, about: dict[str, Any]) -> bool:
     except (OSError, ValueError):
         return False
     return len(found) == about["items"] and found.dtype == about["dtype"]
-
-
-@contextmanager
-def locked(out: Path) -> Iterator[None]:
-    """Raise if another process writes the same file; the system releases a lock when its process ends."""
-    try:
-        with FileLock(out.with_suffix(".lock"), timeout=0):
-            yield
-    except Timeout:
-        raise RuntimeError(f"another process is writing {str(out)!r}; wait, or use another name.") from None
 
 
 def prepare(parts: Path, about: dict[str, Any]) -> None:

@@ -6,7 +6,8 @@
 
 Run it from the root of the repository. TABLE is cifar10, cifar100, cifar10n, tiny-imagenet or clothing1m, or
 cifar10n-redrawn, which is not in the paper; `tables.py` says what is in a table and in a scale. A fit that was
-interrupted, also by a kill, continues after its last epoch; what is in the file is not run again.
+interrupted, also by a kill, continues after its last epoch; what is in the file is not run again. One process at a
+time writes a file.
 `python -m examples.paper.page FILE` makes tables of the file.
 
 DIR has the files that ``docs/reproduce.rst`` lists, or a folder for each data set, with its name (``cifar10``,
@@ -22,7 +23,6 @@ import re
 import shutil
 import time
 import warnings
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -31,16 +31,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
 from skorch.callbacks import LRScheduler
 from torch.optim.lr_scheduler import PolynomialLR
 
 from examples.benchmarks.shared import add_row, crop_and_flip, crop_flip_and_cut_out, read_rows
-from examples.paper.data import Places, fingerprint, identity_of_features, load
+from examples.paper.data import Places, identity_of_features, load
 from examples.paper.networks import HEADS, NETWORKS, parameters
-from examples.paper.tables import FROM_GLC, METHODS, N_CLASSES, PAIRS, SCALES, TABLES, TRUE_T, cells, key, settings
-from noisytransition import gold_transition_matrix, sampling_limit, transition_error
-from noisytransition.classifiers._checks import check_device
+from examples.paper.tables import METHODS, N_CLASSES, PAIRS, SCALES, TABLES, TRUE_T, cells, key, make
+from noisytransition import sampling_limit, transition_error
 
 RESULTS = Path(__file__).parent / "results"
 # with more classes, a line has the diagonal of T alone: files of results stay small
@@ -77,21 +75,8 @@ def data_of(cell):
 
 
 def fitted(cell, data, places):
-    """Fit the classifier of a cell."""
-    if is_warm_up(cell):
-        with locked_matrix(cell, places) as path:
-            return fit_warm_up(cell, data, places, path, fingerprint(data))[0]
-    own = {}
-    if SCALES[cell.scale].published and cell.method in FROM_GLC:
-        own["transition_init"] = glc_matrix(cell, data, places)
-    if cell.method == TRUE_T:
-        own["transition_init"] = data.transition_matrix
-    return fit(cell, data, places, **own)
-
-
-def fit(cell, data, places, **own):
-    """Fit a classifier with the parameters of a cell, and those that are no JSON."""
-    clf = classifier(cell, data, places, own)
+    """Fit the classifier of a cell; one that was interrupted goes on."""
+    clf = classifier(cell, data, places)
     state = None if places.states is None else places.states / file_name(cell)
     if cell.method == "clean rows only":
         return clf.fit(data.X_meta, data.y_meta, state=state)
@@ -99,7 +84,7 @@ def fit(cell, data, places, **own):
     return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), state=state, **pairs)
 
 
-def classifier(cell, data, places, own):
+def classifier(cell, data, places):
     """Unfitted classifier of a cell."""
     params = dict(cell.settings)
     if decay_at := params.pop("decay_at", None):
@@ -112,56 +97,8 @@ def classifier(cell, data, places, own):
     net = parameters(cell.network, int(np.prod(np.shape(data.X[0]))), N_CLASSES[cell.data], places.weights)
     given = {"random_state": cell.seed, "device": places.device}
     given |= {"iterator_train__pin_memory": True} if is_gpu(places.device) else {}
-    return METHODS[cell.method](**(net | params | own), **given)
-
-
-# ---------------------------------------------------------------------------- T that methods start from
-def is_warm_up(cell):
-    """Whether the network of a cell gives GLC's T."""
-    return SCALES[cell.scale].published and cell.method == "cross-entropy"
-
-
-@contextmanager
-def locked_matrix(warm_up, places):
-    """File of GLC's T, which no other process makes meanwhile."""
-    path = places.states / f"{file_name(warm_up)}.npz"
-    with FileLock(path.with_suffix(".lock")):
-        yield path
-
-
-def kept_matrix(path, own):
-    """GLC's T of the data with this fingerprint; None if the file is not there, or has that of others."""
-    if not path.exists():
-        return None
-    with np.load(path) as kept:
-        return kept["T"] if kept["data"] == own else None
-
-
-def glc_matrix(cell, data, places):
-    """GLC's T, made once for all methods that start from it."""
-    own = settings(cell.table, cell.scale, cell.network, "cross-entropy")
-    warm_up = cell._replace(method="cross-entropy", settings=own)
-    (warm_up,) = with_options([warm_up], places.weights, cell.settings.get("precision"))
-    with locked_matrix(warm_up, places) as path:
-        T = kept_matrix(path, of_data := fingerprint(data))
-        return fit_warm_up(warm_up, data, places, path, of_data)[1] if T is None else T
-
-
-def fit_warm_up(warm_up, data, places, path, of_data):
-    """Train by cross-entropy; return it and GLC's T, which is kept with the fingerprint of the data.
-
-    Its state stays until the line of this cell is written.
-    """
-    if path.exists() and kept_matrix(path, of_data) is None:  # of other data, and so is the state
-        shutil.rmtree(places.states / file_name(warm_up), ignore_errors=True)
-        path.unlink()  # last: from now on the state is of these data, and a fit that is killed goes on
-    clf = fit(warm_up, data, places)
-    T = gold_transition_matrix(clf.predict_proba(data.X_meta), data.y_meta)
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
-        np.savez(file, T=T, data=of_data)
-    part.replace(path)
-    return clf, T
+    given |= {"transition_init": data.transition_matrix} if cell.method == TRUE_T else {}
+    return make(cell.method, cell.scale, **(net | params | given))
 
 
 # ---------------------------------------------------------------------------- what is measured
@@ -285,12 +222,7 @@ def run_cells(todo, args, out):
     states = out.with_name(out.name + ".states")
     places = Places(args.data_root, args.features_dir, states, args.weights, args.device)
     out.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(f"{out}.lock", blocking=False):
-            failed = fill(chosen, places, out, args.jobs)
-    except Timeout:
-        raise SystemExit(f"another process is writing to {out}; use another --out.") from None
-    if failed:
+    if failed := fill(chosen, places, out, args.jobs):
         raise SystemExit(f"{failed} cells failed; the same command runs them again.")
 
 
@@ -311,9 +243,9 @@ def checked(todo, args, out):
     if out.is_dir():
         raise SystemExit(f"--out {out} is a folder; give a file.")
     try:
-        check_device(args.device)
-    except ValueError as error:
-        raise SystemExit(f"--{error}") from None
+        torch.empty(0, device=args.device)
+    except RuntimeError as error:
+        raise SystemExit(f"--device {args.device} cannot be used: {error}") from None
     return chosen
 
 

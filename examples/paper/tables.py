@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from examples.benchmarks.shared import NEW_NET, PAPER, PLAIN
-from noisytransition import CrossEntropyClassifier, GLCClassifier, MetaTransitionClassifier
+from examples.benchmarks.shared import PLAIN
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier
 from noisytransition.classifiers import METHODS as ALL_METHODS
 from noisytransition.datasets import CIFAR100_SUPERCLASSES
 from noisytransition.transition import cifar10_noise, pair_noise, superclass_noise, symmetric_noise
@@ -48,61 +48,42 @@ def noise_matrix(data, kind, rate):
 
 
 # ---------------------------------------------------------------------------- methods
-# the methods that start from GLC's T come last: it is made by then
-METHODS = {
-    "cross-entropy": CrossEntropyClassifier,
-    "clean rows only": CrossEntropyClassifier,
-    **{name: ALL_METHODS[name] for name in ("fine-tuning", "GCE", "forward", "MW-Net", "GLC", "S-Model", "T-Revision")},
-    "meta-transition": MetaTransitionClassifier,
-    "EM": ALL_METHODS["EM"],
-    "EM, one T": ALL_METHODS["EM"],
-    "meta-transition from Forward": MetaTransitionClassifier,
-    "true T": GLCClassifier,
-    "GLC, pairs": GLCClassifier,
-    "EM, pairs": ALL_METHODS["EM"],
-}
-TRUE_T = "true T"
-# these know the noisy labels of the clean rows too, which rows that were drawn from the training set have
-PAIRS = ("GLC, pairs", "EM, pairs")
-FROM_FORWARD = "meta-transition from Forward"
+TRUE_T, FROM_FORWARD = "true T", "meta-transition from Forward"
 # EM that takes one T for all rows; in the tables where labels depend on the row
 ONE_T = "EM, one T"
 TABLES_OF_ONE_T = {"cifar10n", "cifar10n-redrawn"}
-# they, the true T and the start from Forward's T have the settings of another method
+# these know the noisy labels of the clean rows too, which rows that were drawn from the training set have
+PAIRS = ("GLC, pairs", "EM, pairs")
+# the paper's nine and EM, as the library has them, and others beside them
+METHODS = ALL_METHODS | {
+    "clean rows only": CrossEntropyClassifier,
+    ONE_T: EMTransitionClassifier,
+    FROM_FORWARD: MetaTransitionClassifier,
+    TRUE_T: GLCClassifier,
+    "GLC, pairs": GLCClassifier,
+    "EM, pairs": EMTransitionClassifier,
+}
+# these have the settings of another method
 SETTINGS_OF = {TRUE_T: "GLC", FROM_FORWARD: "meta-transition", ONE_T: "EM"} | {
     method: method.removesuffix(", pairs") for method in PAIRS
 }
-# with the true T, a warm-up as in GLC; few clean rows need more epochs, as many as in fine-tuning
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "true T": {"from_warm_up": True},
-    "GLC, pairs": {"transition_init": "count"},
+OWN: dict[str, dict[str, Any]] = {
     FROM_FORWARD: {"transition_init": "anchor"},
     ONE_T: {"instance_dependent": False},
-    "clean rows only": {"max_epochs": 50},
-}
-# As published: new networks through T, the last epoch. GCE's truncation is not mentioned in the paper:
-# none. Fine-tuning's rate is that of the last epochs before it. EM has no folds.
-PUBLISHED: dict[str, dict[str, Any]] = {
-    "fine-tuning": {"fine_tuning_lr": 1e-3},
-    "forward": NEW_NET,
-    "GLC": NEW_NET,
-    "true T": NEW_NET,
     "GLC, pairs": {"transition_init": "count"},
-    "meta-transition": PAPER,
-    FROM_FORWARD: PAPER | {"transition_init": "anchor"},
-    "EM": {"cv": None},
-    ONE_T: {"instance_dependent": False},
 }
-# trainings of 50 epochs on the clean rows are left out
-OF_SCALE: dict[str, dict[str, dict[str, Any]]] = {
-    "smoke": {"fine-tuning": {"fine_tuning_epochs": 1}, "EM": PLAIN},
-    "deep": {"EM": PLAIN},
-    "gpu": {"EM": PLAIN},
-}
-# As the paper says of S-Model, T-Revision and its own method. GLC's T is the mean posterior of the clean rows under the
-# network of the row "cross-entropy", which need not be trained again for each of these. A fit with this T as an array
-# draws other batches than one with "gold", so it is shared at the published settings only.
-FROM_GLC = {"GLC", "S-Model", "T-Revision", "meta-transition"}
+# Few clean rows need more epochs, as many as in fine-tuning
+DEFAULTS: dict[str, dict[str, Any]] = {TRUE_T: {"from_warm_up": True}, "clean rows only": {"max_epochs": 50}}
+# Fine-tuning's rate is that of the last epochs before it. EM has no folds, and no trainings of 50 epochs on the clean
+# rows
+PUBLISHED: dict[str, dict[str, Any]] = {"fine-tuning": {"fine_tuning_lr": 1e-3}, "EM": PLAIN | {"cv": None}}
+
+
+def make(method, scale, **params):
+    """Unfitted classifier: at a published scale the method of its paper; EM, which has none, and others by default."""
+    cls = METHODS[method]
+    published = SCALES[scale].published and cls is not EMTransitionClassifier
+    return cls.as_published(**params) if published else cls(**params)
 
 
 # ---------------------------------------------------------------------------- scales
@@ -122,7 +103,7 @@ class Scale(NamedTuple):
     seeds : int
         Number of seeds by default.
     published : bool
-        Whether methods are as published; otherwise as they are by default.
+        Whether methods are as published, by `as_published`; otherwise as they are by default.
     """
 
     training: dict[str, Any]
@@ -133,7 +114,7 @@ class Scale(NamedTuple):
     published: bool = False
 
 
-SGD = {"lr": 0.1, "batch_size": 128, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3}
+SGD = {"optimizer": "sgd", "lr": 0.1, "batch_size": 128, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3}
 SCALES = {
     # random images of the tests
     "smoke": Scale(
@@ -219,7 +200,7 @@ def training(table, scale):
 def settings(table, scale, network, method, own=None):
     """Parameters of a method's classifier: of the scale, of the method, and those that were found by `tune`."""
     of, base = (PUBLISHED if SCALES[scale].published else DEFAULTS), SETTINGS_OF.get(method, method)
-    of_method = of.get(base, {}) | of.get(method, {}) | OF_SCALE.get(scale, {}).get(base, {})
+    of_method = of.get(base, {}) | of.get(method, {}) | OWN.get(method, {})
     own = tuned(TABLES[table][0], scale, network, method) if own is None else own
     return training(table, scale) | of_method | own
 

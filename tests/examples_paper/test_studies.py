@@ -1,0 +1,116 @@
+"""Estimates and measures of the studies beside the tables."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import softmax
+from stub_networks import Stub
+from torch import nn
+
+from examples.paper import bound, label_distribution, probe
+from examples.paper.pairs import by_residuals, counted, fitted_posterior
+from noisytransition import flip_labels
+from noisytransition.datasets import CIFAR10_CLASSES
+from noisytransition.transition import pair_noise
+
+
+# ---------------------------------------------------------------------------- bound
+@pytest.mark.parametrize("depth", [1, 2])
+def test_the_network_is_in_the_class_and_its_gap_below_the_bound(depth, monkeypatch):
+    monkeypatch.setattr(bound, "WIDTH", 4)
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(200, 1280)).astype(np.float32), random.integers(10, size=200)
+    noisy = flip_labels(y, bound.T, random_state=0)
+    data = SimpleNamespace(X=X[:100], y=noisy[:100], X_test=X[100:], y_test=y[100:])
+    row = bound.run(data, 100, depth, 1.0, 0)  # raises for a network outside of the class
+    assert abs(row["gap"]) < row["bound"]
+
+
+# ---------------------------------------------------------------------------- pairs
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    y = rng.integers(10, size=2000)
+    proba = softmax(rng.normal(size=(2000, 10)) + 3 * np.eye(10)[y], axis=1)
+    return proba, flip_labels(y, pair_noise(10, 0.3), random_state=0), y
+
+
+def test_the_residuals_of_all_rows_or_a_posterior_that_is_right_give_T(rows):
+    proba, noisy, y = rows
+    for posterior, pairs in ((proba, np.arange(2000)), (np.eye(10)[y], np.arange(1))):
+        np.testing.assert_allclose(by_residuals(posterior, noisy, y, pairs), counted(y, noisy), atol=1e-6)
+
+
+def test_the_posterior_is_right_on_average_for_each_noisy_label(rows):
+    proba, noisy, y = rows
+    posterior = fitted_posterior(proba, noisy, y)
+    for label in range(10):
+        own = noisy == label
+        np.testing.assert_allclose(posterior[own].sum(axis=0), np.bincount(y[own], minlength=10), atol=1.5)
+
+
+# ---------------------------------------------------------------------------- probe
+def test_a_network_that_separates_the_classes_is_right(tmp_path):
+    rng, y = np.random.default_rng(0), np.arange(60) % 2
+    images = rng.integers(100, size=(60, 4, 4, 3), dtype=np.uint8) + (100 * y[:, None, None, None]).astype(np.uint8)
+    assert probe.run(Stub(str(tmp_path / "log")), images, y)["accuracies"] == [1.0] * 5
+
+
+# ---------------------------------------------------------------------------- label distribution
+def test_cross_entropy_by_loops():
+    rng = np.random.default_rng(0)
+    shares, proba = rng.dirichlet(np.ones(3), size=5), rng.dirichlet(np.ones(3), size=5)
+    shares[0] = [1, 0, 0]
+    loss = [-sum(q * np.log(p) for q, p in zip(*pair, strict=True)) for pair in zip(shares, proba, strict=True)]
+    assert label_distribution.cross_entropy(shares, proba) == pytest.approx(np.mean(loss))
+
+
+@pytest.mark.parametrize("name", label_distribution.CORRUPTIONS)
+def test_corruptions_change_images_a_little(name):
+    images = torch.randint(60, 190, (4, 3, 8, 8), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+    images = images.repeat_interleave(4, dim=2).repeat_interleave(4, dim=3)
+    changed = label_distribution.CORRUPTIONS[name](images)
+    assert (changed.shape, changed.dtype) == (images.shape, torch.uint8)
+    assert 2 < (changed.float() - images.float()).abs().mean() < 100
+
+
+class Body(nn.Module):
+    """Each pixel of a small image is a feature."""
+
+    def extract_features(self, x):
+        return nn.functional.adaptive_avg_pool2d(x, 4).flatten(1)[:, :, None, None]
+
+
+def test_attacks_lower_the_accuracy(monkeypatch):
+    pytest.importorskip("foolbox")
+    images = np.random.default_rng(0).integers(256, size=(40, 8, 8, 3), dtype=np.uint8)
+    monkeypatch.setattr(label_distribution, "test_images", lambda places, n: images)
+    monkeypatch.setattr(label_distribution, "body", Body)
+    monkeypatch.setattr(label_distribution, "EPSILON", 40)
+    head, (mean, std) = nn.Linear(48, 2), (np.zeros(48, np.float32), np.ones(48, np.float32))
+    whole = label_distribution.Whole(head, mean, std)
+    with torch.no_grad():
+        y = whole(torch.from_numpy(images).permute(0, 3, 1, 2) / 255).argmax(dim=1).numpy()
+    found = label_distribution.attacked(head, mean, std, None, y)
+    assert found["none"] == 1
+    assert found["PGD"] <= found["FGSM"] < 0.5
+
+
+def test_other_test_sets_are_those_that_are_there(tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    places = label_distribution.Places(tmp_path)
+    assert label_distribution.other_sets(places) == {}
+    (tmp_path / "cifar10.1").mkdir()
+    np.save(tmp_path / "cifar10.1" / "cifar10.1_v4_data.npy", np.zeros((20, 32, 32, 3), np.uint8))
+    np.save(tmp_path / "cifar10.1" / "cifar10.1_v4_labels.npy", np.arange(20) % 10)
+    for c, name in enumerate(CIFAR10_CLASSES):
+        folder = tmp_path / "cinic10" / "test" / name
+        folder.mkdir(parents=True)
+        for file in ("n0_0.png", "n0_1.png", "cifar10-test-0.png"):
+            Image.fromarray(np.full((32, 32, 3), c, dtype=np.uint8)).save(folder / file)
+    found = label_distribution.other_sets(places)
+    assert [(name, len(y)) for name, (_, y) in found.items()] == [("CIFAR-10.1 v4", 20), ("CINIC-10, ImageNet", 20)]
+    X, y = found["CINIC-10, ImageNet"]
+    np.testing.assert_array_equal(X[:, 0, 0, 0], y)
