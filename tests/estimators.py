@@ -4,7 +4,7 @@ import numpy as np
 import page_methods
 from sklearn.utils import _safe_indexing
 
-from noisytransition.classifiers import METHODS, MetaTransitionClassifier, TransitionClassifier
+from noisytransition.classifiers import METHODS, TransitionClassifier
 
 # the library's own, and those that the docs build as examples
 CLASSIFIERS = [
@@ -52,6 +52,4 @@ def small(cls, **params):
         fast |= {"cv": 2}
     # choices take longer than the fit: test_final.py, test_diagnostics.py and test_em_transition.py have them
     fast |= {name: plain for name, plain in PLAIN.items() if name in known}
-    if issubclass(cls, MetaTransitionClassifier):
-        fast["transition_init"] = "gold"
     return cls(**(fast | params))

@@ -52,10 +52,8 @@ def is_own(cls):
 
 def checked(cls):
     """Of fewer epochs and trainings than the default."""
-    few = {"cv": 2, "fine_tuning_epochs": 8, "revision_epochs": 2} | PLAIN
+    few = {"cv": 2, "fine_tuning_epochs": 8} | PLAIN
     fewer = {name: value for name, value in few.items() if name in cls._get_param_names()}
-    if issubclass(cls, MetaTransitionClassifier):
-        fewer["transition_init"] = "gold"  # its default start is that of EM
     return cls(max_epochs=5, batch_size=64, lr=0.5, random_state=0, **fewer)
 
 
@@ -590,9 +588,3 @@ def test_a_bad_start_is_refused_before_training(cls, blobs, start, message):
     meta = {} if isinstance(start, str) and start == "gold" else {"meta": (X_meta, y_meta)}
     with refused(message):
         small(cls, transition_init=start).fit(X, y, **meta)
-
-
-@pytest.mark.parametrize("cls", WITH_TRANSITION)
-def test_too_high_a_floor_is_refused_before_training(cls, blobs):
-    with refused(r"transition_floor=0\.4 for 3 classes"):
-        fit(cls, blobs, transition_floor=0.4)

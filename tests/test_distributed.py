@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from training import fit, refused
 from two_processes import SIZE, TOGETHER, data, fits, fitted, results, started
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
 from noisytransition._processes import ALONE, Share
 
 # the two processes are started once
@@ -47,11 +47,6 @@ def test_both_processes_have_the_same_bits(both, name):
     for key in first:
         if key not in ("drawn", "read", "written"):
             np.testing.assert_array_equal(first[key], second[key], err_msg=key)
-
-
-def test_the_look_ahead_of_a_plain_network_takes_a_method_that_forms_gradients(both):
-    first, _, alone = (found["meta-transition"]["meta_gradient_method_"] for found in both)
-    assert (first, alone) == ("double-vjp", "factored")
 
 
 def test_each_process_draws_for_its_part(both):
@@ -121,7 +116,6 @@ def test_a_group_of_one_gives_the_same_bits(group):
     ("cls", "params", "message"),
     [
         (EMTransitionClassifier, {"n_jobs": 2}, "n_jobs=2, but every process trains all folds"),
-        (MetaTransitionClassifier, {"meta_gradient_method": "factored"}, "'factored', which is for one process"),
         (
             CrossEntropyClassifier,
             {"iterator_train": torch.utils.data.DataLoader},

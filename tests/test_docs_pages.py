@@ -117,7 +117,7 @@ def test_search_finds_attributes_and_methods():
             if not any(part in hit for hit in hits for part in shown):
                 not_found.append(name)
     # for methods of one's own, and scikit-learn's
-    of_bases = {"from_warm_up", "validation_fraction", "get_metadata_routing"}
+    of_bases = {"validation_fraction", "get_metadata_routing"}
     assert set(not_found) <= of_bases, not_found
 
 

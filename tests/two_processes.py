@@ -94,7 +94,7 @@ def fits():
     others = {
         "EM of each epoch": page_methods.EpochEMClassifier(max_epochs=2, batch_size=32, random_state=0),
         "truncated": small(GCEClassifier, truncation=0.3, truncation_start=1),
-        "weights of a batch": small(MWNetClassifier, normalize_weights=True, weight_every=2, max_epochs=2),
+        "weights of a batch": small(MWNetClassifier, max_epochs=2),
         "clean rows in the step": small(MetaTransitionClassifier, meta_weight=0.5, meta_batch_size=5, max_epochs=2),
         "followed scores": small(CrossEntropyClassifier, train_split=split, callbacks=callbacks, max_epochs=8, lr=0.5),
         "lbfgs": small(CrossEntropyClassifier, optimizer="lbfgs", batch_size=-1, max_epochs=2),
@@ -112,7 +112,7 @@ def fits():
 
 def outcome(clf, X):
     """What is compared of a fitted classifier."""
-    names = ("transition_matrix_", "transition_history_", "class_counts_", "oof_proba_", "meta_gradient_method_")
+    names = ("transition_matrix_", "transition_history_", "class_counts_", "oof_proba_")
     losses = {stage: history[:, "train_loss"] for stage, history in clf.histories_.items()}
     found = {name: np.asarray(getattr(clf, name)) for name in names if hasattr(clf, name)}
     weights = {name: value.numpy() for name, value in clf.module_.state_dict().items()}

@@ -31,10 +31,6 @@ def check_distributed(estimator: Any) -> None:
     params = estimator.get_params(deep=False)
     refused = {
         "n_jobs": (params.get("n_jobs") not in (None, 1), "but every process trains all folds in turn. Leave it out"),
-        "meta_gradient_method": (
-            params.get("meta_gradient_method") == "factored",
-            "which is for one process. Give 'auto'",
-        ),
     } | {
         name: (name in params and not _is_ours(params[name]), "but batches are divided by BatchLoader. Leave it out")
         for name in ("iterator_train", "iterator_valid")

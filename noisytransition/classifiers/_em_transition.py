@@ -25,6 +25,7 @@ from ._parameters import Module
 from ._parts import unsendable
 from ._run import Run
 from ._sampling import SamplingMixin
+from ._starts import OF_WARM_UP
 from ._transition import TransitionClassifier
 
 # The own network, unless another one is clearly better on held-out clean rows: with few of them, the best of many is
@@ -120,7 +121,7 @@ class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
         Where T starts in each training, as in `TransitionClassifier`. "auto": "gold-shrunk" with folds. Without folds
         "diagonal", which needs no warm-up and supposes that most labels of each class are right; if they are not, take
         "gold-shrunk".
-    transition_floor, warm_up_epochs
+    warm_up_epochs
         As in `TransitionClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
@@ -209,8 +210,6 @@ class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
     """
 
     _needs_clean_data = True
-    #: a candidate of the last classifier goes on from the warm-up, if the start of T has one
-    from_warm_up = "auto"
 
     def __init__(
         self,
@@ -244,7 +243,7 @@ class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
         self.n_jobs = n_jobs
 
     def _fit(self, run: Run) -> None:
-        warm_up = self._warm_up_to_go_on_from(run)
+        warm_up = self._warm_up(run) if self._start_name() in OF_WARM_UP else None
         start = self._start(run, warm_up)
         in_folds, at_last = weights_of_clean_batches(run, self.meta_weight)
         every = candidate_epochs(self.max_epochs)
@@ -285,10 +284,10 @@ class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
             for name, module in ({OWN: None} | modules).items()
         }
 
-    def _start_name(self, run: Run) -> str:
-        if self.transition_init != "auto":
-            return super()._start_name(run)
-        return "diagonal" if self.cv is None else "gold-shrunk"
+    def _start_name(self) -> str | None:
+        if isinstance(self.transition_init, str) and self.transition_init == "auto":
+            return "diagonal" if self.cv is None else "gold-shrunk"
+        return super()._start_name()
 
     def _keep(self, run: Run, start: NDArray, T: Estimate, candidates: list[Candidate]) -> None:
         """Set the fitted attributes of T, and warn of reasons not to trust it."""

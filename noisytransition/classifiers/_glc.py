@@ -1,12 +1,9 @@
 """Gold loss correction: T from the clean rows, then training on noisy and clean rows together."""
 
-from typing import Any, ClassVar
-
-from numpy.typing import ArrayLike
+from typing import ClassVar
 
 from ..losses import GoldCorrectionLoss
 from ..nets import concatenate
-from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
 
@@ -14,25 +11,13 @@ from ._transition import TransitionClassifier
 class GLCClassifier(TransitionClassifier):
     """Estimate T at the clean rows, then train on clean rows by cross-entropy and on noisy rows through T.
 
-    The second net starts from the weights of the first (`from_warm_up`); noisy and clean rows are shuffled together.
+    The second net starts from the initial weights; noisy and clean rows are shuffled together.
 
     Parameters
     ----------
-    module : nn.Module class or instance, optional
-        As in `NoisyLabelClassifier`.
-    transition_init, transition_floor, warm_up_epochs
-        As in `TransitionClassifier`; "gold", the default, is the method.
-    from_warm_up : bool or "auto", default="auto"
-        Train on from the weights of the warm-up. False, as published: from the initial ones; since the gradient through
-        T of strong noise is small, such a net may be far from trained after the same epochs. "auto": if
-        `transition_init` needs a warm-up; an array, "count", "diagonal" and "identity" do not. True: always, which for
-        these adds the cost of a warm-up.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision
-        As in `NoisyLabelClassifier`.
-    batch_transform, callbacks, distributed
-        As in `NoisyLabelClassifier`.
-    random_state, verbose
-        As in `NoisyLabelClassifier`, which see also for ``**net_params``.
+    **params
+        As in `TransitionClassifier`: `transition_init` ("gold", the default, is the method), `warm_up_epochs`,
+        `module`, `lr`, `max_epochs`, ...
 
     Attributes
     ----------
@@ -67,24 +52,10 @@ class GLCClassifier(TransitionClassifier):
     """
 
     _needs_clean_data = True
-    _PUBLISHED: ClassVar = {"from_warm_up": False}
-
-    def __init__(
-        self,
-        module: Module = None,
-        *,
-        transition_init: str | ArrayLike = "gold",
-        from_warm_up: bool | str = "auto",
-        **net_params: Any,
-    ) -> None:
-        super().__init__(module, transition_init=transition_init, **net_params)
-        self.from_warm_up = from_warm_up
+    _PUBLISHED: ClassVar = {}
 
     def _fit(self, run: Run) -> None:
-        warm_up = self._warm_up_to_go_on_from(run)
-        T = self._start(run, warm_up=warm_up)
+        T = self._start(run)
         both = concatenate(run.noisy.with_columns(trusted=False), run.clean.with_columns(trusted=True))
-        self.net_ = run.train(
-            "gold_loss_correction", both, module=warm_up and warm_up.plain_module_, loss=GoldCorrectionLoss(T)
-        )
-        self._keep_transition(run, T)
+        self.net_ = run.train("gold_loss_correction", both, loss=GoldCorrectionLoss(T))
+        self._keep_transition(run, T, learned=False)

@@ -22,20 +22,12 @@ class SModelClassifier(TransitionClassifier):
 
     Parameters
     ----------
-    module : nn.Module class or instance, optional
-        As in `NoisyLabelClassifier`.
+    transition_init : str or array-like, default="confusion"
+        Start of T, as in `TransitionClassifier`. With clean rows, "gold" is nearer to the truth.
     transition_lr : float, optional
         Step size of Theta; default: `lr`. With 0, T keeps its start: forward correction.
-    transition_init : str or array-like, default="auto"
-        As in `TransitionClassifier`. "auto" is "gold" with clean data, else "confusion", as in the authors' code.
-    transition_floor, warm_up_epochs
-        As in `TransitionClassifier`. An entry that starts near 0 stays there: the softmax's gradient vanishes.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision
-        As in `NoisyLabelClassifier`.
-    batch_transform, callbacks, distributed
-        As in `NoisyLabelClassifier`.
-    random_state, verbose
-        As in `NoisyLabelClassifier`, which see also for ``**net_params``.
+    **params
+        As in `TransitionClassifier`: `warm_up_epochs`, `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
@@ -69,14 +61,13 @@ class SModelClassifier(TransitionClassifier):
            [0.2, 0. , 0.8]])
     """
 
-    _start_without_clean_data = "confusion"
-    _PUBLISHED: ClassVar = {"transition_init": "confusion-soft"}
+    _PUBLISHED: ClassVar = {}
 
     def __init__(
         self,
         module: Module = None,
         *,
-        transition_init: str | ArrayLike = "auto",
+        transition_init: str | ArrayLike = "confusion",
         transition_lr: float | None = None,
         **net_params: Any,
     ) -> None:
@@ -98,4 +89,4 @@ class SModelClassifier(TransitionClassifier):
             loss=ForwardLoss(start),
             update=ByGradient(self.lr if self.transition_lr is None else self.transition_lr),
         )
-        self._keep_transition(run, start=start)
+        self._keep_transition(run, start)

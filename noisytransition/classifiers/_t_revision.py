@@ -7,10 +7,9 @@ from numpy.typing import ArrayLike
 
 from ..losses import ImportanceReweightedLoss
 from ..selection import BestEpoch
-from ..transition import check_count
 from ..updates import ByGradient
-from ._checks import check_fraction, check_number, check_takes_step_sizes
-from ._parameters import Module, Optimizer
+from ._checks import check_number
+from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
 
@@ -25,30 +24,16 @@ class TRevisionClassifier(TransitionClassifier):
 
     Parameters
     ----------
-    module : nn.Module class or instance, optional
-        As in `NoisyLabelClassifier`.
+    transition_init : str or array-like, default="anchor"
+        Start of T, as in `TransitionClassifier`. With clean rows, "gold" is nearer to the truth.
     revision_lr : float, default=5e-7
-        Step size of the last stage, of dT and of the network. The paper's: with Adam an entry moves by about
-        `revision_lr` in a step.
-    revision_epochs : int, optional
-        Epochs of the last stage; default: `max_epochs`, as in the second stage.
-    revision_optimizer : class or str, default=torch.optim.Adam
-        Optimiser of the last stage. It does not get ``optimizer__...``, so it has no weight decay; that of the
-        paper's code has.
+        Step size of the last stage, of dT and of the network. The paper's: with Adam, the optimiser of this stage, an
+        entry moves by about `revision_lr` in a step.
     validation_fraction : float in [0, 1), default=0.1
-        Fraction of the noisy rows held out to select epochs (in the paper's code not in the last stage). 0: the last
-        epoch of every stage is kept. A `train_split` replaces it; a callback with ``load_best=True`` replaces the
-        selection.
-    transition_init : str or array-like, default="auto"
-        As in `TransitionClassifier`. "auto" is "gold" with clean data, else "anchor", the paper's.
-    transition_floor, warm_up_epochs
-        As in `TransitionClassifier`.
-    lr, max_epochs, batch_size, optimizer, device, dtype, precision
-        As in `NoisyLabelClassifier`.
-    batch_transform, callbacks, distributed
-        As in `NoisyLabelClassifier`.
-    random_state, verbose
-        As in `NoisyLabelClassifier`, which see also for ``**net_params``.
+        Fraction of the noisy rows held out to select epochs. 0: the last epoch of every stage is kept. A `train_split`
+        replaces it; a callback with ``load_best=True`` replaces the selection.
+    **params
+        As in `TransitionClassifier`: `warm_up_epochs`, `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
@@ -84,36 +69,28 @@ class TRevisionClassifier(TransitionClassifier):
            [0.1, 0.1, 0.7]])
     """
 
-    _PUBLISHED: ClassVar = {"transition_init": "anchor"}
+    _PUBLISHED: ClassVar = {}
 
     def __init__(
         self,
         module: Module = None,
         *,
+        transition_init: str | ArrayLike = "anchor",
         revision_lr: float = 5e-7,
-        revision_epochs: int | None = None,
-        revision_optimizer: Optimizer = torch.optim.Adam,
         validation_fraction: float = 0.1,
-        transition_init: str | ArrayLike = "auto",
         **net_params: Any,
     ) -> None:
         super().__init__(module, transition_init=transition_init, **net_params)
         self.revision_lr = revision_lr
-        self.revision_epochs = revision_epochs
-        self.revision_optimizer = revision_optimizer
         self.validation_fraction = validation_fraction
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_takes_step_sizes(self, "revision_optimizer")
         check_number(self, "revision_lr")
-        check_fraction(self, "validation_fraction")
-        if self.revision_epochs is not None:
-            check_count(self.revision_epochs, 0, "revision_epochs")
 
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up(run, **self._best_epoch())
-        start = self._start(run, warm_up=warm_up)
+        start = self._start(run, warm_up)
         loss = ImportanceReweightedLoss(start)
         reweighted = run.train("reweighting", module=warm_up.plain_module_, loss=loss, **self._best_epoch())
         self.net_ = run.train(
@@ -121,12 +98,11 @@ class TRevisionClassifier(TransitionClassifier):
             module=reweighted.plain_module_,
             loss=loss,
             update=ByGradient(self.revision_lr),
-            optimizer=self.revision_optimizer,
+            optimizer=torch.optim.Adam,
             lr=self.revision_lr,
-            max_epochs=self.max_epochs if self.revision_epochs is None else self.revision_epochs,
             **self._best_epoch(),
         )
-        self._keep_transition(run, start=start)
+        self._keep_transition(run, start)
         self.transition_revision_ = loss.revision.detach().double().cpu().numpy()
 
     def _best_epoch(self) -> dict[str, Any]:

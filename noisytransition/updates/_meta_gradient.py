@@ -37,8 +37,6 @@ class MetaGradient(Update):
         Step size of the loss's parameters (the paper's beta).
     optimizer : callable, default=torch.optim.SGD
         Called with the loss's parameters and ``lr=``.
-    every : int, default=1
-        Update the loss's parameters in every `every`-th step only.
     inner_lr : float, optional
         Rate of the virtual step. Default: the network optimiser's current rate, per parameter group.
     method : str, default="auto"
@@ -75,14 +73,12 @@ class MetaGradient(Update):
         lr: float,
         *,
         optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
-        every: int = 1,
         inner_lr: float | None = None,
         method: str = "auto",
     ) -> None:
         self.clean = clean
         self.lr = lr
         self.optimizer = optimizer
-        self.every = every
         self.inner_lr = inner_lr
         self.method = method
 
@@ -93,14 +89,10 @@ class MetaGradient(Update):
         self.methods_ = candidate_methods(net.plain_module_) if self.method == "auto" else (self.method,)
         if net.precision != "float32" and len(self.methods_) > 1:
             self.methods_ = tuple(name for name in self.methods_ if name != "factored")  # which knows no half precision
-        self.n_steps_ = 0
         self.meta_loss_: Tensor | None = None
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
         """Update the loss's parameters by a look-ahead from this batch."""
-        self.n_steps_ += 1
-        if (self.n_steps_ - 1) % self.every:
-            return
         loss: MetaLoss = net.criterion_
         batch.clean = batch.clean or self.clean.draw(net)
         ahead = look_ahead(

@@ -26,9 +26,9 @@ NUMBERS = [
     for case in _cases(name, NUMBER, ["0.1", -1.0, NAN, INF, 1j, True, [0.1]])
 ]
 COUNT_NAMES = """
-    batch_size warm_up_epochs n_anchors transition_every weight_every weight_hidden meta_batch_size
+    batch_size warm_up_epochs meta_batch_size
 """
-COUNT_FROM_0_NAMES = "max_epochs fine_tuning_epochs revision_epochs truncation_start"
+COUNT_FROM_0_NAMES = "max_epochs fine_tuning_epochs truncation_start"
 COUNTS = [
     case
     for names, least in ((COUNT_NAMES, 1), (COUNT_FROM_0_NAMES, 0))
@@ -38,12 +38,12 @@ COUNTS = [
 FRACTIONS = _cases("validation_fraction", "give a number|must be < 1|== -|finite", [1.0, -0.1, "0.1", NAN, 1j, True])
 FLAGS = [
     case
-    for name in ("select_epochs", "select_classifier", "normalize_weights", "from_warm_up")
+    for name in ("select_epochs", "select_classifier", "from_warm_up")
     for case in _cases(name, "give True or False", ["no", 1, 0.0, [True]])
 ]
 OPTIMIZERS = [
     case
-    for name in ("optimizer", "transition_optimizer", "weight_optimizer", "revision_optimizer")
+    for name in ("optimizer", "transition_optimizer")
     for case in _cases(name, f"{name}=.*give a class", ["sdg", optim.SGD([nn.Parameter()]), nn.Linear, 3])
 ]
 STARTS = [
@@ -57,7 +57,6 @@ STARTS = [
     Case("a start of logits", "fit", {"transition_init": T * 5}, "sum to 1"),
     Case("a start that is a number", "fit", {"transition_init": 0.3}, "square"),
     Case("a start of counts that are not known", "fit", {"transition_init": "count"}, "y_meta_noisy"),
-    *_cases("transition_floor", "floor|give a number", [-0.1, 0.4, 0.6, "0.1", NAN, 1j]),
 ]
 OFMETHODS = [
     *_cases("truncation", "probability|give a number|truncation ==", [0.0, 1.0, 1.5, "0.5", NAN]),
@@ -69,7 +68,6 @@ OFMETHODS = [
     *_cases("calibration_weight", "above 0", ["balanced", 0, NAN, -1.0, INF, 1j, True, [1.0], None]),
     *_cases("prior_strength", "strength", ["strong", -1.0, NAN, INF, 1j]),
     *_cases("transition_prior", "prior", ["uniform", [0, 1], [[1, 0], [0, 1]], [0, 1, NAN], [0, 1, 1j]]),
-    *_cases("meta_gradient_method", "valid are", ["exact", None, 3]),
 ]
 OF_NETS = [
     *_cases("device", "cannot be used", ["gpu", "cuda:99", "meta", 3.5, "tpu"]),

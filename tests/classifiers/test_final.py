@@ -11,14 +11,14 @@ from skorch.dataset import ValidSplit
 from torch import nn
 from training import StopAfter, refused, stages_of_the_choice
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
 from noisytransition.classifiers import _final
 from noisytransition.classifiers._final import CLEAN_ROWS, LEAST_CLEAN_ROWS, OWN, Step, candidates_of
 from noisytransition.nets import NoisyLabelNet, Rows
 from noisytransition.transition import flip_labels, pair_noise
 
 FAST = {"max_epochs": 4, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
-both = pytest.mark.parametrize("cls", [EMTransitionClassifier, MetaTransitionClassifier])
+both = pytest.mark.parametrize("cls", [EMTransitionClassifier])
 
 
 def problem(n=300, n_clean=45, *, worthless=False, seed=0):
@@ -40,8 +40,6 @@ def test_worthless_labels_do_no_harm(cls):
     X, _, meta, true = rows = problem(1000, 60, worthless=True)
     clean = CrossEntropyClassifier(**FAST | {"max_epochs": 50}).fit(*meta)
     assert fit(cls, *rows).score(X, true) > clean.score(X, true) - 0.03
-    if cls is MetaTransitionClassifier:  # whose own network knows the noisy labels alone
-        assert fit(cls, *rows, select_classifier=False).score(X, true) < clean.score(X, true) - 0.2
 
 
 @both
@@ -53,8 +51,7 @@ def test_the_candidate_with_the_lowest_loss_is_taken(cls, worthless):
     assert clf.final_ == ("own" if is_kept else names[np.argmin(losses)])
     assert len(set(names)) == len(names) == len(losses) == 23
     assert names[0] == "own"
-    stages = ["em"] if cls is EMTransitionClassifier else ["net_warm_up", "meta_transition"]
-    stages += stages_of_the_choice(clf)
+    stages = ["em", *stages_of_the_choice(clf)]
     assert list(clf.histories_)[-len(stages) :] == stages
     assert clf.history_ == clf.net_.history
     assert not any(stage.startswith("clean_fold") or "fold_0_" in stage for stage in clf.histories_)
@@ -119,26 +116,6 @@ def test_em_may_go_on_from_the_warm_up(name, few_epochs, monkeypatch):
 def test_em_has_no_warm_up_among_its_candidates_where_its_start_has_none(few_epochs):
     names = fit(EMTransitionClassifier, *problem(60), transition_init="diagonal").final_scores_["classifier"]
     assert len(names) == 7
-    assert not any("warm-up" in name for name in names)
-
-
-@pytest.mark.parametrize("name", ["warm-up", "fine-tuned warm-up, 1 epoch", "fine-tuned warm-up, 5 epochs"])
-def test_the_warm_up_is_a_candidate_where_training_went_on_from_it(name, few_epochs, monkeypatch):
-    rows = problem(120, 30)
-    choose_always(name, monkeypatch)
-    clf, plain = (fit(MetaTransitionClassifier, *rows, **p) for p in ({}, {"select_classifier": False}))
-    assert clf.final_ == name
-    np.testing.assert_array_equal(clf.transition_matrix_, plain.transition_matrix_)
-    if name == "warm-up":
-        assert clf.history_ == clf.histories_["net_warm_up"]
-        return
-    assert len(clf.history_) == int(name.split()[-2])
-    assert list(clf.histories_)[-1] == "fine_tuned_warm_up"
-
-
-def test_a_net_from_initial_weights_has_no_warm_up_among_its_candidates():
-    names = fit(MetaTransitionClassifier, *problem(60), from_warm_up=False).final_scores_["classifier"]
-    assert len(names) == 15
     assert not any("warm-up" in name for name in names)
 
 
@@ -207,13 +184,6 @@ def test_no_choice_with_a_class_that_no_clean_row_has(cls, few_epochs):
     some = y_meta != 2
     clf = fit(cls, X, y, (X_meta[some], y_meta[some]), None)
     assert not hasattr(clf, "final_")
-
-
-@pytest.mark.parametrize("params", [{"meta_weight": 0.5}, {"select_classifier": False}])
-def test_no_choice_where_clean_rows_have_trained_the_network_or_none_is_wished(params):
-    clf = fit(MetaTransitionClassifier, *problem(60), **params)
-    assert not hasattr(clf, "final_")
-    assert list(clf.histories_) == ["warm_up", "net_warm_up", "meta_transition"]
 
 
 @both
@@ -326,7 +296,7 @@ def test_nets_of_the_choice_are_the_user_s(monkeypatch):
         NoisyLabelNet, "train_step", lambda net, *a, **kw: seen.append(net.labels) or step(net, *a, **kw)
     )
     clf = fit(
-        MetaTransitionClassifier,
+        EMTransitionClassifier,
         *problem(60, worthless=True),
         module=module,
         batch_transform=lambda x: seen.append("augmented") or x,

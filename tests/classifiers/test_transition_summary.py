@@ -32,7 +32,7 @@ def test_flips_are_listed_by_falling_probability(cls, blobs):
 
 def test_the_rest_is_one_line(blobs):
     T = np.array([[0.6, 0.3, 0.1], [0.2, 0.795, 0.005], [0, 0, 1]])
-    clf = named(GLCClassifier, blobs, transition_init=T, transition_floor=0.0)
+    clf = named(GLCClassifier, blobs, transition_init=T)
     assert clf.transition_summary() == "\n".join(
         ["ant -> bee 0.30", "bee -> ant 0.20", "ant -> cat 0.10", "3 other flips: each below 0.01"]
     )

@@ -8,6 +8,7 @@ Bits are those of one processor and one torch; `tests/golden/test_golden.py` com
 
 import argparse
 import warnings
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -94,31 +95,21 @@ PLAIN_EM = EM | PLAIN | {"calibration_weight": 1, "instance_dependent": False}
 METHODS = {
     "cross_entropy": ("CrossEntropyClassifier", {}),
     "fine_tuning": ("FineTuningClassifier", {"fine_tuning_epochs": 2, "fine_tuning_lr": 0.02}),
-    "gce": ("GCEClassifier", {}),
+    "gce_published": ("GCEClassifier.as_published", {}),
     "gce_truncated": ("GCEClassifier", {"truncation": 0.2, "truncation_start": 1}),
-    "forward": ("ForwardClassifier", {"warm_up_epochs": 2}),
-    "forward_published": ("ForwardClassifier", {"warm_up_epochs": 2, "from_warm_up": False}),
-    "forward_confusion": ("ForwardClassifier", {"warm_up_epochs": 2, "transition_init": "confusion-soft"}),
-    "glc": ("GLCClassifier", {"warm_up_epochs": 2}),
-    "glc_published": ("GLCClassifier", {"warm_up_epochs": 2, "from_warm_up": False}),
-    "s_model": ("SModelClassifier", {"transition_lr": 0.05}),
-    "t_revision": ("TRevisionClassifier", {"revision_lr": 1e-3, "revision_epochs": 3}),
-    "mw_net": ("MWNetClassifier", {}),
-    "mw_net_normalized": ("MWNetClassifier", {"normalize_weights": True, "weight_every": 2}),
+    "forward_published": ("ForwardClassifier.as_published", {"warm_up_epochs": 2}),
+    "forward_confusion": ("ForwardClassifier", {"warm_up_epochs": 2, "transition_init": "confusion"}),
+    "glc_published": ("GLCClassifier.as_published", {"warm_up_epochs": 2}),
+    "s_model": ("SModelClassifier", {"transition_lr": 0.05, "transition_init": "gold"}),
+    "t_revision": ("TRevisionClassifier", {"revision_lr": 1e-3, "transition_init": "gold"}),
+    "mw_net": ("MWNetClassifier.as_published", {}),
+    "mw_net_default": ("MWNetClassifier", {}),
     "meta_transition": ("MetaTransitionClassifier", {}),
-    "meta_transition_gold": ("MetaTransitionClassifier", {"transition_init": "gold"}),
-    "meta_transition_new_net": (
-        "MetaTransitionClassifier",
-        PLAIN | {"transition_init": "gold", "from_warm_up": False},
-    ),
-    "meta_transition_paper": (
-        "MetaTransitionClassifier",
-        PLAIN | {"transition_init": "gold", "validation_fraction": 0, "transition_lr": 1.0, "from_warm_up": False},
-    ),
+    "meta_transition_paper": ("MetaTransitionClassifier.as_published", {"transition_lr": 1.0}),
     "meta_transition_weight": (
         "MetaTransitionClassifier",
         {"meta_weight": 0.5, "transition_init": "diagonal", "transition_optimizer": torch.optim.Adam}
-        | {"transition_lr": 0.01, "transition_every": 2},
+        | {"transition_lr": 0.01},
     ),
     "em": ("EMTransitionClassifier", EM),
     "em_once": ("EMTransitionClassifier", EM | {"cv": None, "transition_init": "diagonal"}),
@@ -135,7 +126,7 @@ def recorded(method, problem):
     torch.set_num_threads(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        clf = getattr(noisytransition, name)(**params, **own, random_state=3).fit(X, y, **clean)
+        clf = attrgetter(name)(noisytransition)(**params, **own, random_state=3).fit(X, y, **clean)
     kept = {"proba": clf.predict_proba(X[:SHOWN])}
     for attribute in ("transition_matrix_", "transition_init_", "transition_history_", "class_counts_"):
         if hasattr(clf, attribute):

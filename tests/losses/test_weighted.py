@@ -9,70 +9,64 @@ from torch.nn import functional as F
 from noisytransition.losses import WeightedLoss
 from noisytransition.meta_gradient import look_ahead
 
-both = pytest.mark.parametrize("normalize", [False, True])
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 
 
-def loss_of(normalize):
+def small_loss():
     torch.manual_seed(0)
-    return WeightedLoss(8, normalize=normalize).double()
+    return WeightedLoss().double()
 
 
-@both
 @given(batch=batches())
-def test_the_cotangent_is_the_gradient_of_the_loss(normalize, batch):
-    (z, y), loss = batch, loss_of(normalize)
+def test_the_cotangent_is_the_gradient_of_the_loss(batch):
+    (z, y), loss = batch, small_loss()
     z.requires_grad_()
-    twin = weighted_loss(z, y, loss.weight_net, normalize)
+    twin = weighted_loss(z, y, loss.weight_net)
     torch.testing.assert_close(loss(z, y), twin, **CLOSE)
     expected = torch.autograd.grad(twin, z)[0]
     torch.testing.assert_close(torch.autograd.grad(loss(z, y), z)[0], expected, **CLOSE)
     torch.testing.assert_close(loss.cotangent(z.detach(), y), expected, **CLOSE)
 
 
-@both
 @given(batch=batches())
-def test_weights_frozen_at_one_give_cross_entropy(normalize, batch):
-    (z, y), loss = batch, loss_of(normalize)
+def test_weights_frozen_at_one_give_cross_entropy(batch):
+    (z, y), loss = batch, small_loss()
     loss.weight_net[2].weight.data.zero_()
     loss.weight_net[2].bias.data.fill_(100.0)
     torch.testing.assert_close(loss(z, y), F.cross_entropy(z, y), **CLOSE)
     assert loss.shares(torch.ones(5)).sum().item() == pytest.approx(1)
 
 
-@both
 @given(batch=batches(), order=permutations(4))
-def test_duplicating_a_batch_and_permuting_classes_change_nothing(normalize, batch, order):
-    (z, y), loss = batch, loss_of(normalize)
+def test_duplicating_a_batch_and_permuting_classes_change_nothing(batch, order):
+    (z, y), loss = batch, small_loss()
     torch.testing.assert_close(loss(z.repeat(2, 1), y.repeat(2)), loss(z, y), **CLOSE)
     order = torch.tensor(order)
     torch.testing.assert_close(loss(z[:, order], torch.argsort(order)[y]), loss(z, y), **CLOSE)
 
 
-@both
 @pytest.mark.parametrize(
     ("kind", "method"),
     [("mlp", "factored"), ("mlp", "dual"), ("mlp", "double-vjp"), ("batch-norm", "dual"), ("batch-norm", "double-vjp")],
 )
-def test_the_look_ahead_gives_the_gradient_of_the_double_backward(normalize, kind, method):
+def test_the_look_ahead_gives_the_gradient_of_the_double_backward(kind, method):
     torch.manual_seed(0)
     between = [nn.BatchNorm1d(6), nn.Tanh()] if kind == "batch-norm" else [nn.ReLU()]
     module = nn.Sequential(nn.Linear(4, 6), *between, nn.Linear(6, 3)).double()
-    loss = WeightedLoss(8, normalize=normalize).double()
+    loss = WeightedLoss().double()
     noisy, meta = ((torch.randn(n, 4).double(), torch.randint(3, (n,))) for n in (12, 9))
     rates = {name: 0.3 for name, _ in module.named_parameters()}
-    expected = weight_gradient(module, loss.weight_net, 0.3, noisy, meta, normalize)
+    expected = weight_gradient(module, loss.weight_net, 0.3, noisy, meta)
     ahead = look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, rates, methods=(method,))
     got = loss.meta_gradients(ahead.logits.detach(), noisy[1], ahead.tangent)
     for ours, theirs in zip(got, expected, strict=True):
         torch.testing.assert_close(ours, theirs, **CLOSE)
 
 
-@both
-def test_the_gradient_agrees_with_finite_differences(normalize):
+def test_the_gradient_agrees_with_finite_differences():
     torch.manual_seed(1)
     module = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2)).double()
-    loss = WeightedLoss(4, normalize=normalize).double()
+    loss = WeightedLoss().double()
     noisy, meta = ((torch.randn(5, 2).double(), torch.randint(2, (5,))) for _ in range(2))
 
     def clean_loss():

@@ -200,11 +200,6 @@ def test_modules_of_another_type_are_refused(blobs):
         fit(CrossEntropyClassifier, blobs, precision="bf16", module=lambda: nn.Linear(4, 3).double())
 
 
-def test_the_factored_look_ahead_computes_in_float32_alone(blobs):
-    with refused("'factored' computes in float32, and precision='bf16' was given"):
-        fit(MWNetClassifier, blobs, precision="bf16", meta_gradient_method="factored")
-
-
 def test_lbfgs_takes_no_scaled_gradients(blobs):
     with refused("scales gradients, which LBFGS cannot take"):
         fit(CrossEntropyClassifier, blobs, precision="fp16", optimizer="lbfgs")

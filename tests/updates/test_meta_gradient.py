@@ -8,10 +8,9 @@ from reference import algorithm_1 as twin
 from skorch.callbacks import LRScheduler
 from torch import nn
 from torch.nn import functional as F
-from training import Batches
 from training import fit as fit_blobs
 
-from noisytransition import MetaTransitionClassifier, MWNetClassifier
+from noisytransition import MetaTransitionClassifier
 
 T_START = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
 
@@ -33,8 +32,12 @@ def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind):
         batch_size=-1,
         max_epochs=5,
         transition_init=T_START,
+        from_warm_up=False,
         transition_lr=20.0,
         lr=0.3,
+        optimizer=torch.optim.SGD,
+        optimizer__momentum=0.9,
+        inner_lr=None,
         optimizer__weight_decay=0.01,
         callbacks=[LRScheduler("StepLR", step_size=2, gamma=0.1)],
     )
@@ -48,7 +51,7 @@ def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind):
     np.testing.assert_allclose(clf.transition_matrix_, theta.detach().softmax(1).numpy(), rtol=1e-9)
     for name, value in clf.net_.module_.state_dict().items():
         torch.testing.assert_close(value, theirs.state_dict()[name], rtol=1e-9, atol=1e-11)
-    assert clf.meta_gradient_method_ == ("dual" if kind == "batch-norm" else "factored")
+    assert clf.net_.update.method_ == ("dual" if kind == "batch-norm" else "factored")
 
 
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop])
@@ -66,36 +69,28 @@ def test_the_network_is_trained_by_whatever_optimiser_there_is(blobs):
         assert clf.history_[-1, "train_loss"] < clf.history_[0, "train_loss"]
 
 
-def test_looking_ahead_every_other_step_moves_T_half_as_often(blobs):
-    counts = {}
-    for every in (1, 2):
-        calls = []
-
-        class Counted(torch.optim.SGD):
-            def step(self, closure=None):
-                calls.append(1)  # noqa: B023
-                return super().step(closure)
-
-        fit(blobs, transition_optimizer=Counted, transition_every=every, max_epochs=4)
-        counts[every] = len(calls)
-    assert counts[1] == 2 * counts[2] == 20  # 300 rows in batches of 64, 4 epochs
-
-
-def test_the_look_ahead_s_rate_is_the_optimiser_s_unless_given(blobs):
-    given, taken = fit(blobs, inner_lr=0.1), fit(blobs)
+def test_the_look_ahead_s_rate_is_the_optimiser_s_as_published(blobs):
+    sgd = {"lr": 0.1, "optimizer": torch.optim.SGD}
+    given, taken = fit(blobs, **sgd), fit(blobs, inner_lr=None, **sgd)
     np.testing.assert_array_equal(given.transition_matrix_, taken.transition_matrix_)
-    other = fit(blobs, inner_lr=0.01)
+    other = fit(blobs, inner_lr=0.01, **sgd)
     start, moved = other.transition_init_, other.transition_matrix_
     np.testing.assert_array_equal(start, taken.transition_init_)
     assert np.abs(moved - start).sum() < np.abs(taken.transition_matrix_ - start).sum()
 
 
+def fit_by(method, blobs, **params):
+    """A fit whose gradient is computed by this method."""
+    cls = type(method, (MetaTransitionClassifier,), {"_meta_gradient_method": method})
+    return fit_blobs(cls, blobs, validation_fraction=0, **params)
+
+
 def test_every_method_learns_the_same_T(blobs):
     methods = ("auto", "factored", "dual", "double-vjp", "dual-math")
-    fits = {method: fit(blobs, meta_gradient_method=method, transition_lr=10.0) for method in methods}
+    fits = {method: fit_by(method, blobs, transition_lr=10.0) for method in methods}
     for method, clf in fits.items():
         np.testing.assert_allclose(clf.transition_matrix_, fits["auto"].transition_matrix_, atol=1e-4)
-        assert clf.meta_gradient_method_ == ("factored" if method == "auto" else method)
+        assert clf.net_.update.method_ == ("factored" if method == "auto" else method)
 
 
 def test_the_network_s_optimiser_sees_no_parameter_of_the_loss(blobs):
@@ -133,16 +128,6 @@ def test_the_meta_loss_is_in_the_history(blobs):
     assert found == pytest.approx(F.nll_loss(proba.log(), torch.tensor(blobs[3])).item(), rel=1e-5)
 
 
-def test_the_meta_loss_of_an_epoch_is_the_mean_over_its_look_aheads(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    clf = small(MWNetClassifier, weight_every=2, batch_size=100, max_epochs=2, callbacks=[kept := Batches()])
-    history = clf.fit(X, y, meta=(X_meta, y_meta)).history_
-    for epoch, batches in zip(history, kept.of_epochs, strict=True):
-        losses = [batch["meta_loss"] for batch in batches if "meta_loss" in batch]
-        assert 0 < len(losses) < len(batches)
-        assert epoch["meta_loss"] == pytest.approx(np.mean(losses))
-
-
 def test_a_module_without_autograd_rules_trains_by_differences(blobs):
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=120)
@@ -151,7 +136,7 @@ def test_a_module_without_autograd_rules_trains_by_differences(blobs):
     module = nn.Sequential(nn.EmbeddingBag(9, 8), nn.Linear(8, 3))
     clf = small(MetaTransitionClassifier, module=module, validation_fraction=0, max_epochs=10, lr=0.5)
     clf.fit(tokens, y, meta=(tokens[:30], y[:30]))
-    assert clf.meta_gradient_method_ == "difference"
+    assert clf.net_.update.method_ == "difference"
     assert clf.score(tokens, y) > 0.9
     assert not np.array_equal(clf.transition_matrix_, clf.transition_init_)
 
