@@ -12,7 +12,7 @@ from training import fit, fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
 from noisytransition.classifiers import _checks
-from noisytransition.classifiers._labels import with_true_labels
+from noisytransition.classifiers._data import with_true_labels
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
