@@ -18,9 +18,9 @@ PACKAGES += [".comparison", ".plotting"]
 # what the packages of the library share, and docs/api.rst does not list
 INTERNAL = {
     "noisytransition.nets": "Batch BatchLoader CleanLoss GradientScaling HeldOutPosteriors InStep "
-    "SaveState as_rows canonical check_divisible check_one_row check_outputs check_sized check_start "
+    "SaveState as_rows canonical check_divisible check_sized check_start "
     "concatenate "
-    "has_batch_of_one is_plain is_small net_state restore_net restore_unlisted "
+    "is_plain is_small net_state restore_net restore_unlisted "
     "Together uncompiled unlisted",
     "noisytransition.meta_gradient": "candidate_methods is_relu_mlp",
     "noisytransition.report": "Clean Fitted Judged make_facts sample_facts",

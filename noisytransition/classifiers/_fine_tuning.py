@@ -2,7 +2,6 @@
 
 from typing import Any, ClassVar
 
-from ..nets import has_batch_of_one
 from ..transition import check_count
 from ._base import NoisyLabelClassifier
 from ._checks import check_number
@@ -63,11 +62,6 @@ class FineTuningClassifier(NoisyLabelClassifier):
         check_count(self.fine_tuning_epochs, 0, "fine_tuning_epochs")
         if self.fine_tuning_lr is not None:
             check_number(self, "fine_tuning_lr")
-
-    def _check_data(self, run: Run) -> None:
-        super()._check_data(run)
-        if self.fine_tuning_epochs:
-            run.one_clean_row = has_batch_of_one(len(run.clean), self.batch_size)
 
     def _fit(self, run: Run) -> None:
         noisy_net = run.train("cross_entropy")

@@ -29,10 +29,6 @@ class LooksAhead(NoisyLabelClassifier):
         if self.inner_lr is not None:
             check_number(self, "inner_lr")
 
-    def _check_data(self, run: Run) -> None:
-        super()._check_data(run)
-        run.one_clean_row = self._clean_batches(run).size == 1
-
     def _update(self, run: Run, **params: Any) -> MetaGradient:
         """Update of the loss's parameters by the meta-gradient."""
         clean = self._clean_batches(run)

@@ -23,14 +23,11 @@ from ..nets import (
     Rows,
     SaveState,
     check_divisible,
-    check_one_row,
-    check_outputs,
     check_start,
 )
 from ..selection import Last, Selection
 from ..transition import weights_of_clean_rows
 from ..updates import Fixed, Update
-from ._check_output import check_output
 from ._checks import callback_setting, named_callbacks
 from ._distributed import check_same_state, open_state
 from ._monitors import held_out_fraction
@@ -61,8 +58,6 @@ class Run:
         History of each training so far, by stage.
     state : FitState or None
         Folder in which the fit is saved.
-    one_clean_row : bool
-        Whether a batch has one clean row and no noisy ones, set by methods that train on batches of clean rows.
     processes : Processes
         Those that train the nets together.
     """
@@ -80,7 +75,7 @@ class Run:
     ) -> None:
         self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
         self.seed, self.watch, self.bar = seed, watch, bar
-        self.one_clean_row, self.n_stages = False, 0
+        self.n_stages = 0
         self.state: FitState | None = None
         self.processes = Processes()
         self.histories: dict[str, History] = {}
@@ -212,13 +207,9 @@ class Run:
         if self.processes.are_several:
             check_divisible(trained)
             self.processes.from_first(trained.plain_module_, trained.criterion_)
-        check_start(trained)
-        check_output(trained, rows, self.classes)
+        check_start(trained, rows, self.classes)
         if self.n_stages:
             torch.manual_seed(self.seed + self.n_stages)  # a later stage draws its own batches
-        elif self.one_clean_row:
-            loader = trained.get_iterator(self.clean)
-            check_one_row(trained, loader, f"{len(self.clean)} clean row{'s' * (len(self.clean) > 1)}")
         self.n_stages += 1
         return trained
 
@@ -236,18 +227,10 @@ class Run:
         if net.verbose:  # a heading for skorch's table
             print(stage.replace("_", " "))
         net.partial_fit(rows, rows.label, epochs=net.max_epochs - done)
-        check_outputs(net, rows)
         for epoch in net.history:
             epoch["batches"] = []
 
     # ---- parameters of a net
-    def untrained_module(self) -> nn.Module:
-        """Make the user's module, without a draw from the generators: for checks."""
-        params = net_params_of(self.params, len(self.classes), None, self.noisy, {})
-        own = {name.removeprefix("module__"): value for name, value in params.items() if name.startswith("module__")}
-        with torch.random.fork_rng(devices=[]):
-            return params["module"] if isinstance(params["module"], nn.Module) else params["module"](**own)
-
     def _split(self, held_out: float) -> dict[str, Any]:
         """Hold out a fraction of the rows, the same in every stage, unless the user gives a split."""
         is_drawn = held_out and self.params.get("train_split") is None

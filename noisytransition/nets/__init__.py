@@ -1,8 +1,8 @@
 """The skorch net of a training stage, with rows, batches, callbacks, and states to resume from."""
 
 from ._callbacks import CleanLoss, HeldOutPosteriors
+from ._checks import check_sized, check_start
 from ._concatenated import concatenate
-from ._finite import check_outputs, check_sized, check_start
 from ._fit_state import FitState, SaveState
 from ._half import GradientScaling
 from ._in_step import InStep, check_divisible
@@ -10,7 +10,6 @@ from ._loader import BatchLoader
 from ._mlp import MLP
 from ._net import NoisyLabelNet
 from ._net_state import net_state, restore_net, restore_unlisted, uncompiled, unlisted
-from ._one_row import check_one_row, has_batch_of_one
 from ._proportional import ProportionalSampler
 from ._rows import Batch, CleanBatches, DatasetRows, Rows, SparseRows, as_rows
 from ._sparse import canonical
@@ -34,12 +33,9 @@ __all__ = [
     "as_rows",
     "canonical",
     "check_divisible",
-    "check_one_row",
-    "check_outputs",
     "check_sized",
     "check_start",
     "concatenate",
-    "has_batch_of_one",
     "net_state",
     "restore_net",
     "restore_unlisted",

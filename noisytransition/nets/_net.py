@@ -15,12 +15,11 @@ from torch.utils.data import DataLoader, Dataset
 from .._precision import logits_of
 from .._processes import ALONE, Processes
 from ..updates import Fixed, Update
-from ._finite import check_losses, check_proba, check_weights
+from ._checks import check_losses, check_proba, check_weights
 from ._half import GradientScaling, HalfPrecision
 from ._lean import LeanNet, input_dtype
 from ._loader import BatchLoader
 from ._net_state import uncompiled
-from ._one_row import check_loader
 from ._rows import Batch, CleanBatches, Loaded, on_device, rows_at_once
 from ._scores import accuracy, noisy_accuracy, softmax
 
@@ -173,8 +172,6 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
             loader.generator = torch.Generator()
         if isinstance(loader, BatchLoader):
             loader.divide(self.processes)
-        if training:
-            check_loader(self, loader)
         return loader
 
     def _evaluation_params(self, dataset: Any) -> dict[str, Any]:

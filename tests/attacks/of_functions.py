@@ -156,7 +156,6 @@ NUMBERS = [
             ("denoise_proba", (PROBA, T), "n_iter"),
             ("em_transition_matrix", (PROBA, Y), "max_iter"),
             ("anchor_transition_matrix", (PROBA,), "n_anchors"),
-            ("class_conditional_test", (TRUE, Y), "n_permutations"),
         ]
         for name, n in COUNTS
     ),
@@ -229,6 +228,10 @@ OTHERS = [
         ("transition_uncertainty", "clean rows", (PROBA, Y, T), {"proba_meta": PROBA[:0]}, "no rows"),
         ("transition_uncertainty", "complex counts", (PROBA, Y, T), {"counts": T + 0j}, "complex"),
         ("class_conditional_test", "nothing", (TRUE, Y), {}, "give groups="),
+        *(
+            ("class_conditional_test", name, (TRUE, Y), {"groups": Y, "n_permutations": n}, "integer|at least")
+            for name, n in COUNTS
+        ),
         ("class_conditional_test", "groups", (TRUE, Y), {"groups": Y[:-1]}, "one entry"),
         ("class_conditional_test", "one group", (TRUE, Y), {"groups": Y * 0}, "at least two"),
         ("class_conditional_test", "masked groups", (TRUE, Y), {"groups": masked(Y)}, "masked"),

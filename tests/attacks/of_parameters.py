@@ -82,7 +82,6 @@ OF_NETS = [
     Case("parameters of an instance", "fit", {"module": nn.Linear(4, 3), "module__hidden": 3}, "is an instance"),
     Case("a callback of no name", "fit", {"callbacks__nobody__patience": 3}, "no such callback"),
     Case("a split as text", "fit", {"train_split": "half"}, "give a function"),
-    Case("no batch", "fit", {"batch_size": 100, "iterator_train__drop_last": True}, "no batch"),
     Case("an unknown option", "fit", {"optimizer__speed": 3}, "unexpected keyword argument"),
     Case("an unknown part of the MLP", "fit", {"module__depth": 3}, "unexpected keyword argument"),
 ]

@@ -1,4 +1,4 @@
-"""Errors for losses, weights and probabilities that are not finite, and for weights without a size; what to do."""
+"""Errors for modules that cannot be trained, and for losses, weights and probabilities that are not finite."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,10 +16,11 @@ from ._rows import Rows
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
 
-# training rows, of one batch, whose outputs are looked at after a training; a choice, not measured
-_SAMPLE = 256
+# tolerance for the sum of a row of softmax outputs, far above the rounding of float32; a choice, not measured
+_SUM_TO_ONE = 1e-4
 
 
+# ---------------------------------------------------------------------------- before a training
 def check_sized(module: nn.Module) -> None:
     """Raise if a module has weights or buffers that get their size from a first batch."""
     if lazy := [name for name, value in [*module.named_parameters(), *module.named_buffers()] if is_lazy(value)]:
@@ -29,18 +30,16 @@ def check_sized(module: nn.Module) -> None:
         )
 
 
-def check_start(net: "NoisyLabelNet") -> None:
-    """Raise if an initialised net cannot be trained: weights without a size, not finite, or of a type that is wrong."""
-    check_sized(net.plain_module_)
+def check_start(net: "NoisyLabelNet", rows: Rows, classes: NDArray) -> None:
+    """Raise if an initialised net cannot be trained: for its weights, or for what it makes of two rows."""
+    module = net.plain_module_
+    check_sized(module)
     if bad := _not_finite(net):
-        raise ValueError(
-            f"{type(net.plain_module_).__name__} has weights that are not finite before any training, in {bad}: give a "
-            "module whose weights are numbers."
-        )
-    found = {weight.dtype for weight in net.plain_module_.parameters()} - {torch.float32}
+        raise ValueError(f"{type(module).__name__} has weights that are not finite before any training, in {bad}.")
+    found = {weight.dtype for weight in module.parameters()} - {torch.float32}
     if net.precision != "float32" and found:
         raise ValueError(
-            f"precision={net.precision!r} is for float32 modules; {type(net.plain_module_).__name__} has "
+            f"precision={net.precision!r} is for float32 modules; {type(module).__name__} has "
             f"{sorted(map(str, found))}. Make its weights float32, or leave precision out."
         )
     for group in net.optimizer_.param_groups:
@@ -50,8 +49,54 @@ def check_start(net: "NoisyLabelNet") -> None:
                 f"{type(net.optimizer_).__name__} cannot train weights of float16: its eps={group['eps']} is 0 there. "
                 "Take SGD, a module in bfloat16 or float32, or float32 with torch.autocast inside its forward."
             )
+    _check_logits(_logits_of_two(net, rows), module, 2 if len(rows) > 1 else 1, classes)
 
 
+def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
+    """What a module gives for the first row and the last."""
+    try:
+        x = rows.take(sorted({0, len(rows) - 1})).inputs()
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"rows cannot be put together as a batch: {error}. Give samples of one shape.") from error
+    if not isinstance(x, Tensor):
+        raise ValueError(f"a batch of rows is a {type(x).__name__}; give samples that are tensors or arrays.")
+    module = net.plain_module_.eval()
+    try:
+        with torch.no_grad():
+            x = net.prepare(x)
+            return module(x)
+    except Exception as error:
+        raise ValueError(
+            f"{type(module).__name__} cannot take a batch of shape {tuple(x.shape)} and type {x.dtype}: {error}. "
+            "Check the module's input size; dtype= sets the type that batches are cast to."
+        ) from error
+    finally:
+        module.train()
+
+
+def _check_logits(logits: object, module: nn.Module, n: int, classes: NDArray) -> None:
+    name = type(module).__name__
+    if not isinstance(logits, Tensor) or logits.shape != (n, len(classes)):
+        shape = tuple(getattr(logits, "shape", ())) or type(logits).__name__
+        raise ValueError(
+            f"{name} gives an output of shape {shape} for {n} rows, but there are {len(classes)} classes "
+            f"{classes.tolist()}: it must give one logit per class, {(n, len(classes))}."
+        )
+    if not logits.is_floating_point():
+        raise ValueError(f"{name} gives an output of type {logits.dtype}; logits are real numbers.")
+    if bool(torch.isnan(logits).any()) or bool(torch.isposinf(logits).any()):
+        raise ValueError(
+            f"{name} gives NaN or infinite logits before training: scale X (StandardScaler; images to 0..1), and check "
+            "the module."
+        )
+    if bool((logits >= 0).all()) and bool(((logits.double().sum(1) - 1).abs() < _SUM_TO_ONE).all()):
+        raise ValueError(
+            f"{name} gives probabilities (no output is negative, rows sum to 1): it must give logits. Remove its last "
+            "softmax; predict_proba applies one."
+        )
+
+
+# ---------------------------------------------------------------------------- in a training and after it
 def check_losses(net: "NoisyLabelNet") -> None:
     """Raise if a loss of the epoch's training batches is not finite."""
     losses = [batch["train_loss"] for batch in net.history[-1]["batches"] if "train_loss" in batch]
@@ -63,21 +108,10 @@ def check_weights(net: "NoisyLabelNet") -> None:
     """Raise if a training has made weights of the module, or parameters of the loss, that are not finite."""
     if bad := _not_finite(net):
         raise ValueError(f"weights are not finite after epoch {len(net.history)}, in {bad}: {_advice(net)}")
-    if bad := [name for name, value in _of_loss(net.criterion_) if _has_nan(value)]:
+    if bad := [name for name, value in net.criterion_.named_parameters() if bool(torch.isnan(value).any())]:
         raise ValueError(
             f"{type(net.criterion_).__name__} has NaN in {bad} after epoch {len(net.history)}: lower the step size of "
             "its parameters."
-        )
-
-
-def check_outputs(net: "NoisyLabelNet", rows: Rows) -> None:
-    """Raise if a trained net overflows for rows that it was trained on, though its weights are finite."""
-    size = min(len(rows), _SAMPLE if net.batch_size < 0 else min(net.batch_size, _SAMPLE))  # in one forward pass
-    sample = rows.take(range(size))
-    if not all(bool(torch.softmax(logits, 1).isfinite().all()) for logits, _ in net.evaluated(sample)):
-        raise ValueError(
-            f"the module's outputs are not finite for rows it was trained on, after epoch {len(net.history)}: "
-            f"{_advice(net)}"
         )
 
 
@@ -85,13 +119,10 @@ def check_proba(net: "NoisyLabelNet", proba: NDArray) -> None:
     """Raise if a probability is not finite."""
     if np.isfinite(proba).all():
         return
-    if bad := _not_finite(net):
-        raise ValueError(f"the module cannot predict: its weights are not finite, in {bad}. {_advice(net)}")
     rows = np.flatnonzero(~np.isfinite(proba).all(axis=tuple(range(1, proba.ndim))))
     raise ValueError(
         f"{type(net.plain_module_).__name__} gives outputs that are not finite for {len(rows)} of {len(proba)} rows, "
-        f"the first at {rows[0]}: these inputs are too large for its type {_dtype(net.plain_module_)}. Scale X as it "
-        "was scaled for fit."
+        f"the first at {rows[0]}: its weights or these inputs are too large. Scale X as it was scaled for fit."
     )
 
 
@@ -112,19 +143,3 @@ def _trained(net: "NoisyLabelNet") -> Iterator[tuple[str, Tensor]]:
     for part in net._modules:
         weights = uncompiled(getattr(net, f"{part}_")).named_parameters()
         yield from ((name, weight) for name, weight in weights if weight.requires_grad)
-
-
-def _of_loss(loss: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Parameters and buffers of a loss; its state_dict may be a copy."""
-    yield from loss.named_parameters()
-    yield from loss.named_buffers()
-
-
-def _has_nan(value: Tensor) -> bool:
-    """Whether an entry is NaN; the largest of them is, if one is."""
-    largest = value.amax() if value.numel() and value.is_floating_point() else value
-    return bool(torch.isnan(largest).any())
-
-
-def _dtype(module: nn.Module) -> torch.dtype:
-    return next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
