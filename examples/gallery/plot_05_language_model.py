@@ -84,9 +84,8 @@ from noisytransition import TransitionMatrixDisplay
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="compressed")
 for ax, (name, T) in zip(axes, matrices.items(), strict=True):
-    TransitionMatrixDisplay.from_matrix(
-        T, display_labels=clf.classes_, ax=ax, colorbar=False
-    )
+    display = TransitionMatrixDisplay(T, display_labels=clf.classes_)
+    display.plot(ax=ax, colorbar=False)
     ax.set_title(f"labels that are {name}")
 
 # %%

@@ -92,7 +92,7 @@ from noisytransition import TransitionMatrixDisplay
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 3), layout="compressed")
 for ax, who in zip(axes, ["Ann", "Joe", "Kim"], strict=True):
-    TransitionMatrixDisplay.from_matrix(found[who], ax=ax, colorbar=False)
+    TransitionMatrixDisplay(found[who]).plot(ax=ax, colorbar=False)
     ax.set_title(who)
 
 # %%

@@ -74,6 +74,6 @@ groups = {"both": np.ones(400, dtype=bool), **groups}
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="compressed")
 for ax, (where, rows) in zip(axes, groups.items(), strict=True):
     T = count_transition_matrix(true_codes[rows], noisy_codes[rows], n_classes=3)
-    TransitionMatrixDisplay.from_matrix(T, display_labels=names, ax=ax, colorbar=False)
+    TransitionMatrixDisplay(T, display_labels=names).plot(ax=ax, colorbar=False)
     ax.set_title(where)
     print(f"{where}, {rows.sum()} verified rows\n{T.round(2)}")

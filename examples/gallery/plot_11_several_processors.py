@@ -47,7 +47,7 @@ import matplotlib.pyplot as plt
 from noisytransition import TransitionMatrixDisplay
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="compressed")
-TransitionMatrixDisplay.from_matrix(np.mean(matrices, axis=0), ax=axes[0])
+TransitionMatrixDisplay(np.mean(matrices, axis=0)).plot(ax=axes[0])
 image = axes[1].imshow(np.std(matrices, axis=0), cmap="Oranges")
 fig.colorbar(image, cax=axes[1].inset_axes((1.04, 0, 0.05, 1)))
 axes[0].set_title("mean of T over the seeds")

@@ -66,7 +66,6 @@ MATRIX_ARGUMENTS = {
     "transition.transition_uncertainty": (PROBA, Y, None),
     "make_transition_scorer": (None,),
     "TransitionMatrixDisplay": (None,),
-    "TransitionMatrixDisplay.from_matrix": (None,),
 }
 PROBA_ARGUMENTS = {
     "transition.check_probabilities": (None,),

@@ -79,7 +79,6 @@ PLOTS = [
         ("plot_transition_history", "masked entries", (masked(HISTORY),), {}, "masked"),
         ("plot_transition_history", "text", (HISTORY.astype(str),), {}, "not an array of numbers"),
         ("plot_transition_history", "NaN", (changed(HISTORY, (0, 0, 0), NAN),), {}, "finite"),
-        ("plot_transition_history", "an unknown class", (HISTORY,), {"classes": ["a"]}, "classes names"),
         ("plot_transition_history", "no entry", (HISTORY,), {"top": 0}, "top=0"),
         ("plot_transition_history", "top as text", (HISTORY,), {"top": "3"}, "top"),
         ("plot_transition_history", "not fitted", (CrossEntropyClassifier(),), {}, "not fitted"),

@@ -1,0 +1,228 @@
+"""Pictures of T: panels, labels, colours and numbers; its path; from estimators too."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from noisytransition.plotting import TransitionMatrixDisplay, plot_transition_history
+from noisytransition.transition import transition_error
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib.colors import PowerNorm, to_rgb  # noqa: E402
+
+T_TRUE = np.array([[0.7, 0.3, 0.0], [0.0, 0.9, 0.1], [0.2, 0.0, 0.8]])
+T_LEARNED = np.array([[0.65, 0.348, 0.002], [0.004, 0.896, 0.1], [0.25, 0.05, 0.7]])
+NAMES = ["cat", "dog", "frog"]
+HISTORY = np.stack([(1 - w) * np.eye(3) + w * T_LEARNED for w in np.linspace(0, 1, 6)])
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def drawn(T, *, true_matrix=None, display_labels=None, **params):
+    return TransitionMatrixDisplay(T, true_matrix=true_matrix, display_labels=display_labels).plot(**params)
+
+
+def random_matrix(n_classes, seed=0):
+    return np.random.default_rng(seed).dirichlet(np.full(n_classes, 0.3), n_classes)
+
+
+# ---------------------------------------------------------------------------- the matrix
+def test_one_panel_without_the_true_matrix():
+    display = drawn(T_LEARNED, display_labels=NAMES)
+    assert list(display.axes_) == [display.ax_]
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("noisy label", "true label")
+    for axis in (display.ax_.xaxis, display.ax_.yaxis):
+        assert [label.get_text() for label in axis.get_ticklabels()] == NAMES
+    np.testing.assert_array_equal(display.im_.get_array(), T_LEARNED)
+    assert display.im_.get_clim() == (0, 1)
+
+
+def test_three_panels_with_the_true_matrix():
+    display = drawn(T_LEARNED, true_matrix=T_TRUE)
+    assert [ax.get_title() for ax in display.axes_] == ["true", "learned", "learned - true"]
+    for ax, matrix in zip(display.axes_, (T_TRUE, T_LEARNED, T_LEARNED - T_TRUE), strict=True):
+        np.testing.assert_allclose(ax.images[0].get_array(), matrix)
+    assert display.axes_[2].images[0].get_clim() == pytest.approx((-0.1, 0.1))
+    assert display.ax_ is display.axes_[1]
+    assert [len(ax.child_axes) for ax in display.axes_] == [0, 1, 1], "one colour bar for each scale"
+    assert not any(ax.child_axes for ax in drawn(T_LEARNED, colorbar=False).axes_)
+
+
+def test_an_exact_matrix_has_a_white_difference():
+    display = drawn(T_TRUE * 0.9999 + 0.0001 / 3, true_matrix=T_TRUE)
+    image = display.axes_[2].images[0]
+    assert image.to_rgba(image.get_array())[..., :3].min() > 0.95
+    assert not any(text.get_text() for text in display.axes_[2].texts)  # no negative zero either
+
+
+def test_numbers_are_rounded_and_zeros_are_blank():
+    text = drawn(T_LEARNED).text_
+    assert [t.get_text() for t in text[0]] == ["0.65", "0.35", ""]
+    assert text[0, 1].get_position() == (1, 0)  # x is the noisy label, y the true one
+    assert [t.get_text() for t in drawn(T_LEARNED, values_format=".1%").text_[0]] == ["65.0%", "34.8%", "0.2%"]
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "include_values", "written"), [(15, "auto", True), (100, "auto", False), (3, False, False)]
+)
+def test_numbers_where_legible(n_classes, include_values, written):
+    display = drawn(random_matrix(n_classes), true_matrix=random_matrix(n_classes, 1), include_values=include_values)
+    assert all(bool(ax.texts) == written for ax in display.axes_)
+    display.figure_.draw_without_rendering()
+    for ax in display.axes_:
+        assert all(text.get_window_extent().width < ax.get_window_extent().width / n_classes for text in ax.texts)
+
+
+@pytest.mark.parametrize("cmap", ["Blues", "viridis", "gray"])
+def test_numbers_contrast_with_their_cells(cmap):
+    T = np.array([[0.02, 0.98], [0.95, 0.05]])
+    display = drawn(T, cmap=cmap)
+    cells = display.im_.to_rgba(T)[..., :3].mean(axis=-1)
+    texts = np.vectorize(lambda text: np.mean(to_rgb(text.get_color())))(display.text_)
+    assert (np.abs(cells - texts) > 0.4).all()
+
+
+def test_many_classes_thin_the_ticks():
+    ax = drawn(random_matrix(100)).ax_
+    for axis in (ax.xaxis, ax.yaxis):
+        assert [label.get_text() for label in axis.get_ticklabels()] == [str(i) for i in range(0, 100, 4)]
+
+
+def test_given_axes_and_image_keywords():
+    figure, axes = plt.subplots(1, 3)
+    display = drawn(T_LEARNED, true_matrix=T_TRUE, ax=axes, im_kw={"vmax": 0.5, "cmap": "magma"})
+    assert list(display.axes_) == list(axes)
+    assert display.figure_ is figure
+    assert (display.im_.get_clim(), display.im_.get_cmap().name) == ((0, 0.5), "magma")
+    norm = PowerNorm(0.5, vmin=0, vmax=1)
+    assert drawn(T_LEARNED, im_kw={"norm": norm}).im_.norm is norm
+
+
+def test_dollar_signs_in_names_are_text():
+    names = ["$\\frac$", "<$50K", "50 $ to 100 $"]
+    display = drawn(T_LEARNED, display_labels=names)
+    display.figure_.canvas.draw()
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == names
+    plot_transition_history(HISTORY, display_labels=names).figure.canvas.draw()
+
+
+def test_a_frame_of_the_true_T_is_read_by_its_names():
+    pd = pytest.importorskip("pandas")
+    order = [2, 0, 1]
+    frame = pd.DataFrame(T_TRUE, NAMES, NAMES).iloc[order, order]
+    display = TransitionMatrixDisplay(T_LEARNED, true_matrix=frame, display_labels=(name for name in NAMES))
+    np.testing.assert_array_equal(display.true_matrix, T_TRUE)
+    panels = plot_transition_history(LearnsT().fit(np.eye(3), NAMES), true_matrix=frame, top=1)
+    np.testing.assert_array_equal(panels[1].get_lines()[1].get_ydata(), T_TRUE[0, 1])
+
+
+# ---------------------------------------------------------------------------- the history
+def test_history_draws_the_largest_entries():
+    ax = plot_transition_history(HISTORY, top=2, display_labels=NAMES)
+    lines = ax.get_lines()
+    assert [line.get_label() for line in lines] == ["cat → dog", "frog → cat"]
+    np.testing.assert_array_equal(lines[0].get_ydata(), HISTORY[:, 0, 1])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cat → dog", "frog → cat"]
+
+
+def test_history_beside_the_truth():
+    truth = np.array([[0.5, 0.0, 0.5], [0, 1, 0], [0, 0, 1.0]])  # its largest entry was missed
+    axes = plt.subplots(1, 2)[1]
+    panels = plot_transition_history(HISTORY, true_matrix=truth, top=1, ax=axes)
+    assert list(panels) == list(axes)
+    error, identity = panels[0].get_lines()
+    np.testing.assert_allclose(error.get_ydata(), [transition_error(truth, T) for T in HISTORY])
+    np.testing.assert_allclose(identity.get_ydata(), transition_error(truth, np.eye(3)))
+    entry, true_value = panels[1].get_lines()
+    assert entry.get_label() == "0 → 2"
+    np.testing.assert_array_equal(true_value.get_ydata(), 0.5)
+    assert entry.get_color() == true_value.get_color()
+
+
+# ---------------------------------------------------------------------------- estimators
+class LearnsT(ClassifierMixin, BaseEstimator):
+    """Stands for a classifier of the library: T is given, not learned."""
+
+    def __init__(self, weight=0.5):
+        self.weight = weight
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        eye = np.eye(len(self.classes_))
+        self.transition_history_ = np.stack([(1 - w) * eye + w / len(eye) for w in np.linspace(0, self.weight, 4)])
+        self.transition_matrix_ = self.transition_history_[-1]
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+DATA = np.arange(60.0).reshape(30, 2), np.array(NAMES)[np.arange(30) % 3]
+SEARCH = GridSearchCV(LearnsT(), {"weight": [0.3]}, cv=2)
+
+
+@pytest.mark.parametrize(
+    "estimator", [LearnsT(0.3), make_pipeline(StandardScaler(), LearnsT(0.3)), SEARCH, make_pipeline(SEARCH)]
+)
+def test_from_an_estimator_a_pipeline_or_a_search(estimator):
+    display = TransitionMatrixDisplay.from_estimator(estimator.fit(*DATA), true_matrix=T_TRUE, values_format=".1f")
+    np.testing.assert_array_equal(display.transition_matrix, LearnsT(0.3).fit(*DATA).transition_matrix_)
+    assert display.display_labels == NAMES
+    assert display.text_[0, 0].get_text() == "0.8"
+    assert plot_transition_history(estimator).get_lines()[0].get_label() == "cat → dog"
+
+
+@pytest.mark.parametrize("draw", [TransitionMatrixDisplay.from_estimator, plot_transition_history])
+def test_estimators_without_T(draw):
+    for unfitted in (LearnsT(), make_pipeline(LearnsT()), GridSearchCV(LearnsT(), {"weight": [0.3]})):
+        with pytest.raises(NotFittedError, match="not fitted"):
+            draw(unfitted)
+    with pytest.raises(ValueError, match="LogisticRegression"):
+        draw(LogisticRegression().fit(*DATA))
+
+
+# ---------------------------------------------------------------------------- refused
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: TransitionMatrixDisplay(np.ones((2, 3))), "shape"),
+        (lambda: TransitionMatrixDisplay([[np.nan, 0.5], [0.5, 0.5]]), "transition_matrix"),
+        (lambda: TransitionMatrixDisplay(T_LEARNED, true_matrix=np.eye(2)), "2 classes"),
+        (lambda: TransitionMatrixDisplay(T_LEARNED, display_labels=NAMES[:2]), "2 labels"),
+        (lambda: TransitionMatrixDisplay(T_LEARNED, true_matrix=T_TRUE).plot(ax=plt.gca()), "1 Axes"),
+        (lambda: plot_transition_history(T_LEARNED), "n_epochs"),
+        (lambda: plot_transition_history(HISTORY, true_matrix=np.eye(2)), "2 classes"),
+        (lambda: plot_transition_history(SimpleNamespace(transition_history_=HISTORY), top=0), "top"),
+    ],
+)
+def test_what_is_refused(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_without_matplotlib_the_module_imports_and_says_what_to_install():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from noisytransition.plotting import TransitionMatrixDisplay, plot_transition_history\n"
+        "assert 'sklearn' not in sys.modules and 'torch' not in sys.modules\n"
+        "for draw in (TransitionMatrixDisplay([[1.0]]).plot, lambda: plot_transition_history([[[1.0]]])):\n"
+        "    try: draw()\n"
+        "    except ImportError as error: print(error)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.count("pip install noisytransition[plot]") == 2
