@@ -55,21 +55,7 @@ def compare(
         A row for each classifier and seed, with the columns ``method``, ``seed``, ``accuracy``, ``transition_error``
         (NaN without T, or where the true T is not known), ``steps`` (gradient steps) and ``seconds``. Where the true T
         is known, the rows "identity" and "sampling limit" have the error of T without noise, and that of counting with
-        the true labels.
-
-    Warns
-    -----
-    FitFailedWarning
-        If a fit fails: its row has NaN, and the others go on.
-
-    Raises
-    ------
-    ImportError
-        If pandas is not installed.
-    TypeError
-        If `data` or `classifiers` are of other types.
-    ValueError
-        If `seeds` or the data are not valid, or all fits fail.
+        the true labels. A fit that fails has NaN, and gives a warning.
 
     Examples
     --------

@@ -53,11 +53,6 @@ class TransitionMatrixDisplay:
     text_ : ndarray of shape (n_classes, n_classes) or None
         Numbers in the panel of the learned T; None if not drawn.
 
-    Raises
-    ------
-    ValueError
-        If a matrix is no transition matrix, or names and matrices differ in the number of classes.
-
     Examples
     --------
     >>> from noisytransition import TransitionMatrixDisplay
@@ -145,11 +140,6 @@ class TransitionMatrixDisplay:
         -------
         TransitionMatrixDisplay
             The display itself.
-
-        Raises
-        ------
-        ImportError, ValueError
-            If matplotlib is not installed; if ``ax`` does not hold one Axes per panel.
 
         Examples
         --------
@@ -244,13 +234,6 @@ def plot_transition_history(
     matplotlib Axes, or ndarray of shape (2,) of them
         The panel of the entries; with ``true_matrix`` the panels of the error and of the entries.
 
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    ValueError
-        If the estimator is not fitted (NotFittedError) or has no history, or another argument is not valid.
-
     Examples
     --------
     >>> from noisytransition import plot_transition_history
@@ -277,7 +260,7 @@ def plot_transition_history(
     return panels[0] if truth is None else panels
 
 
-def _largest_entries(size: np.ndarray, top: int) -> list[tuple[int, ...]]:
+def _largest_entries(size: np.ndarray, top: int) -> list[Any]:
     """Places of the largest off-diagonal entries, the largest first."""
     entries = [(i, j) for i, j in np.ndindex(size.shape) if i != j]
     return sorted(entries, key=lambda entry: -size[entry])[: check_count(top, 1, "top")]

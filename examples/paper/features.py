@@ -202,7 +202,7 @@ def extract(
     ----------
     items : ndarray of shape (n, ...) or sequence of str
     out : Path
-        A file .npy, which is replaced if it has features that this function wrote of something else.
+        A file .npy, which is replaced if it has something else.
     network : Network
     dtype : {"float32", "float16"}, default="float32"
     jobs : int, default=1
@@ -215,35 +215,19 @@ def extract(
     Raises
     ------
     ValueError
-        If there is a file of another kind at `out`, or features are not finite.
+        If features are not finite.
     """
     about, about_file, parts = description(items, network, dtype), out.with_suffix(".json"), out.with_suffix(".parts")
     if read_json(about_file) == about and is_whole(out, about):
-        if parts.exists():  # of a run that ended before it was removed
-            remove(parts)
         report(f"{out} has these features already")
         return
-    check_own(out, about)
     prepare(parts, about | {"chunk": chunk})
     write_parts(items, parts, network, dtype, jobs, chunk, report)
     joined = join(parts, len(items), chunk)
     about_file.unlink(missing_ok=True)
     joined.replace(out)
     about_file.write_text(json.dumps(about, indent=1) + "\n")
-    remove(parts)
-
-
-def check_own(out: Path, about: dict[str, Any]) -> None:
-    """Raise if there are files of somebody else's where this would write."""
-    about_file, parts = out.with_suffix(".json"), out.with_suffix(".parts")
-    has_parts = (parts / "about.json").exists()
-    foreign = {
-        out: not about_file.exists() and not parts.exists(),
-        about_file: not has_parts and not about.keys() <= dict(read_json(about_file) or {}).keys(),
-        parts: not has_parts and parts.is_dir() and any(parts.iterdir()),
-    }
-    if found := [str(path) for path, is_foreign in foreign.items() if path.exists() and is_foreign]:
-        raise ValueError(f"{found[0]!r} is no file of features that was written here; use another name.")
+    shutil.rmtree(parts)
 
 
 def is_whole(out: Path, about: dict[str, Any]) -> bool:
@@ -258,18 +242,12 @@ def is_whole(out: Path, about: dict[str, Any]) -> bool:
 def prepare(parts: Path, about: dict[str, Any]) -> None:
     """Make the folder of chunks; remove one that has chunks of something else."""
     if parts.exists() and read_json(parts / "about.json") != about:
-        remove(parts)
+        if not (parts / "about.json").exists():
+            raise ValueError(f"{str(parts)!r} has no chunks of features; remove it, or use another name.")
+        shutil.rmtree(parts)
     parts.mkdir(parents=True, exist_ok=True)
     if not (parts / "about.json").exists():
         replace(parts / "about.json", json.dumps(about).encode())
-
-
-def remove(parts: Path) -> None:
-    """Remove the folder of chunks; what tells that it was written here last, or after a kill it would be foreign."""
-    for path in parts.iterdir():
-        if path.name != "about.json":
-            path.unlink()
-    shutil.rmtree(parts)
 
 
 def write_parts(items: Items, parts: Path, network: Network, dtype: str, jobs: int, chunk: int, report: Report) -> None:

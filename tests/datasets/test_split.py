@@ -58,20 +58,6 @@ def test_labels_that_are_given_are_used_and_have_no_single_T():
     assert clean.transition_matrix is None
 
 
-def test_fewer_noisy_rows():
-    data = split(n_noisy=50)
-    assert len(data.rows) == len(data.y) == len(data.X) == 50
-    assert not set(data.rows) & set(data.rows_meta)
-
-
-def test_a_seed_repeats_the_draws():
-    for make in (lambda: 3, lambda: np.random.RandomState(3), lambda: np.random.default_rng(3)):
-        first, second = (split(random_state=make()) for _ in range(2))
-        for one, other in zip(first, second, strict=True):
-            np.testing.assert_array_equal(one, other)
-    assert not np.array_equal(split(random_state=4).rows_meta, split(random_state=5).rows_meta)
-
-
 def test_rows_of_a_dataset_stay_in_it():
     data = make_noisy_data(TensorDataset(torch.tensor(X)), Y, X_TEST, Y_TEST, n_meta=30, random_state=0)
     assert [int(sample) for (sample,) in data.X] == data.rows.tolist()

@@ -81,16 +81,6 @@ def test_a_killed_run_goes_on_where_it_was(images, stub, tmp_path):
     assert stub.batches() == [20, 20, 10, 10]
 
 
-@pytest.mark.parametrize("name", ["out.npy", "out.json", "out.parts/mine.txt"])
-def test_files_of_the_user_s_are_left_alone(name, images, stub, tmp_path):
-    mine = tmp_path / name
-    mine.parent.mkdir(exist_ok=True)
-    mine.write_text('{"of": "mine"}')
-    with pytest.raises(ValueError, match="another name"):
-        extract(images, tmp_path / "out.npy", stub)
-    assert mine.read_text() == '{"of": "mine"}'
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
