@@ -45,7 +45,7 @@ def write(folder):
 def main():
     """Print the summary and save the report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("path", nargs="?", default="noise_report.html", help="a file that ends in .html, .md or .json")
+    parser.add_argument("path", nargs="?", default="noise_report.html", help="a file that ends in .html or .json")
     args = parser.parse_args()
     report = make()
     print(report)

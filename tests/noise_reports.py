@@ -4,21 +4,27 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from noisytransition import class_conditional_test, flip_labels
-from noisytransition.report import Clean, Fitted, Judged, NoiseReport, make_facts, sample_facts
+from noisytransition import flip_labels
+from noisytransition.report import Clean, Judged, NoiseReport, make_facts, sample_facts
 from noisytransition.transition import label_posterior
 
-NO_BARS = "No error bars here."
 
+class SomeClassifier:
+    """T of random flips, with bounds around it; without bounds if `bars` is None."""
 
-def fitted(names, seed=0, **changed):
-    """T of random flips, with bounds around it."""
-    rng, c = np.random.default_rng(seed), len(names)
-    T = 0.7 * np.eye(c) + 0.3 * rng.dirichlet(np.full(c, 0.3), size=c)
-    bounds = np.maximum(T - 0.05, 0), np.minimum(T + 0.1, 1)
-    settings = {"parameters": {"lr": "0.1"}, "versions": {"version of Python": "3"}}
-    of = Fitted("SomeClassifier", list(names), T, rng.uniform(20, 60, size=c), bounds, {}, settings)
-    return of._replace(**changed)
+    def __init__(self, names, seed=0, T=None, counts=None, bars="around", diagnostics=None):
+        rng, c = np.random.default_rng(seed), len(names)
+        flips = 0.7 * np.eye(c) + 0.3 * rng.dirichlet(np.full(c, 0.3), size=c)
+        random_counts = rng.uniform(20, 60, size=c)
+        self.classes_, self.diagnostics_ = np.array(list(names), dtype=object), diagnostics or {}
+        self.transition_matrix_ = T = flips if T is None else T
+        self.class_counts_ = random_counts if counts is None else counts
+        if bars is not None:
+            self.transition_std_ = np.full_like(T, 0.05)
+            self.bars = (np.maximum(T - 0.05, 0), np.minimum(T + 0.1, 1)) if isinstance(bars, str) else bars
+
+    def transition_interval(self, level):
+        return self.bars
 
 
 def judged(T, n=200, seed=0):
@@ -32,36 +38,21 @@ def judged(T, n=200, seed=0):
     return Judged(given, quality, posterior.argmax(axis=1), posterior.max(axis=1), agreement)
 
 
-def clean(T, n=80, seed=1, paired=True):
+def clean(T, n=80, seed=1):
     """Clean rows that a classifier predicts well, with noisy labels by T."""
     rng, c = np.random.default_rng(seed), len(T)
     y = rng.integers(c, size=n)
     proba = rng.dirichlet(np.full(c, 0.3), size=n) / 2 + np.eye(c)[np.where(rng.random(n) < 0.8, y, (y + 1) % c)] / 2
-    if not paired:
-        return Clean(proba, y, None, "Not tested.")
-    noisy = flip_labels(y, T, random_state=seed)
-    return Clean(proba, y, noisy, class_conditional_test(y, noisy, proba=proba, n_permutations=19, random_state=0))
+    return Clean(proba, y, flip_labels(y, T, random_state=seed))
 
 
-def make(names=("ant", "bee", "cat"), *, max_rows=200, max_classes=50, samples=None, index=None, **given):
-    """A report; its parts, `fitted`, `judged` and `clean`, may be given."""
-    of = given.get("fitted") or fitted(names)
-    rows = given.get("judged") or judged(of.T)
+def make(clf, *, rows=None, clean=None, max_rows=200, samples=None, index=None, title="Noise report"):
+    """A report of a classifier."""
+    rows = judged(clf.transition_matrix_) if rows is None else rows
     listed = rows.issues(max_rows).tolist()
     source = [f"text of row {i}" for i in range(len(rows.given))] if samples is None else samples
-    facts = make_facts(
-        of,
-        rows,
-        given.get("clean"),
-        sample_facts(source, listed),
-        listed if index is None else [index[i] for i in listed],
-        level=0.9,
-        precision=given.get("precision", 0.05),
-        max_classes=max_classes,
-        title=given.get("title", "Noise report"),
-        created="2026-01-02T03:04:05+00:00",
-    )
-    return NoiseReport(facts)
+    index = listed if index is None else [index[i] for i in listed]
+    return NoiseReport(make_facts(clf, rows, clean, sample_facts(source, listed), index, 0.9, title))
 
 
 class Page(HTMLParser):

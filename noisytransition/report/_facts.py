@@ -1,59 +1,30 @@
 """What a report says, as numbers and names that JSON takes."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..transition import ClassConditionalTest
-from ._calibration import calibration_facts, share_interval
-from ._classes import class_facts, riskiest
-from ._limits import limit_facts
+from ..transition import class_conditional_test
 from ._text import plain, short
 
-#: of the facts; a change of their meaning or a lost entry raises it
-SCHEMA_VERSION = 1
-# flips that are listed
-_MOST_FLIPS = 10
-# longest sentence of others; a choice, not measured
-_LONGEST_SENTENCE = 2000
-# by how much more often than T says the classifier agrees with the labels if it has memorised them; that of the user
-# guide, a choice, not measured
+# classes and flips that are listed and drawn: those with the most noise
+_MOST_CLASSES, _MOST_FLIPS = 50, 10
+# half width of the interval of a class's noise rate for which the rows to verify are counted
+_PRECISION = 0.05
+# by how much more often than T says the classifier agrees with the labels if it has memorised them
 _MEMORISED = 0.05
+# Risks of classes. A noise rate that is high: this one, or this share of wrong labels and so many times the mean
+_WRONG, _HIGH, _TIMES_MEAN = 0.5, 0.3, 1.5
+# few expected rows
+_FEW_ROWS = 30
+# bins of equal width of the calibration, those of Guo et al.
+_N_BINS = 10
 
-Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-
-class Fitted(NamedTuple):
-    """What a fitted classifier knows of the noise.
-
-    Attributes
-    ----------
-    name : str
-        Of the classifier's class.
-    classes : list
-        Names of the c classes.
-    T : ndarray of shape (c, c)
-        The transition matrix.
-    counts : ndarray of shape (c,)
-        Expected number of rows of each true class.
-    bars : tuple of two ndarrays of shape (c, c), or str
-        Lower and upper bounds of T; or a sentence that says why there are none.
-    diagnostics : dict of str to str
-        Reasons not to trust T.
-    settings : dict of str to dict of str to str
-        Parameters and versions.
-    """
-
-    name: str
-    classes: list
-    T: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    bars: Bounds | str
-    diagnostics: Mapping[str, str]
-    settings: Mapping[str, Mapping[str, str]]
+Facts = dict[str, Any]
 
 
 class Judged(NamedTuple):
@@ -65,10 +36,8 @@ class Judged(NamedTuple):
         Noisy labels as indices of classes.
     quality : ndarray of shape (n,)
         Probability that each label is right.
-    proposed : ndarray of int, shape (n,)
-        The most probable true class, given row and label.
-    certainty : ndarray of shape (n,)
-        Its probability.
+    proposed, certainty : ndarray of shape (n,)
+        The most probable true class, given row and label, and its probability.
     agreement : float
         Share of rows whose label is the class that the classifier predicts without the label.
     """
@@ -81,205 +50,245 @@ class Judged(NamedTuple):
 
     def issues(self, most: int) -> NDArray[np.intp]:
         """Rows whose label is more probably wrong than right, the most probably wrong first, `most` at most."""
-        return np.argsort(self.quality, kind="stable")[: min(most, self.n_issues)]
-
-    @property
-    def n_issues(self) -> int:
-        """Number of rows whose label is more probably wrong than right."""
-        return int((self.quality < 0.5).sum())
+        return np.argsort(self.quality, kind="stable")[: min(most, int((self.quality < 0.5).sum()))]
 
 
 class Clean(NamedTuple):
-    """Rows whose true label is known.
-
-    Attributes
-    ----------
-    proba : ndarray of shape (m, c)
-        The classifier's probabilities.
-    y : ndarray of int, shape (m,)
-        True labels as indices of classes.
-    y_noisy : ndarray of int, shape (m,), or None
-        Noisy labels, where they are known.
-    test : ClassConditionalTest, or str
-        Whether one T is enough; or a sentence that says why it was not tested.
-    n_judged : int
-        How many of them are among the rows whose labels are judged.
-    """
+    """Rows whose true label is known: the classifier's probabilities, true labels, and noisy ones or None."""
 
     proba: NDArray[np.float64]
     y: NDArray[np.intp]
     y_noisy: NDArray[np.intp] | None
-    test: ClassConditionalTest | str
-    n_judged: int = 0
+
+
+class _Known(NamedTuple):
+    """What a fitted classifier knows of T."""
+
+    names: list
+    T: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    #: T itself, where there are no error bars
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    bars: bool
+
+    def bounds(self, *at: Any) -> dict[str, Any]:
+        """Bounds of entries of T."""
+        return {"low": self.low[at].tolist(), "high": self.high[at].tolist()} if self.bars else dict(_NO_BOUNDS)
+
+
+_NO_BOUNDS = {"low": None, "high": None}
 
 
 def make_facts(
-    fitted: Fitted,
-    judged: Judged,
-    clean: Clean | None,
-    samples: Sequence[Mapping[str, str]],
-    index: Sequence,
-    *,
-    level: float,
-    precision: float,
-    max_classes: int,
-    title: str,
-    created: str,
-) -> dict[str, Any]:
+    clf: Any, judged: Judged, clean: Clean | None, samples: Sequence[Mapping], index: Sequence, level: float, title: str
+) -> Facts:
     """Put together the facts of a report.
 
     Parameters
     ----------
-    fitted : Fitted
-        What the classifier says of T.
+    clf : TransitionClassifier
+        Fitted.
     judged : Judged
         The rows whose labels are judged.
     clean : Clean or None
         Clean rows, for the calibration and the test of one T.
-    samples : sequence of dict
-        The rows to list, in the order of ``judged.issues``, by `sample_facts`.
-    index : sequence
-        Their names.
+    samples, index : sequence
+        The rows to list, in the order of ``judged.issues``, by `sample_facts`, and their names.
     level : float
         Of all intervals.
-    precision : float
-        Half width of the interval of a noise rate for which clean rows are counted.
-    max_classes : int
-        Classes that are listed and drawn.
-    title, created : str
-        Heading of the page, and the time in ISO 8601.
+    title : str
+        Heading of the page.
 
     Returns
     -------
     dict
         See `NoiseReport`.
     """
-    names = [plain(name) for name in fitted.classes]
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    n_clean = None if clean is None else np.bincount(clean.y, minlength=len(names))
-    n_given = np.bincount(judged.given, minlength=len(names))
-    of_classes = class_facts(fitted.T, fitted.counts, fitted.bars, names, n_given, n_clean)
-    shown = riskiest(of_classes, max_classes)
-    noise = _noise(fitted)
+    T, bars = clf.transition_matrix_, hasattr(clf, "transition_std_")
+    low, high = clf.transition_interval(level) if bars else (T, T)
+    known = _Known([plain(name) for name in clf.classes_], T, clf.class_counts_, low, high, bars)
+    noise = _noise(known, clean, level)
     return {
-        "schema": "noisytransition.NoiseReport",
-        "schema_version": SCHEMA_VERSION,
         "title": short(title, 200),
-        "created": created,
-        "data": {"n_rows": len(judged.given), "n_classes": len(names), "classifier": fitted.name, "level": level},
-        "noise": noise | {"verified": _verified(clean, level)},
-        "transition": _transition(fitted, names, max_classes),
-        "flips": _flips(fitted, names),
-        "classes": {
-            "listed": [of_classes[k] for k in shown],
-            "n_left_out": len(names) - len(shown),
-            "n_at_risk": sum(bool(of["risks"]) for of in of_classes),
+        "created": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "data": {
+            "n_rows": len(judged.given),
+            "n_classes": len(T),
+            "classifier": type(clf).__name__,
+            "level": level,
+            "error_bars": bars,
         },
-        "calibration": None
-        if clean is None
-        else calibration_facts(clean.proba, clean.y, level) | {"n_judged": clean.n_judged},
-        "label_issues": _label_issues(judged, names, samples, index, 1 - noise["rate"]),
+        "noise": noise,
+        "transition": _transition(known),
+        "flips": _flips(known),
+        "classes": _classes(known, judged, clean, level),
+        "calibration": None if clean is None else _calibration(clean, level),
+        "label_issues": _label_issues(known.names, judged, samples, index, 1 - noise["rate"]),
         "one_transition_matrix": _one_transition_matrix(clean),
-        "limits": limit_facts(fitted.T, fitted.counts, fitted.bars, names, z, precision),
-        "diagnostics": {name: short(text, _LONGEST_SENTENCE) for name, text in fitted.diagnostics.items()},
-        "missing": _missing(fitted, clean),
-        "settings": {group: dict(values) for group, values in fitted.settings.items()},
+        "diagnostics": dict(getattr(clf, "diagnostics_", {})),
     }
 
 
-def _noise(fitted: Fitted) -> dict[str, Any]:
+def _share(k: int, n: int, level: float) -> dict[str, float]:
+    """Bounds of a share, of which k of n were seen (Clopper, Pearson, 1934)."""
+    from scipy.stats import binomtest  # slow to import
+
+    found = binomtest(k, n).proportion_ci(level, "exact")
+    return {"low": float(found.low), "high": float(found.high)}
+
+
+# ---------------------------------------------------------------------------- noise and T
+def _noise(known: _Known, clean: Clean | None, level: float) -> Facts:
     """Share of wrong labels; the errors of the rows of T are taken as independent."""
-    weights, kept = fitted.counts / fitted.counts.sum(), fitted.T.diagonal()
-    rate = float(weights @ (1 - kept))
-    if isinstance(fitted.bars, str):
-        return {"rate": rate, "low": None, "high": None}
-    low, high = (bound.diagonal() for bound in fitted.bars)
-    below, above = (float(np.linalg.norm(weights * distance)) for distance in (high - kept, kept - low))
-    return {"rate": rate, "low": max(rate - below, 0.0), "high": min(rate + above, 1.0)}
+    weights, kept = known.counts / known.counts.sum(), known.T.diagonal()
+    rate, bounds, verified = float(weights @ (1 - kept)), dict(_NO_BOUNDS), None
+    if known.bars:
+        below, above = known.high.diagonal() - kept, kept - known.low.diagonal()
+        bounds["low"] = max(rate - float(np.linalg.norm(weights * below)), 0.0)
+        bounds["high"] = min(rate + float(np.linalg.norm(weights * above)), 1.0)
+    if clean is not None and clean.y_noisy is not None:
+        n, wrong = len(clean.y), int((clean.y != clean.y_noisy).sum())
+        verified = {"n_rows": n, "n_wrong": wrong, "rate": wrong / n, **_share(wrong, n, level)}
+    return {"rate": rate, **bounds, "verified": verified}
 
 
-def _verified(clean: Clean | None, level: float) -> dict[str, Any] | None:
-    """Share of wrong labels, counted among the clean rows."""
-    if clean is None or clean.y_noisy is None:
-        return None
-    n, wrong = len(clean.y), int((clean.y != clean.y_noisy).sum())
-    low, high = share_interval(wrong, n, level)
-    return {"n_rows": n, "n_wrong": wrong, "rate": wrong / n, "low": low, "high": high}
-
-
-def _transition(fitted: Fitted, names: list, most: int) -> dict[str, Any]:
+def _transition(known: _Known) -> Facts:
     """T of the classes with the most noise, in the order of the classes; and what their rows have beside."""
-    shown = np.sort(np.argsort(fitted.T.diagonal(), kind="stable")[:most])
+    shown = np.sort(np.argsort(known.T.diagonal(), kind="stable")[:_MOST_CLASSES])
     block = np.ix_(shown, shown)
-    low, high = (None, None) if isinstance(fitted.bars, str) else (bound[block].tolist() for bound in fitted.bars)
     return {
-        "classes": [names[k] for k in shown],
-        "matrix": fitted.T[block].tolist(),
-        "low": low,
-        "high": high,
-        "other_classes": np.maximum(1 - fitted.T[block].sum(axis=1), 0).tolist(),
-        "n_left_out": len(names) - len(shown),
+        "classes": [known.names[k] for k in shown],
+        "matrix": known.T[block].tolist(),
+        **known.bounds(*block),
+        "other_classes": np.maximum(1 - known.T[block].sum(axis=1), 0).tolist(),
+        "n_left_out": len(known.names) - len(shown),
     }
 
 
-def _flips(fitted: Fitted, names: list) -> list[dict[str, Any]]:
+def _flips(known: _Known) -> list[Facts]:
     """The most probable flips."""
-    off = np.where(np.eye(len(names), dtype=bool), -1.0, fitted.T)
-    order = np.argsort(-off, axis=None, kind="stable")[: min(_MOST_FLIPS, len(names) * (len(names) - 1))]
-    return [_flip(fitted, names, *divmod(int(at), len(names))) for at in order]
+    c = len(known.T)
+    off = np.where(np.eye(c, dtype=bool), -1.0, known.T)
+    order = np.argsort(-off, axis=None, kind="stable")[: min(_MOST_FLIPS, c * (c - 1))]
+    return [
+        {
+            "true": known.names[i],
+            "noisy": known.names[j],
+            "probability": float(known.T[i, j]),
+            **known.bounds(i, j),
+            "n_rows": float(known.counts[i] * known.T[i, j]),
+        }
+        for i, j in (divmod(int(at), c) for at in order)
+    ]
 
 
-def _flip(fitted: Fitted, names: list, i: int, j: int) -> dict[str, Any]:
-    bounds = [None, None] if isinstance(fitted.bars, str) else [float(bound[i, j]) for bound in fitted.bars]
+# ---------------------------------------------------------------------------- classes
+def _classes(known: _Known, judged: Judged, clean: Clean | None, level: float) -> Facts:
+    """Noise rate, numbers of rows and risks of every class; those with the most risks and noise are listed."""
+    c, kept = len(known.T), known.T.diagonal()
+    n_given = np.bincount(judged.given, minlength=c)
+    n_clean = None if clean is None else np.bincount(clean.y, minlength=c)
+    n_to_verify = _rows_to_verify(known, level)
+    mean = float(known.counts @ (1 - kept) / known.counts.sum())
+    found = [
+        {
+            "class": name,
+            "noise": 1 - float(kept[i]),
+            "low": 1 - float(known.high[i, i]) if known.bars else None,
+            "high": 1 - float(known.low[i, i]) if known.bars else None,
+            "n_rows": float(known.counts[i]),
+            "n_given": int(n_given[i]),
+            "n_clean": None if n_clean is None else int(n_clean[i]),
+            "n_to_verify": int(n_to_verify[i]),
+            "risks": _risks(known, i, mean),
+        }
+        for i, name in enumerate(known.names)
+    ]
+    found.sort(key=lambda of: (-len(of["risks"]), -of["noise"]))
     return {
-        "true": names[i],
-        "noisy": names[j],
-        "probability": float(fitted.T[i, j]),
-        "low": bounds[0],
-        "high": bounds[1],
-        "n_rows": float(fitted.counts[i] * fitted.T[i, j]),
+        "listed": found[:_MOST_CLASSES],
+        "n_left_out": max(c - _MOST_CLASSES, 0),
+        "n_at_risk": sum(bool(of["risks"]) for of in found),
+        "n_to_verify": int(n_to_verify.sum()),
     }
 
 
-def _label_issues(
-    judged: Judged, names: list, samples: Sequence[Mapping[str, str]], index: Sequence, right: float
-) -> dict[str, Any]:
+def _rows_to_verify(known: _Known, level: float) -> NDArray[np.intp]:
+    """Rows of each class to verify, until the interval of its noise rate r is at most ± precision.
+
+    m pairs of labels give an interval of half width ``h = z sqrt(r (1 - r) / m)``. Information adds up: with the half
+    width h0 now, ``1 / h^2 = 1 / h0^2 + m / (z^2 r (1 - r))``. A rate below the precision is taken as the precision.
+    """
+    rate = np.clip(1 - known.T.diagonal(), _PRECISION, 1 - _PRECISION)
+    half_width = (known.high - known.low).diagonal() / 2
+    informed = 1 / np.maximum(half_width, 1e-12) ** 2 if known.bars else 0.0
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    m = z**2 * rate * (1 - rate) * (1 / _PRECISION**2 - informed)
+    return np.ceil(np.maximum(m, 0) - 1e-9).astype(np.intp)
+
+
+def _risks(known: _Known, i: int, mean: float) -> list[str]:
+    """Why the labels or the row of T of a class should not be trusted."""
+    found, noise = [], 1 - known.T[i, i]
+    if noise >= _WRONG:
+        found.append("more labels are wrong than right")
+    elif noise >= max(_HIGH, _TIMES_MEAN * mean):
+        found.append("high noise")
+    others = np.where(np.arange(len(known.T)) == i, -1.0, known.high[i])
+    if others.max() >= known.low[i, i]:  # within the intervals, the other label may be the more frequent one
+        found.append(f"could swap with {known.names[int(others.argmax())]}")
+    return [*found, "few rows"] if known.counts[i] < _FEW_ROWS else found
+
+
+# ---------------------------------------------------------------------------- rows
+def _calibration(clean: Clean, level: float) -> Facts:
+    """Accuracy, expected calibration error and reliability bins of the probability of the predicted class.
+
+    The error is ``sum_b n_b / n |accuracy_b - confidence_b|`` over bins b of equal width (Guo, Pleiss, Sun,
+    Weinberger, "On Calibration of Modern Neural Networks", ICML 2017).
+    """
+    confidence, right = clean.proba.max(axis=1), clean.proba.argmax(axis=1) == clean.y
+    of_row = np.clip(np.ceil(confidence * _N_BINS).astype(int) - 1, 0, _N_BINS - 1)
+
+    def accuracy(rows: NDArray[np.bool_]) -> Facts:
+        n, n_right = int(rows.sum()), int(right[rows].sum())
+        of = {"n_rows": n, "accuracy": n_right / n, "confidence": float(confidence[rows].mean())}
+        return of | _share(n_right, n, level)
+
+    bins = [{"from": b / _N_BINS, "to": (b + 1) / _N_BINS, **accuracy(of_row == b)} for b in np.unique(of_row).tolist()]
+    error = sum(b["n_rows"] * abs(b["accuracy"] - b["confidence"]) for b in bins) / len(clean.y)
+    return {**accuracy(of_row >= 0), "expected_calibration_error": error, "bins": bins}
+
+
+def _label_issues(names: list, judged: Judged, samples: Sequence, index: Sequence, right: float) -> Facts:
     rows = judged.issues(len(samples))
-    listed = [
-        {
-            "row": plain(name),
-            "given": names[judged.given[n]],
-            "proposed": names[judged.proposed[n]],
-            "given_probability": float(judged.quality[n]),
-            "proposed_probability": float(judged.certainty[n]),
-            "sample": dict(sample),
-        }
-        for n, name, sample in zip(rows, index, samples, strict=True)
-    ]
     return {
-        "n_issues": judged.n_issues,
+        "n_issues": int((judged.quality < 0.5).sum()),
         "n_expected": float((1 - judged.quality).sum()),
         "agreement": judged.agreement,
         "right": right,
         "memorised": judged.agreement > right + _MEMORISED,
-        "listed": listed,
+        "listed": [
+            {
+                "row": plain(name),
+                "given": names[judged.given[n]],
+                "proposed": names[judged.proposed[n]],
+                "given_probability": float(judged.quality[n]),
+                "proposed_probability": float(judged.certainty[n]),
+                "sample": dict(sample),
+            }
+            for n, name, sample in zip(rows, index, samples, strict=True)
+        ],
     }
 
 
-def _one_transition_matrix(clean: Clean | None) -> dict[str, Any] | None:
-    if clean is None or isinstance(clean.test, str):
+def _one_transition_matrix(clean: Clean | None) -> Facts | None:
+    """p-value of the test of one T; None without both labels of clean rows, or where nothing can be tested."""
+    if clean is None or clean.y_noisy is None:
         return None
-    return {"pvalue": clean.test.pvalue, "pvalues": clean.test.pvalues, "n_rows": len(clean.y)}
-
-
-def _missing(fitted: Fitted, clean: Clean | None) -> dict[str, str]:
-    """Why sections are missing, by their name."""
-    found = {"intervals": fitted.bars} if isinstance(fitted.bars, str) else {}
-    if clean is None:
-        found["calibration"] = "No clean rows were given: pass X_meta and y_meta, rows that fit has not seen."
-        found["one_transition_matrix"] = (
-            "Not tested: it needs clean rows with both labels; pass X_meta, y_meta and y_meta_noisy."
-        )
-    elif isinstance(clean.test, str):
-        found["one_transition_matrix"] = clean.test
-    return found
+    try:
+        found = class_conditional_test(clean.y, clean.y_noisy, proba=clean.proba, random_state=0)
+    except ValueError:  # no noise
+        return None
+    return {"pvalue": found.pvalue, "n_rows": len(clean.y)}

@@ -20,8 +20,6 @@ _SIDE = 200.0
 _NAME = 40
 # longest name of a class beside the heat map
 _HEADING = 16
-# pairs of labels that the rows can be filtered by
-_MOST_PAIRS = 30
 
 
 def to_html(facts: dict[str, Any], words: dict[str, list[str]]) -> str:
@@ -29,9 +27,7 @@ def to_html(facts: dict[str, Any], words: dict[str, list[str]]) -> str:
     return (
         _environment()
         .get_template("page.html")
-        .render(
-            facts=facts, words=words, heat=_heat(facts), pairs=_pairs(facts), diagram=_diagram(facts["calibration"])
-        )
+        .render(facts=facts, words=words, heat=_heat(facts), diagram=_diagram(facts["calibration"]))
     )
 
 
@@ -47,7 +43,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "number": _text.number,
         "percent": _text.percent,
-        "probability": _text.probability,
+        "decimals": "{:.2f}".format,
         "unbroken": lambda sentence: sentence.replace(" %", "\N{NO-BREAK SPACE}%"),
         "brief": lambda value: _text.short(value, _HEADING),
         "name": lambda value: _text.short(value, _NAME),
@@ -84,15 +80,6 @@ def _cell(p: float, opacity: float, kind: str, words: str) -> dict[str, Any]:
     number = f"{p:.2f}".removeprefix("0") if p < 0.995 else "1"
     kinds = f"{kind} dark" if opacity > _DARK else kind
     return {"opacity": round(opacity, 2), "number": number if p >= 0.005 else "", "words": words, "kind": kinds.strip()}
-
-
-def _pairs(facts: dict[str, Any]) -> list[tuple[str, int]]:
-    """Pairs of given and proposed label among the listed rows, the most frequent first."""
-    counts: dict[str, int] = {}
-    for row in facts["label_issues"]["listed"]:
-        pair = f"{_text.short(row['given'], _NAME)} → {_text.short(row['proposed'], _NAME)}"
-        counts[pair] = counts.get(pair, 0) + 1
-    return sorted(counts.items(), key=lambda pair: -pair[1])[:_MOST_PAIRS]
 
 
 def _diagram(calibration: dict[str, Any] | None) -> list[dict[str, float | str]]:

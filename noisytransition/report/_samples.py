@@ -1,36 +1,29 @@
 """Samples as a report shows them: a picture, or short text."""
 
+import base64
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ._png import as_image, data_uri
 from ._text import LONGEST_TEXT, plain, short
 
-# values of a table's row that are shown, and characters of each; choices, not measured
+# values of a table's row that are shown, and characters of each
 _MOST_VALUES, _LONGEST_VALUE = 8, 60
-# texts of values that are missing
-_MISSING = ("nan", "None", "NaT", "<NA>")
+# longest side of a picture in pixels
+_SIDE = 64
+# colour types of PNG by number of channels: grey, RGB, RGBA
+_COLOUR_TYPES = {1: 0, 3: 2, 4: 6}
 
 
 def sample_facts(source: Any, positions: Sequence[int], columns: Sequence | None = None) -> list[dict[str, str]]:
-    """Samples at some positions as JSON takes them.
+    """Samples at some positions as JSON takes them: ``{"image": PNG as a data URI}`` or ``{"text": ...}``.
 
-    Parameters
-    ----------
-    source : array-like, sparse matrix, data frame, sequence of texts or images, or torch Dataset
-        Arrays of two dimensions, or of three with 1, 3 or 4 channels first or last, are pictures, and so are PIL's
-        images and tensors of these shapes.
-    positions : sequence of int
-        Which of the rows to show.
-    columns : sequence, optional
-        Names of the columns of a table without names.
-
-    Returns
-    -------
-    list of dict of str to str
-        ``{"image": PNG as a data URI}`` or ``{"text": ...}``.
+    Arrays of two dimensions, or of three with 1, 3 or 4 channels first or last, are pictures, and so are PIL's images
+    and tensors of these shapes. `columns` names the columns of a table without names.
     """
     source = source.tocsr() if hasattr(source, "tocsr") else source
     return [_sample(_at(source, i), columns) for i in positions]
@@ -56,14 +49,11 @@ def _sample(value: Any, columns: Sequence | None) -> dict[str, str]:
         names = {} if columns is None else dict(enumerate(columns))
         return {"text": _row({names.get(name, name): entry for name, entry in value.items()})}
     array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
-    if (image := as_image(array)) is not None:
-        return {"image": data_uri(image)}
+    if (image := _as_image(array)) is not None:
+        return {"image": "data:image/png;base64," + base64.b64encode(_png(image)).decode()}
     if array.ndim == 1:
-        named = zip(range(len(array)) if columns is None else columns, array.tolist(), strict=False)
-        return {"text": _row(dict(named))}
-    return {
-        "text": short(array.tolist() if array.size < LONGEST_TEXT else f"array of shape {array.shape}", LONGEST_TEXT)
-    }
+        return {"text": _row(dict(zip(range(len(array)) if columns is None else columns, array, strict=False)))}
+    return {"text": short(array.tolist() if array.size < LONGEST_TEXT else f"array {array.shape}", LONGEST_TEXT)}
 
 
 def _row(values: Mapping) -> str:
@@ -74,7 +64,44 @@ def _row(values: Mapping) -> str:
 
 
 def _value(value: Any) -> str:
-    if not isinstance(value, str) and str(value) in _MISSING:
-        return "missing"
     value = plain(value, _LONGEST_VALUE)
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+# ---------------------------------------------------------------------------- pictures
+def _as_image(array: NDArray) -> NDArray[np.uint8] | None:
+    """Array of shape (height, width, channels), made smaller if a side is over 64 pixels; None if it is no picture.
+
+    Values of uint8 are taken as they are; others are scaled from their smallest to their largest, with 0 and 1 among
+    them.
+    """
+    if array.dtype.kind not in "biuf" or not array.size:
+        return None
+    if array.ndim == 2 and min(array.shape) > 1:
+        array = array[..., None]
+    elif array.ndim == 3 and array.shape[2] not in _COLOUR_TYPES:
+        array = np.moveaxis(array, 0, 2)
+    if array.ndim != 3 or array.shape[2] not in _COLOUR_TYPES:
+        return None
+    values = np.nan_to_num(array.astype(np.float64), posinf=0.0, neginf=0.0)
+    low, high = (0, 255) if array.dtype == np.uint8 else (min(values.min(), 0), max(values.max(), 1))
+    return (255 * _smaller((values - low) / (high - low))).round().astype(np.uint8)
+
+
+def _smaller(image: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means of square blocks of pixels."""
+    height, width, channels = image.shape
+    step = min(-(-max(height, width) // _SIDE), height, width)
+    height, width = height // step, width // step
+    blocks = image[: height * step, : width * step].reshape(height, step, width, step, channels)
+    return blocks.mean(axis=(1, 3))
+
+
+def _png(image: NDArray[np.uint8]) -> bytes:
+    """PNG file (ISO/IEC 15948) of 8 bits a channel, without filters."""
+    height, width, channels = image.shape
+    header = struct.pack(">IIBBBBB", width, height, 8, _COLOUR_TYPES[channels], 0, 0, 0)
+    lines = np.pad(image.reshape(height, -1), ((0, 0), (1, 0)))  # each line starts with its filter: none
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b""))
+    chunks = (struct.pack(">I", len(c)) + name + c + struct.pack(">I", zlib.crc32(name + c)) for name, c in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)

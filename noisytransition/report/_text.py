@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-# longest name of a class, of a row, of a sample's text in the facts; choices, not measured
+# longest name of a class or row, and longest text of a sample, in the facts
 LONGEST_NAME, LONGEST_TEXT = 200, 300
 
 
@@ -21,9 +21,7 @@ def plain(value: Any, most: int = LONGEST_NAME) -> Any:
     """Value that JSON takes: a finite number, a bool, None or short text."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float) and np.isfinite(value):
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and np.isfinite(value)):
         return value
     return short(value, most)
 
@@ -37,11 +35,6 @@ def percent(share: float) -> str:
 def number(n: float) -> str:
     """A number of rows such as "1,697"."""
     return f"{n:,.0f}"
-
-
-def probability(p: float | None) -> str:
-    """A probability such as "0.38"; "" if it is not known."""
-    return "" if p is None else f"{p:.2f}"
 
 
 def interval(low: float | None, high: float | None) -> str:
