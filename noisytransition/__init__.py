@@ -17,7 +17,6 @@ __all__ = [
     "CrossEntropyClassifier",
     "EMTransitionClassifier",
     "FineTuningClassifier",
-    "FitState",
     "ForwardClassifier",
     "GCEClassifier",
     "GLCClassifier",

@@ -25,12 +25,12 @@ ALLOWED = {
     "meta_gradient": {"torch", "_precision", "_processes", "_replaced"},
     "updates": {"torch", "skorch", "losses", "meta_gradient"},
     "selection": {"torch", "skorch", "scipy", "losses"},
-    "nets": {"torch", "skorch", "scipy", "filelock", "meta_gradient", "updates", "_precision", "_processes"}
-    | {"storage", "_replaced"},
+    "nets": {"torch", "skorch", "scipy", "meta_gradient", "updates", "_precision", "_processes"}
+    | {"_storage", "_replaced"},
     "report": {"scipy", "jinja2", "transition"},
     "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "pandas", "tqdm", "transition", "losses", "report"}
-    | {"meta_gradient", "updates", "selection", "nets", "storage", "_precision", "_processes"},
-    "storage": {"torch", "skorch", "filelock", "safetensors"},
+    | {"meta_gradient", "updates", "selection", "nets", "_storage", "_precision", "_processes"},
+    "_storage": {"torch", "skorch", "safetensors"},
     "_unwrap": set(),
     "model_selection": {"sklearn", "transition", "_unwrap"},
     "comparison": {"sklearn", "joblib", "scipy", "pandas", "classifiers", "datasets", "transition"},

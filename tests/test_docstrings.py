@@ -20,8 +20,7 @@ INTERNAL = {
     "noisytransition.nets": "Batch BatchLoader CleanLoss GradientScaling HeldOutPosteriors InStep "
     "SaveState as_rows canonical check_divisible check_sized check_start "
     "concatenate "
-    "is_plain is_small net_state restore_net restore_unlisted "
-    "Together uncompiled unlisted",
+    "FitState",
     "noisytransition.meta_gradient": "candidate_methods is_relu_mlp",
     "noisytransition.report": "Clean Fitted Judged make_facts sample_facts",
 }

@@ -12,7 +12,7 @@ from noisytransition import (
     ForwardClassifier,
     GLCClassifier,
 )
-from noisytransition.classifiers._describe import _content
+from noisytransition.classifiers._describe import _of_rows
 from noisytransition.nets import as_rows
 
 N, N_COLUMNS = 12_000, 1000
@@ -80,5 +80,5 @@ def test_a_selection_is_described_as_its_copy(form, wide, monkeypatch):
     X, y, trusted = (values[:200] for values in wide)
     chosen = np.flatnonzero(trusted)[:10]
     selection, copied = as_rows(form(X), y).take(chosen), as_rows(form(X[chosen]), y[chosen])
-    assert _content(selection, "X") == _content(copied, "X")
-    assert _content(as_rows(form(X), y).take(chosen[::-1]), "X") != _content(copied, "X")
+    assert _of_rows(selection, "X") == _of_rows(copied, "X")
+    assert _of_rows(as_rows(form(X), y).take(chosen[::-1]), "X") != _of_rows(copied, "X")

@@ -61,7 +61,7 @@ except KeyboardInterrupt:
 # %%
 # What is saved
 # -------------
-# A file for the fit, and one for each training that has begun: a warm-up and two folds.
+# A file for each training that has begun: a warm-up and two folds.
 # They hold numbers and text, and no code.
 for file in sorted(folder.iterdir()):
     print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")

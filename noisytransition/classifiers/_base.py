@@ -12,7 +12,6 @@ from sklearn.utils import Tags, check_random_state
 from torch import nn
 from torch.utils.data import Dataset
 
-from ..nets import FitState
 from ..transition import check_count
 from ._checks import check_callbacks, check_net_parameters, check_number
 from ._data import HOW_TO_PASS, Samples, read_rows
@@ -23,7 +22,7 @@ from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer,
 from ._parts import torch_as_it_was
 from ._prediction import PredictionMixin
 from ._run import Run
-from ._saving import of_network, save
+from ._saving import save
 
 
 class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
@@ -156,7 +155,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         trusted: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        state: FitState | str | PathLike | None = None,
+        state: str | PathLike | None = None,
     ) -> "NoisyLabelClassifier":
         """Train on noisy labels, with the help of clean rows: rows of X that were verified, or others.
 
@@ -190,8 +189,9 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             of weight 0 are left out. Weights of trusted rows are not used. T is a conditional probability, so that rows
             count once where it is estimated from posteriors; a weight must not depend on the noisy label of a row with
             this true label.
-        state : FitState or path, optional
-            Folder in which the fit is saved after every epoch. If it exists, the fit resumes from it.
+        state : str or path, optional
+            Folder in which the fit is saved after every epoch. If it exists, the fit resumes from it: see
+            `docs/saving.rst`.
 
         Returns
         -------
@@ -208,7 +208,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             classes, noisy, clean = read_rows(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
             if clean is None and self._needs_clean_data:
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
-            description = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
+            fingerprint = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
             run = Run(
                 self._shared_params(classes),
                 noisy,
@@ -222,10 +222,11 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             if clean is not None and self._needs_clean_data and not self._allows_for_drawing_by_class(run):
                 warn_of_equal_shares(noisy.label, clean.label, classes)
             warn_of_scale(noisy, default=is_default(self.module))
-            with torch_as_it_was(), joined(run, self), run.saved_in(state, description):
+            with torch_as_it_was(), joined(run, self):
+                if state is not None:
+                    run.save_in(state, fingerprint)
                 self._fit(run)
             self.classes_, self.histories_ = run.classes, run.histories
-            self._params_of_fit = of_network(self)  # `save` writes these: others may be set later
         except BaseException:
             self._forget()
             raise
@@ -285,9 +286,9 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     def save(self, path: str | PathLike) -> None:
         """Save the fitted classifier in one file, from which `noisytransition.load` reads it again.
 
-        Saved are the parameters that are plain data (of the network those that `fit` had), the fitted attributes and
-        the weights. The code of a module of your own, callbacks, functions and optimiser classes are not. The file has
-        tensors and JSON in the format safetensors: loading it runs no code.
+        Saved are the parameters that are plain data, the fitted attributes and the weights; not the code of a module of
+        your own, callbacks, functions and optimiser classes. The file is in the format safetensors: loading it runs no
+        code.
 
         Parameters
         ----------

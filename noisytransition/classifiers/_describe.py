@@ -1,90 +1,110 @@
-"""Describe parameters and data as text, so that a saved fit or result is recognised."""
+"""Hashes of parameters, data and code, by which a saved fit is told from another."""
 
+import inspect
 import platform
+import sys
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
-import joblib
 import numpy as np
+import torch
+from joblib.hashing import NumpyHasher
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
+from torch import Tensor
 
-from ..nets import DatasetRows, Rows
+from ..nets import DatasetRows, Rows, canonical
 from ..transition import blocks_of_rows
-from ._fingerprint import Fingerprint, NotDescribable, version_of
+from ._parameters import as_python
 
 # numbers of inputs that are hashed at once: 4 or 8 MB
 _BLOCK = 1_000_000
 
 
+class _Hasher(NumpyHasher):
+    """joblib's hash, for which tensors are their values, and sparse matrices what any format has, code its source."""
+
+    def __init__(self) -> None:
+        super().__init__(coerce_mmap=True)  # joblib maps large arrays for other processes
+        self._seen: list[FunctionType] = []
+
+    def save(self, obj: Any) -> None:
+        """Replace what pickle would write by name or by place in memory."""
+        if isinstance(obj, Tensor):
+            values = obj.detach().cpu().contiguous()
+            obj = str(values.dtype), tuple(values.shape), values.reshape(-1).view(torch.uint8).numpy()
+        elif issparse(obj):
+            rows = canonical(obj)
+            obj = rows.shape, rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+        elif isinstance(obj, FunctionType) and obj not in self._seen:
+            self._seen.append(obj)  # it may name itself
+            obj = _source(obj), obj.__defaults__, obj.__kwdefaults__, [_content(cell) for cell in obj.__closure__ or ()]
+        elif isinstance(obj, FunctionType) or (isinstance(obj, type) and not _is_installed(obj)):
+            obj = [_source(part) for part in getattr(obj, "__mro__", [obj])]
+        super().save(obj)
+
+
+def _source(of: Any) -> tuple[str, str, str]:
+    """Name and source; the name alone of what is installed, or has no file, as what is typed in."""
+    try:
+        text = "" if _is_installed(of) else inspect.getsource(of)
+    except (OSError, TypeError):
+        text = ""
+    return of.__module__, of.__qualname__, text
+
+
+def _is_installed(of: Any) -> bool:
+    top = (of.__module__ or "builtins").partition(".")[0]
+    file = getattr(sys.modules.get(top), "__file__", None) or ""
+    return top in sys.stdlib_module_names or bool({"site-packages", "dist-packages"} & set(Path(file).parts))
+
+
+def _content(cell: Any) -> Any:
+    """Value of an outer function that a function uses."""
+    try:
+        return cell.cell_contents
+    except ValueError:  # not set yet
+        return None
+
+
+def describe(value: Any, name: str = "value") -> str:
+    """Hash of a value: of numbers, text, arrays and tensors, of objects by their attributes, of code by its source.
+
+    Raises
+    ------
+    ValueError
+        For what cannot be pickled.
+    """
+    try:
+        return str(_Hasher().hash(as_python(value)))
+    except Exception as error:  # code of the user's may raise anything
+        raise ValueError(
+            f"{name}={value!r} cannot be told from others in a saved fit: {error}. Give what can be pickled."
+        ) from error
+
+
 def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows | None) -> dict[str, str]:
-    """Describe a fit: its class, its parameters except callbacks, its data, and the versions that it runs with.
-
-    Raises
-    ------
-    ValueError
-        For a parameter or a torch Dataset that cannot be described.
-    """
+    """Hashes of a fit: of its class, its parameters but for callbacks, and its data; and versions of libraries."""
+    left_out = ("verbose", "callbacks", "n_jobs")
+    params = {k: v for k, v in estimator.get_params(deep=False).items() if not k.startswith(left_out)}
+    described = {name: describe(value, name) for name, value in {"class": type(estimator), **params}.items()}
     data = {"X, y": noisy, "clean set": clean}
-    params = describe_params(estimator, leave_out=("verbose", "callbacks", "n_jobs"))
-    return params | {name: "" if rows is None else _content(rows, name) for name, rows in data.items()}
-
-
-def describe_params(estimator: BaseEstimator, *, leave_out: tuple[str, ...] = ("verbose",)) -> dict[str, str]:
-    """Describe a classifier: its class, its parameters, except those left out, and versions.
-
-    Raises
-    ------
-    ValueError
-        For a parameter that cannot be described.
-    """
-    params = {k: v for k, v in estimator.get_params(deep=False).items() if not k.startswith(leave_out)}
-    described = {name: describe(value, name) for name, value in params.items()}
-    return {"class": describe(type(estimator), "the classifier"), **described, **versions()}
+    return described | versions() | {name: "" if rows is None else _of_rows(rows, name) for name, rows in data.items()}
 
 
 def versions() -> dict[str, str]:
     """Versions that may change the result of a fit."""
+    libraries = {name: sys.modules[name].__version__ for name in ("noisytransition", "numpy", "skorch", "torch")}
     python = ".".join(platform.python_version_tuple()[:2])
-    libraries = {name: version_of(name) for name in ("noisytransition", "numpy", "skorch", "torch")}
-    return {f"version of {name}": version for name, version in {"Python": python, **libraries}.items()}
+    return {f"version of {name}": of for name, of in {"Python": python, **libraries}.items()}
 
 
-def describe(value: Any, name: str = "value") -> str:
-    """Describe a value as text; values that a fit tells apart have different texts.
-
-    Numbers, text, lists, dictionaries and arrays are described by their content; a module by its class, weights and
-    attributes; another object by its class and attributes. A function or class of the user's is described by its code,
-    and by the values of its module that the code names; one of a library by its name and the library's version. An
-    object with an attribute ``fit_name`` is described by that alone.
-
-    Parameters
-    ----------
-    value : object
-    name : str
-        Name of the value in errors.
-
-    Raises
-    ------
-    ValueError
-        For what cannot be described and has no ``fit_name``: a function or class that cannot be imported by its module
-        and name (a lambda, or one made inside another), or an object that cannot be pickled.
-    """
-    try:
-        return Fingerprint(name).of(value)
-    except NotDescribable as error:
-        raise ValueError(str(error)) from error.__cause__
-    except Exception as error:  # code of the user's may raise anything
-        raise ValueError(
-            f"{name} is or has {value!r}, which cannot be described: {error}. Give it an attribute fit_name, a text "
-            "that identifies it."
-        ) from error
-
-
-def _content(rows: Rows, name: str) -> str:
-    """Hash of a data set: inputs, block by block, or the description of a torch Dataset, and columns."""
+def _of_rows(rows: Rows, name: str) -> str:
+    """Hash of a data set: its columns, and its inputs block by block, or the torch Dataset without its samples."""
     if isinstance(rows, DatasetRows):
-        return joblib.hash((describe(rows.X, name), rows.columns))
+        return describe([rows.source, rows.index, rows.columns], name)
     blocks = blocks_of_rows(len(rows), max(int(np.prod(rows.source.shape[1:])), 1), _BLOCK)
     inputs = (rows.take(np.arange(block.start, block.stop)).X for block in blocks)
-    hashes = [describe(X, name) if issparse(X) else joblib.hash(np.ascontiguousarray(X)) for X in inputs]
-    return joblib.hash((rows.source.shape[1:], hashes, rows.columns))
+    hashes = [describe(X if issparse(X) else np.ascontiguousarray(X)) for X in inputs]
+    return describe([rows.source.shape[1:], hashes, rows.columns])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import joblib
@@ -94,27 +95,21 @@ def _of_rows(rows: Rows) -> list[Any]:
 
 
 # ---------------------------------------------------------------------------- saved states
-def open_state(state: FitState, description: dict[str, str], seed: int, processes: Processes) -> tuple[int, FitState]:
-    """Open a saved fit; of several processes the first writes, and the others read the same files.
-
-    Returns
-    -------
-    seed : int
-    state : FitState
-        That goes to the trainings.
-    """
+def open_state(path: str | PathLike, fingerprint: dict[str, str], seed: int, processes: Processes) -> FitState:
+    """Open a saved fit; of several processes the first writes, and the others read the same files."""
     if not processes.are_several:
-        return state.open(description, seed), state
+        return FitState(path, fingerprint, seed)
     opened: Any = None
     if processes.share.rank == 0:
         try:
-            opened = state.open(description | {"processes": str(processes.share.size)}, seed), state.for_reading()
-        except (ValueError, RuntimeError) as error:
+            opened = FitState(path, fingerprint | {"processes": str(processes.share.size)}, seed)
+        except ValueError as error:
             opened = error  # the others would wait for ever
     opened = processes.object_from_first(opened)
     if isinstance(opened, Exception):
         raise opened
-    return opened[0], state if processes.share.rank == 0 else opened[1]
+    opened.writes = processes.share.rank == 0
+    return opened
 
 
 def check_same_state(state: FitState, stage: str, processes: Processes) -> None:

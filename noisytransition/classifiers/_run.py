@@ -97,24 +97,10 @@ class Run:
             self._clean = self.clean.with_columns(sample_weight=weights_of_clean_rows(offset, self.clean.label))
             self.noisy = self.noisy.with_columns(sample_weight=self.noisy.columns.get("sample_weight", 1.0))
 
-    @contextmanager
-    def saved_in(self, state: FitState | str | PathLike | None, description: dict[str, str]) -> Iterator[None]:
-        """Save the fit in this folder; if the folder exists, resume from it.
-
-        Raises
-        ------
-        ValueError
-            If the folder holds another fit, or something else.
-        """
-        if state is None:
-            yield
-            return
-        saved = state if isinstance(state, FitState) else FitState(state)
-        self.seed, self.state = open_state(saved, description, self.seed, self.processes)
-        try:
-            yield
-        finally:
-            saved.close()
+    def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
+        """Save the fit in this folder; if it has a state of this fit, resume from it."""
+        self.state = open_state(path, fingerprint, self.seed, self.processes)
+        self.seed = self.state.seed
 
     @contextmanager
     def changed(self, params: dict[str, Any]) -> Iterator[None]:

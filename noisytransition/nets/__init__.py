@@ -9,7 +9,6 @@ from ._in_step import InStep, check_divisible
 from ._loader import BatchLoader
 from ._mlp import MLP
 from ._net import NoisyLabelNet
-from ._net_state import net_state, restore_net, restore_unlisted, uncompiled, unlisted
 from ._proportional import ProportionalSampler
 from ._rows import Batch, CleanBatches, DatasetRows, Rows, SparseRows, as_rows
 from ._sparse import canonical
@@ -36,9 +35,4 @@ __all__ = [
     "check_sized",
     "check_start",
     "concatenate",
-    "net_state",
-    "restore_net",
-    "restore_unlisted",
-    "uncompiled",
-    "unlisted",
 ]

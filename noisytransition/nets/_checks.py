@@ -1,7 +1,7 @@
 """Errors for modules that cannot be trained, and for losses, weights and probabilities that are not finite."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.nn.utils import get_total_norm
 
-from ._net_state import uncompiled
 from ._rows import Rows
 
 if TYPE_CHECKING:
@@ -18,6 +17,11 @@ if TYPE_CHECKING:
 
 # tolerance for the sum of a row of softmax outputs, far above the rounding of float32; a choice, not measured
 _SUM_TO_ONE = 1e-4
+
+
+def uncompiled(part: Any) -> Any:
+    """Module without the wrapper of `torch.compile`; anything else as it is."""
+    return getattr(part, "_orig_mod", part)
 
 
 # ---------------------------------------------------------------------------- before a training

@@ -15,11 +15,10 @@ from torch.utils.data import DataLoader, Dataset
 from .._precision import logits_of
 from .._processes import ALONE, Processes
 from ..updates import Fixed, Update
-from ._checks import check_losses, check_proba, check_weights
+from ._checks import check_losses, check_proba, check_weights, uncompiled
 from ._half import GradientScaling, HalfPrecision
 from ._lean import LeanNet, input_dtype
 from ._loader import BatchLoader
-from ._net_state import uncompiled
 from ._rows import Batch, CleanBatches, Loaded, on_device, rows_at_once
 from ._scores import accuracy, noisy_accuracy, softmax
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 from training import StopAfter, fit_noisy
 
-from noisytransition import CrossEntropyClassifier, FitState, GCEClassifier
+from noisytransition import CrossEntropyClassifier, GCEClassifier
 from noisytransition.classifiers import _gce
 from noisytransition.losses import GeneralizedCrossEntropyLoss
 from noisytransition.nets import Rows
@@ -143,7 +143,7 @@ def test_an_interrupted_fit_remembers_which_rows_are_left_out(blobs, tmp_path):
     path = tmp_path / "fit.pt"
     with pytest.raises(KeyboardInterrupt):
         small(GCEClassifier, callbacks=[StopAfter(3)], **params).fit(X, y, state=path)
-    resumed = small(GCEClassifier, **params).fit(X, y, state=FitState(path))
+    resumed = small(GCEClassifier, **params).fit(X, y, state=path)
     np.testing.assert_array_equal(resumed.predict_proba(X), fit(blobs, **params).predict_proba(X))
 
 

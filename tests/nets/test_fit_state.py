@@ -1,23 +1,36 @@
+"""Fits that are cut off go on to the same bits; folders of others are refused; what a net keeps is saved or refused."""
+
+import os
 import pickle
-from collections import deque
+import signal
 
 import numpy as np
 import pytest
 import torch
 from estimators import CLASSIFIERS, small
 from skorch.callbacks import Callback, LRScheduler
-from skorch.dataset import ValidSplit
 from torch import nn
 from torch.nn import functional as F
 from training import StopAfter, assert_same, no_training, refused
 
-from noisytransition import CrossEntropyClassifier, FitState, MetaTransitionClassifier
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, ForwardClassifier, MetaTransitionClassifier
 from noisytransition.classifiers import NoisyLabelClassifier
 from noisytransition.nets import MLP, NoisyLabelNet
 from noisytransition.selection import Selection
 from noisytransition.updates import Update
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
+
+
+@pytest.fixture
+def fit(blobs, tmp_path):
+    """Fit in the folder "fit"."""
+
+    def fit(cls=CrossEntropyClassifier, state=tmp_path / "fit", **params):
+        X, y, X_meta, y_meta, *_ = blobs
+        return small(cls, **params).fit(X, y, meta=(X_meta, y_meta), state=state)
+
+    return fit
 
 
 def params(cls):
@@ -31,18 +44,16 @@ def params(cls):
 
 @every
 @pytest.mark.parametrize("limit", [0, 1, 3])
-def test_an_interrupted_fit_goes_on_to_the_same_result(cls, blobs, tmp_path, limit):
-    X, y, X_meta, y_meta, *_ = blobs
-    schedule = LRScheduler("CosineAnnealingLR", T_max=3)
-    whole = small(cls, callbacks=[schedule], **params(cls)).fit(X, y, meta=(X_meta, y_meta))
-    path, interrupted = tmp_path / "fit.pt", False
+def test_an_interrupted_fit_goes_on_to_the_same_result(cls, blobs, fit, limit):
+    given = params(cls) | {"callbacks": [LRScheduler("CosineAnnealingLR", T_max=3)]}
+    whole, interrupted = fit(cls, state=None, **given), False
     try:
-        small(cls, callbacks=[schedule, StopAfter(limit)], **params(cls)).fit(X, y, meta=(X_meta, y_meta), state=path)
+        fit(cls, **(given | {"callbacks": [*given["callbacks"], StopAfter(limit)]}))
     except KeyboardInterrupt:
         interrupted = True
     assert interrupted == (limit < sum(len(h) for h in whole.histories_.values()))
-    resumed = small(cls, callbacks=[schedule], **params(cls)).fit(X, y, meta=(X_meta, y_meta), state=FitState(path))
-    assert_same(resumed, whole, X)
+    resumed = fit(cls, **given)
+    assert_same(resumed, whole, blobs[0])
     assert resumed.histories_.keys() == whole.histories_.keys()
     for stage, history in whole.histories_.items():
         assert resumed.histories_[stage][:, "train_loss"] == history[:, "train_loss"]
@@ -51,47 +62,113 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(cls, blobs, tmp_path, lim
 @pytest.mark.parametrize(
     ("policy", "params"), [("MultiStepLR", {"milestones": [1, 2, 2]}), ("StepLR", {"step_size": 2})]
 )
-def test_schedules_go_on(blobs, tmp_path, policy, params):
-    X, y, *_ = blobs
+def test_schedules_go_on(blobs, fit, policy, params):
     schedule = LRScheduler(policy, **params)
-    whole = small(CrossEntropyClassifier, max_epochs=3, callbacks=[schedule]).fit(X, y)
+    whole = fit(state=None, callbacks=[schedule])
     with pytest.raises(KeyboardInterrupt):
-        small(CrossEntropyClassifier, max_epochs=3, callbacks=[schedule, StopAfter(2)]).fit(
-            X, y, state=tmp_path / "fit"
-        )
-    resumed = small(CrossEntropyClassifier, max_epochs=3, callbacks=[schedule]).fit(X, y, state=tmp_path / "fit")
-    assert_same(resumed, whole, X)
-    assert len(set(whole.history_[:, "event_lr"])) > 1
+        fit(callbacks=[schedule, StopAfter(2)])
+    resumed = fit(callbacks=[schedule])
+    assert_same(resumed, whole, blobs[0])
     assert resumed.history_[:, "event_lr"] == whole.history_[:, "event_lr"]
 
 
 @every
-def test_a_finished_fit_is_read_and_not_trained_again(cls, blobs, tmp_path):
-    X, y, X_meta, y_meta, *_ = blobs
-    path = tmp_path / "fit.pt"
-    first = small(cls, random_state=None).fit(X, y, meta=(X_meta, y_meta), state=path)
+def test_a_finished_fit_is_read_and_holds_nothing_of_the_folder(cls, fit, blobs):
+    first = fit(cls, random_state=None)
     with no_training():
-        again = small(cls, random_state=None).fit(X, y, meta=(X_meta, y_meta), state=str(path))
-    assert_same(first, again, X)
+        again = fit(cls, random_state=None)
+    assert_same(first, again, blobs[0])
+    sizes = [len(pickle.dumps(clf)) for clf in (fit(cls, state=None), first, again)]
+    assert max(sizes) < 1.05 * sizes[0]
+    assert b".stage" not in pickle.dumps(first) + pickle.dumps(again)
 
 
-def test_another_fit_s_file_is_refused(blobs, tmp_path):
-    X, y, *_ = blobs
-    path = tmp_path / "fit.pt"
-    small(CrossEntropyClassifier).fit(X, y, state=path)
-    with refused(r"differs from this one in \['lr'\]"):
-        small(CrossEntropyClassifier, lr=0.2).fit(X, y, state=path)
-    with refused("X, y"):
-        small(CrossEntropyClassifier).fit(X[1:], y[1:], state=path)
+# ---------------------------------------------------------------------------- the folder
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_lists_and_splits_tell_fits_apart(blobs, tmp_path):
-    X, y, path = *blobs[:2], tmp_path / "fit.pt"
-    small(CrossEntropyClassifier, module__hidden=[8], train_split=ValidSplit(5)).fit(X, y, state=path)
-    small(CrossEntropyClassifier, module__hidden=[8], train_split=ValidSplit(5)).fit(X, y, state=path)
-    for other in ({"module__hidden": [16], "train_split": ValidSplit(5)}, {"train_split": ValidSplit(2)}):
-        with refused("differs from this one in"):
-            small(CrossEntropyClassifier, **({"module__hidden": [8]} | other)).fit(X, y, state=path)
+def test_each_stage_has_a_file_and_a_complete_one_is_not_written_again(fit, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        fit(EMTransitionClassifier, callbacks=[StopAfter(4)])
+    first = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "fit").iterdir()}
+    assert set(first) == {"warm_up.stage", "fold_0.stage"}
+    fit(EMTransitionClassifier)
+    last = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "fit").iterdir()}
+    assert set(last) == {*first, "fold_1.stage", "em.stage"}
+    assert first["warm_up.stage"] == last["warm_up.stage"]
+    assert first["fold_0.stage"] < last["fold_0.stage"]
+
+
+@pytest.mark.xdist_group("workers")
+def test_folds_in_processes_are_read_again(fit, tmp_path, blobs):
+    first = fit(EMTransitionClassifier, n_jobs=2)
+    assert (tmp_path / "fit" / "fold_1.stage").exists()
+    with no_training():
+        assert_same(fit(EMTransitionClassifier), first, blobs[0])
+
+
+def test_nothing_is_left_of_a_fit_that_saved_nothing(fit, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        fit(callbacks=[StopAfter(0)])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["model.pt", "data.csv", "fit.stage"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_files_of_the_user_s_are_refused_and_left_as_they_are(fit, tmp_path, name, inside):
+    folder = tmp_path / "fit"
+    if inside:
+        folder.mkdir()
+    path = folder / name if inside else folder
+    path.write_bytes(b"a,b\n1,2\n")
+    with refused("saved fit"):
+        fit()
+    assert path.read_bytes() == b"a,b\n1,2\n"
+    assert [p.name for p in folder.iterdir()] == [name] if inside else folder.is_file()
+
+
+def test_a_missing_folder_and_one_without_permission_are_refused(fit, tmp_path, monkeypatch):
+    with refused("does not exist"):
+        fit(state=tmp_path / "nowhere" / "fit")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with refused("cannot be written to"):
+        fit()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["warm_up.stage", "forward.stage"])
+@pytest.mark.parametrize("change", [lambda file: file[:10], lambda file: b"", lambda file: b"PK" + file])
+def test_changed_files_are_refused(fit, tmp_path, name, change):
+    fit(ForwardClassifier)
+    path = tmp_path / "fit" / name
+    path.write_bytes(change(path.read_bytes()))
+    before = content(tmp_path / "fit")
+    with refused(f"{name}.*damaged"):
+        fit(ForwardClassifier)
+    assert content(tmp_path / "fit") == before
+
+
+class Kill(Callback):
+    """Ends the process in the middle of a write."""
+
+    def on_epoch_end(self, net, **kwargs):
+        if len(net.history) == 3:
+            os.fsync = lambda *args: os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the process is forked")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork")
+def test_a_killed_process_leaves_nothing_in_the_way(fit, tmp_path, blobs):
+    if (pid := os.fork()) == 0:
+        try:
+            fit(callbacks=[Kill()])
+        finally:
+            os._exit(1)  # not reached
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    assert any(name.endswith(".part") for name in content(tmp_path / "fit"))
+    assert_same(fit(), fit(state=None), blobs[0])
+    assert set(content(tmp_path / "fit")) == {"cross_entropy.stage"}
 
 
 # ---------------------------------------------------------------------------- what of a net is saved, and what refused
@@ -105,33 +182,31 @@ class OneStage(NoisyLabelClassifier):
 
 
 @pytest.fixture
-def fit_with(monkeypatch, blobs, tmp_path):
-    """Fit with such parts, with a state unless it is None."""
+def fit_with(monkeypatch, fit):
+    """Fit with such parts."""
 
-    def fit(parts, *callbacks, state=tmp_path / "fit.pt"):
+    def fit_with(parts, *callbacks, **how):
         monkeypatch.setattr(OneStage, "parts", staticmethod(parts))
-        return small(OneStage, max_epochs=4, callbacks=list(callbacks)).fit(*blobs[:2], state=state)
+        return fit(OneStage, max_epochs=4, callbacks=list(callbacks), **how)
 
-    return fit
+    return fit_with
 
 
 def whole_and_resumed(fit_with, parts):
-    """Nets of a fit, and of one that was interrupted in its third epoch."""
+    """Nets of a fit, and of one that was interrupted in its third epoch, which end with the same losses."""
     with pytest.raises(KeyboardInterrupt):
         fit_with(parts, StopAfter(2))
-    return fit_with(parts, state=None).net_, fit_with(parts).net_
-
-
-def assert_same_histories(one, other):
-    assert one.history[:, "train_loss"] == other.history[:, "train_loss"]
+    whole, resumed = fit_with(parts, state=None).net_, fit_with(parts).net_
+    assert whole.history[:, "train_loss"] == resumed.history[:, "train_loss"]
+    return whole, resumed
 
 
 class TwoNetworks(NoisyLabelNet):
-    """Two networks that learn from each other's losses, each with an optimiser."""
+    """Two networks that learn from each other's losses, each with an optimiser; counts its steps."""
 
     def initialize_module(self):
         super().initialize_module()
-        self.peer_ = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.2), nn.Linear(8, 3))
+        self.peer_, self.n_steps_ = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)), 0
         return self
 
     def initialize_optimizer(self):
@@ -140,186 +215,78 @@ class TwoNetworks(NoisyLabelNet):
         return self
 
     def train_step_single(self, batch, **fit_params):
+        self.n_steps_ += 1
         logits, peer_logits = self.module_(batch.x), self.peer_(batch.x)
         losses, peer_losses = (F.cross_entropy(z, batch.label, reduction="none") for z in (logits, peer_logits))
         loss = (losses * peer_losses.detach().neg().exp() + peer_losses * losses.detach().neg().exp()).mean()
-        loss.backward()
+        (loss / self.n_steps_).backward()
         return {"loss": loss, "y_pred": logits}
 
 
-def test_two_networks_with_two_optimisers_go_on_to_the_same_result(fit_with):
+def test_two_networks_with_two_optimisers_go_on(fit_with):
     whole, resumed = whole_and_resumed(fit_with, lambda: {"net": TwoNetworks})
-    assert_same_histories(whole, resumed)
-    for part in ("module_", "peer_"):
-        pairs = zip(
-            getattr(whole, part).state_dict().values(), getattr(resumed, part).state_dict().values(), strict=True
-        )
-        assert all(torch.equal(a, b) for a, b in pairs)
-    moments = [net.peer_optimizer_.state_dict()["state"][0]["exp_avg_sq"] for net in (whole, resumed)]
-    assert torch.equal(*moments)
-
-
-class Box:
-    """An object with something inside."""
-
-    def __init__(self, content):
-        self.content = content
-
-
-def keeps(name, make):
-    """A net that keeps something beside its module."""
-
-    class Keeps(NoisyLabelNet):
-        def initialize_module(self):
-            super().initialize_module()
-            vars(self)[name] = make(self.module_)
-            return self
-
-    return Keeps
-
-
-@pytest.mark.parametrize("name", ["peer_", "peer", "_peer", "_Net__peer"])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda module: torch.zeros(3),
-        lambda module: MLP(4, 3),
-        lambda module: torch.optim.SGD(module.parameters()),
-        lambda module: [MLP(4, 3)],
-        lambda module: (1, torch.zeros(3)),
-        lambda module: {"optimiser": torch.optim.SGD(module.parameters())},
-        lambda module: deque([torch.zeros(3)]),
-        lambda module: {"deep": [Box({"peer": MLP(4, 3)})]},
-        lambda module: (i for i in range(3)),
-    ],
-    ids=["tensor", "module", "optimiser", "list", "tuple", "dict", "deque", "object", "iterator"],
-)
-def test_state_that_is_not_registered_is_refused_before_training(fit_with, tmp_path, name, make):
-    with refused(rf"Keeps keeps state in \['{name}'\], .*initialize_module"):
-        fit_with(lambda: {"net": keeps(name, make)})
-    assert not (tmp_path / "fit.pt").exists()
-    fit_with(lambda: {"net": keeps(name, make)}, state=None)
-
-
-def test_state_that_comes_while_training_is_refused_too(fit_with, tmp_path):
-    class Late(NoisyLabelNet):
-        def train_step_single(self, batch, **fit_params):
-            self.last_ = batch.x.mean()
-            return super().train_step_single(batch, **fit_params)
-
-    with pytest.raises(ValueError, match=r"Late keeps state in \['last_'\]"):
-        fit_with(lambda: {"net": Late})
-    assert not (tmp_path / "fit.pt").exists()
-
-
-class Counts(NoisyLabelNet):
-    """Weighs a batch by numbers that hang on the net: set at first, given, and drawn."""
-
-    def __init__(self, *args, decay=1.0, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.decay = decay
-
-    def initialize_module(self):
-        super().initialize_module()
-        self.n_steps_, self.seen, self.draws_ = 0, {}, np.random.default_rng(0)
-        return self
-
-    def _loss(self, logits, batch):
-        self.n_steps_ += 1
-        self.decay *= 0.9
-        self.seen[self.n_steps_] = float(logits.detach().mean())
-        return super()._loss(logits, batch) * self.decay * (1 + self.draws_.random() + sum(self.seen.values()) ** 2)
-
-
-def test_counters_of_a_net_go_on(fit_with):
-    whole, resumed = whole_and_resumed(fit_with, lambda: {"net": Counts})
-    assert_same_histories(whole, resumed)
-    assert (whole.n_steps_, whole.decay, whole.seen) == (resumed.n_steps_, resumed.decay, resumed.seen)
-
-
-class Remembers(nn.Module):
-    """A loss with a number, an array, a tensor and a buffer that its state_dict leaves out."""
-
-    def __init__(self):
-        super().__init__()
-        self.n, self.array, self.mean = 0, np.zeros(3), torch.zeros(3)
-        self.register_buffer("hidden", torch.zeros(3), persistent=False)
-
-    def forward(self, logits, y):
-        if self.training:
-            self.n += 1
-            self.array = self.array + logits.detach().mean(0).numpy()
-            self.mean = 0.9 * self.mean + 0.1 * logits.detach().mean(0)
-            self.hidden.mul_(0.9).add_(self.mean)
-        target = self.mean + self.hidden + torch.from_numpy(self.array).float() / max(self.n, 1)
-        return F.cross_entropy(logits, y) + ((logits - target) ** 2).mean() / (1 + self.n)
-
-
-def test_what_a_loss_keeps_beside_its_buffers_goes_on(fit_with):
-    whole, resumed = whole_and_resumed(fit_with, lambda: {"loss": nn.Sequential(Remembers())[0]})
-    assert_same_histories(whole, resumed)
-    assert (whole.criterion_.n, whole.criterion_.array.tolist()) == (
-        resumed.criterion_.n,
-        resumed.criterion_.array.tolist(),
-    )
-    assert torch.equal(whole.criterion_.hidden, resumed.criterion_.hidden)
-
-
-# ---------------------------------------------------------------------------- updates, selections, other callbacks
-def role(base, name, make):
-    """An update or a selection that keeps something from the beginning of the training."""
-
-    class Keeps(base):
-        def on_train_begin(self, net, **kwargs):
-            super().on_train_begin(net, **kwargs)
-            setattr(self, name, make(net))
-
-    return Keeps()
-
-
-@pytest.mark.parametrize("base", [Update, Selection])
-@pytest.mark.parametrize(
-    ("name", "make", "message"),
-    [
-        ("weight_", lambda net: lambda x: x, "is not plain data"),
-        ("weight_", lambda net: (i for i in range(3)), "is not plain data"),
-        ("optimisers_", lambda net: [torch.optim.SGD(net.module_.parameters())], "optimisers inside something else"),
-        ("peers_", lambda net: {"peer": MLP(4, 3)}, "modules or optimisers inside something else"),
-        ("counts", lambda net: torch.zeros(3), "end the names with '_'"),
-        ("_counts", lambda net: [0], "end the names with '_'"),
-    ],
-)
-def test_roles_that_would_lose_state_are_refused_before_training(fit_with, base, name, make, message):
-    part = "update" if base is Update else "select"
-    with refused(rf"Keeps keeps .*\['{name}'\].*{message}"):
-        fit_with(lambda: {part: role(base, name, make)})
-    fit_with(lambda: {part: role(base, name, make)}, state=None)
+    for name, value in whole.peer_.state_dict().items():
+        assert torch.equal(value, resumed.peer_.state_dict()[name])
+    assert whole.n_steps_ == resumed.n_steps_
 
 
 class Moves(Update):
     """Weighs batches by all kinds of state that an update may keep."""
 
-    def __init__(self, factor):
-        self.factor = factor
-
     def on_train_begin(self, net, **kwargs):
         super().on_train_begin(net, **kwargs)
-        self.weights_, self.seen_ = nn.Linear(1, 1), []
+        self.factor_, self.weights_, self.seen_ = 0.5, nn.Linear(1, 1), []
         self.optimizer_ = torch.optim.Adam(self.weights_.parameters(), lr=0.1)
 
     def before_step(self, net, batch):
-        self.factor *= 0.99
+        self.factor_ *= 0.99
         self.optimizer_.zero_grad()
-        self.weights_(torch.tensor([self.factor])).square().sum().backward()
+        self.weights_(torch.tensor([self.factor_])).square().sum().backward()
         self.optimizer_.step()
         self.seen_.append(self.weights_.bias.item())
-        batch.x.mul_(1 + self.seen_[-1] + self.factor)
+        batch.x.mul_(1 + self.seen_[-1] + self.factor_)
 
 
 def test_an_update_s_module_optimiser_list_and_number_go_on(fit_with):
-    whole, resumed = whole_and_resumed(fit_with, lambda: {"update": Moves(0.5)})
-    assert_same_histories(whole, resumed)
+    whole, resumed = whole_and_resumed(fit_with, lambda: {"update": Moves()})
     assert whole.update.seen_ == resumed.update.seen_
+
+
+def keeping(base, make):
+    """A net, an update or a selection that keeps something in `thing_` from the beginning of the training."""
+
+    class Keeps(base):
+        def initialize_module(self):
+            super().initialize_module()
+            self.thing_ = make(self.module_)
+            return self
+
+        def on_train_begin(self, net, **kwargs):
+            super().on_train_begin(net, **kwargs)
+            self.thing_ = make(net.module_)
+
+    return Keeps
+
+
+@pytest.mark.parametrize(("part", "base"), [("net", NoisyLabelNet), ("update", Update), ("select", Selection)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda module: lambda x: x,
+        lambda module: np.random.default_rng(0),
+        lambda module: [torch.optim.SGD(module.parameters())],
+        lambda module: {"peer": MLP(4, 3)},
+    ],
+    ids=["function", "generator", "optimiser in a list", "module in a dict"],
+)
+def test_state_that_would_be_lost_is_refused_before_training(fit_with, part, base, make):
+    def parts():
+        cls = keeping(base, make)
+        return {part: cls if part == "net" else cls()}
+
+    with refused("thing_"):
+        fit_with(parts)
+    fit_with(parts, state=None)
 
 
 class Late(Update):
@@ -332,32 +299,23 @@ class Late(Update):
 
 
 def test_an_optimiser_that_is_made_too_late_is_refused_and_not_left_as_it_was(fit_with):
-    with pytest.raises(ValueError, match="Late sets 'optimizer_' after its training has begun"):
+    with pytest.raises(ValueError, match="on_train_begin"):
         whole_and_resumed(fit_with, lambda: {"update": Late()})
 
 
 class Plots(Callback):
-    """A callback of a user's that holds what cannot be saved."""
+    """A callback of a user's that holds and records what cannot be saved."""
 
     def on_train_begin(self, net, **kwargs):
         self.draw_ = lambda: None
 
-
-def test_what_a_user_s_callback_cannot_save_is_left_out(fit_with):
-    fit_with(dict, Plots())
-    assert len(fit_with(dict, Plots()).history_) == 4
-
-
-def test_a_folder_that_does_not_exist_is_refused(blobs, tmp_path):
-    with refused("does not exist; make it"):
-        small(CrossEntropyClassifier).fit(*blobs[:2], state=tmp_path / "nowhere" / "fit.pt")
+    def on_epoch_end(self, net, **kwargs):
+        net.history.record("thing", self)
+        net.history.record("n", len(net.history))
 
 
-def test_a_saved_classifier_is_as_small_as_another(blobs, tmp_path):
-    """It holds neither the file's content nor the earlier stages."""
-    X, y, X_meta, y_meta, *_ = blobs
-    sizes = [
-        len(pickle.dumps(small(MetaTransitionClassifier).fit(X, y, meta=(X_meta, y_meta), state=state)))
-        for state in (None, tmp_path / "fit.pt")
-    ]
-    assert sizes[1] < 1.05 * sizes[0]
+def test_what_a_user_s_callback_cannot_save_is_left_out(fit):
+    fit(callbacks=[Plots()])
+    history = fit(callbacks=[Plots()]).history_
+    assert history[:, "n"] == [1, 2, 3]
+    assert "thing" not in history[-1]
