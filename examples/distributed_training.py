@@ -18,7 +18,7 @@ import torch.distributed as dist
 from sklearn.datasets import load_digits
 from torch import nn
 
-from noisytransition import MetaTransitionClassifier, flip_labels, transition_error
+from noisytransition import MetaTransitionClassifier, data_parallel, flip_labels, transition_error
 from noisytransition.transition import digits_noise
 
 
@@ -63,15 +63,16 @@ def main():
 
     rows, clean, (X_test, y_test), T = load()
     params = {"transition_init": "gold", "select_classifier": False, "max_epochs": args.epochs, "lr": 0.05}
-    clf = MetaTransitionClassifier(SmallNet, device=device, distributed=True, random_state=0, verbose=1, **params)
-    clf.fit(*rows, **clean)  # every process
+    clf = MetaTransitionClassifier(SmallNet, device=device, random_state=0, verbose=1, **params)
+    with data_parallel():
+        clf.fit(*rows, **clean)  # every process
     rank, size = dist.get_rank(), dist.get_world_size()
     dist.destroy_process_group()
     if rank == 0:  # all have the same classifier
         print(f"{size} processes: accuracy {clf.score(X_test, y_test):.3f}", end=", ")
         print(f"error of T {transition_error(T, clf.transition_matrix_):.3f}")
         together = clf.transition_matrix_
-        alone = clf.set_params(distributed=False).fit(*rows, **clean)
+        alone = clf.fit(*rows, **clean)
         print(f"largest difference to one process: T {np.abs(together - alone.transition_matrix_).max():.1e}")
 
 

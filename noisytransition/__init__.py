@@ -32,6 +32,7 @@ __all__ = [
     "confident_transition_matrix",
     "confusion_transition_matrix",
     "count_transition_matrix",
+    "data_parallel",
     "em_transition_matrix",
     "find_label_issues",
     "flip_labels",

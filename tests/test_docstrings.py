@@ -17,8 +17,8 @@ PACKAGES += [".comparison", ".plotting"]
 
 # what the packages of the library share, and docs/api.rst does not list
 INTERNAL = {
-    "noisytransition.nets": "Batch BatchLoader CleanLoss GradientScaling HeldOutPosteriors InStep "
-    "SaveState as_rows canonical check_divisible check_sized check_start "
+    "noisytransition.nets": "Batch BatchLoader CleanLoss GradientScaling HeldOutPosteriors "
+    "SaveState as_rows canonical check_sized check_start "
     "concatenate "
     "FitState",
     "noisytransition.meta_gradient": "candidate_methods is_relu_mlp",

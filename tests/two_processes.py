@@ -1,12 +1,9 @@
-"""Fits that two processes train together, and one alone: what `test_distributed.py` compares."""
+"""Fits that two processes train together, and one alone: what `test_data_parallel.py` compares."""
 
 import pickle
 import warnings
-from contextlib import nullcontext
-from copy import deepcopy
 from datetime import timedelta
 from multiprocessing import forkserver
-from unittest import mock
 
 import numpy as np
 import page_methods
@@ -17,20 +14,18 @@ from skorch.callbacks import EarlyStopping, LRScheduler
 from skorch.dataset import ValidSplit
 from torch import nn
 from torch.multiprocessing import start_processes
-from torch.utils.data import Dataset
 from training import StopAfter
 
 from noisytransition import (
     CrossEntropyClassifier,
     EMTransitionClassifier,
     FineTuningClassifier,
-    GCEClassifier,
     MetaTransitionClassifier,
     MWNetClassifier,
+    data_parallel,
     flip_labels,
 )
 from noisytransition.classifiers import METHODS
-from noisytransition.nets import FitState, _fit_state
 from noisytransition.transition import pair_noise
 
 SIZE = 2
@@ -46,176 +41,95 @@ def data(n=107, n_clean=21):
 
 
 class Images(nn.Sequential):
-    """A network that is no plain MLP: the look-ahead takes another method, and integers of one byte are cast."""
-
-    def __init__(self, p=0.0):
-        layers = nn.Conv2d(1, 4, 2), nn.GroupNorm(2, 4), nn.ReLU(), nn.Flatten(), nn.Dropout(p), nn.Linear(4, 3)
-        super().__init__(*layers)
-
-
-class Deep(nn.Sequential):
-    """A module with dropout."""
+    """A network that is no plain MLP: the look-ahead takes another method."""
 
     def __init__(self):
-        super().__init__(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 3))
+        layers = nn.Unflatten(1, (1, 2, 2)), nn.Conv2d(1, 4, 2), nn.GroupNorm(2, 4), nn.ReLU(), nn.Flatten()
+        super().__init__(*layers, nn.Linear(4, 3))
 
 
-def images(rows, clean):
-    """Rows as images."""
-    squares = [np.clip(20 * x.reshape(-1, 1, 2, 2) + 100, 0, 255).astype(np.uint8) for x in (rows[0], clean["meta"][0])]
-    return (squares[0], rows[1]), {"meta": (squares[1], clean["meta"][1])}
-
-
-class Read(Dataset):
-    """Rows that note which of them are read."""
-
-    def __init__(self, X):
-        self.X, self.read = X, []
-
-    def __len__(self):
-        return len(self.X)
-
-    def __getitem__(self, i):
-        self.read.append(i)
-        return torch.as_tensor(self.X[i])
-
-
-# ---------------------------------------------------------------------------- the same as in one process
 def fits():
-    """Classifiers by name, with their data."""
-    rows, clean = data()
-    cases = {}
-    for name, cls in METHODS.items():
-        own = {"meta_batch_size": 7, "select_epochs": True}  # parts of 3 and 4 clean rows
-        own = {key: value for key, value in own.items() if key in cls._get_param_names()}
-        cases[name] = small(cls, batch_size=32, **own), rows, clean
+    """Classifiers by name."""
+    own = {"meta_batch_size": 7}  # parts of 3 and 4 clean rows
+    cases = {
+        name: small(cls, batch_size=32, **{k: v for k, v in own.items() if k in cls._get_param_names()})
+        for name, cls in METHODS.items()
+    }
     split, watched = ValidSplit(4, stratified=False), {"monitor": "valid_noisy_loss", "patience": 2, "load_best": True}
     callbacks = [LRScheduler("ReduceLROnPlateau", patience=0), EarlyStopping(**watched)]
-    others = {
-        "EM of each epoch": page_methods.EpochEMClassifier(max_epochs=2, batch_size=32, random_state=0),
-        "truncated": small(GCEClassifier, truncation=0.3, truncation_start=1),
-        "weights of a batch": small(MWNetClassifier, max_epochs=2),
-        "clean rows in the step": small(MetaTransitionClassifier, meta_weight=0.5, meta_batch_size=5, max_epochs=2),
+    return cases | {
+        "own step": page_methods.CoTeachingClassifier(max_epochs=2, batch_size=32, random_state=0),
+        "weights of a batch": small(MWNetClassifier, normalize_weights=True, max_epochs=2),
+        "dual": small(MetaTransitionClassifier, meta_gradient_method="dual", max_epochs=2),
+        "images": small(MetaTransitionClassifier, module=Images, max_epochs=2),
         "followed scores": small(CrossEntropyClassifier, train_split=split, callbacks=callbacks, max_epochs=8, lr=0.5),
         "lbfgs": small(CrossEntropyClassifier, optimizer="lbfgs", batch_size=-1, max_epochs=2),
         "one clean row in a step": small(EMTransitionClassifier, meta_batch_size=1, max_epochs=2),
+        "batches of one row": small(MetaTransitionClassifier, batch_size=1, max_epochs=1),
     }
-    cases |= {name: (clf, rows, clean) for name, clf in others.items()}
-    single = small(MetaTransitionClassifier, batch_size=1, max_epochs=1, validation_fraction=0, warm_up_epochs=1)
-    cases["batches of one row"] = single, (rows[0][:20], rows[1][:20]), clean
-    cases["images"] = (
-        small(MetaTransitionClassifier, module=Images, batch_size=32, max_epochs=2),
-        *images(rows, clean),
-    )
-    return cases
 
 
 def outcome(clf, X):
     """What is compared of a fitted classifier."""
     names = ("transition_matrix_", "transition_history_", "class_counts_", "oof_proba_")
-    losses = {stage: history[:, "train_loss"] for stage, history in clf.histories_.items()}
+    losses = {f"{stage} loss": np.array(history[:, "train_loss"]) for stage, history in clf.histories_.items()}
     found = {name: np.asarray(getattr(clf, name)) for name in names if hasattr(clf, name)}
     weights = {name: value.numpy() for name, value in clf.module_.state_dict().items()}
-    return {"proba": clf.predict_proba(X)} | found | {f"{k} loss": np.array(v) for k, v in losses.items()} | weights
+    return {"proba": clf.predict_proba(X)} | found | losses | weights
 
 
-def fitted(name, **params):
-    """Outcome of one of the fits."""
-    clf, rows, clean = fits()[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return outcome(clf.set_params(**params).fit(*rows, **clean), rows[0])
+def fitted(clf, **params):
+    rows, clean = data()
+    return outcome(clf.set_params(**params).fit(*rows, **clean), rows[0])
 
 
 # ---------------------------------------------------------------------------- what two processes do
-def jitter(x):
-    """Draw random numbers for a batch."""
-    return x + 0.1 * torch.randn_like(x)
-
-
-def _own_draws(rank, folder):
-    rows, clean = data()
-    seen = []
-
-    def noted(x):
-        seen.append(torch.rand(3).tolist())
-        return jitter(x)
-
-    clf = small(MetaTransitionClassifier, module=Deep, batch_transform=noted, distributed=True).fit(*rows, **clean)
-    return outcome(clf, rows[0]) | {"drawn": seen[0]}
+def _dropout(rank, folder):
+    """Each draws for its part; augmentation is that of the whole batch."""
+    deep = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 3))
+    jitter = {"batch_transform": lambda x: x + 0.1 * torch.randn_like(x)}
+    return fitted(small(MetaTransitionClassifier, module=deep, **jitter))
 
 
 def _first_decides(rank, folder):
     """A module with other weights in each process, no seed, and another global generator."""
     torch.manual_seed(rank)
-    rows, clean = data()
-    clf = small(FineTuningClassifier, module=nn.Linear(4, 3), random_state=None, distributed=True)
-    return outcome(clf.fit(*rows, **clean), rows[0])
-
-
-def _reads_its_part(rank, folder):
-    (X, y), _ = data()
-    dataset = Read(X)
-    clf = CrossEntropyClassifier(nn.Linear(4, 3), batch_size=10, max_epochs=1, random_state=0, distributed=True)
-    clf.fit(dataset, y)
-    return outcome(clf, X) | {"read": len(dataset.read)}
+    return fitted(small(FineTuningClassifier, module=nn.Linear(4, 3), random_state=None))
 
 
 def _resumed(rank, folder):
-    """A fit that is cut off in its second stage and goes on, and how many files this process has written."""
+    """A fit that is cut off in its second stage and goes on."""
     rows, clean = data()
-    clf = small(MetaTransitionClassifier, distributed=True, max_epochs=2)
-    whole = outcome(clf.fit(*rows, **clean), rows[0])
-    with mock.patch.object(_fit_state, "write", side_effect=_fit_state.write) as write:
-        try:
-            clf.set_params(callbacks=[StopAfter(3)]).fit(*rows, **clean, state=folder / "state")
-        except KeyboardInterrupt:
-            again = outcome(clf.set_params(callbacks=None).fit(*rows, **clean, state=folder / "state"), rows[0])
-    return {"same": all(np.array_equal(whole[k], again[k]) for k in whole), "written": write.call_count}
-
-
-def _in_half_precision(rank, folder):
-    torch.set_default_dtype(torch.float32)
-    (X, y), clean = data()
-    clf = small(MetaTransitionClassifier, precision="fp16", max_epochs=2, lr=0.01)
-    one = clf.fit(X, y, **clean).predict_proba(X)
-    found = outcome(clf.set_params(distributed=True).fit(X, y, **clean), X)
-    torch.set_default_dtype(torch.float64)
-    return found | {"one": one}
+    clf = small(MetaTransitionClassifier, max_epochs=2)
+    whole = fitted(clf)
+    try:
+        clf.set_params(callbacks=[StopAfter(3)]).fit(*rows, **clean, state=folder / "state")
+    except KeyboardInterrupt:
+        again = outcome(clf.set_params(callbacks=None).fit(*rows, **clean, state=folder / "state"), rows[0])
+    return {"same": np.array([np.array_equal(whole[k], again[k]) for k in whole])}
 
 
 def _refused(rank, folder):
     """Messages of errors that come before the first step, by what is wrong."""
     rows, clean = data()
     normal = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
-    sync = nn.SyncBatchNorm.convert_sync_batchnorm(deepcopy(normal))
     by_chance = ValidSplit(0.5, stratified=False, random_state=rank)
-    plain, saved = {"max_epochs": 1, "random_state": 0}, folder / "alone"
-    if rank == 0:
-        CrossEntropyClassifier(**plain).fit(*rows, **clean, state=saved)
     cases = {
-        "data": (CrossEntropyClassifier(), (rows[0], np.roll(rows[1], rank)), None),
-        "parameters": (CrossEntropyClassifier(lr=0.1 + rank), rows, None),
-        "rows held out": (CrossEntropyClassifier(train_split=by_chance), rows, None),
-        "batch normalisation": (CrossEntropyClassifier(normal), rows, None),
-        "look-ahead": (MetaTransitionClassifier(sync, transition_init="diagonal", from_warm_up=False), rows, None),
-        "own step": (page_methods.CoTeachingClassifier(), rows, None),
-        "state of one process": (CrossEntropyClassifier(), rows, saved),
-        "disk": (CrossEntropyClassifier(), rows, folder / "disk"),
+        "labels": (CrossEntropyClassifier(), (rows[0], np.roll(rows[1], rank))),
+        "lr": (CrossEntropyClassifier(lr=0.1 + rank), rows),
+        "train_split": (CrossEntropyClassifier(train_split=by_chance), rows),
+        "SyncBatchNorm": (CrossEntropyClassifier(normal), rows),
     }
     found = {}
-    for name, (clf, given, state) in cases.items():
-        elsewhere = mock.patch.object(FitState, "epochs_done", return_value=3)
-        with elsewhere if (name, rank) == ("disk", 1) else nullcontext():
-            try:
-                clf.set_params(distributed=True, **plain).fit(*given, **clean, state=state)
-            except ValueError as error:
-                found[name] = str(error)
+    for name, (clf, given) in cases.items():
+        try:
+            clf.set_params(max_epochs=1, random_state=0).fit(*given, **clean)
+        except ValueError as error:
+            found[name] = str(error)
     return found
 
 
-_THESE = (_own_draws, _first_decides, _reads_its_part, _resumed, _in_half_precision, _refused)
-TOGETHER = {f.__name__.removeprefix("_"): f for f in _THESE}
+TOGETHER = {f.__name__.removeprefix("_"): f for f in (_dropout, _first_decides, _resumed)}
 
 
 def _join(rank, folder, backend):
@@ -228,24 +142,20 @@ def _work(rank, folder):
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
     _join(rank, folder, "gloo")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), data_parallel():
         warnings.simplefilter("ignore", UserWarning)
-        found = {name: fitted(name, distributed=True) for name in fits()}
-        found |= {name: f(rank, folder) for name, f in TOGETHER.items()}
+        found = {name: fitted(clf) for name, clf in fits().items()}
+        found |= {name: f(rank, folder) for name, f in TOGETHER.items()} | {"refused": _refused(rank, folder)}
     (folder / f"{rank}.pickle").write_bytes(pickle.dumps(found))
 
 
 # ---------------------------------------------------------------------------- on GPUs
-ON_GPUS = ("cross-entropy", "MW-Net", "EM", "meta-transition")
-
-
-def on_device(device, **params):
+def on_device(device):
     """Posteriors of a few of the methods, in single precision."""
-    rows, clean = data()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        fits = {name: small(METHODS[name], batch_size=32, device=device, **params) for name in ON_GPUS}
-        return {name: clf.fit(*rows, **clean).predict_proba(rows[0]) for name, clf in fits.items()}
+        names = ("cross-entropy", "MW-Net", "EM", "meta-transition")
+        return {name: fitted(small(METHODS[name], batch_size=32, device=device))["proba"] for name in names}
 
 
 def _on_device(rank, folder, device):
@@ -253,8 +163,8 @@ def _on_device(rank, folder, device):
     if device == "cuda":
         torch.cuda.set_device(rank)
     _join(rank, folder, "gloo" if device == "cpu" else "nccl")
-    device = device if device == "cpu" else f"cuda:{rank}"
-    found = on_device(device, distributed=True)
+    with data_parallel():
+        found = on_device(device if device == "cpu" else f"cuda:{rank}")
     (folder / f"{rank}.pickle").write_bytes(pickle.dumps(found))
     dist.destroy_process_group()
 

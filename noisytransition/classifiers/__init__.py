@@ -2,6 +2,7 @@
 
 from ._base import NoisyLabelClassifier as NoisyLabelClassifier
 from ._cross_entropy import CrossEntropyClassifier as CrossEntropyClassifier
+from ._data_parallel import data_parallel as data_parallel
 from ._em_transition import EMTransitionClassifier as EMTransitionClassifier
 from ._fine_tuning import FineTuningClassifier as FineTuningClassifier
 from ._forward import ForwardClassifier as ForwardClassifier

@@ -17,11 +17,10 @@ from ._checks import check_callbacks, check_net_parameters, check_number
 from ._data import HOW_TO_PASS, Samples, read_rows
 from ._data_warnings import warn_of_equal_shares, warn_of_scale
 from ._describe import describe_fit
-from ._distributed import check_distributed, is_first, joined
 from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, as_python, is_default
 from ._parts import torch_as_it_was
 from ._prediction import PredictionMixin
-from ._run import Run
+from ._run import RUN_CLASS, Run
 from ._saving import save
 
 
@@ -56,10 +55,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         Every training stage gets copies of them: a schedule of a fixed number of steps, as OneCycleLR, suits methods
         with stages of equal length alone. ``callbacks__name__...`` sets their parameters. If one needs held-out rows,
         as EarlyStopping and EpochScoring do by default, and there is no `train_split`, a tenth of the rows is held out.
-    distributed : bool, default=False
-        Whether all processes of a `torch.distributed` group (torchrun) train one network together: each computes its
-        part of every batch, and all end with the same classifier, that of one process up to rounding. Each calls `fit`
-        with the same data and parameters, but for its own `device`. See `docs/long_fits.rst`.
     random_state : int, RandomState instance or None, default=None
         An int makes a fit repeatable to the bit on a CPU; with None, torch's global generator gives the seed.
     verbose : int, default=0
@@ -94,7 +89,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         precision: str = "float32",
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         callbacks: Callbacks = None,
-        distributed: bool = False,
         random_state: RandomState = None,
         verbose: int = 0,
         **net_params: Any,
@@ -109,7 +103,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         self.precision = precision
         self.batch_transform = batch_transform
         self.callbacks = callbacks
-        self.distributed = distributed
         self.random_state = random_state
         self.verbose = verbose
         self._set_net_params(net_params)
@@ -209,20 +202,20 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             if clean is None and self._needs_clean_data:
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
             fingerprint = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
-            run = Run(
+            run = RUN_CLASS.get()(
                 self._shared_params(classes),
                 noisy,
                 clean,
                 classes,
                 seed=self._seed(),
                 watch=not self._needs_clean_data,
-                bar=type(self).__name__ if self.verbose == 1 and is_first(self) else None,
+                bar=type(self).__name__ if self.verbose == 1 else None,
             )
             self._check_data(run)
             if clean is not None and self._needs_clean_data and not self._allows_for_drawing_by_class(run):
                 warn_of_equal_shares(noisy.label, clean.label, classes)
             warn_of_scale(noisy, default=is_default(self.module))
-            with torch_as_it_was(), joined(run, self):
+            with torch_as_it_was():
                 if state is not None:
                     run.save_in(state, fingerprint)
                 self._fit(run)
@@ -248,7 +241,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             check_count(self.batch_size, 1, "batch_size")
         check_net_parameters(self)
         check_callbacks(self.callbacks, self._net_params)
-        check_distributed(self)
         given = sorted(name for name in self._net_params if name.startswith("module__"))
         if given and isinstance(self.module, nn.Module):
             raise ValueError(f"{given} set up a module class, but module is an instance of {type(self.module)}.")
@@ -272,7 +264,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     def _shared_params(self, classes: NDArray) -> dict[str, Any]:
         """Parameters of all nets of a fit."""
         own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED} | self._net_params
-        lines = max(int(self.verbose) - 1, 0) if is_first(self) else 0  # 1 is the bar
+        lines = max(int(self.verbose) - 1, 0)  # 1 is the bar
         of_fit = {"classes": np.arange(len(classes)), "device": self._device(), "verbose": lines}
         return {name: as_python(value) for name, value in own.items()} | of_fit
 

@@ -125,7 +125,7 @@ class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
         As in `TransitionClassifier`.
     lr, max_epochs, batch_size, optimizer, device, dtype, precision
         As in `NoisyLabelClassifier`.
-    batch_transform, callbacks, distributed
+    batch_transform, callbacks
         As in `NoisyLabelClassifier`.
     random_state, verbose
         As in `NoisyLabelClassifier`, like ``**net_params``.
@@ -324,7 +324,7 @@ class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
         self._check_shares(run)
-        if not self.distributed and (refusal := unsendable(run, self.n_jobs)):
+        if refusal := unsendable(run, self.n_jobs):
             raise ValueError(f"n_jobs={self.n_jobs} {refusal}.")
         check_prior(self.transition_prior, self.prior_strength, len(run.classes), "transition_prior", "prior_strength")
         for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):

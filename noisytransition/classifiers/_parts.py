@@ -40,7 +40,7 @@ def train_parts(run: Run, tasks: Mapping[str, Callable[[Run, str], Result]], n_j
     calls, n_threads = zip(tasks.items(), parts, strict=True), max(torch.get_num_threads() // len(tasks), 1)
     train = joblib.delayed(_train_part)
     backend, _ = joblib.parallel.get_active_backend()
-    in_turn = run.processes.are_several or getattr(backend, "supports_sharedmem", False)
+    in_turn = getattr(backend, "supports_sharedmem", False)
     parallel = joblib.Parallel(n_jobs, **({"backend": "sequential"} if in_turn else {}))
     done = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
     run.n_stages += len(tasks)

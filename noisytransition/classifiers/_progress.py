@@ -1,12 +1,12 @@
 """A progress bar for each training of a fit, with the time left."""
 
+import multiprocessing
 import sys
 from typing import Any
 
 from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
-from .._processes import is_worker
 from ..nets import Batch, NoisyLabelNet
 
 # of the bar: time gone, time left, and what is trained
@@ -24,7 +24,7 @@ class ShowProgress(Callback):
 
     def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         """Open a bar; bars of several processes would overwrite each other."""
-        if not is_worker() and _is_seen(sys.stderr):
+        if multiprocessing.current_process().name == "MainProcess" and _is_seen(sys.stderr):
             from tqdm.auto import tqdm  # a notebook without widgets gives a warning
 
             done = {"initial": len(net.history), "total": max(net.max_epochs, 1)}

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from os import PathLike
 from typing import Any
 
@@ -13,23 +14,19 @@ from skorch.dataset import ValidSplit
 from skorch.history import History
 from torch import nn
 
-from .._processes import Processes
 from ..nets import (
     CleanBatches,
     CleanLoss,
     FitState,
-    InStep,
     NoisyLabelNet,
     Rows,
     SaveState,
-    check_divisible,
     check_start,
 )
 from ..selection import Last, Selection
 from ..transition import weights_of_clean_rows
 from ..updates import Fixed, Update
 from ._checks import callback_setting, named_callbacks
-from ._distributed import check_same_state, open_state
 from ._monitors import held_out_fraction
 from ._net_params import net_params_of
 from ._progress import ShowProgress
@@ -58,8 +55,6 @@ class Run:
         History of each training so far, by stage.
     state : FitState or None
         Folder in which the fit is saved.
-    processes : Processes
-        Those that train the nets together.
     """
 
     def __init__(
@@ -77,7 +72,6 @@ class Run:
         self.seed, self.watch, self.bar = seed, watch, bar
         self.n_stages = 0
         self.state: FitState | None = None
-        self.processes = Processes()
         self.histories: dict[str, History] = {}
 
     @property
@@ -99,7 +93,7 @@ class Run:
 
     def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
         """Save the fit in this folder; if it has a state of this fit, resume from it."""
-        self.state = open_state(path, fingerprint, self.seed, self.processes)
+        self.state = FitState(path, fingerprint, self.seed)
         self.seed = self.state.seed
 
     @contextmanager
@@ -188,11 +182,7 @@ class Run:
             clean_batches=clean_batches,
             clean_weight=clean_weight,
             callbacks=self._callbacks(stage, callbacks, watched),
-            processes=self.processes,
         ).initialize()
-        if self.processes.are_several:
-            check_divisible(trained)
-            self.processes.from_first(trained.plain_module_, trained.criterion_)
         check_start(trained, rows, self.classes)
         if self.n_stages:
             torch.manual_seed(self.seed + self.n_stages)  # a later stage draws its own batches
@@ -201,7 +191,6 @@ class Run:
 
     def _resume(self, stage: str, net: NoisyLabelNet, rows: Rows, state: FitState) -> None:
         """Train what the saved state lacks, or restore the net from it."""
-        check_same_state(state, stage, self.processes)
         if state.is_complete(stage):
             state.restore(stage, net)
             return
@@ -236,8 +225,7 @@ class Run:
         title = f"{self.bar}, {stage.replace('_', ' ')}"
         shown = [("show_progress", ShowProgress(title))] if self.bar else []
         saving = [("save_state", SaveState(self.state, stage))] if self.state is not None else []
-        together = [("in_step", InStep(self.processes))] if self.processes.are_several else []
-        return [*watching, *self._users(), *own, *shown, *saving, *together]
+        return [*watching, *self._users(), *own, *shown, *saving]
 
     def _users(self) -> list[Any]:
         """Shallow copies of the user's callbacks: each stage initialises its own, but a writer or list stays shared."""
@@ -246,3 +234,7 @@ class Run:
 
     def _named(self) -> list[tuple[str | None, Any]]:
         return named_callbacks(self.params["callbacks"])
+
+
+#: class of the runs of `fit`, which `data_parallel` replaces
+RUN_CLASS: ContextVar[type[Run]] = ContextVar("RUN_CLASS", default=Run)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from .._processes import ALONE, Processes
 from ._factored import factored_point
 from ._methods import METHODS, candidate_methods
 from ._point import Point
@@ -57,8 +56,6 @@ def look_ahead(
     *,
     methods: Sequence[str] | None = None,
     precision: str = "float32",
-    processes: Processes = ALONE,
-    n_samples: int | None = None,
 ) -> LookAhead:
     """Take a virtual SGD step on the noisy batch and compute the tangent along the clean gradient after it.
 
@@ -83,16 +80,10 @@ def look_ahead(
         Names in `METHODS` to try in turn; default `candidate_methods`.
     precision : {"float32", "bf16", "fp16"}, default="float32"
         Of the forward passes; "factored" computes in the type of the weights.
-    processes : Processes, optional
-        Of several, each gives the inputs of its part of both batches, and all labels. Gradients are summed over them.
-        "factored", which forms no gradient, is for one process.
-    n_samples : int, optional
-        Rows of the whole noisy batch; default: those of `x`.
 
     Returns
     -------
     LookAhead
-        Of the whole batch.
 
     Raises
     ------
@@ -121,25 +112,22 @@ def look_ahead(
     tensor([[-0.0250,  0.0250],
             [ 0.0250, -0.0250]])
     """
-    methods = [m for m in methods or candidate_methods(module) if m != "factored" or not processes.are_several]
-    if methods[:1] == ["factored"] and (own := factored_point(module, x, rates)) is not None:
+    methods = tuple(methods or candidate_methods(module))
+    if methods[0] == "factored" and (own := factored_point(module, x, rates)) is not None:
         loss, tangent = own.tangent(cotangent(own.logits.detach()), meta)
         return LookAhead(own.logits, tangent, loss, "factored")
-    n = len(x) if n_samples is None else n_samples
-    with processes.own_draws():
-        point = Point(module, x, rates, precision, processes)
-        logits = processes.gathered(point.logits, n)
-        r = cotangent(logits.detach())
-        for method in methods:
-            try:
-                loss, tangent = METHODS[method](point, processes.part(r), meta)
-            except RuntimeError as error:  # NotImplementedError is one of them
-                if not _rule_is_missing(error):
-                    raise
-                point.restore_generators()  # the next method must draw the same dropout masks
-            else:
-                return LookAhead(logits, processes.gathered(tangent, n), loss, method)
-    raise NotImplementedError(f"none of the methods {tuple(methods)} can differentiate {type(module).__name__}.")
+    point = Point(module, x, rates, precision)
+    r = cotangent(point.logits.detach())
+    for method in methods:
+        try:
+            loss, tangent = METHODS[method](point, r, meta)
+        except RuntimeError as error:  # NotImplementedError is one of them
+            if not _rule_is_missing(error):
+                raise
+            point.restore_generators()  # the next method must draw the same dropout masks
+        else:
+            return LookAhead(point.logits, tangent, loss, method)
+    raise NotImplementedError(f"none of the methods {methods} can differentiate {type(module).__name__}.")
 
 
 def _rule_is_missing(error: RuntimeError) -> bool:

@@ -28,10 +28,9 @@ def clean_gradient(
     point: Point, weights: Sequence[Tensor], meta: tuple[Tensor, Tensor]
 ) -> tuple[Tensor, Sequence[Tensor]]:
     """Cross-entropy of the clean batch at `weights`, and its gradient there."""
-    logits = point.processes.gathered(point(weights, meta[0]), len(meta[1]))
-    loss = nn.functional.cross_entropy(logits, meta[1])
+    loss = nn.functional.cross_entropy(point(weights, meta[0]), meta[1])
     gradient = torch.autograd.grad(point.up(loss), weights, allow_unused=True, materialize_grads=True)
-    return loss.detach(), point.processes.summed(point.down(gradient))
+    return loss.detach(), point.down(gradient)
 
 
 @cache

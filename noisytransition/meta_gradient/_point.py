@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from .._precision import logits_of
-from .._processes import ALONE, Processes
 from .._replaced import called_with, places_of
 
 # of a direction: sums of PyTorch's forward rule of batch normalisation over rows and pixels overflow at 1 already
@@ -30,20 +29,11 @@ class Point:
         Look-ahead rate of each parameter to move, by its name in ``module.named_parameters()``.
     precision : {"float32", "bf16", "fp16"}, default="float32"
         Of the module's forward passes. In fp16, what goes back through them is scaled: it would be zero.
-    processes : Processes, optional
-        Of several, each has a part of the noisy batch and of the clean one.
     """
 
-    def __init__(
-        self,
-        module: nn.Module,
-        x: Tensor,
-        rates: Mapping[str, float],
-        precision: str = "float32",
-        processes: Processes = ALONE,
-    ) -> None:
+    def __init__(self, module: nn.Module, x: Tensor, rates: Mapping[str, float], precision: str = "float32") -> None:
         weights: dict[str, Tensor] = dict(module.named_parameters())
-        self.module, self.x, self.precision, self.processes = module, x, precision, processes
+        self.module, self.x, self.precision = module, x, precision
         self.scale = float(len(x)) if precision == "fp16" else 1.0  # the cotangents of a mean are at most 1 / n
         self.names = list(rates)
         self.rates = list(rates.values())
@@ -91,9 +81,9 @@ class Point:
         return torch._foreach_div(list(direction), length), length
 
     def stepped(self, gradient: Sequence[Tensor]) -> list[Tensor]:
-        """W_hat = W - rate * gradient, summed over the processes, as new leaves: a plain SGD step, as in the paper."""
+        """W_hat = W - rate * gradient, as new leaves: a plain SGD step, as in the paper."""
         with torch.no_grad():
-            moved = torch._foreach_add(self.weights, self.scaled(self.processes.summed(gradient)), alpha=-1)
+            moved = torch._foreach_add(self.weights, self.scaled(gradient), alpha=-1)
         return [weight.requires_grad_() for weight in moved]
 
     def scaled(self, gradient: Sequence[Tensor]) -> list[Tensor]:

@@ -5,7 +5,6 @@ from ._checks import check_sized, check_start
 from ._concatenated import concatenate
 from ._fit_state import FitState, SaveState
 from ._half import GradientScaling
-from ._in_step import InStep, check_divisible
 from ._loader import BatchLoader
 from ._mlp import MLP
 from ._net import NoisyLabelNet
@@ -23,7 +22,6 @@ __all__ = [
     "FitState",
     "GradientScaling",
     "HeldOutPosteriors",
-    "InStep",
     "NoisyLabelNet",
     "ProportionalSampler",
     "Rows",
@@ -31,7 +29,6 @@ __all__ = [
     "SparseRows",
     "as_rows",
     "canonical",
-    "check_divisible",
     "check_sized",
     "check_start",
     "concatenate",

@@ -8,8 +8,6 @@ from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback
 from torch import Tensor
 
-from .._processes import Processes
-
 
 class GradientScaling(Callback):
     """Scale the loss of fp16 trainings, since small gradients are zero in fp16; a step that overflows is left out.
@@ -27,7 +25,6 @@ class HalfPrecision(NeuralNetClassifier):
     """Part of a net that takes steps by scaled gradients where `precision` is "fp16"."""
 
     precision: str
-    processes: Processes
     _is_scaled = False
 
     @property
@@ -39,10 +36,9 @@ class HalfPrecision(NeuralNetClassifier):
         return getattr(callbacks[0], "scaler_", None) if callbacks else None
 
     def backward(self, loss: Tensor) -> None:
-        """Compute the gradients of a loss, summed over the processes: in fp16 as scaled, and then as they are."""
+        """Compute the gradients of a loss: in fp16 as scaled, and then as they are."""
         scaler = self._scaler
         (loss if scaler is None else scaler.scale(loss)).backward()
-        self.processes.sum_gradients(self.module_)
         if scaler is None:
             return
         for name in self._optimizers:

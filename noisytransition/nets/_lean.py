@@ -181,6 +181,6 @@ def _batches(history: History) -> list[dict[str, Any]] | None:
 
 def _n_rows(batch: Any) -> int:
     if isinstance(batch, Batch):
-        return len(batch.label)  # of all processes
+        return len(batch.label)
     inputs = batch[0] if isinstance(batch, tuple | list) else batch
     return len(inputs) if isinstance(inputs, Tensor) else get_len(inputs)

@@ -18,7 +18,6 @@ from torch.utils.data import (
     default_collate,
 )
 
-from .._processes import ALONE, Processes, Share
 from ._proportional import ProportionalSampler
 from ._rows import Batch, Rows
 
@@ -59,11 +58,6 @@ class BatchLoader(DataLoader):
         batches = JoinedSampler(sampler, batch_size, drop_last)
         super().__init__(dataset, batch_sampler=batches, collate_fn=_Collate(collate_fn), **kwargs)
 
-    def divide(self, processes: Processes) -> None:
-        """Take the inputs of this process's part of every batch alone."""
-        collate: Any = self.collate_fn
-        collate.of(processes)
-
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
         rows, places = _unwrapped(self.dataset)
         if rows is None or not self._is_plain():
@@ -86,37 +80,19 @@ class BatchLoader(DataLoader):
 
 
 class _Collate:
-    """Collate rows or a list of samples into tensors; a class, since worker processes must unpickle it.
-
-    With other processes, inputs are those of the own part, and columns those of the whole batch.
-    """
+    """Collate rows or a list of samples into tensors; a class, since worker processes must unpickle it."""
 
     def __init__(self, collate_fn: Callable | None) -> None:
-        self.collate_fn, self.share, self.processes = collate_fn, Share(), ALONE
-
-    def of(self, processes: Processes) -> None:
-        """Take the part of this process; a worker process unpickles the share alone."""
-        self.share, self.processes = processes.share, processes
+        self.collate_fn = collate_fn
 
     def __call__(self, rows: Rows | list) -> Any:
-        with self.processes.own_draws():
-            return self._collated(rows)
-
-    def _collated(self, rows: Rows | list) -> Any:
         if not isinstance(rows, Rows):
-            return self._part((self.collate_fn or default_collate)(rows))
+            return (self.collate_fn or default_collate)(rows)
         columns = {name: torch.from_numpy(column) for name, column in rows.columns.items()}
         if self.collate_fn is None:
-            return self.share.select(rows).inputs(), columns
-        x, label = self._part(self.collate_fn([rows[i] for i in range(len(rows))]))
+            return rows.inputs(), columns
+        x, label = self.collate_fn([rows[i] for i in range(len(rows))])
         return x, columns | {"label": label}
-
-    def _part(self, loaded: Any) -> Any:
-        """Own part of the inputs of a batch that is collated whole."""
-        if self.share.size == 1:
-            return loaded
-        x, label = loaded
-        return x[self.share.taken(len(x))], label
 
 
 class JoinedSampler(BatchSampler):

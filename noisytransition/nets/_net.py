@@ -13,7 +13,6 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from .._precision import logits_of
-from .._processes import ALONE, Processes
 from ..updates import Fixed, Update
 from ._checks import check_losses, check_proba, check_weights, uncompiled
 from ._half import GradientScaling, HalfPrecision
@@ -51,9 +50,6 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         embedding are cast to the module's floating type; integers stay integers for embeddings.
     precision : {"float32", "bf16", "fp16"}, default="float32"
         Precision that the module computes in, by `torch.autocast`; fp16 with scaled gradients.
-    processes : Processes, optional
-        Those that train this net together. Each computes its part of a batch: inputs are those of the part, labels,
-        logits and losses those of the whole batch.
     criterion, train_split, predict_nonlinearity, iterator_train, iterator_train__shuffle, iterator_valid, **kwargs
         As for `skorch.NeuralNetClassifier`; the module's logits are made probabilities by softmax.
 
@@ -89,7 +85,6 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         labels: str = "noisy",
         dtype: str | torch.dtype = "auto",
         precision: str = "float32",
-        processes: Processes = ALONE,
         criterion: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
         train_split: Callable | None = None,
         predict_nonlinearity: Callable[[Tensor], Tensor] = softmax,
@@ -117,7 +112,6 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         self.labels = labels
         self.dtype = dtype
         self.precision = precision
-        self.processes = processes
 
     # ---- inputs
     @property
@@ -131,8 +125,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         x = x if isinstance(x, Tensor) else to_tensor(x, device=self.device)
         x = on_device(x, self.device, input_dtype(self.dtype, self.plain_module_, x))
         if self.module_.training and self.batch_transform is not None:
-            with self.processes.own_draws():
-                x = self.batch_transform(x)
+            x = self.batch_transform(x)
         return x
 
     def prepared(self, batch: Loaded) -> Batch:
@@ -153,13 +146,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         for i in range(0, len(dataset), size):
             rows = dataset.__getitems__(range(i, min(i + size, len(dataset))))
             labels = torch.from_numpy(rows.label)
-            yield self.evaluation_step((self.processes.share.select(rows).inputs(), labels)), labels
-
-    def evaluation_step(self, batch: Loaded, training: bool = False) -> Tensor:
-        """Logits of a batch."""
-        with self.processes.own_draws():
-            logits = super().evaluation_step(batch, training)
-        return self.processes.gathered(logits, len(Batch.of(batch).label)) if self.processes.are_several else logits
+            yield self.evaluation_step((rows.inputs(), labels)), labels
 
     def get_iterator(self, dataset: Dataset | None, training: bool = False) -> Iterable:
         """Make a loader; of a net that is not being trained, it draws nothing from the global generator."""
@@ -169,8 +156,6 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
             loader = self.iterator_valid(dataset, **self._evaluation_params(dataset))
         if not self._is_trained_now and isinstance(loader, DataLoader) and loader.generator is None:
             loader.generator = torch.Generator()
-        if isinstance(loader, BatchLoader):
-            loader.divide(self.processes)
         return loader
 
     def _evaluation_params(self, dataset: Any) -> dict[str, Any]:
@@ -217,24 +202,14 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         """Logits of the noisy rows, computed unless known, then those of the clean rows, if they have a weight."""
         known, batch.logits = batch.logits, None  # valid once: a second evaluation is at other weights
         if not self.clean_weight or batch.clean is None:
-            return self._output(batch.x, len(batch.label)) if known is None else known
-        x, y = batch.clean
-        if self.clean_batches is None or not self.clean_batches.joint:
-            noisy = self._output(batch.x, len(batch.label)) if known is None else known
-            return torch.cat([noisy, self._output(x, len(y))])
-        both = self._output_of_part(torch.cat([batch.x, x]))
-        if not self.processes.are_several:
-            return both
-        parts = zip(both.split([len(batch.x), len(x)]), (batch.label, y), strict=True)
-        return torch.cat([self.processes.gathered(part, len(of)) for part, of in parts])
+            return self._output(batch.x) if known is None else known
+        if self.clean_batches is not None and self.clean_batches.joint:
+            return self._output(torch.cat([batch.x, batch.clean[0]]))
+        noisy = self._output(batch.x) if known is None else known
+        return torch.cat([noisy, self._output(batch.clean[0])])
 
-    def _output(self, x: Tensor, n: int) -> Tensor:
-        """Logits of the n rows of a batch, from the inputs of the own part."""
-        return self.processes.gathered(self._output_of_part(x), n)
-
-    def _output_of_part(self, x: Tensor) -> Tensor:
-        with self.processes.own_draws():
-            return logits_of(self.module_, x, self.precision)
+    def _output(self, x: Tensor) -> Tensor:
+        return logits_of(self.module_, x, self.precision)
 
     def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Loss of the noisy rows, whose columns a criterion gets by name, and of clean rows, if they follow."""
@@ -251,7 +226,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         self._set_training(False)
         batch = self.prepared(batch)
         with torch.no_grad():
-            logits = self._output(batch.x, len(batch.label))
+            logits = self._output(batch.x)
             loss = self._loss(logits, batch)
         self.record_batch(f"valid_{self.labels}_loss", loss)
         return {"loss": loss, "y_pred": logits}

@@ -314,8 +314,7 @@ class CleanBatches:
         assert self.rows is not None, "the training has ended"
         order = torch.randperm(len(self.rows)).numpy() if self.sampler is None else self.sampler.order()
         rows = self.rows.take(order[: self.size])
-        with net.processes.own_draws():
-            inputs, label = net.processes.share.select(rows).inputs(), torch.from_numpy(rows.label)
+        inputs, label = rows.inputs(), torch.from_numpy(rows.label)
         if getattr(net, "iterator_train__pin_memory", False):  # as the loader does
             inputs, label = pinned(inputs), pinned(label)
         return net.prepare(inputs), on_device(label, net.device)

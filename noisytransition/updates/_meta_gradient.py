@@ -103,8 +103,6 @@ class MetaGradient(Update):
             self._rates(net),
             methods=self.methods_,
             precision=net.precision,
-            processes=net.processes,
-            n_samples=len(batch.label),
         )
         self.methods_ = (ahead.method,)  # methods that failed are not tried again
         batch.logits, self.meta_loss_ = ahead.logits, ahead.meta_loss
