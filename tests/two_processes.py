@@ -21,7 +21,6 @@ from noisytransition import (
     EMTransitionClassifier,
     FineTuningClassifier,
     MetaTransitionClassifier,
-    MWNetClassifier,
     data_parallel,
     flip_labels,
 )
@@ -48,6 +47,12 @@ class Images(nn.Sequential):
         super().__init__(*layers, nn.Linear(4, 3))
 
 
+class ForwardMode(MetaTransitionClassifier):
+    """The look-ahead by tangents instead of gradients of gradients."""
+
+    _meta_gradient_method = "dual"
+
+
 def fits():
     """Classifiers by name."""
     own = {"meta_batch_size": 7}  # parts of 3 and 4 clean rows
@@ -59,8 +64,7 @@ def fits():
     callbacks = [LRScheduler("ReduceLROnPlateau", patience=0), EarlyStopping(**watched)]
     return cases | {
         "own step": page_methods.CoTeachingClassifier(max_epochs=2, batch_size=32, random_state=0),
-        "weights of a batch": small(MWNetClassifier, normalize_weights=True, max_epochs=2),
-        "dual": small(MetaTransitionClassifier, meta_gradient_method="dual", max_epochs=2),
+        "forward mode": small(ForwardMode, max_epochs=2),
         "images": small(MetaTransitionClassifier, module=Images, max_epochs=2),
         "followed scores": small(CrossEntropyClassifier, train_split=split, callbacks=callbacks, max_epochs=8, lr=0.5),
         "lbfgs": small(CrossEntropyClassifier, optimizer="lbfgs", batch_size=-1, max_epochs=2),

@@ -3,15 +3,13 @@ import copy
 import numpy as np
 import pytest
 import torch
-from meta_gradient.modules import MODULES, SHARED, Block, batch, mlp
+from meta_gradient.modules import MODULES, SHARED, Block, batch
 from reference import algorithm_1 as twin
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from noisytransition.losses import ForwardLoss
-from noisytransition.meta_gradient import METHODS, candidate_methods, look_ahead
-from noisytransition.meta_gradient._factored import FactoredPoint, _Step, is_relu_mlp
-from noisytransition.meta_gradient._point import Point
+from noisytransition.meta_gradient import candidate_methods, look_ahead
 
 pytestmark = pytest.mark.usefixtures("float64")
 T_START = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
@@ -220,43 +218,6 @@ def test_a_look_ahead_at_rate_zero_has_no_tangent(name):
         assert ahead.tangent.abs().max() == 0
 
 
-def test_other_modules_are_no_relu_mlps():
-    shared, hooked = nn.Linear(6, 6), mlp(nn.ReLU())
-    hooked[1].register_forward_hook(lambda m, i, o: o * 2)
-    tied = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 6))
-    tied[1].weight = tied[0].weight
-    others = [
-        nn.Sequential(shared, nn.ReLU(), shared),
-        tied,
-        hooked,
-        mlp(nn.Dropout()),
-        mlp(nn.Tanh()),
-        mlp(),
-        nn.Linear(6, 3),
-        nn.Sequential(),
-        nn.Sequential(mlp(nn.ReLU())[:-1], nn.Linear(8, 3)),
-        nn.Sequential(nn.Linear(6, 3), nn.Softmax(1)),
-        nn.Sequential(nn.Linear(6, 3), nn.ReLU()),
-        nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(6, 3))),
-        nn.Flatten(),
-    ]
-    assert not any(is_relu_mlp(module) for module in others)
-    assert is_relu_mlp(mlp(nn.ReLU()))
-    noisy, meta = batch((6,), 0)
-    for module in (mlp(nn.Tanh()), tied):
-        with pytest.raises(NotImplementedError, match="Linear layers with ReLU between them"):
-            METHODS["factored"](Point(module, noisy[0], {}), None, meta)
-
-
-def test_the_factored_method_refuses_rows_with_several_axes():
-    torch.manual_seed(0)
-
-    module = nn.Sequential(nn.Linear(6, 3))
-    noisy, meta = batch((4, 6), 0)
-    with pytest.raises(NotImplementedError, match="one axis per row"):
-        METHODS["factored"](Point(module, noisy[0], {}), None, meta)
-
-
 @pytest.mark.parametrize("n", [2, 8, 40])
 @pytest.mark.parametrize("n_clean", [3, 8, 60])
 @pytest.mark.parametrize("frozen", [(), ("1.weight", "3.bias"), ("5.weight",)])
@@ -278,13 +239,3 @@ def test_the_factored_method_is_that_of_autograd_for_few_and_for_many_rows(n, n_
     assert torch.equal(found.logits, expected.logits)
     ours, theirs = (torch.autograd.grad(loss(a.logits, y), list(module.parameters())) for a in (found, expected))
     assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
-
-
-def test_both_forms_of_a_layer_s_gradient_are_taken():
-    torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(6, 30), nn.ReLU(), nn.Linear(30, 3))
-    forms = set()
-    for n in (2, 40):
-        point = FactoredPoint(module, torch.randn(n, 6), {})
-        forms |= {_Step(layer, torch.zeros(n, len(layer.weight)), n, is_first=False).is_thin for layer in point.layers}
-    assert forms == {False, True}
