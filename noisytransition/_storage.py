@@ -25,22 +25,10 @@ _MAPPINGS: dict[str, Callable] = {kind.__name__: kind for kind in (dict, Ordered
 
 
 def write(path: Path, kind: str, value: Any, about: Any = None) -> None:
-    """Write a value to a file in one move: a process that is killed leaves the former file whole.
+    """Write a file in one move: a process that is killed leaves the former file whole.
 
-    Parameters
-    ----------
-    path : Path
-    kind : str
-        "fit" or "classifier".
-    value : object
-        Tensors, numpy arrays, scalars, and lists, tuples, sets and dictionaries of these.
-    about : object, optional
-        Scalars, lists and dictionaries, which `about` reads without the tensors.
-
-    Raises
-    ------
-    TypeError
-        For what is no such value.
+    The kind is "fit" or "classifier". A value is a TypeError if it has something else than tensors, numpy arrays,
+    scalars, and lists, tuples, sets and dictionaries of these. What is said `about` it can be read without it.
     """
     tensors: dict[str, Tensor] = {}
     content = json.dumps(_encoded(value, tensors))
@@ -59,13 +47,7 @@ def write(path: Path, kind: str, value: Any, about: Any = None) -> None:
 
 
 def about(path: Path, kind: str) -> Any:
-    """What the header of a file says of it.
-
-    Raises
-    ------
-    ValueError
-        If the file is of another kind or version.
-    """
+    """What was written about the value; a ValueError if the file is of another kind or version."""
     return json.loads(_head(path, kind)["about"])
 
 

@@ -23,7 +23,7 @@ _BLOCK = 1_000_000
 
 
 class _Hasher(NumpyHasher):
-    """joblib's hash, for which tensors are their values, and sparse matrices what any format has, code its source."""
+    """joblib's hash, for which tensors are their values, sparse matrices those of any format, and code its source."""
 
     def __init__(self) -> None:
         super().__init__(coerce_mmap=True)  # joblib maps large arrays for other processes
@@ -39,7 +39,12 @@ class _Hasher(NumpyHasher):
             obj = rows.shape, rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
         elif isinstance(obj, FunctionType) and obj not in self._seen:
             self._seen.append(obj)  # it may name itself
-            obj = _source(obj), obj.__defaults__, obj.__kwdefaults__, [_content(cell) for cell in obj.__closure__ or ()]
+            obj = (
+                _source(obj),
+                obj.__defaults__,
+                obj.__kwdefaults__,
+                [cell.cell_contents for cell in obj.__closure__ or ()],
+            )
         elif isinstance(obj, FunctionType) or (isinstance(obj, type) and not _is_installed(obj)):
             obj = [_source(part) for part in getattr(obj, "__mro__", [obj])]
         super().save(obj)
@@ -57,25 +62,12 @@ def _source(of: Any) -> tuple[str, str, str]:
 def _is_installed(of: Any) -> bool:
     top = (of.__module__ or "builtins").partition(".")[0]
     file = getattr(sys.modules.get(top), "__file__", None) or ""
-    return top in sys.stdlib_module_names or bool({"site-packages", "dist-packages"} & set(Path(file).parts))
-
-
-def _content(cell: Any) -> Any:
-    """Value of an outer function that a function uses."""
-    try:
-        return cell.cell_contents
-    except ValueError:  # not set yet
-        return None
+    is_site = top != "__main__" and {"site-packages", "dist-packages"} & set(Path(file).parts)
+    return top in sys.stdlib_module_names or bool(is_site)
 
 
 def describe(value: Any, name: str = "value") -> str:
-    """Hash of a value: of numbers, text, arrays and tensors, of objects by their attributes, of code by its source.
-
-    Raises
-    ------
-    ValueError
-        For what cannot be pickled.
-    """
+    """Hash of a value; a ValueError if it cannot be pickled."""
     try:
         return str(_Hasher().hash(as_python(value)))
     except Exception as error:  # code of the user's may raise anything

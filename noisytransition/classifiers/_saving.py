@@ -23,26 +23,28 @@ _KIND = "classifier"
 _NAMED = {cls.__name__: cls for cls in (Calibration, TransitionUncertainty)}
 # parameters of a net that predictions depend on
 _OF_PREDICTION = ("module", "batch_size", "device", "dtype", "precision", "compile", "iterator_valid", "classes")
-# methods of a net that predictions go through
-_PREDICTION = ("infer", "prepare", "evaluation_step", "forward_iter", "predict_proba", "predict_log_proba")
 
 
 def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
     """Write a fitted classifier: its class, its parameters that are plain data, fitted attributes and weights."""
     check_is_fitted(clf, "net_")
-    if changed := [name for name in _PREDICTION if getattr(type(clf.net_), name) is not getattr(NoisyLabelNet, name)]:
-        raise ValueError(f"{type(clf.net_).__name__} predicts by its own {changed[0]}: pickle the classifier.")
+    net = type(clf.net_)
+    if (net.infer, net.predict_proba) != (NoisyLabelNet.infer, NoisyLabelNet.predict_proba):
+        raise ValueError(f"{net.__name__} predicts in a way of its own: pickle the classifier.")
     path = Path(path)
     if path.exists():
         about(path, _KIND)  # a file of another kind is not overwritten
     module, params = clf.net_.plain_module_, clf.get_params(deep=False)
     plain = {k: v for k, v in params.items() if is_plain(v)}
+    fitted = _fitted(clf)
+    named = {name: type(value).__name__ for name, value in fitted.items() if type(value) in _NAMED.values()}
     content = {
         "class": _name_of(type(clf)),
         "module": None if is_default(clf.module) else _name_of(type(module)),
         "params": plain,
         "not_saved": sorted(k for k in params.keys() - plain.keys() if k.startswith("module__")),
-        "fitted": _fitted(clf),
+        "fitted": fitted | {name: list(fitted[name]) for name in named},
+        "named": named,
         "weights": module.state_dict(),
         "loss": _loss_state(clf),
     }
@@ -110,7 +112,7 @@ def load(
         check_device(clf.device)
     for name, value in content["fitted"].items():
         if name.endswith("_") and not name.startswith("_"):  # none of Python's own, which a file may name
-            setattr(clf, name, _NAMED[value["named"]](*value["items"]) if _is_named(value) else value)
+            setattr(clf, name, _NAMED[content["named"][name]](*value) if name in content["named"] else value)
     with torch.random.fork_rng(devices=()):  # the weights are drawn, before they are replaced
         clf.net_ = _net(clf, content["weights"])
     _load_state(clf.net_.plain_module_, content["weights"], "module")
@@ -126,9 +128,7 @@ def _fitted(clf: "NoisyLabelClassifier") -> dict[str, Any]:
     fitted = {name: getattr(clf, name) for name in names if name != "net_"}
     fitted["histories_"] = {stage: plain_history(history) for stage, history in clf.histories_.items()}
     for name, value in fitted.items():
-        if type(value) in _NAMED.values():
-            fitted[name] = {"named": type(value).__name__, "items": list(value)}
-        elif not is_plain(value):
+        if not is_plain(list(value) if type(value) in _NAMED.values() else value):
             raise ValueError(f"{type(clf).__name__}.{name} is not plain data: pickle the classifier.")
     return fitted
 
@@ -138,10 +138,6 @@ def _loss_state(clf: "NoisyLabelClassifier") -> dict[str, Tensor]:
     with torch.random.fork_rng(devices=()):
         is_needed = type(clf._loss()) is type(clf.net_.criterion_)
     return clf.net_.criterion_.state_dict() if is_needed else {}
-
-
-def _is_named(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == {"named", "items"}
 
 
 def _name_of(cls: type) -> str:

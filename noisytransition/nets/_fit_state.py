@@ -28,7 +28,7 @@ class FitState:
     path : str or Path
         A saved fit, an empty folder, or one that is made when the first epoch has ended.
     fingerprint : dict of str to str
-        Tells this fit from others; compared with that of the saved fit.
+        Tells this fit from others.
     seed : int
         Seed of the fit, unless the folder has one.
 
@@ -36,11 +36,6 @@ class FitState:
     ----------
     writes : bool
         Whether this process writes: of several that train together, the first does.
-
-    Raises
-    ------
-    ValueError
-        If there is another fit or something else, a file is damaged, or the folder cannot be written to.
     """
 
     def __init__(self, path: str | os.PathLike, fingerprint: dict[str, str], seed: int) -> None:
@@ -49,7 +44,8 @@ class FitState:
         self._check_folder()
         for file in sorted(self.path.glob(f"*{_STAGE}")):
             saved = about(file, "fit")
-            if changed := sorted(k for k in {*saved["fingerprint"], *fingerprint} if self._differs(saved, k)):
+            theirs = saved["fingerprint"]
+            if changed := sorted(k for k in {*theirs, *fingerprint} if theirs.get(k) != fingerprint.get(k)):
                 raise ValueError(
                     f"the fit saved in {str(self.path)!r} differs from this one in {changed}. Fit with the same data "
                     "and parameters, delete the folder, or use another path."
@@ -68,9 +64,6 @@ class FitState:
         made_in = self.path if self.path.exists() else self.path.parent
         if not (made_in.is_dir() and os.access(made_in, os.W_OK)):
             raise ValueError(f"{str(made_in)!r} does not exist or cannot be written to. Use another path.")
-
-    def _differs(self, saved: dict[str, Any], name: str) -> bool:
-        return bool(saved["fingerprint"].get(name) != self.fingerprint.get(name))
 
     def _file(self, stage: str) -> Path:
         return self.path / (quote(stage, safe=" ()=,+") + _STAGE)
@@ -125,11 +118,10 @@ class SaveState(Callback):
 
 # ---------------------------------------------------------------------------- the state of a net
 def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
-    """All that a training changes, in tensors and plain data.
+    """All that a training changes: attributes that end with an underscore, the history and torch's generators.
 
-    That is the attributes of the net and of its callbacks that end with an underscore: modules, losses, optimisers and
-    schedules by their ``state_dict``, others as they are; then the history and torch's generators. A ValueError says
-    what of the net, of its update or its selection cannot be saved; what else callbacks keep is left out.
+    Modules, losses, optimisers and schedules are saved by their ``state_dict``, others as they are. What cannot be
+    saved of the net, its update or its selection is a ValueError; what else callbacks keep is left out.
     """
     roles = (net.update, net.select)
     return {

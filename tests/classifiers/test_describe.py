@@ -62,6 +62,7 @@ def described_by_a_new_process(folder, module, seed):
     return subprocess.check_output(command, env=env | {"PYTHONPATH": package}, text=True).split()
 
 
+@pytest.mark.slow
 def test_processes_agree_and_edited_code_is_told_apart(tmp_path):
     first = described_by_a_new_process(tmp_path, MODULE, 1)
     assert described_by_a_new_process(tmp_path, MODULE, 2) == first
