@@ -16,7 +16,18 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from shared import PAPER, PLAIN_EM, RESULTS, add_row, markdown, out_of_fold, publish, read_rows, run_on_images, versions
+from shared import (
+    META_STEP,
+    PLAIN_EM,
+    RESULTS,
+    add_row,
+    markdown,
+    out_of_fold,
+    publish,
+    read_rows,
+    run_on_images,
+    versions,
+)
 from sklearn.model_selection import train_test_split
 from torch import nn
 
@@ -116,7 +127,7 @@ def run(folder, noise, seed):
         "fine-tuning": FineTuningClassifier(fine_tuning_epochs=6, **params),
         "GLC": GLCClassifier(transition_init=gold, **params),
         "true T": GLCClassifier(transition_init=T, **params),
-        "meta-gradient": MetaTransitionClassifier(**(PAPER | {"transition_init": gold}), **params),
+        "meta-gradient": MetaTransitionClassifier.as_published(transition_init=gold, **META_STEP, **params),
         "EM": EMTransitionClassifier(transition_init=gold, **PLAIN_EM, **params),
     }.items():
         if name not in done:

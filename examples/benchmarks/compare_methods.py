@@ -29,9 +29,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 from problems import breast_cancer, digits, gaussians, wine
+from shared import RESULTS as PAGES
 from shared import (
-    NEW_NET,
-    PLAIN,
     Results,
     add_row,
     fit_cleanlab,
@@ -45,7 +44,6 @@ from shared import (
     versions,
     write_csv,
 )
-from shared import RESULTS as PAGES
 from sklearn.linear_model import LogisticRegression
 
 from noisytransition import CrossEntropyClassifier, compare, transition_error
@@ -62,7 +60,7 @@ SHARED = {
 SEEDS, SEARCH_SEEDS = range(10), range(101, 104)
 CELLS = {f"digits, {n}": partial(digits, n) for n in ("asymmetric-0.4", "pair-0.4", "symmetric-0.4", "symmetric-0.6")}
 CELLS |= {f"breast cancer, {r}": partial(breast_cancer, r) for r in ((0.2, 0.1), (0.4, 0.2))}
-# six settings for each method
+# six settings for each method, but for MW-Net
 SEARCH = {
     "cross-entropy": {"lr": [0.03, 0.1, 0.3], "max_epochs": [15, 40]},
     "fine-tuning": {"fine_tuning_lr": [0.01, 0.03, 0.1], "fine_tuning_epochs": [30, 100]},
@@ -71,22 +69,10 @@ SEARCH = {
     "GLC": {"warm_up_epochs": [8, 15, 40], "lr": [0.03, 0.1]},
     "S-Model": {"transition_lr": [0.01, 0.1, 1.0], "warm_up_epochs": [8, 40]},
     "T-Revision": {"revision_lr": [5e-7, 1e-5, 1e-4], "warm_up_epochs": [8, 40]},
-    "MW-Net": {"lr": [0.01, 0.03, 0.1], "normalize_weights": [False, True]},
+    "MW-Net": {"lr": [0.01, 0.03, 0.1]},
     "meta-transition": {"transition_lr": [0.1, 1.0, 10.0], "meta_weight": [0.0, 1.0]},
 }
-# the published methods: new nets through T, the meta-gradient without selection of T
-FIXED = {
-    "forward": NEW_NET,
-    "GLC": NEW_NET,
-    "meta-transition": NEW_NET | PLAIN | {"validation_fraction": 0},
-}
 METHODS = {name: ALL_METHODS[name] for name in SEARCH}
-# defaults that were others when "at their defaults" was measured
-AS_MEASURED = {
-    "forward": NEW_NET,
-    "GLC": NEW_NET,
-    "meta-transition": NEW_NET | PLAIN | {"transition_init": "gold"},
-}
 # nothing is tuned here
 UNTUNED = {
     "digits, pair-0.4": partial(digits, "pair-0.4"),
@@ -106,8 +92,8 @@ def settings(method):
 
 
 def of(method, **own):
-    """A method with the shared parameters, those that are fixed for it, and its own."""
-    return METHODS[method](**(SHARED | FIXED.get(method, {}) | own))
+    """A method as published, with the shared parameters and its own."""
+    return METHODS[method].as_published(**(SHARED | own))
 
 
 def search_data(seed):
@@ -194,7 +180,7 @@ def goals(tables):
 
 def report(tables):
     """Write and print all tables, and draw the first."""
-    settings_of = {name: own | FIXED.get(name, {}) for name, own in chosen().items()}
+    settings_of = chosen()
     own = "\n".join(f"* {name}: {', '.join(f'{k}={v:g}' for k, v in p.items())}" for name, p in settings_of.items())
     parts = [
         "# Nine methods side by side",
@@ -229,7 +215,7 @@ def report_defaults():
         cell: Results(
             filled(
                 load,
-                {name: cls(**AS_MEASURED.get(name, {})) for name, cls in METHODS.items()},
+                {name: cls.as_published() for name, cls in METHODS.items()},
                 range(5),
                 RESULTS / f"defaults_{file_name(cell)}.jsonl",
             ),
@@ -240,7 +226,6 @@ def report_defaults():
     parts = [
         "# Nine methods at their defaults",
         f"Mean ± standard deviation over 5 seeds. {versions()}, 2 processes. `compare_methods.py --defaults`.",
-        "Forward, GLC and meta-transition train a new net through T.",
         "## Test accuracy\n\n" + markdown(tables, overview(tables, "accuracy")),
         "## Error of T\n\n" + markdown(tables, overview(tables, "transition_error")),
     ]

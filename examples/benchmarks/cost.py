@@ -7,14 +7,13 @@ What is compared takes turns; medians over turns of the CPU time of the process,
 
 import os
 import time
-from functools import partial
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
 from problems import digits, gaussians
-from shared import NEW_NET, PLAIN, markdown, publish, versions
+from shared import markdown, publish, versions
 from torch import nn
 
 from noisytransition import MetaTransitionClassifier, MWNetClassifier
@@ -152,11 +151,10 @@ def step_table():
 
 
 # ---------------------------------------------------------------------------- whole fits
-Meta = partial(MetaTransitionClassifier, transition_init="gold", **NEW_NET, **PLAIN)
 FITS = {
-    "MetaTransitionClassifier, digits": (Meta, lambda seed: digits("pair-0.4", seed)),
+    "MetaTransitionClassifier, digits": (MetaTransitionClassifier, lambda seed: digits("pair-0.4", seed)),
     "MetaTransitionClassifier, 2000 Gaussians of 10 features": (
-        Meta,
+        MetaTransitionClassifier,
         lambda seed: gaussians("pair-0.4", seed, n=2000, n_clean=100),
     ),
     "MWNetClassifier, digits": (MWNetClassifier, lambda seed: digits("pair-0.4", seed)),
@@ -166,7 +164,7 @@ FIT_METHODS = [name for name in ("factored", "double-vjp", "dual") if name in ME
 
 def fit_seconds(cls, data, method, seed):
     """CPU time of one fit with the default net and parameters."""
-    clf = cls(random_state=seed)
+    clf = cls.as_published(random_state=seed)
     clf._meta_gradient_method = method
     started = time.process_time()
     clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))

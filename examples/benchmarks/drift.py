@@ -6,7 +6,7 @@
 
 The cells are those of `meta_transition.py`, where T mostly moves away from a good start. Here a tenth of the noisy rows
 is held out, and T is selected by the likelihood of their labels (the default of `MetaTransitionClassifier`); the
-training itself is the paper's, with a new net (`from_warm_up=False`). Everything else is at its default.
+training itself is the paper's, with a new net (`as_published`). Everything else is at its default.
 
 The step size is compared (`--select`) by the log-loss of clean rows held out of training, on seeds and noises that are
 not in the table; the network, and so this score, does not depend on which T is kept. The selection rule was chosen

@@ -36,8 +36,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from problems import breast_cancer, digits, gaussians, gaussians_posterior, table, table_posterior, wine
 from shared import (
-    NEW_NET,
-    PAPER,
+    META_STEP,
     PLAIN_EM,
     RESULTS,
     fit_cleanlab,
@@ -132,9 +131,9 @@ def run_others(data, params, seed):
     fitted = {
         "cross-entropy": CrossEntropyClassifier(**params),
         "fine-tuning": FineTuningClassifier(**params),
-        "GLC": GLCClassifier(**NEW_NET, **params),
+        "GLC": GLCClassifier(**params),
         "true T": GLCClassifier(transition_init=T, **params),
-        "meta-gradient": MetaTransitionClassifier(**PAPER, **params),
+        "meta-gradient": MetaTransitionClassifier.as_published(**META_STEP, **params),
     }
     for classifier in fitted.values():
         classifier.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))

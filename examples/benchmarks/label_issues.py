@@ -41,7 +41,7 @@ import numpy as np
 from em_transition import NET, SMALL
 from image_features import image_features
 from problems import digits
-from shared import NEW_NET, RESULTS, add_row, markdown, out_of_fold, publish, read_rows, spread, versions
+from shared import RESULTS, add_row, markdown, out_of_fold, publish, read_rows, spread, versions
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import cross_val_predict
 
@@ -178,7 +178,7 @@ def memorised(noise, name, seed):
     """Average precision with a large net's posteriors: of its training rows, and out of fold."""
     data, params = digits(noise, seed), LARGE | {"random_state": seed}
     wrong, meta = data.y != data.y_true, (data.X_meta, data.y_meta)
-    clf = GLCClassifier(**NEW_NET, **params) if name == "GLC" else SModelClassifier(**params)
+    clf = GLCClassifier(**params) if name == "GLC" else SModelClassifier(**params)
     clf.fit(data.X, data.y, meta=meta)
     T = clf.transition_matrix_
     out_of_fold = label_quality(unseen(T, params, data), data.y, T)

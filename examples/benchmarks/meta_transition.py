@@ -6,7 +6,7 @@
 
 For each cell it prints the error of T at the start and at the end, the error of the identity and the sampling limit,
 and the test accuracy of the last epoch with that of cross-entropy and fine-tuning. The last T is kept, and the net is a
-new one (`validation_fraction=0, from_warm_up=False`, the paper's algorithm; `drift.py` selects T). Everything else that
+new one (`as_published`; `drift.py` selects T). Everything else that
 is not in the grid is at its default. Cells run in two processes and are written when they end; a second call adds what
 is missing. It takes about 11 minutes (`--select`) and 30 minutes, on two cores.
 
@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from joblib import Parallel, delayed
 from problems import PROBLEMS
-from shared import PAPER, RESULTS, add_row, publish, read_rows, spread, versions
+from shared import META_STEP, RESULTS, add_row, publish, read_rows, spread, versions
 from sklearn.metrics import log_loss
 
 from noisytransition import (
@@ -75,7 +75,7 @@ def run(cell):
     method = {m.__name__: m for m in methods}[cell["method"]]
     params = {k: v for k, v in cell.items() if k not in ("problem", "noise", "seed", "method")}
     if method is MetaTransitionClassifier:  # the paper's algorithm, but for what the cell says
-        params = PAPER | params
+        method, params = MetaTransitionClassifier.as_published, META_STEP | params
     clf = method(random_state=cell["seed"], **params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
     out = {
         "held_out_log_loss": log_loss(
@@ -85,7 +85,7 @@ def run(cell):
         "identity": transition_error(T, np.eye(len(T))),
         "limit": sampling_limit(T, np.bincount(data.y_true)),
     }
-    if method is MetaTransitionClassifier:
+    if hasattr(clf, "transition_init_"):
         out["start"] = transition_error(T, clf.transition_init_)
         out["end"] = transition_error(T, clf.transition_matrix_)
     return cell | out

@@ -23,7 +23,7 @@ Power, 100 data sets each, at level 0.05:
 
 With a fit of GLC for each data set, on the clean rows trained on and on as many others:
 
-* boundary: the label becomes the next class with probability 0.2 + 0.6 (1 - P(y|x)), as in `meta_and_em.py`; weak:
+* boundary: the label becomes the next class with probability 0.2 + 0.6 (1 - P(y|x)); weak:
   0.2 + 0.2 (1 - P(y|x)).
 * untold group: as groups 0.2 and 0.3, tested without telling the group.
 

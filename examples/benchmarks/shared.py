@@ -19,13 +19,11 @@ from noisytransition import CrossEntropyClassifier
 RESULTS = Path(__file__).parent / "results"
 # for pages that were not measured again
 FIRST_EM = "EM and its T are those of its first form, with eleven trainings by default (commit d5538b0)."
-# as published, Forward, GLC and the meta-gradient train a new net through T
-NEW_NET = {"from_warm_up": False}
 # the network trained through T is the result, with no choice by clean rows; T by the likelihood of all labels
 PLAIN = {"select_classifier": False}
 PLAIN_EM = PLAIN | {"calibration_weight": 1, "instance_dependent": False}
-# the published meta-gradient: no rows are held out and the last T is kept; its step was chosen by `meta_transition.py`
-PAPER = NEW_NET | PLAIN | {"transition_init": "gold", "transition_lr": 3.0, "validation_fraction": 0}
+# step of T in the published meta-gradient, chosen by `meta_transition.py`
+META_STEP = {"transition_lr": 3.0}
 
 
 # ---------------------------------------------------------------------------- result files

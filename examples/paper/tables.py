@@ -73,7 +73,7 @@ OWN: dict[str, dict[str, Any]] = {
     "GLC, pairs": {"transition_init": "count"},
 }
 # Few clean rows need more epochs, as many as in fine-tuning
-DEFAULTS: dict[str, dict[str, Any]] = {TRUE_T: {"from_warm_up": True}, "clean rows only": {"max_epochs": 50}}
+DEFAULTS: dict[str, dict[str, Any]] = {"clean rows only": {"max_epochs": 50}}
 # Fine-tuning's rate is that of the last epochs before it. EM has no folds, and no trainings of 50 epochs on the clean
 # rows
 PUBLISHED: dict[str, dict[str, Any]] = {"fine-tuning": {"fine_tuning_lr": 1e-3}, "EM": PLAIN | {"cv": None}}

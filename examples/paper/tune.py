@@ -40,7 +40,7 @@ def spaces(table, scale):
         "fine-tuning": {"fine_tuning_lr": rates, "fine_tuning_epochs": [10, 50]},
         "GCE": {"lr": rates, "q": [0.5, 0.7]},
         "forward": {"lr": rates, "warm_up_epochs": lengths},
-        "MW-Net": {"lr": rates, "normalize_weights": [False, True]},
+        "MW-Net": {"lr": rates, "weight_lr": [1e-3, 1e-2]},
         "GLC": {"lr": rates, "warm_up_epochs": lengths},
         "S-Model": {"transition_lr": [_rounded(k * lr) for k in (0.1, 1, 10)], "warm_up_epochs": lengths},
         "T-Revision": {"revision_lr": [5e-7, 1e-5, 1e-4], "warm_up_epochs": lengths},
