@@ -26,6 +26,7 @@ from noisytransition import (
     MWNetClassifier,
     TRevisionClassifier,
 )
+from noisytransition.classifiers import METHODS
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
@@ -116,7 +117,7 @@ def test_scores_of_the_user_s_own_may_have_any_name(blobs):
     assert "valid_acc" in clf.history_[-1]
 
 
-@every
+@pytest.mark.parametrize("cls", METHODS.values())
 @pytest.mark.parametrize(
     "callback",
     [
