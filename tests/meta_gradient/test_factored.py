@@ -1,4 +1,4 @@
-"""Modules for which the factored look-ahead is exact, and others, for which it is refused."""
+"""Modules for which the factored meta-gradient is exact, and others, for which it is refused."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.functional import cosine_similarity
 
 from noisytransition.losses import ForwardLoss
-from noisytransition.meta_gradient import candidate_methods, look_ahead
+from noisytransition.meta_gradient import look_ahead
 from noisytransition.transition import pair_noise
 
 
@@ -54,10 +54,6 @@ OTHERS = {
     "a backward hook": hooked(lambda m: m[1].register_full_backward_hook(lambda m, i, o: (i[0] * 2,))),
     "a backward hook before": hooked(lambda m: m[1].register_full_backward_pre_hook(lambda m, o: (o[0] * 2,))),
     "weight normalisation": nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))),
-    "a hook of a weight": hooked(lambda m: m[0].weight.register_hook(lambda gradient: gradient * 2)),
-    "no ReLU": nn.Sequential(nn.Linear(4, 6), nn.Linear(6, 3)),
-    "ReLU at the end": nn.Sequential(nn.Linear(4, 3), nn.ReLU()),
-    "nested": nn.Sequential(nn.Sequential(nn.Linear(4, 6), nn.ReLU()), nn.Linear(6, 3)),
     "spectral normalisation": nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3))),
 }
 EXACT = {
@@ -68,9 +64,9 @@ EXACT = {
 }
 
 
-def tangent(module, method, shape=(4,)):
+def tangent(module, method):
     random = torch.Generator().manual_seed(0)
-    x, y = torch.randn(16, *shape, generator=random), torch.randint(3, (16,), generator=random)
+    x, y = torch.randn(16, 4, generator=random), torch.randint(3, (16,), generator=random)
     loss, rates = ForwardLoss(pair_noise(3, 0.3)), {name: 0.3 for name, _ in module.named_parameters()}
     torch.manual_seed(0)
     ahead = look_ahead(
@@ -81,16 +77,17 @@ def tangent(module, method, shape=(4,)):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_factored_method_is_refused_for_other_modules(name):
-    with pytest.raises(NotImplementedError, match="differentiate"):
+    with pytest.raises(NotImplementedError, match="can differentiate"):
         tangent(OTHERS[name], "factored")
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_the_factored_method_is_exact_for_the_modules_that_it_takes(name):
-    assert candidate_methods(EXACT[name])[0] == "factored"
     assert cosine_similarity(tangent(EXACT[name], "factored"), tangent(EXACT[name], "double-vjp"), dim=0) > 1 - 1e-5
 
 
-def test_the_factored_method_is_refused_for_rows_with_several_axes():
-    with pytest.raises(NotImplementedError, match="differentiate"):
-        tangent(nn.Sequential(nn.Linear(4, 3)), "factored", (1, 4))
+def test_the_factored_method_is_refused_for_a_weight_with_a_hook():
+    module = nn.Sequential(nn.Linear(4, 3))
+    module[0].weight.register_hook(lambda gradient: gradient * 2)
+    with pytest.raises(NotImplementedError, match="can differentiate"):
+        tangent(module, "factored")
