@@ -335,13 +335,13 @@ class Widened:
 
 
 class Deep(CrossEntropyClassifier):
-    def __init__(self, module=None, *, depth=2, **net_params):
+    def __init__(self, module="mlp", *, depth=2, **net_params):
         super().__init__(module, **net_params)
         self.depth = depth
 
 
 class Wide(CrossEntropyClassifier):
-    def __init__(self, module=None, *, width=3, lr=0.5, **net_params):
+    def __init__(self, module="mlp", *, width=3, lr=0.5, **net_params):
         super().__init__(module, lr=lr, **net_params)
         self.width = width
 
@@ -364,7 +364,7 @@ def test_parameters_of_all_parents_are_kept(cls):
 
 def test_defaults_are_those_of_the_constructor_that_is_called():
     class Both(Deep, Wide):
-        def __init__(self, module=None, **net_params):
+        def __init__(self, module="mlp", **net_params):
             super().__init__(module, **net_params)
 
     assert {"lr": 0.5, "width": 3, "depth": 2}.items() <= Both().get_params().items()

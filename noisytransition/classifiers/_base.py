@@ -12,12 +12,11 @@ from sklearn.utils import Tags, check_random_state
 from torch import nn
 from torch.utils.data import Dataset
 
-from ..transition import check_count
-from ._checks import check_callbacks, check_net_parameters, check_number
+from ._checks import CONSTRAINTS, check_callbacks, check_net_parameters
 from ._data import HOW_TO_PASS, Samples, read_rows
 from ._data_warnings import warn_of_equal_shares, warn_of_scale
 from ._describe import describe_fit
-from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, as_python, is_default
+from ._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, as_python
 from ._parts import torch_as_it_was
 from ._prediction import PredictionMixin
 from ._run import RUN_CLASS, Run
@@ -29,9 +28,9 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
 
     Parameters
     ----------
-    module : nn.Module class or instance, "mlp" or "linear", optional
-        Network that returns logits of shape (n_samples, n_classes). An instance is copied, never changed. "mlp", the
-        default: an `MLP` sized from the data; "linear": the same without a hidden layer (logistic regression).
+    module : nn.Module class or instance, "mlp" or "linear", default="mlp"
+        Network that returns logits of shape (n_samples, n_classes). An instance is copied, never changed. "mlp": an
+        `MLP` sized from the data; "linear": the same without a hidden layer (logistic regression).
     lr : float, default=0.1
         Step size of the module's optimiser.
     max_epochs : int, default=30
@@ -53,8 +52,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         Augmentation: function of a batch of training inputs on the device. Predictions do not use it.
     callbacks : list of skorch callbacks, optional
         Every training stage gets copies of them: a schedule of a fixed number of steps, as OneCycleLR, suits methods
-        with stages of equal length alone. ``callbacks__name__...`` sets their parameters. If one needs held-out rows,
-        as EarlyStopping and EpochScoring do by default, and there is no `train_split`, a tenth of the rows is held out.
+        with stages of equal length alone. ``callbacks__name__...`` sets their parameters. One that needs held-out rows,
+        as EarlyStopping and EpochScoring do by default, needs a `train_split`.
     random_state : int, RandomState instance or None, default=None
         An int makes a fit repeatable to the bit on a CPU; with None, torch's global generator gives the seed.
     verbose : int, default=0
@@ -70,6 +69,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     # with routing, held-out trusted rows of a search are scored by their true labels
     __metadata_request__score = dict.fromkeys(("trusted", "y_meta"), True)
 
+    #: what each parameter may be, as in scikit-learn
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     #: whether `fit` refuses to run without clean rows
     _needs_clean_data = False
     #: parameters with which a classifier is the algorithm of its paper; None: there is no paper
@@ -78,7 +79,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
 
     def __init__(
         self,
-        module: Module = None,
+        module: Module = "mlp",
         *,
         lr: float = 0.1,
         max_epochs: int = 30,
@@ -214,7 +215,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             self._check_data(run)
             if clean is not None and self._needs_clean_data and not self._allows_for_drawing_by_class(run):
                 warn_of_equal_shares(noisy.label, clean.label, classes)
-            warn_of_scale(noisy, default=is_default(self.module))
+            warn_of_scale(noisy, default=isinstance(self.module, str))
             with torch_as_it_was():
                 if state is not None:
                     run.save_in(state, fingerprint)
@@ -235,17 +236,9 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
 
     def _check_parameters(self) -> None:
         """Raise for parameters that no data could make valid."""
-        check_number(self, "lr")
-        check_count(self.max_epochs, 0, "max_epochs")
-        if self.batch_size != -1:
-            check_count(self.batch_size, 1, "batch_size")
+        self._validate_params()
         check_net_parameters(self)
         check_callbacks(self.callbacks, self._net_params)
-        given = sorted(name for name in self._net_params if name.startswith("module__"))
-        if given and isinstance(self.module, nn.Module):
-            raise ValueError(f"{given} set up a module class, but module is an instance of {type(self.module)}.")
-        if self.module == "linear" and "module__hidden" in given:
-            raise ValueError("module='linear' has no hidden layer, but module__hidden was given; give module='mlp'.")
 
     def _check_data(self, run: Run) -> None:
         """Raise for data that the parameters do not fit, before any training."""

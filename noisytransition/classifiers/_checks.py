@@ -1,15 +1,12 @@
 """Checks of parameters and callbacks, made before any training."""
 
-import difflib
-import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.utils import check_scalar
-from skorch import NeuralNetClassifier
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 from skorch.callbacks import (
     BatchScoring,
     Callback,
@@ -24,64 +21,34 @@ from torch import nn
 
 from .._precision import PRECISIONS
 from ..nets import NoisyLabelNet, check_sized
-from ..transition import check_count, is_number
-from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer, is_default, merged_signature
+from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer, merged_signature
 
-# names of callbacks that a fit adds to those of its nets
-_OF_FITS = {"held_out_posteriors", "in_step", "save_state", "show_progress", "valid_clean_loss"}
-# callbacks that compute or follow the scores or the epochs of a training, or write and read its files
-_BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
+# ---------------------------------------------------------------------------- numbers
+# what parameters may be, for `_parameter_constraints` as in scikit-learn
+NUMBER = Interval(Real, 0, np.inf, closed="left")
+FRACTION = Interval(Real, 0, 1, closed="left")
+COUNT = Interval(Integral, 1, None, closed="left")
+COUNT_FROM_0 = Interval(Integral, 0, None, closed="left")
+ALL_ROWS = Options(Integral, {-1})
 
-
-def check_number(estimator: object, name: str, *, high: float | None = None) -> None:
-    """Raise if a parameter is no finite number of at least 0 (and at most `high`)."""
-    value = getattr(estimator, name)
-    if not is_number(value):
-        raise TypeError(f"{name}={value!r}; give a number.")
-    check_scalar(value, name, Real, min_val=0.0, max_val=float("inf") if high is None else high)
-    if not math.isfinite(value):
-        raise ValueError(f"{name} == {value}, must be finite.")
-
-
-def check_flag(estimator: object, name: str, *, auto: bool = False) -> None:
-    """Raise if a parameter is neither True nor False, nor "auto" where that is allowed."""
-    value = getattr(estimator, name)
-    if not isinstance(value, bool | np.bool_) and not (auto and isinstance(value, str) and value == "auto"):
-        valid = "True or False, or 'auto'" if auto else "True or False"
-        raise TypeError(f"{name}={value!r}; give {valid}.")
+# of all classifiers
+CONSTRAINTS: dict[str, list[Any]] = {
+    "module": [nn.Module, StrOptions(set(MODULES)), callable],
+    "lr": [NUMBER],
+    "max_epochs": [COUNT_FROM_0],
+    "batch_size": [COUNT, ALL_ROWS],
+    "precision": [StrOptions(set(PRECISIONS))],
+    "batch_transform": [callable, None],
+    "train_split": [callable, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
 
 
-def check_batch_size(estimator: object, name: str) -> None:
-    """Raise if a parameter is no integer of at least 1, nor -1 (all rows), nor None."""
-    size = getattr(estimator, name)
-    if size is not None and size != -1:
-        check_count(size, 1, name)
-
-
-def check_n_jobs(estimator: Any) -> None:
-    """Raise if `n_jobs` is no number of processes, nor None."""
-    n_jobs = estimator.n_jobs
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
-        raise ValueError(f"n_jobs={n_jobs!r}; give a number of processes, -1 for one per core, or None.")
-
-
-def check_weight(estimator: object, name: str, valid: str) -> None:
-    """Raise unless a parameter is "auto" or a finite number that is `valid`: "above 0" or "of at least 0"."""
-    weight = getattr(estimator, name)
-    number = is_number(weight) and (0 < weight < np.inf or (weight == 0 and valid != "above 0"))
-    if not (weight == "auto" if isinstance(weight, str) else number):
-        raise ValueError(f"{name}={weight!r}; give a number {valid}, or 'auto'.")
-
-
-def check_fraction(estimator: object, name: str) -> None:
-    """Raise if a parameter is no number of at least 0 and below 1."""
-    check_number(estimator, name)
-    check_scalar(getattr(estimator, name), name, Real, min_val=0, max_val=1, include_boundaries="left")
-
-
+# ---------------------------------------------------------------------------- the network
 def check_net_parameters(estimator: Any) -> None:
     """Raise if a parameter that all nets share is of no valid kind."""
-    _check_module(estimator.module)
+    _check_module(estimator.module, [name for name in estimator._net_params if name.startswith("module__")])
     for name, parameter in merged_signature(type(estimator)).parameters.items():
         value = getattr(estimator, name, None)
         if name.endswith("optimizer") and not (value is None and parameter.default is None):
@@ -90,42 +57,40 @@ def check_net_parameters(estimator: Any) -> None:
         check_device(estimator.device)
     if estimator.dtype != "auto":
         _check_dtype(estimator.dtype)
-    _check_precision(estimator)
-    for name in ("batch_transform", "train_split"):
-        if (value := getattr(estimator, name, None)) is not None and not callable(value):
-            raise TypeError(f"{name}={value!r}; give a function, or None.")
-    if not isinstance(estimator.verbose, int | np.integer | np.bool_):
-        raise TypeError(f"verbose={estimator.verbose!r}; give 0 (silent), 1 (a bar) or 2 (a line for each epoch).")
+    if estimator.precision != "float32" and estimator.dtype not in ("auto", "float32", torch.float32):
+        raise ValueError(
+            f"precision={estimator.precision!r} is for float32 inputs; leave dtype={estimator.dtype!r} out."
+        )
+    if estimator.precision == "fp16" and _is_lbfgs(estimator.optimizer):
+        raise ValueError("precision='fp16' scales gradients, which LBFGS cannot take; give 'bf16' or 'float32'.")
 
 
-def _check_module(module: Any) -> None:
-    valid = "give an nn.Module class or instance that returns logits, 'mlp' (or None) or 'linear'"
-    if isinstance(module, nn.Module):
-        if not any(p.requires_grad for p in module.parameters()):
-            raise ValueError(
-                f"{type(module).__name__} has no trainable parameter: all are frozen, or there is none; set "
-                "requires_grad for those that should be learned."
-            )
-        check_sized(module)
-    elif is_default(module):
-        if module not in MODULES:
-            raise ValueError(f"module={module!r}; {valid}.")
-    elif not (issubclass(module, nn.Module) if isinstance(module, type) else callable(module)):
-        raise TypeError(f"module={module!r}; {valid}.")
+def _check_module(module: Any, given: list[str]) -> None:
+    if isinstance(module, type) and not issubclass(module, nn.Module):
+        raise TypeError(f"module={module!r}; give an nn.Module class or instance that returns logits.")
+    if module == "linear" and "module__hidden" in given:
+        raise ValueError("module='linear' has no hidden layer, but module__hidden was given; give module='mlp'.")
+    if not isinstance(module, nn.Module):
+        return
+    if given:
+        raise ValueError(f"{given} set up a module class, but module is an instance of {type(module)}.")
+    if not any(p.requires_grad for p in module.parameters()):
+        raise ValueError(
+            f"{type(module).__name__} has no trainable parameter: all are frozen, or there is none; set requires_grad "
+            "for those that should be learned."
+        )
+    check_sized(module)
 
 
 def _check_optimizer(value: Any, name: str) -> None:
-    if isinstance(value, str):
-        if value.lower() not in OPTIMIZERS:
-            near = difflib.get_close_matches(value.lower(), OPTIMIZERS, 1)
-            guess = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"{name}={value!r}; give a class, or the name of one in torch.optim.{guess}")
+    if isinstance(value, str) and value.lower() in OPTIMIZERS:
         return
     is_class = isinstance(value, type)
-    if not (issubclass(value, torch.optim.Optimizer) if is_class else callable(value)):
-        raise TypeError(
-            f"{name}={value if is_class else type(value).__name__!r}; give a class such as torch.optim.SGD or a name "
-            "such as 'sgd', no instance; its parameters are given as optimizer__..., or by functools.partial."
+    if isinstance(value, str) or not (issubclass(value, torch.optim.Optimizer) if is_class else callable(value)):
+        given = value if is_class or isinstance(value, str) else type(value).__name__
+        raise ValueError(
+            f"{name}={given!r}; give a class such as torch.optim.SGD, or the name of one in torch.optim, and no "
+            "instance; its parameters are given as optimizer__..., or by functools.partial."
         )
 
 
@@ -135,37 +100,16 @@ def check_device(device: Any) -> None:
         torch.zeros(1, device=device).item()
     except Exception as error:
         usable = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+        why = str(error).splitlines()[0].partition(". ")[0]
         raise ValueError(
-            f"device={device!r} cannot be used: {_why_not(device, error)}; give one of {usable}, or leave device out."
+            f"device={device!r} cannot be used: {why}; give one of {usable}, or leave device out."
         ) from None
-
-
-def _why_not(device: Any, error: Exception) -> str:
-    if str(device).startswith("cuda") and not torch.cuda.is_available():
-        return "torch finds no CUDA GPU here" if torch.version.cuda else "this torch is built without CUDA"
-    return str(error).splitlines()[0].partition(". ")[0]
 
 
 def _check_dtype(dtype: Any) -> None:
     found = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
     if not isinstance(found, torch.dtype) or found.is_complex or found is torch.bool:
         raise ValueError(f"dtype={dtype!r}; give 'auto', or a real type of torch such as 'float32' or torch.float64.")
-
-
-def _check_precision(estimator: Any) -> None:
-    precision, module = estimator.precision, estimator.module
-    if not isinstance(precision, str) or precision not in PRECISIONS:
-        raise ValueError(f"precision={precision!r}; give one of {[*PRECISIONS]}.")
-    if precision == "float32":
-        return
-    found = {p.dtype for p in module.parameters()} if isinstance(module, nn.Module) else {torch.float32}
-    if found - {torch.float32} or estimator.dtype not in ("auto", "float32", torch.float32):
-        raise ValueError(
-            f"precision={precision!r} is for float32 modules and inputs; this one has {sorted(map(str, found))}, with "
-            f"dtype={estimator.dtype!r}. Give module.float() and dtype='auto', or leave precision out."
-        )
-    if precision == "fp16" and _is_lbfgs(estimator.optimizer):
-        raise ValueError("precision='fp16' scales gradients, which LBFGS cannot take; give 'bf16' or 'float32'.")
 
 
 def _is_lbfgs(optimizer: Optimizer) -> bool:
@@ -184,33 +128,49 @@ def check_takes_step_sizes(estimator: Any, name: str) -> None:
 
 
 # ---------------------------------------------------------------------------- callbacks
+# callbacks of the library, which a fit needs: not to be set
+_OURS = {
+    *("update", "select", "scaling", "held_out_posteriors", "in_step", "save_state", "show_progress"),
+    *(f"valid_{labels}_{score}" for labels in ("noisy", "clean") for score in ("loss", "acc")),
+}
+# callbacks that compute or follow the scores or the epochs of a training, or write and read its files
+_BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
+# scores that skorch computes of rows that `train_split` holds out
+_HELD_OUT = {f"valid_{score}{best}" for score in ("loss", "acc", "noisy_loss", "noisy_acc") for best in ("", "_best")}
+
+
 def named_callbacks(callbacks: Sequence | None) -> list[tuple[str | None, Any]]:
     """The user's callbacks as pairs of name and callback; the name is None where none is given."""
     return [tuple(cb) if isinstance(cb, tuple | list) else (None, cb) for cb in callbacks or ()]
 
 
-def check_callbacks(callbacks: Callbacks, net_params: dict[str, Any]) -> None:
-    """Raise if `callbacks` is a string, or takes a name of the library's; or if ``callbacks__...`` names none."""
-    if isinstance(callbacks, str):
-        raise ValueError(f"callbacks={callbacks!r}: give a list of callbacks, or None.")
-    if not (callbacks is None or (isinstance(callbacks, Sequence) and all(map(_is_callback, callbacks)))):
+def check_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> None:
+    """Raise for what is no list of callbacks, for settings of the library's own, and for scores that nothing has."""
+    is_list = isinstance(callbacks, Sequence) and not isinstance(callbacks, str)
+    if not (callbacks is None or (is_list and all(map(_is_callback, callbacks)))):
         raise TypeError(f"callbacks={callbacks!r}: give a list of skorch callbacks, or of pairs (name, callback).")
-    of_skorch = {name for name, _ in NeuralNetClassifier(nn.Identity)._default_callbacks}
-    ours = _callback_names(()) | _callback_names((), labels="clean") | _OF_FITS
-    for name, _ in named_callbacks(callbacks):
-        if name in ours:
-            instead = f"set that of skorch by callbacks__{name}=..." if name in of_skorch else "give another name"
-            raise ValueError(f"callbacks has one named {name!r}, a name that the library itself uses: {instead}.")
-    asked = [name for name in net_params if name.startswith("callbacks__")]
-    known = _callback_names(callbacks) - (ours - of_skorch) if asked else set()
-    for name in asked:
-        if (named := name.split("__")[1]) in ours - of_skorch:
+    known = _callback_names(callbacks) - _OURS
+    for setting in net_params:
+        if setting.startswith("callbacks__") and setting.split("__")[1] not in known:
+            raise ValueError(f"{setting!r} sets no callback of yours or of skorch's; there are {sorted(known)}.")
+    if net_params.get("train_split") is not None:
+        return
+    for name, callback in named_callbacks(callbacks):
+        if _follows_held_out_rows(name, callback, net_params):
             raise ValueError(
-                f"{name!r}: the callback {named!r} is the library's own, which the method needs; leave it out. Those "
-                f"that can be set are {sorted(known)}."
+                f"{kind_of(callback).__name__} needs scores of held-out rows, and none are held out for it: give "
+                "train_split=skorch.dataset.ValidSplit(10), monitor='train_loss', or on_train=True."
             )
-        if named not in known:
-            raise ValueError(f"{name!r}: there is no such callback; there are {sorted(known)}.")
+
+
+def _follows_held_out_rows(name: str | None, callback: Any, net_params: Mapping[str, Any]) -> bool:
+    made = callback
+    if isinstance(callback, type):
+        made = callback() if issubclass(callback, EarlyStopping | Checkpoint) else callback
+    if issubclass(kind_of(callback), EpochScoring | BatchScoring):
+        return not callback_setting(name, made, "on_train", net_params)
+    monitor = callback_setting(name, made, "monitor", net_params)
+    return isinstance(monitor, str) and monitor in _HELD_OUT
 
 
 def _is_callback(given: Any) -> bool:
@@ -230,16 +190,16 @@ def callback_setting(name: str | None, callback: object, attribute: str, params:
     return params.get(f"callbacks__{name}__{attribute}", getattr(callback, attribute, None))
 
 
-def _callback_names(callbacks: Callbacks, labels: str = "noisy") -> set[str]:
+def _callback_names(callbacks: Callbacks) -> set[str]:
     """Names of a net's callbacks, skorch's own among them."""
-    return set(NoisyLabelNet(nn.Identity, callbacks=callbacks, labels=labels)._callbacks_grouped_by_name()[0])
+    return set(NoisyLabelNet(nn.Identity, callbacks=callbacks)._callbacks_grouped_by_name()[0])
 
 
 def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a net without callbacks that are made for another training, and without their settings."""
     given = params["callbacks"] or ()
-    kinds = [kind_of(callback) for _, callback in named_callbacks(given)]
-    kept = [callback for callback, kind in zip(given, kinds, strict=True) if not issubclass(kind, _BOUND)]
+    pairs = zip(given, named_callbacks(given), strict=True)
+    kept = [one for one, (_, callback) in pairs if not issubclass(kind_of(callback), _BOUND)]
     known = _callback_names(kept)
     others = {k: v for k, v in params.items() if not k.startswith("callbacks__") or k.split("__")[1] in known}
     return others | {"callbacks": kept}

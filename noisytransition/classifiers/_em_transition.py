@@ -1,15 +1,17 @@
 """Classifier and T by joint maximum likelihood: expectation-maximisation anchored by the clean rows."""
 
 from functools import partial
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from ..losses import ForwardLoss
-from ..transition import Prior, check_count, check_prior, in_class_order
-from ._checks import check_batch_size, check_flag, check_n_jobs, check_weight
+from ..transition import Prior, check_prior, in_class_order
+from ._checks import ALL_ROWS, COUNT, NUMBER
 from ._cross_fitting import (
     Candidate,
     JointTraining,
@@ -24,7 +26,7 @@ from ._final import CLEAN_ROWS, CONTINUED, OWN, FinalMixin, Starts, Step, finish
 from ._parameters import Module
 from ._parts import unsendable
 from ._run import Run
-from ._sampling import SamplingMixin
+from ._sampling import SAMPLINGS, SamplingMixin
 from ._starts import OF_WARM_UP
 from ._transition import TransitionClassifier
 
@@ -210,10 +212,22 @@ class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
     """
 
     _needs_clean_data = True
+    _parameter_constraints: ClassVar = {
+        **TransitionClassifier._parameter_constraints,
+        "meta_weight": [NUMBER, StrOptions({"auto"})],
+        "calibration_weight": [Interval(Real, 0, np.inf, closed="neither"), StrOptions({"auto"})],
+        "meta_batch_size": [COUNT, ALL_ROWS, None],
+        "meta_sampling": [StrOptions(set(SAMPLINGS))],
+        "cv": [Interval(Integral, 2, None, closed="left"), None],
+        "select_epochs": ["boolean"],
+        "select_classifier": ["boolean"],
+        "instance_dependent": ["boolean"],
+        "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],
+    }
 
     def __init__(
         self,
-        module: Module = None,
+        module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "auto",
         meta_weight: float | str = "auto",
@@ -309,18 +323,6 @@ class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
         warn_of_reasons(self.diagnostics_)
 
     # ---- checks
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_batch_size(self, "meta_batch_size")
-        if self.cv is not None:
-            check_count(self.cv, 2, "cv")
-        for name in ("select_epochs", "select_classifier", "instance_dependent"):
-            check_flag(self, name)
-        check_weight(self, "calibration_weight", "above 0")
-        check_weight(self, "meta_weight", "of at least 0")
-        check_n_jobs(self)
-        self._check_sampling()
-
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
         self._check_shares(run)

@@ -2,9 +2,8 @@
 
 from typing import Any, ClassVar
 
-from ..transition import check_count
 from ._base import NoisyLabelClassifier
-from ._checks import check_number
+from ._checks import COUNT_FROM_0, NUMBER
 from ._parameters import Module
 from ._run import Run
 
@@ -44,10 +43,15 @@ class FineTuningClassifier(NoisyLabelClassifier):
 
     _needs_clean_data = True
     _PUBLISHED: ClassVar = {}
+    _parameter_constraints: ClassVar = {
+        **NoisyLabelClassifier._parameter_constraints,
+        "fine_tuning_epochs": [COUNT_FROM_0],
+        "fine_tuning_lr": [NUMBER, None],
+    }
 
     def __init__(
         self,
-        module: Module = None,
+        module: Module = "mlp",
         *,
         fine_tuning_epochs: int = 50,
         fine_tuning_lr: float | None = None,
@@ -56,12 +60,6 @@ class FineTuningClassifier(NoisyLabelClassifier):
         super().__init__(module, **net_params)
         self.fine_tuning_epochs = fine_tuning_epochs
         self.fine_tuning_lr = fine_tuning_lr
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count(self.fine_tuning_epochs, 0, "fine_tuning_epochs")
-        if self.fine_tuning_lr is not None:
-            check_number(self, "fine_tuning_lr")
 
     def _fit(self, run: Run) -> None:
         noisy_net = run.train("cross_entropy")

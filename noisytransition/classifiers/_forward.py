@@ -69,7 +69,7 @@ class ForwardClassifier(TransitionClassifier):
 
     def __init__(
         self,
-        module: Module = None,
+        module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "anchor",
         anchor_percentile: float | Literal["auto"] | None = None,

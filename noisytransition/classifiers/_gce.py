@@ -1,14 +1,15 @@
 """Generalized cross-entropy: a loss with a small gradient for improbable labels."""
 
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from ..losses import GeneralizedCrossEntropyLoss
-from ..transition import check_count
 from ..updates import Truncation
 from ._base import NoisyLabelClassifier
-from ._checks import check_number
+from ._checks import COUNT_FROM_0
 from ._parameters import Module
 from ._run import Run
 
@@ -56,10 +57,16 @@ class GCEClassifier(NoisyLabelClassifier):
     """
 
     _PUBLISHED: ClassVar = {}
+    _parameter_constraints: ClassVar = {
+        **NoisyLabelClassifier._parameter_constraints,
+        "q": [Interval(Real, 0, 1, closed="both")],
+        "truncation": [Interval(Real, 0, 1, closed="neither"), None],
+        "truncation_start": [COUNT_FROM_0, None],
+    }
 
     def __init__(
         self,
-        module: Module = None,
+        module: Module = "mlp",
         *,
         q: float = 0.7,
         truncation: float | None = None,
@@ -70,16 +77,6 @@ class GCEClassifier(NoisyLabelClassifier):
         self.q = q
         self.truncation = truncation
         self.truncation_start = truncation_start
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number(self, "q", high=1.0)
-        if self.truncation_start is not None:
-            check_count(self.truncation_start, 0, "truncation_start")
-        if self.truncation is not None:
-            check_number(self, "truncation", high=1.0)
-            if not 0 < self.truncation < 1:
-                raise ValueError(f"truncation={self.truncation}; give a probability between 0 and 1, or None.")
 
     def _fit(self, run: Run) -> None:
         start = self.max_epochs // 3 if self.truncation_start is None else self.truncation_start

@@ -3,14 +3,14 @@
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
 from ..nets import CleanBatches
 from ..updates import MetaGradient
 from ._base import NoisyLabelClassifier
-from ._checks import check_batch_size, check_number
+from ._checks import ALL_ROWS, COUNT, NUMBER
 from ._parameters import Optimizer, as_optimizer
 from ._run import Run
 
@@ -22,12 +22,11 @@ class LooksAhead(NoisyLabelClassifier):
     meta_batch_size: int | None
     #: how the gradient is computed, a name in `noisytransition.meta_gradient.METHODS`; "auto": the cheapest
     _meta_gradient_method = "auto"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_batch_size(self, "meta_batch_size")
-        if self.inner_lr is not None:
-            check_number(self, "inner_lr")
+    _parameter_constraints: ClassVar = {
+        **NoisyLabelClassifier._parameter_constraints,
+        "inner_lr": [NUMBER, None],
+        "meta_batch_size": [COUNT, ALL_ROWS, None],
+    }
 
     def _update(self, run: Run, **params: Any) -> MetaGradient:
         """Update of the loss's parameters by the meta-gradient."""

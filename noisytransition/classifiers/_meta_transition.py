@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
-from ._checks import check_flag, check_number
+from ._checks import NUMBER
 from ._meta_gradient import LooksAhead, without_decay
 from ._parameters import Module, Optimizer
 from ._run import Run
@@ -90,10 +90,17 @@ class MetaTransitionClassifier(LooksAhead, TransitionClassifier):
 
     _needs_clean_data = True
     _PUBLISHED: ClassVar = {"inner_lr": None, "validation_fraction": 0, "from_warm_up": False}
+    _parameter_constraints: ClassVar = {
+        **LooksAhead._parameter_constraints,
+        **TransitionClassifier._parameter_constraints,
+        "transition_lr": [NUMBER],
+        "meta_weight": [NUMBER],
+        "from_warm_up": ["boolean"],
+    }
 
     def __init__(
         self,
-        module: Module = None,
+        module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "gold",
         transition_lr: float = 10.0,
@@ -113,12 +120,6 @@ class MetaTransitionClassifier(LooksAhead, TransitionClassifier):
         self.meta_batch_size = meta_batch_size
         self.validation_fraction = validation_fraction
         self.from_warm_up = from_warm_up
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number(self, "transition_lr")
-        check_number(self, "meta_weight")
-        check_flag(self, "from_warm_up")
 
     def _fit(self, run: Run) -> None:
         # the held-out labels select T only where no training has memorised them

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..losses import WeightedLoss
-from ._checks import check_number
+from ._checks import NUMBER
 from ._data import Samples, label_codes
 from ._meta_gradient import LooksAhead
 from ._parameters import Module
@@ -70,10 +70,14 @@ class MWNetClassifier(LooksAhead):
 
     _needs_clean_data = True
     _PUBLISHED: ClassVar = {"inner_lr": None}
+    _parameter_constraints: ClassVar = {
+        **LooksAhead._parameter_constraints,
+        "weight_lr": [NUMBER],
+    }
 
     def __init__(
         self,
-        module: Module = None,
+        module: Module = "mlp",
         *,
         weight_lr: float = 1e-3,
         inner_lr: float | None = 0.1,
@@ -84,10 +88,6 @@ class MWNetClassifier(LooksAhead):
         self.weight_lr = weight_lr
         self.inner_lr = inner_lr
         self.meta_batch_size = meta_batch_size
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number(self, "weight_lr")
 
     def _loss(self) -> WeightedLoss:
         return WeightedLoss()

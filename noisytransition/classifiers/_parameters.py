@@ -1,9 +1,9 @@
 """Parameters of a classifier: those that its constructor names, and those of skorch, under skorch's names."""
 
-import difflib
+import copy
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,28 +12,20 @@ from skorch import NeuralNet, NeuralNetClassifier
 from skorch.callbacks import Callback
 from torch import nn
 
-Module = type[nn.Module] | nn.Module | str | None
+from ..nets import MLP, Rows
+
+Module = type[nn.Module] | nn.Module | str
 Optimizer = Callable[..., torch.optim.Optimizer] | str
 Callbacks = Sequence[Callback | type[Callback] | tuple[str, Callback]] | None
 RandomState = int | np.random.RandomState | None
 
 # skorch's prefixes of nested parameters that the user may set
-PREFIXES = ("module", "optimizer", "iterator_train", "iterator_valid", "callbacks", "compile")
-# parameters of skorch that the classifiers set themselves, and why
-RESERVED = {
-    "criterion": "the method decides the loss",
-    "predict_nonlinearity": "the module returns logits, and softmax makes probabilities of them",
-    "classes": "classes_ is the sorted union of the labels of y and of the clean set",
-    "warm_start": "every fit starts afresh; fit(..., state=path) goes on with an interrupted one",
-    "dataset": "fit takes arrays, sparse matrices or a torch Dataset",
-    "torch_load_kwargs": "load parameters into clf.net_",
-}
+_PREFIXES = ("module", "optimizer", "iterator_train", "iterator_valid", "callbacks", "compile")
+# parameters of skorch that the classifiers set themselves
+_RESERVED = {"criterion", "predict_nonlinearity", "classes", "warm_start", "dataset", "torch_load_kwargs"}
 # parameters of skorch that the user may set
-NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspect.signature(net).parameters} - {
-    "args",
-    "kwargs",
-    *RESERVED,
-}
+NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspect.signature(net).parameters}
+NET_NAMES -= {"args", "kwargs", *_RESERVED}
 
 # optimisers of torch by their names in small letters
 OPTIMIZERS = {
@@ -42,7 +34,7 @@ OPTIMIZERS = {
     if isinstance(value, type) and issubclass(value, torch.optim.Optimizer) and value is not torch.optim.Optimizer
 }
 # the default network by its names, and what each sets of it
-MODULES: dict[str | None, dict[str, Any]] = {None: {}, "mlp": {}, "linear": {"module__hidden": ()}}
+MODULES: dict[str, dict[str, Any]] = {"mlp": {}, "linear": {"module__hidden": ()}}
 
 # attribute of a constructor: its signature as written, without the parameters of parents
 _WRITTEN = "__written_signature__"
@@ -64,9 +56,19 @@ class NetParameters(BaseEstimator):
 
     def _set_net_params(self, net_params: dict[str, Any]) -> None:
         """Store what the constructor received beyond its named parameters."""
-        check_names(net_params, set(self._get_param_names()), TypeError, type(self).__name__)
+        self._check_names(net_params, TypeError)
         for name, value in net_params.items():
             setattr(self, name, value)
+
+    def _check_names(self, given: Iterable[str], error: type[Exception]) -> None:
+        """Raise for a name that neither the class nor skorch has; as Python in a constructor, else as scikit-learn."""
+        own = self._get_param_names()
+        for name in given:
+            if name not in own and not is_net_name(name):
+                raise error(
+                    f"{type(self).__name__} has no parameter {name!r}. It has {own}, and those of "
+                    "skorch.NeuralNetClassifier that it does not set itself, such as module__... and optimizer__..."
+                )
 
     @property
     def _net_params(self) -> dict[str, Any]:
@@ -104,7 +106,7 @@ class NetParameters(BaseEstimator):
         ValueError
             For an unknown name.
         """
-        check_names(params, set(self._get_param_names()), ValueError, type(self).__name__)
+        self._check_names(params, ValueError)
         for name, value in params.items():
             setattr(self, name, value)
         return self
@@ -120,49 +122,10 @@ def as_optimizer(given: Optimizer) -> Callable[..., torch.optim.Optimizer]:
     return OPTIMIZERS[given.lower()] if isinstance(given, str) else given
 
 
-def is_default(module: Module) -> TypeGuard[str | None]:
-    """Whether a module is the default network, sized from the data."""
-    return module is None or isinstance(module, str)
-
-
-# ---------------------------------------------------------------------------- names
 def is_net_name(name: str) -> bool:
     """Whether a name is a parameter of skorch that the user may set."""
     head, dunder, tail = name.partition("__")
-    return (head in PREFIXES and bool(tail)) if dunder else name in NET_NAMES
-
-
-def check_names(names: Iterable[str], own: set[str], error: type[Exception], who: str) -> None:
-    """Raise `error` for a name that neither the class nor skorch has.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names given by the user.
-    own : set of str
-        Parameters of the class.
-    error : exception class
-        TypeError in a constructor, ValueError in ``set_params``, as Python and scikit-learn do.
-    who : str
-        Name of the class.
-    """
-    for name in names:
-        if name in own or is_net_name(name):
-            continue
-        head = name.partition("__")[0]
-        if head in RESERVED:
-            own_name = name.removeprefix("criterion__")
-            instead = f"; give {own_name}=" if own_name in own else ""
-            raise error(f"{who} sets {name!r} itself: {RESERVED[head]}{instead}.")
-        guess = next(iter(_guesses(name, head, own)), None)
-        raise error(f"{who} has no parameter {name!r}." + (f" Did you mean {guess!r}?" if guess else ""))
-
-
-def _guesses(name: str, head: str, own: set[str]) -> list[str]:
-    if "__" in name:
-        return [g + name[len(head) :] for g in difflib.get_close_matches(head, PREFIXES, 1)]
-    plain = difflib.get_close_matches(name, sorted(own | NET_NAMES), 1)
-    return plain + [f"{p}__{name[len(p) :].lstrip('_')}" for p in PREFIXES if name.startswith(p)]
+    return (head in _PREFIXES and bool(tail)) if dunder else name in NET_NAMES
 
 
 def _own_signature(init: Callable[..., Any]) -> inspect.Signature:
@@ -185,3 +148,35 @@ def merged_signature(cls: type) -> inspect.Signature:
         if all(p.kind is not p.VAR_KEYWORD for p in own.values()):
             break
     return inspect.Signature(list(found.values()))
+
+
+def net_params_of(
+    shared: dict[str, Any], n_classes: int, module: nn.Module | None, rows: Rows, own: dict[str, Any]
+) -> dict[str, Any]:
+    """Parameters of a net.
+
+    Parameters
+    ----------
+    shared : dict
+        The classifier's.
+    n_classes : int
+    module : nn.Module or None
+        Trained module to continue from; None: the classifier's.
+    rows : Rows
+        Of which the default module takes its size.
+    own : dict
+        Those of the stage, which override.
+    """
+    params = {name: value for name, value in shared.items() if name != "callbacks"}
+    if "optimizer" in own:
+        params = {name: value for name, value in params.items() if not name.startswith("optimizer__")}
+    given = params["module"] if module is None else module
+    if isinstance(given, nn.Module):
+        params = {name: value for name, value in params.items() if not name.startswith("module__")}
+        params["module"] = copy.deepcopy(given)
+    elif isinstance(given, str):
+        n_in = int(np.prod(rows.take([0]).inputs().shape[1:]))
+        sizes = {"module__n_in": n_in, "module__n_out": n_classes} | MODULES[given]
+        params = sizes | params | {"module": MLP}
+    params |= own
+    return params | {"optimizer": as_optimizer(params["optimizer"])}

@@ -27,8 +27,7 @@ from ..selection import Last, Selection
 from ..transition import weights_of_clean_rows
 from ..updates import Fixed, Update
 from ._checks import callback_setting, named_callbacks
-from ._monitors import held_out_fraction
-from ._net_params import net_params_of
+from ._parameters import net_params_of
 from ._progress import ShowProgress
 
 
@@ -167,10 +166,10 @@ class Run:
         """
         update = Fixed() if update is None else update
         params = net_params_of(self.params, len(self.classes), module, rows, net_params)
-        named, holds_out = [*self._named(), ("update", update)], bool(held_out or params.get("train_split"))
+        holds_out = bool(held_out or params.get("train_split"))
         trains_on_clean = clean_batches is not None or net_params.get("labels") == "clean"
         watched = self.has_clean and self.watch and not trains_on_clean
-        params |= self._split(held_out_fraction(named, params, stage, held_out, watched=watched))
+        params |= self._split(held_out)
         if groups := [*update.param_groups(), *params.get("optimizer__param_groups", ())]:
             params["optimizer__param_groups"] = groups
         torch.manual_seed(self.seed)

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from ..losses import ForwardLoss
 from ..updates import ByGradient
-from ._checks import check_number, check_takes_step_sizes
+from ._checks import NUMBER, check_takes_step_sizes
 from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
@@ -62,10 +62,14 @@ class SModelClassifier(TransitionClassifier):
     """
 
     _PUBLISHED: ClassVar = {}
+    _parameter_constraints: ClassVar = {
+        **TransitionClassifier._parameter_constraints,
+        "transition_lr": [NUMBER, None],
+    }
 
     def __init__(
         self,
-        module: Module = None,
+        module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "confusion",
         transition_lr: float | None = None,
@@ -77,8 +81,6 @@ class SModelClassifier(TransitionClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_takes_step_sizes(self, "optimizer")
-        if self.transition_lr is not None:
-            check_number(self, "transition_lr")
 
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up(run)

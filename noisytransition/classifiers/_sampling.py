@@ -26,10 +26,6 @@ class SamplingMixin:
     def _allows_for_drawing_by_class(self, run: Run) -> bool:
         return self.meta_sampling != "auto" or seem_drawn_by_class(run.clean.label, len(run.classes))
 
-    def _check_sampling(self) -> None:
-        if not isinstance(self.meta_sampling, str) or self.meta_sampling not in SAMPLINGS:
-            raise ValueError(f"meta_sampling={self.meta_sampling!r}; valid are {list(SAMPLINGS)}.")
-
     def _check_shares(self: Any, run: Run) -> None:
         """Raise if shares are asked for that cannot be found."""
         if self.meta_sampling != "by_class":

@@ -13,7 +13,7 @@ from .._storage import about, is_plain, plain_history, read, write
 from ..nets import MLP, NoisyLabelNet, check_sized
 from ..transition import Calibration, TransitionUncertainty
 from ._checks import check_device
-from ._parameters import MODULES, is_default
+from ._parameters import MODULES
 
 if TYPE_CHECKING:
     from ._base import NoisyLabelClassifier
@@ -40,7 +40,7 @@ def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
     named = {name: type(value).__name__ for name, value in fitted.items() if type(value) in _NAMED.values()}
     content = {
         "class": _name_of(type(clf)),
-        "module": None if is_default(clf.module) else _name_of(type(module)),
+        "module": None if isinstance(clf.module, str) else _name_of(type(module)),
         "params": plain,
         "not_saved": sorted(k for k in params.keys() - plain.keys() if k.startswith("module__")),
         "fitted": fitted | {name: list(fitted[name]) for name in named},
@@ -157,7 +157,7 @@ def _class_of(name: str, cls: "type[NoisyLabelClassifier] | None") -> "type[Nois
 def _net(clf: "NoisyLabelClassifier", weights: dict[str, Tensor]) -> NoisyLabelNet:
     """Net that predicts, with the classifier's module."""
     params = {k: v for k, v in clf._shared_params(clf.classes_).items() if k.startswith(_OF_PREDICTION)}
-    if is_default(clf.module):
+    if isinstance(clf.module, str):
         layers = [weight for weight in weights.values() if weight.ndim == 2]
         sizes = {"module__n_in": layers[0].shape[1], "module__n_out": layers[-1].shape[0]}
         params |= {"module": MLP, **sizes, **MODULES[clf.module]}

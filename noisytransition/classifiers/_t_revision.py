@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ..losses import ImportanceReweightedLoss
 from ..selection import BestEpoch
 from ..updates import ByGradient
-from ._checks import check_number
+from ._checks import NUMBER
 from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
@@ -70,10 +70,14 @@ class TRevisionClassifier(TransitionClassifier):
     """
 
     _PUBLISHED: ClassVar = {}
+    _parameter_constraints: ClassVar = {
+        **TransitionClassifier._parameter_constraints,
+        "revision_lr": [NUMBER],
+    }
 
     def __init__(
         self,
-        module: Module = None,
+        module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "anchor",
         revision_lr: float = 5e-7,
@@ -83,10 +87,6 @@ class TRevisionClassifier(TransitionClassifier):
         super().__init__(module, transition_init=transition_init, **net_params)
         self.revision_lr = revision_lr
         self.validation_fraction = validation_fraction
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number(self, "revision_lr")
 
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up(run, **self._best_epoch())

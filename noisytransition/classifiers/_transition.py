@@ -1,20 +1,19 @@
 """Base class of classifiers with a transition matrix T: its start, its fitted attributes, and methods that use it."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..nets import NoisyLabelNet
 from ..transition import (
-    check_count,
     check_transition_matrix,
     denoise_proba,
     floor_transition_matrix,
     in_class_order,
 )
 from ._base import NoisyLabelClassifier
-from ._checks import check_checkpoints, check_fraction
+from ._checks import COUNT, FRACTION, check_checkpoints
 from ._data import Samples
 from ._label_issues import LabelIssuesMixin
 from ._noise_report import NoiseReportMixin
@@ -67,9 +66,15 @@ class TransitionClassifier(
     #: fraction of the noisy rows held out, in methods that select by them
     validation_fraction: float = 0.0
 
+    _parameter_constraints: ClassVar = {
+        **NoisyLabelClassifier._parameter_constraints,
+        "validation_fraction": [FRACTION],
+        "warm_up_epochs": [COUNT, None],
+    }
+
     def __init__(
         self,
-        module: Module = None,
+        module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "gold",
         warm_up_epochs: int | None = None,
@@ -138,9 +143,6 @@ class TransitionClassifier(
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_checkpoints(self.callbacks, self._net_params)
-        check_fraction(self, "validation_fraction")
-        if self.warm_up_epochs is not None:
-            check_count(self.warm_up_epochs, 1, "warm_up_epochs")
         if (name := self._start_name()) is None:
             check_transition_matrix(self.transition_init, name="transition_init")
         elif name not in STARTS:

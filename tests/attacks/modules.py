@@ -49,6 +49,6 @@ MODULES = [
     ("no forward pass", nn.ModuleList([nn.Linear(4, 3)]), "cannot take a batch"),
     ("frozen", _frozen(), "no trainable parameter"),
     ("no weight", nn.Identity(), "no trainable parameter"),
-    ("a scikit-learn instance", LogisticRegression(), "give an nn.Module"),
+    ("a scikit-learn instance", LogisticRegression(), "'module' parameter of"),
     ("a scikit-learn class", LogisticRegression, "give an nn.Module"),
 ]

@@ -95,9 +95,9 @@ def test_a_callback_that_brings_back_its_best_epoch_is_obeyed(blobs):
 
 def test_load_best_counts_where_a_nested_parameter_sets_it(blobs):
     """The selection of T then follows the user's callback, as if the constructor had been told."""
-    stop = {"callbacks__stop__load_best": True}
-    nested = fit(blobs, callbacks=[("stop", EarlyStopping(patience=2))], **stop)
-    told = fit(blobs, callbacks=[("stop", EarlyStopping(patience=2, load_best=True))])
+    stop, split = {"callbacks__stop__load_best": True}, {"train_split": ValidSplit(5)}
+    nested = fit(blobs, callbacks=[("stop", EarlyStopping(patience=2))], **stop, **split)
+    told = fit(blobs, callbacks=[("stop", EarlyStopping(patience=2, load_best=True))], **split)
     np.testing.assert_array_equal(nested.transition_matrix_, told.transition_matrix_)
     np.testing.assert_array_equal(nested.predict_proba(blobs[0]), told.predict_proba(blobs[0]))
 

@@ -1,0 +1,86 @@
+"""skorch's callbacks in a fit: what they follow, and the names that are the library's own."""
+
+import pytest
+from estimators import CLASSIFIERS, WITHOUT_CLEAN_DATA, small
+from skorch.callbacks import BatchScoring, Checkpoint, EarlyStopping, EpochScoring, PrintLog
+from skorch.dataset import ValidSplit
+from training import fit, fit_noisy, refused
+
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
+from noisytransition.classifiers._checks import _OURS
+from noisytransition.nets import NoisyLabelNet
+
+every = pytest.mark.parametrize("cls", CLASSIFIERS)
+OF_SKORCH = ["epoch_timer", "train_loss", "valid_loss", "valid_acc", "print_log"]
+
+
+@every
+def test_with_held_out_rows_it_stops_all_trainings(cls, blobs):
+    stop = EarlyStopping(patience=1, threshold=1e9, threshold_mode="abs")
+    clf = fit(cls, blobs, callbacks=[stop], train_split=ValidSplit(5), max_epochs=4)
+    assert all(len(history) < 4 for history in clf.histories_.values())
+
+
+@every
+def test_scores_without_held_out_rows_can_be_followed(cls, blobs):
+    fit(cls, blobs, callbacks=[EarlyStopping("train_loss"), EpochScoring("accuracy", on_train=True)])
+    if cls in WITHOUT_CLEAN_DATA:
+        fit(cls, blobs, callbacks=[EarlyStopping("valid_clean_loss")])
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        EarlyStopping(),
+        EarlyStopping,
+        ("stop", EarlyStopping("valid_noisy_acc")),
+        Checkpoint(),
+        EpochScoring("f1_macro"),
+        BatchScoring("accuracy"),
+    ],
+)
+def test_scores_of_held_out_rows_need_a_split(callback, blobs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # Checkpoint writes there
+    with refused("train_split"):
+        fit(CrossEntropyClassifier, blobs, callbacks=[callback])
+    clf = fit_noisy(CrossEntropyClassifier, blobs, callbacks=[callback], train_split=ValidSplit(5))
+    assert "valid_loss" in clf.history_[-1]
+
+
+def test_a_setting_of_a_callback_counts(blobs):
+    stop = ("stop", EarlyStopping())
+    fit_noisy(CrossEntropyClassifier, blobs, callbacks=[stop], callbacks__stop__monitor="train_loss")
+    with refused("train_split"):
+        fit_noisy(CrossEntropyClassifier, blobs, callbacks=[stop], callbacks__stop__monitor="valid_acc")
+
+
+@pytest.mark.parametrize("name", sorted(_OURS))
+def test_callbacks_of_the_library_cannot_be_set(name, blobs):
+    with refused(f"'callbacks__{name}' sets no callback"):
+        fit(CrossEntropyClassifier, blobs, **{f"callbacks__{name}": None})
+
+
+@pytest.mark.parametrize("name", OF_SKORCH)
+def test_those_of_skorch_are_set_by_their_name(name, blobs):
+    fit(EMTransitionClassifier, blobs, **{f"callbacks__{name}": None})
+
+
+def test_a_name_is_given_once(blobs):
+    with refused("name"):
+        fit(CrossEntropyClassifier, blobs, callbacks=[("update", PrintLog())])
+
+
+def test_all_names_that_a_fit_adds_are_known(blobs, tmp_path, monkeypatch):
+    names, initialize = set(), NoisyLabelNet.initialize
+
+    def watched(net):
+        initialize(net)
+        names.update(name for name, _ in net.callbacks_)
+        return net
+
+    monkeypatch.setattr(NoisyLabelNet, "initialize", watched)
+    X, y, X_meta, y_meta, *_ = blobs
+    for cls in (CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier):
+        small(cls).fit(X, y, meta=(X_meta, y_meta), state=tmp_path / cls.__name__)
+    assert names <= {*_OURS, *OF_SKORCH}
+    assert {"update", "select", "save_state", "held_out_posteriors", "valid_clean_loss"} <= names
