@@ -45,6 +45,7 @@ STARTS = [
     Case("a transposed start", "fit", {"transition_init": [[0.9, 0.3], [0.1, 0.7]]}, "transpose"),
     Case("a start of logits", "fit", {"transition_init": T * 5}, "sum to 1"),
     Case("a start that is a number", "fit", {"transition_init": 0.3}, "square"),
+    Case("a start of clean rows that are not there", "fit", {"transition_init": "gold", "meta": None}, "clean data"),
     Case("a start of counts that are not known", "fit", {"transition_init": "count"}, "y_meta_noisy"),
 ]
 OF_METHODS = [
