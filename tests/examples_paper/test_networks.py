@@ -5,8 +5,7 @@ import pytest
 import torch
 from torchvision.models import resnet50
 
-from examples.paper.networks import IMAGES, ResNet50, parameters
-from noisytransition import CrossEntropyClassifier
+from examples.paper.networks import IMAGES, ResNet50
 
 # published (1.7 M of ResNet-110 in He et al.); fast CNN and both ResNet-9: counted by hand
 MILLIONS = {
@@ -35,10 +34,3 @@ def test_pretrained_weights_come_from_a_file(tmp_path):
     net = ResNet50(14, tmp_path / "weights.pth")[1]
     assert torch.equal(net.layer4[2].conv3.weight, given.layer4[2].conv3.weight)
     assert net.fc.out_features == 14
-
-
-@pytest.mark.parametrize("name", ["linear", "MLP"])
-def test_classifiers_take_the_parameters(name):
-    X = np.random.default_rng(0).normal(size=(20, 6)).astype("f4")
-    clf = CrossEntropyClassifier(**parameters(name, 6, 2), max_epochs=1, random_state=0).fit(X, np.arange(20) % 2)
-    assert clf.predict_proba(X).shape == (20, 2)
