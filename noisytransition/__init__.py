@@ -29,7 +29,6 @@ __all__ = [
     "anchor_transition_matrix",
     "class_conditional_test",
     "compare",
-    "confident_transition_matrix",
     "confusion_transition_matrix",
     "count_transition_matrix",
     "data_parallel",

@@ -14,7 +14,9 @@ from sklearn.utils import check_consistent_length
 
 from .classifiers import METHODS, NoisyLabelClassifier
 from .datasets import ComparisonData
-from .transition import check_count, check_transition_matrix, in_class_order, sampling_limit, transition_error
+from .transition import sampling_limit, transition_error
+from .transition._checks import check_count, check_transition_matrix
+from .transition._labels import in_class_order
 
 if TYPE_CHECKING:
     from pandas import DataFrame

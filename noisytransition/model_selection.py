@@ -8,15 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 
 from ._unwrap import inner_classifier
-from .transition import (
-    as_array,
-    check_count,
-    check_mask,
-    check_transition_matrix,
-    in_class_order,
-    of_one_type,
-    transition_error,
-)
+from .transition import transition_error
+from .transition._checks import as_array, check_count, check_mask, check_transition_matrix
+from .transition._labels import in_class_order, of_one_type
 
 
 class TrustedKFold(BaseCrossValidator):
@@ -115,8 +109,8 @@ class TrustedKFold(BaseCrossValidator):
 class _TransitionScorer:
     """A class and not a closure, since worker processes must unpickle it."""
 
-    def __init__(self, T_true: Any, labels: NDArray | None) -> None:
-        self.T_true, self.labels = T_true, labels
+    def __init__(self, T_true: Any) -> None:
+        self.T_true = T_true
 
     def __call__(self, estimator: object, X: object = None, y: object = None, **kwargs: Any) -> float:
         fitted = inner_classifier(estimator)
@@ -125,32 +119,26 @@ class _TransitionScorer:
                 f"{type(fitted).__name__} has no transition_matrix_: score a fitted classifier that learns one, "
                 "a Pipeline that ends in one, or a search over one."
             )
-        T = self.T_true if self.labels is not None else in_class_order(self.T_true, getattr(fitted, "classes_", None))
-        return -transition_error(T, fitted.transition_matrix_, labels=self.labels)
+        T = in_class_order(self.T_true, getattr(fitted, "classes_", None))
+        return -transition_error(T, fitted.transition_matrix_)
 
     def __repr__(self) -> str:
         return f"make_transition_scorer(<{len(self.T_true)} classes>)"
 
 
-def make_transition_scorer(T_true: ArrayLike, *, labels: ArrayLike | None = None) -> _TransitionScorer:
+def make_transition_scorer(T_true: ArrayLike) -> _TransitionScorer:
     """Make a scorer for searches: the negative error of a fitted classifier's T.
 
     Parameters
     ----------
     T_true : array-like of shape (n_classes, n_classes)
-        Row i, column j is P(noisy = j | true = i). A data frame that names the classes is read by name.
-    labels : array-like of shape (n_classes,), optional
-        Class order of T_true; default: sorted, as in `classes_`.
+        Row i, column j is P(noisy = j | true = i), in the order of `classes_`. A data frame that names the classes is
+        read by name.
 
     Returns
     -------
     callable
         ``scorer(estimator, X, y) -> float``, picklable; takes a classifier, a Pipeline or a search.
-
-    Raises
-    ------
-    ValueError
-        If T_true is no transition matrix; when called, if there is no T or it has another number of classes.
 
     Examples
     --------
@@ -161,7 +149,4 @@ def make_transition_scorer(T_true: ArrayLike, *, labels: ArrayLike | None = None
     -0.4
     """
     T = check_transition_matrix(T_true, name="T_true")
-    if labels is not None:
-        labels = as_array(labels, "labels")
-        transition_error(T, T, labels=labels)  # raises for labels that are no order of the classes
-    return _TransitionScorer(T_true if hasattr(T_true, "columns") else T, labels)
+    return _TransitionScorer(T_true if hasattr(T_true, "columns") else T)

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._unwrap import inner_classifier
-from .transition import as_floats, check_count, check_transition_matrix, in_class_order, transition_error
+from .transition import transition_error
+from .transition._checks import as_floats, check_count, check_transition_matrix
+from .transition._labels import in_class_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

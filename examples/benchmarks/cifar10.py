@@ -21,6 +21,7 @@ from shared import (
     PLAIN_EM,
     RESULTS,
     add_row,
+    confident_joint,
     markdown,
     out_of_fold,
     publish,
@@ -37,7 +38,6 @@ from noisytransition import (
     FineTuningClassifier,
     GLCClassifier,
     MetaTransitionClassifier,
-    confident_transition_matrix,
     em_transition_matrix,
     flip_labels,
     gold_transition_matrix,
@@ -120,7 +120,7 @@ def run(folder, noise, seed):
         write("identity", np.eye(10))
         write("sampling limit", transition_error=sampling_limit(T, np.bincount(y_true)))
     if "confident joint" not in done:
-        write("confident joint", confident_transition_matrix(out_of_fold(params, X, y), y))
+        write("confident joint", confident_joint(out_of_fold(params, X, y), y))
     if "oracle EM" not in done:
         write("oracle EM", em_transition_matrix(out_of_fold(params, X, y_true), y))
     for name, clf in {

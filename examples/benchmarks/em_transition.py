@@ -39,6 +39,7 @@ from shared import (
     META_STEP,
     PLAIN_EM,
     RESULTS,
+    confident_joint,
     fit_cleanlab,
     markdown,
     out_of_fold,
@@ -60,7 +61,6 @@ from noisytransition import (
     GLCClassifier,
     MetaTransitionClassifier,
     anchor_transition_matrix,
-    confident_transition_matrix,
     em_transition_matrix,
     sampling_limit,
     transition_error,
@@ -140,7 +140,7 @@ def run_others(data, params, seed):
     found = {name: fitted[name].transition_matrix_ for name in ("GLC", "meta-gradient")}
     found["anchor"] = anchor_transition_matrix(fitted["cross-entropy"].predict_proba(data.X))
     found["identity"] = np.eye(len(T))
-    found["confident joint"] = confident_transition_matrix(out_of_fold(params, data.X, data.y), data.y)
+    found["confident joint"] = confident_joint(out_of_fold(params, data.X, data.y), data.y)
     _, found["cleanlab"] = fit_cleanlab(LogisticRegression(C=0.1, max_iter=1000), data, seed)
     return {
         "error": {name: transition_error(T, matrix) for name, matrix in found.items()}

@@ -188,6 +188,13 @@ def out_of_fold(params, X, y):
     return cross_val_predict(CrossEntropyClassifier(**params), X, y, cv=3, method="predict_proba")
 
 
+def confident_joint(proba, y):
+    """T by cleanlab's confident joint of out-of-fold posteriors of the noisy label."""
+    from cleanlab.count import compute_confident_joint, estimate_latent
+
+    return estimate_latent(compute_confident_joint(y, proba), y)[1].T
+
+
 def fit_cleanlab(base, data, seed):
     """Fit cleanlab's classifier; return it and its T (its own noise matrix has columns that sum to 1)."""
     from cleanlab.classification import CleanLearning

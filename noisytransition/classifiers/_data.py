@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from ..nets import Rows, as_rows, canonical
-from ..transition import as_array, check_mask, of_one_type, refuse_masked
+from ..transition._checks import as_array, check_mask, refuse_masked
+from ..transition._labels import of_one_type
 from ._data_warnings import warn_if_unscaled, warn_of_order, warn_of_true_labels
 
 Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix

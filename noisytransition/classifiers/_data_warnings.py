@@ -10,7 +10,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from torch.utils.data import Dataset
 
 from ..nets import DatasetRows, Rows
-from ..transition import equally_many
+from ..transition._class_offset import equally_many
 
 # All of these are choices that were not measured, but for _LARGEST_SIZE.
 # clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard

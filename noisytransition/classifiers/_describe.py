@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from ..nets import DatasetRows, Rows, canonical
-from ..transition import blocks_of_rows
+from ..transition._checks import blocks_of_rows
 from ._parameters import as_python
 
 # numbers of inputs that are hashed at once: 4 or 8 MB

@@ -5,14 +5,12 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from ..transition import (
-    PairEstimate,
-    RuleEstimate,
-    TransitionUncertainty,
-    tempered_log_loss,
-    transition_error,
-    weights_of_clean_rows,
-)
+from ..transition import transition_error
+from ..transition._class_offset import weights_of_clean_rows
+from ..transition._pair_posterior import PairEstimate
+from ..transition._rule_labels import RuleEstimate
+from ..transition._temperature import tempered_log_loss
+from ..transition._uncertainty import TransitionUncertainty
 from ._cross_fitting import Candidate
 from ._estimate import Estimate, known_pairs
 from ._run import Run

@@ -10,7 +10,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from ..losses import ForwardLoss
-from ..transition import Prior, check_prior, in_class_order
+from ..transition._labels import in_class_order
+from ..transition._shrinkage import Prior, check_prior
 from ._checks import ALL_ROWS, COUNT, NUMBER
 from ._cross_fitting import (
     Candidate,

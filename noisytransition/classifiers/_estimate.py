@@ -7,31 +7,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..transition import (
-    MOST_CLASSES,
+from ..transition import EMResult, transition_uncertainty
+from ..transition._calibration import CalibratedLikelihood, Calibration
+from ..transition._class_offset import (
     POSITIVE_EVIDENCE,
-    CalibratedLikelihood,
-    Calibration,
-    EMResult,
-    FirstMaximum,
-    HeldOutLoss,
-    InstanceDependentEstimate,
-    PairEstimate,
-    Prior,
-    RuleEstimate,
-    TransitionUncertainty,
     class_offset,
     evidence_of_drawing_by_class,
-    first_maximum,
-    instance_dependent,
-    labels_of_a_rule,
-    pair_counts,
-    revised_by_pairs,
     seem_drawn_by_class,
     tilted,
-    transition_uncertainty,
     weights_of_clean_rows,
 )
+from ..transition._clean_weight import HeldOutLoss
+from ..transition._em import FirstMaximum, first_maximum
+from ..transition._estimation import pair_counts
+from ..transition._instance_dependent import InstanceDependentEstimate, instance_dependent
+from ..transition._pair_posterior import PairEstimate, revised_by_pairs
+from ..transition._rule_labels import RuleEstimate, labels_of_a_rule
+from ..transition._shrinkage import Prior
+from ..transition._uncertainty import MOST_CLASSES, TransitionUncertainty
 from ._cross_fitting import Candidate, last_training
 from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run

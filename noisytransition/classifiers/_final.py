@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..nets import HeldOutPosteriors, NoisyLabelNet, Rows
-from ..transition import tempered_log_loss
+from ..transition._temperature import tempered_log_loss
 from ._checks import without_bound_callbacks
 from ._folds import N_FOLDS, fold_of_rows
 from ._run import Run

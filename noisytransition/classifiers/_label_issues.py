@@ -7,15 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..nets import as_rows
-from ..transition import (
-    as_positions,
-    check_rate,
-    find_label_issues,
-    label_posterior,
-    label_quality,
-    like_series,
-    relabel,
-)
+from ..transition import find_label_issues, label_posterior, label_quality, relabel
+from ..transition._checks import check_rate
+from ..transition._labels import as_positions, like_series
 from ._data import Samples, label_codes, validate_rows
 
 

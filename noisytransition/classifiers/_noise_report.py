@@ -9,7 +9,7 @@ from torch.utils.data import Dataset
 
 from ..nets import as_rows
 from ..report import Clean, Judged, NoiseReport, make_facts, sample_facts
-from ..transition import check_count, check_probabilities, is_number
+from ..transition._checks import check_count, check_probabilities, is_number
 from ..transition._posterior import posterior_blocks
 from ._data import Samples, label_codes, validate_rows
 

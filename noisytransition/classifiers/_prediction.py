@@ -1,7 +1,6 @@
 """What a fitted classifier predicts, its network, and its score."""
 
-from os import PathLike
-from typing import IO, Any
+from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
@@ -11,11 +10,9 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from ..nets import as_rows
-from ..transition import as_array, of_one_type
+from ..transition._checks import as_array
+from ..transition._labels import of_one_type
 from ._data import Samples, are_samples, as_column, labels_of, validate_rows, with_true_labels
-
-# where skorch saves parameters
-File = str | PathLike | IO | None
 
 
 class PredictionMixin(ClassifierMixin):
@@ -35,33 +32,6 @@ class PredictionMixin(ClassifierMixin):
         """The trained network; it returns logits."""
         check_is_fitted(self, "net_")
         return self.net_.module_
-
-    def save_params(
-        self,
-        f_params: File = None,
-        f_optimizer: File = None,
-        f_criterion: File = None,
-        f_history: File = None,
-        use_safetensors: bool = False,
-    ) -> None:
-        """Save weights and history of the last network, as in skorch; `save` keeps all that is fitted.
-
-        ``net_.load_params`` reads them into a fitted classifier, ``torch.load(f_params)`` into a module.
-
-        Parameters
-        ----------
-        f_params, f_optimizer, f_criterion, f_history : file or path, optional
-            Where the weights of `module_`, the state of the optimiser, the loss (with T as logits) and the history go.
-        use_safetensors : bool, default=False
-            Write safetensors files, which run no code when they are read, instead of pickles.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        """
-        check_is_fitted(self, "net_")
-        self.net_.save_params(f_params, f_optimizer, f_criterion, f_history, use_safetensors=use_safetensors)
 
     def predict_proba(self, X: Samples) -> NDArray:
         """Posterior of the true class.

@@ -24,7 +24,7 @@ from ..nets import (
     check_start,
 )
 from ..selection import Last, Selection
-from ..transition import weights_of_clean_rows
+from ..transition._class_offset import weights_of_clean_rows
 from ..updates import Fixed, Update
 from ._checks import callback_setting, named_callbacks
 from ._parameters import net_params_of

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..transition import seem_drawn_by_class
+from ..transition._class_offset import seem_drawn_by_class
 from ._data import DRAWS
 from ._run import Run
 

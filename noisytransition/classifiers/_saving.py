@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from .._storage import about, is_plain, plain_history, read, write
 from ..nets import MLP, NoisyLabelNet, check_sized
-from ..transition import Calibration, TransitionUncertainty
+from ..transition._calibration import Calibration
+from ..transition._uncertainty import TransitionUncertainty
 from ._checks import check_device
 from ._parameters import MODULES
 

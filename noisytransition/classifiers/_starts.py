@@ -13,9 +13,9 @@ from ..transition import (
     confusion_transition_matrix,
     count_transition_matrix,
     gold_transition_matrix,
-    shrunk_to_symmetric,
     symmetric_noise,
 )
+from ..transition._shrinkage import shrunk_to_symmetric
 from ._run import Run
 from ._sampling import classes_without_clean_rows
 
@@ -60,7 +60,7 @@ def make_start(
     if name == "anchor":
         return anchor_transition_matrix(net.predict_proba(run.noisy), percentile=percentile)
     if name == "confusion":
-        return confusion_transition_matrix(net.predict_proba(run.noisy), run.noisy.label, soft=True)
+        return confusion_transition_matrix(net.predict_proba(run.noisy), run.noisy.label)
     return _gold(net, run, shrunk=name == "gold-shrunk")
 
 

@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..nets import NoisyLabelNet
-from ..transition import (
-    check_transition_matrix,
-    denoise_proba,
-    floor_transition_matrix,
-    in_class_order,
-)
+from ..transition import denoise_proba
+from ..transition._checks import check_transition_matrix
+from ..transition._estimation import floor_transition_matrix
+from ..transition._labels import in_class_order
 from ._base import NoisyLabelClassifier
 from ._checks import COUNT, FRACTION, check_checkpoints
 from ._data import Samples

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..transition import TransitionUncertainty, check_count, check_rate
+from ..transition._checks import check_count, check_rate
+from ..transition._uncertainty import TransitionUncertainty
 
 
 class TransitionSummaryMixin:

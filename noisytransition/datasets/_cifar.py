@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..transition import check_label_indices
+from ..transition._checks import check_label_indices
 from ._split import ComparisonData, make_noisy_data
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -64,7 +64,7 @@ def load_cifar10(root: str | PathLike, *, download: bool = False, **params: Any)
         Whether torchvision may download the set to `root`.
     **params
         `noise`, `n_meta`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`. The noise of the literature is
-        `symmetric_noise`, `uniform_noise` or `cifar10_noise`; people's labels are those of `load_cifar10n`.
+        `symmetric_noise` or `cifar10_noise`; people's labels are those of `load_cifar10n`.
 
     Returns
     -------

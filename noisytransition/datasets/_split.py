@@ -7,15 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch.utils.data import Dataset, Subset
 
-from ..transition import (
-    RandomState,
-    as_generator,
-    check_count,
-    check_label_indices,
-    check_transition_matrix,
-    flip_labels,
-    in_class_order,
-)
+from ..transition import flip_labels
+from ..transition._checks import check_count, check_label_indices, check_transition_matrix
+from ..transition._flip_labels import RandomState, as_generator
+from ..transition._labels import in_class_order
 
 # labels count as unrelated to the true ones if they agree by less than chance and this many standard deviations;
 # a choice, not measured

@@ -58,15 +58,6 @@ class Calibration(NamedTuple):
         b, added to each class; minus infinity for a class that no row may have.
     floor : float, default=1e-12
         Probabilities below count as this one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from noisytransition.transition import Calibration
-    >>> sharper = Calibration(matrix=2 * np.eye(2), bias=np.zeros(2))  # twice the logits
-    >>> sharper([[0.6, 0.4], [0.9, 0.1]]).round(2)
-    array([[0.69, 0.31],
-           [0.99, 0.01]])
     """
 
     matrix: NDArray[np.float64]

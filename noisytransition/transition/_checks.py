@@ -35,13 +35,6 @@ def check_transition_matrix(
     ValueError
         If `T` is not square, not finite, has negative entries or the wrong number of classes, or if a row
         does not sum to 1.
-
-    Examples
-    --------
-    >>> from noisytransition.transition import check_transition_matrix
-    >>> check_transition_matrix([[0.9, 0.1], [0.2, 0.8]])
-    array([[0.9, 0.1],
-           [0.2, 0.8]])
     """
     T = as_floats(T, name)
     if T.ndim != 2 or T.shape[0] != T.shape[1] or not T.size:
@@ -78,13 +71,6 @@ def check_probabilities(proba: ArrayLike, n_classes: int | None = None, name: st
     ValueError
         If `proba` is not 2-d, not finite, has negative entries or the wrong number of columns, or if a row does
         not sum to 1.
-
-    Examples
-    --------
-    >>> from noisytransition.transition import check_probabilities
-    >>> check_probabilities([[0.5, 0.5], [1, 0]])
-    array([[0.5, 0.5],
-           [1. , 0. ]])
     """
     return np.array(checked_probabilities(proba, n_classes, name), dtype=np.float64)
 

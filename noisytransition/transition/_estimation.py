@@ -31,11 +31,6 @@ def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike
     ndarray of shape (c, c), float64
         Rows sum to 1.
 
-    Raises
-    ------
-    ValueError
-        If a class has no clean row and `missing` is not given, or if an input is not valid.
-
     References
     ----------
     Hendrycks, Mazeika, Wilson, Gimpel, "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe
@@ -65,7 +60,7 @@ def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike
 
 
 def anchor_transition_matrix(
-    proba: ArrayLike, *, percentile: float | Literal["auto"] | None = None, n_anchors: int = 1
+    proba: ArrayLike, *, percentile: float | Literal["auto"] | None = None
 ) -> NDArray[np.float64]:
     """Take the noisy-label posterior at the anchor points, the rows with the highest probability of each class.
 
@@ -81,18 +76,11 @@ def anchor_transition_matrix(
         rarer than 3 % and then takes an anchor of another class; "auto" depends on the rarest class,
         ``100 (1 - 0.3 min prior)``, with the prior of a class the smaller of its mean probability and its share of
         ``proba.argmax(axis=1)`` (the mean probability of a rare class is high if many labels are flipped to it).
-    n_anchors : int
-        Average over this many anchors (fewer if fewer rows are at or below the percentile).
 
     Returns
     -------
     ndarray of shape (c, c), float64
         Rows sum to 1.
-
-    Raises
-    ------
-    ValueError
-        If `percentile` or `n_anchors` is out of range, or `proba` is not valid.
 
     References
     ----------
@@ -107,15 +95,11 @@ def anchor_transition_matrix(
            [0.125, 0.875]])
     """
     proba = check_probabilities(proba)
-    n_anchors = check_count(n_anchors, 1, "n_anchors")
-    if n_anchors > len(proba):
-        raise ValueError(f"n_anchors={n_anchors} for {len(proba)} rows of proba; give at most one per row.")
+    if not len(proba):
+        raise ValueError("proba has no rows; give at least one.")
     # "lower" gives a value of the column itself, so that at least one row is at or below it
     limits = np.percentile(proba, _resolve_percentile(percentile, proba), axis=0, method="lower")
-    score = np.where(proba <= limits, proba, -np.inf)
-    best = np.argsort(-score, axis=0, kind="stable")[:n_anchors]
-    weight = np.isfinite(np.take_along_axis(score, best, axis=0))[:, :, None]
-    return normalise_rows((proba[best] * weight).sum(axis=0))
+    return normalise_rows(proba[np.where(proba <= limits, proba, -np.inf).argmax(axis=0)])
 
 
 def count_transition_matrix(
@@ -138,11 +122,6 @@ def count_transition_matrix(
     -------
     ndarray of shape (c, c), float64
         Rows sum to 1.
-
-    Raises
-    ------
-    ValueError
-        If a class has no row and `smoothing` is 0, or if an input is not valid.
 
     Examples
     --------
@@ -168,11 +147,10 @@ def count_transition_matrix(
     return normalise_rows(counts + smoothing)
 
 
-def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike, *, soft: bool = False) -> NDArray[np.float64]:
-    """Count the noisy labels of the rows that a model predicts as each class.
+def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray[np.float64]:
+    """Share of the noisy labels of the rows of each predicted class, with all rows weighted by their probabilities.
 
-    ``T[i, j]`` is the share of noisy label j among the rows predicted as class i or, `soft`, among all rows with
-    weight ``proba[n, i]``. A class that is never predicted gets its soft row.
+    ``T[i, j]`` is the share of noisy label j among all rows with weight ``proba[n, i]``.
 
     Parameters
     ----------
@@ -180,19 +158,11 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike, *, soft: b
         Class probabilities, from a model trained on noisy labels.
     y_noisy : array-like of int, shape (n,)
         Noisy labels of the same rows as class indices 0..c-1.
-    soft : bool, default=False
-        Weight every row by its probabilities instead of counting the most probable class.
 
     Returns
     -------
     ndarray of shape (c, c), float64
         Rows sum to 1.
-
-    Raises
-    ------
-    ValueError
-        If `soft`, or for a class that is never predicted, a class has no probability in any row; or if an input is
-        not valid.
 
     References
     ----------
@@ -202,70 +172,16 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike, *, soft: b
     --------
     >>> from noisytransition.transition import confusion_transition_matrix
     >>> confusion_transition_matrix([[0.75, 0.25], [0.75, 0.25], [0.25, 0.75]], [0, 1, 1])
-    array([[0.5, 0.5],
-           [0. , 1. ]])
+    array([[0.42857143, 0.57142857],
+           [0.2       , 0.8       ]])
     """
     proba = check_probabilities(proba)
     n_rows, n_classes = proba.shape
     y = check_label_indices(y_noisy, n_classes, n_rows, name="y_noisy")
-    counts = pair_counts(proba.argmax(axis=1), y, n_classes)
-    absent = counts.sum(axis=1) == 0
-    counts = np.where(soft | absent[:, None], proba.T @ np.eye(n_classes)[y], counts)
+    counts = proba.T @ np.eye(n_classes)[y]
     if (empty := np.flatnonzero(counts.sum(axis=1) == 0)).size:
         raise ValueError(f"proba gives classes {empty.tolist()} no probability in any row: nothing to count.")
     return normalise_rows(counts)
-
-
-def confident_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray[np.float64]:
-    """Count the noisy labels of the rows that a model predicts with at least average confidence (confident joint).
-
-    The threshold of class i is the mean of ``proba[:, i]`` over the rows labelled i. A row's true class is the most
-    probable of those whose thresholds it reaches; rows that reach none are left out. The counts are scaled to the
-    number of rows of each noisy label, then divided by those of each true class.
-
-    Parameters
-    ----------
-    proba : array-like of shape (n, c)
-        Out-of-sample probabilities of the *noisy* label, from a model trained on noisy labels
-        (`sklearn.model_selection.cross_val_predict`).
-    y_noisy : array-like of int, shape (n,)
-        Noisy labels of the same rows as class indices 0..c-1.
-
-    Returns
-    -------
-    ndarray of shape (c, c), float64
-        Rows sum to 1. A class that no row is assigned to, such as one without noisy labels, gets the row of the
-        identity.
-
-    Raises
-    ------
-    ValueError
-        If an input is not valid.
-
-    References
-    ----------
-    Northcutt, Jiang, Chuang, "Confident Learning: Estimating Uncertainty in Dataset Labels", JAIR 70, 2021,
-    equations (1) to (3).
-
-    Examples
-    --------
-    >>> from noisytransition.transition import confident_transition_matrix
-    >>> confident_transition_matrix([[0.9, 0.1], [0.8, 0.2], [0.9, 0.1], [0.2, 0.8]], [0, 0, 1, 1])
-    array([[0.66666667, 0.33333333],
-           [0.        , 1.        ]])
-    """
-    proba = check_probabilities(proba)
-    n_rows, n_classes = proba.shape
-    y = check_label_indices(y_noisy, n_classes, n_rows, name="y_noisy")
-    n_labelled = np.bincount(y, minlength=n_classes)
-    own = np.bincount(y, weights=proba[np.arange(n_rows), y], minlength=n_classes)
-    thresholds = np.where(n_labelled, own / np.maximum(n_labelled, 1), np.inf)
-    reached = proba >= thresholds - 1e-9  # equal probabilities differ from their mean by rounding
-    confident = reached.any(axis=1)
-    predicted = np.where(reached, proba, -1).argmax(axis=1)
-    counts = pair_counts(y[confident], predicted[confident], n_classes)
-    joint = normalise_rows(counts, np.eye(n_classes)) * n_labelled[:, None]
-    return normalise_rows(joint.T, np.eye(n_classes))
 
 
 def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
@@ -285,18 +201,6 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
     -------
     ndarray of shape (c, c), float64
         No entry is below `floor`; rows sum to 1.
-
-    Raises
-    ------
-    ValueError
-        If `floor` is not in [0, 1/c), or `T` is not a transition matrix.
-
-    Examples
-    --------
-    >>> from noisytransition.transition import floor_transition_matrix
-    >>> floor_transition_matrix([[1, 0], [0.5, 0.5]], 0.125)
-    array([[0.875, 0.125],
-           [0.5  , 0.5  ]])
     """
     T = check_transition_matrix(T)
     n_classes = len(T)

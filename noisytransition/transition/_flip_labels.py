@@ -35,11 +35,6 @@ def flip_labels(
     ndarray of shape (n,)
         Noisy labels, of the same kind as `y`.
 
-    Raises
-    ------
-    ValueError
-        If `T` is not valid, or the labels do not fit its rows.
-
     Examples
     --------
     >>> from noisytransition.transition import flip_labels

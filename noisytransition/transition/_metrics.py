@@ -10,7 +10,7 @@ from ._labels import in_class_order
 _MIN_PROBA = 1e-200
 
 
-def transition_error(T_true: ArrayLike, T_pred: ArrayLike, *, labels: ArrayLike | None = None) -> float:
+def transition_error(T_true: ArrayLike, T_pred: ArrayLike) -> float:
     """Relative entry-wise error of a transition matrix, ``sum |T_true - T_pred| / sum |T_true|``.
 
     0 is exact; 2, no probability where the true matrix has any, is the worst. Compare with the error of the identity,
@@ -19,21 +19,12 @@ def transition_error(T_true: ArrayLike, T_pred: ArrayLike, *, labels: ArrayLike 
     Parameters
     ----------
     T_true, T_pred : array-like of shape (c, c)
-        The true and the estimated transition matrix. Two data frames that name the same classes are compared by name,
-        and so is one whose classes `labels` names; beside an array, a data frame is read by position.
-    labels : array-like of shape (c,), optional
-        The labels in the order of the rows and columns of `T_true`, where that is not the sorted order of
-        `T_pred` (that of a classifier's ``classes_``).
+        The true and the estimated transition matrix. Two data frames that name the same classes are compared by name.
 
     Returns
     -------
     float
         From 0 to 2. Rows of a transition matrix may sum to 1 up to 1e-6 only, so 2 may be exceeded by as much.
-
-    Raises
-    ------
-    ValueError
-        If a matrix is not valid, their sizes differ, or `labels` does not name each class once.
 
     References
     ----------
@@ -44,18 +35,11 @@ def transition_error(T_true: ArrayLike, T_pred: ArrayLike, *, labels: ArrayLike 
     >>> from noisytransition.transition import transition_error
     >>> transition_error([[0.75, 0.25], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]])
     0.25
-    >>> transition_error([[0.75, 0.25], [0, 1]], [[1, 0], [0.25, 0.75]], labels=["dog", "cat"])
-    0.0
     """
-    if labels is not None:
-        named, order = np.asarray(labels), _sorting_order(labels, len(check_transition_matrix(T_true, name="T_true")))
-        T_true, T_pred = in_class_order(T_true, named.tolist()), in_class_order(T_pred, named[order].tolist())
-    elif hasattr(T_true, "index") and hasattr(T_true, "columns") and hasattr(T_pred, "columns"):
+    if hasattr(T_true, "index") and hasattr(T_true, "columns") and hasattr(T_pred, "columns"):
         T_true, T_pred = (in_class_order(T, T_true.index) for T in (T_true, T_pred))
     T_true = check_transition_matrix(T_true, name="T_true")
     T_pred = check_transition_matrix(T_pred, len(T_true), name="T_pred")
-    if labels is not None:
-        T_true = T_true[np.ix_(order, order)]
     return float(np.abs(T_true - T_pred).sum() / np.abs(T_true).sum())
 
 
@@ -77,11 +61,6 @@ def sampling_limit(T_true: ArrayLike, n_per_class: ArrayLike) -> float:
     -------
     float
         The expected error.
-
-    Raises
-    ------
-    ValueError
-        If `T_true` is not valid or `n_per_class` is not made of positive integers.
 
     References
     ----------
@@ -118,12 +97,3 @@ def _check_n_per_class(n_per_class: ArrayLike, n_classes: int) -> NDArray[np.int
             "(a class without rows has no estimate)."
         )
     return np.broadcast_to(n, n_classes)
-
-
-def _sorting_order(labels: ArrayLike, n_classes: int) -> NDArray[np.intp]:
-    labels = as_array(labels, "labels")
-    if labels.shape != (n_classes,) or len(np.unique(labels)) != n_classes:
-        raise ValueError(
-            f"labels={labels.tolist()!r}; give each of the {n_classes} classes of T_true once, in its order."
-        )
-    return np.argsort(labels)

@@ -45,11 +45,6 @@ def label_posterior(
     ndarray of shape (n, c), float64
         Rows sum to 1. Where the noisy label has probability 0 under `proba` and `T`, the row of `proba` is returned.
 
-    Raises
-    ------
-    ValueError
-        If an input is not valid or the shapes do not fit.
-
     Examples
     --------
     >>> from noisytransition.transition import label_posterior
@@ -114,11 +109,6 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> N
     ndarray of shape (n, c), float64
         ``P(true = i | x)``, classes as in `noisy_proba`; rows sum to 1. A row that has probability 0 under `T` is
         returned as it is.
-
-    Raises
-    ------
-    ValueError
-        If an input is not valid or the shapes do not fit.
 
     References
     ----------

@@ -52,8 +52,6 @@ INDICES = [
     ("ragged lists", [[0], [0, 1]], "equally long"),
 ]
 MATRIX_ARGUMENTS = {
-    "transition.check_transition_matrix": (None,),
-    "transition.floor_transition_matrix": (None, 0.01),
     "transition.flip_labels": (Y, None),
     "transition.label_posterior": (PROBA, Y, None),
     "transition.label_quality": (PROBA, Y, None),
@@ -68,11 +66,9 @@ MATRIX_ARGUMENTS = {
     "TransitionMatrixDisplay": (None,),
 }
 PROBA_ARGUMENTS = {
-    "transition.check_probabilities": (None,),
     "transition.gold_transition_matrix": (None, TRUE),
     "transition.anchor_transition_matrix": (None,),
     "transition.confusion_transition_matrix": (None, Y),
-    "transition.confident_transition_matrix": (None, Y),
     "transition.em_transition_matrix": (None, Y),
     "transition.label_posterior": (None, Y, T),
     "transition.label_quality": (None, Y, T),
@@ -86,7 +82,6 @@ INDEX_ARGUMENTS = {
     "transition.count_transition_matrix": (None, Y),
     "transition.count_transition_matrix ": (Y, None),
     "transition.confusion_transition_matrix": (PROBA, None),
-    "transition.confident_transition_matrix": (PROBA, None),
     "transition.em_transition_matrix": (PROBA, None),
     "transition.label_posterior": (PROBA, None, T),
     "transition.label_quality": (PROBA, None, T),
@@ -125,12 +120,10 @@ NUMBERS = [
         )
         for function, before in {
             "symmetric_noise": (3,),
-            "uniform_noise": (3,),
             "pair_noise": (3,),
             "cifar10_noise": (),
             "digits_noise": (),
             "superclass_noise": ([0, 0, 1],),
-            "flip_noise": ({0: 1}, 3),
         }.items()
         for name, rate in RATES
     ),
@@ -141,7 +134,7 @@ NUMBERS = [
             {"args": (n, 0.2)},
             "give an integer|at least",
         )
-        for function in ("symmetric_noise", "uniform_noise", "pair_noise")
+        for function in ("symmetric_noise", "pair_noise")
         for name, n in COUNTS
     ),
     *(
@@ -154,7 +147,6 @@ NUMBERS = [
         for function, args, option in [
             ("denoise_proba", (PROBA, T), "n_iter"),
             ("em_transition_matrix", (PROBA, Y), "max_iter"),
-            ("anchor_transition_matrix", (PROBA,), "n_anchors"),
         ]
         for name, n in COUNTS
     ),
@@ -167,7 +159,6 @@ NUMBERS = [
             ("em_transition_matrix", (PROBA, Y), "strength", "strength="),
             ("em_transition_matrix", (PROBA, Y), "meta_weight", "meta_weight="),
             ("count_transition_matrix", (TRUE, Y), "smoothing", "smoothing="),
-            ("floor_transition_matrix", (T,), "floor", "floor="),
             ("find_label_issues", (PROBA, Y, T), "threshold", "give a probability"),
             ("relabel", (PROBA, Y, T), "threshold", "give a probability"),
             ("anchor_transition_matrix", (PROBA,), "percentile", "percentile="),
@@ -183,15 +174,13 @@ NUMBERS = [
 OTHERS = [
     _case(target, name, {"args": args, **given}, words)
     for target, name, args, given, words in [
-        ("flip_noise", "a list", ([(0, 1)],), {"rate": 0.2}, "give a dict"),
-        ("flip_noise", "None", (None,), {}, "give a dict"),
-        ("flip_noise", "to itself", ({0: 0},), {"rate": 0.2}, "two different classes"),
-        ("flip_noise", "out of the classes", ({0: 5}, 3), {"rate": 0.2}, "two different classes"),
-        ("flip_noise", "names", ({"a": "b"},), {"rate": 0.2}, "integer class indices"),
-        ("flip_noise", "no rate", ({0: 1},), {}, "give rate"),
-        ("flip_noise", "two forms", ({0: 1, (1, 2): 0.3},), {}, "mixes"),
-        ("flip_noise", "too much", ({(0, 1): 0.7, (0, 2): 0.7},), {}, "add up"),
-        ("flip_noise", "complex numbers", ({(0, 1): 1j},), {}, "give a probability"),
+        ("flip_noise", "a list", ([(0, 1)], 2), {}, "give a dict"),
+        ("flip_noise", "to itself", ({(0, 0): 0.2}, 2), {}, "two different classes"),
+        ("flip_noise", "out of the classes", ({(0, 5): 0.2}, 3), {}, "two different classes"),
+        ("flip_noise", "names", ({("a", "b"): 0.2}, 2), {}, "two different classes"),
+        ("flip_noise", "no pairs", ({0: 1}, 2), {}, "pairs"),
+        ("flip_noise", "too much", ({(0, 1): 0.7, (0, 2): 0.7}, 3), {}, "add up"),
+        ("flip_noise", "complex numbers", ({(0, 1): 1j}, 2), {}, "give a probability"),
         ("superclass_noise", "two axes", ([[0, 1]], 0.2), {}, "1-d"),
         ("superclass_noise", "none", ([], 0.2), {}, "1-d"),
         ("superclass_noise", "masked entries", (masked([0, 0, 1]), 0.2), {}, "masked"),
@@ -206,9 +195,6 @@ OTHERS = [
         ("flip_labels", "NaN", ([NAN, 1.0, 2.0], T), {}, "missing|label nan|has the label"),
         ("flip_labels", "seed", (Y, T), {"random_state": "a"}, "random_state"),
         ("flip_labels", "negative seed", (Y, T), {"random_state": -1}, "random_state"),
-        ("transition_error", "classes", (T, T), {"labels": [0, 1]}, "each of the 3 classes"),
-        ("transition_error", "classes twice", (T, T), {"labels": [0, 1, 1]}, "each of the 3 classes"),
-        ("transition_error", "complex classes", (T, T), {"labels": [0j, 1j, 2]}, "complex"),
         ("transition_error", "shapes", (T, np.eye(2)), {}, "classes"),
         ("em_transition_matrix", "counts", (PROBA, Y), {"counts": np.eye(2)}, "counts"),
         ("em_transition_matrix", "complex counts", (PROBA, Y), {"counts": T + 0j}, "complex"),

@@ -82,9 +82,6 @@ PLOTS = [
         ("plot_transition_history", "no entry", (HISTORY,), {"top": 0}, "top=0"),
         ("plot_transition_history", "top as text", (HISTORY,), {"top": "3"}, "top"),
         ("plot_transition_history", "not fitted", (CrossEntropyClassifier(),), {}, "not fitted"),
-        ("make_transition_scorer", "two names", (T,), {"labels": [0, 1]}, "each of the 3 classes"),
-        ("make_transition_scorer", "a name twice", (T,), {"labels": [0, 1, 1]}, "each of the 3 classes"),
-        ("make_transition_scorer", "complex names", (T,), {"labels": [0j, 1j, 2]}, "complex"),
     ]
 ]
 CASES = [*FOLDS, *COMPARE, *PLOTS]

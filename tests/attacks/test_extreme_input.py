@@ -13,7 +13,6 @@ from strategies import permutations, row_stochastic, transition_matrices
 from noisytransition import EMTransitionClassifier
 from noisytransition.transition import (
     anchor_transition_matrix,
-    confident_transition_matrix,
     confusion_transition_matrix,
     count_transition_matrix,
     denoise_proba,
@@ -144,10 +143,9 @@ def _em(proba, y, s, T):
 
 ESTIMATES = {
     "gold": lambda proba, y, s, T: gold_transition_matrix(proba, y),
-    "anchor": lambda proba, y, s, T: anchor_transition_matrix(proba, n_anchors=len(proba)),
+    "anchor": lambda proba, y, s, T: anchor_transition_matrix(proba),
     "count": lambda proba, y, s, T: count_transition_matrix(y, s),
-    "confusion": lambda proba, y, s, T: confusion_transition_matrix(proba, s, soft=True),
-    "confident": lambda proba, y, s, T: confident_transition_matrix(proba, s),
+    "confusion": lambda proba, y, s, T: confusion_transition_matrix(proba, s),
     "em": _em,
     "std": lambda proba, y, s, T: transition_uncertainty(proba, s, T).std,
 }

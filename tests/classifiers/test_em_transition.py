@@ -29,13 +29,13 @@ from noisytransition.classifiers._folds import fold_of_rows
 from noisytransition.classifiers._run import Run
 from noisytransition.transition import (
     flip_labels,
-    floor_transition_matrix,
     gold_transition_matrix,
     pair_noise,
-    shrunk_to_symmetric,
     symmetric_noise,
     transition_uncertainty,
 )
+from noisytransition.transition._estimation import floor_transition_matrix
+from noisytransition.transition._shrinkage import shrunk_to_symmetric
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
 # the network trained through T, and one likelihood

@@ -8,7 +8,8 @@ from torch import nn
 from training import Batches, fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, ForwardClassifier
-from noisytransition.transition import anchor_transition_matrix, floor_transition_matrix, pair_noise
+from noisytransition.transition import anchor_transition_matrix, pair_noise
+from noisytransition.transition._estimation import floor_transition_matrix
 
 fit = partial(fit_noisy, ForwardClassifier)
 

@@ -10,7 +10,8 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from noisytransition import CrossEntropyClassifier, GLCClassifier
-from noisytransition.transition import anchor_transition_matrix, floor_transition_matrix, gold_transition_matrix
+from noisytransition.transition import anchor_transition_matrix, gold_transition_matrix
+from noisytransition.transition._estimation import floor_transition_matrix
 
 fit = partial(training.fit, GLCClassifier)
 

@@ -15,12 +15,8 @@ from noisytransition import (
     gold_transition_matrix,
     transition_error,
 )
-from noisytransition.transition import (
-    floor_transition_matrix,
-    label_posterior,
-    pair_noise,
-    symmetric_noise,
-)
+from noisytransition.transition import label_posterior, pair_noise, symmetric_noise
+from noisytransition.transition._estimation import floor_transition_matrix
 from noisytransition.updates import MetaGradient
 
 

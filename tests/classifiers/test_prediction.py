@@ -5,12 +5,11 @@ import pandas as pd
 import pytest
 import torch
 from estimators import CLASSIFIERS, small
-from safetensors.torch import load_file
 from sklearn.exceptions import NotFittedError
 from torch import nn
 from training import fit, fit_noisy, refused
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
+from noisytransition import CrossEntropyClassifier, load
 from noisytransition.classifiers import _checks
 from noisytransition.classifiers._data import with_true_labels
 
@@ -66,23 +65,6 @@ def test_the_network_is_the_last_one_s_and_gives_logits(cls, blobs):
         proba = clf.module_.eval()(torch.from_numpy(blobs[4]).float()).softmax(1)
     np.testing.assert_allclose(clf.predict_proba(blobs[4]), proba, rtol=1e-4, atol=1e-6)
     assert not hasattr(cls(), "module_")
-
-
-@pytest.mark.parametrize("use_safetensors", [False, True])
-def test_saved_weights_are_read_into_a_module_and_into_a_fitted_classifier(blobs, tmp_path, use_safetensors):
-    clf, other = (fit(EMTransitionClassifier, blobs, random_state=seed) for seed in (0, 1))
-    paths = {name: str(tmp_path / name) for name in ("f_params", "f_criterion", "f_optimizer", "f_history")}
-    if use_safetensors:
-        del paths["f_optimizer"]  # skorch refuses it: it is no set of tensors
-    clf.save_params(**paths, use_safetensors=use_safetensors)
-    weights = (load_file if use_safetensors else torch.load)(paths["f_params"])
-    assert all(torch.equal(weights[name], value) for name, value in clf.module_.state_dict().items())
-    assert not np.array_equal(other.predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
-    other.net_.load_params(**paths, use_safetensors=use_safetensors)
-    np.testing.assert_array_equal(other.predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
-    assert other.history_[:, "train_loss"] == clf.history_[:, "train_loss"]
-    with pytest.raises(NotFittedError):
-        EMTransitionClassifier().save_params(**paths)
 
 
 # ---------------------------------------------------------------------------- devices that are not there

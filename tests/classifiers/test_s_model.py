@@ -8,7 +8,8 @@ from training import fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, ForwardClassifier, SModelClassifier
 from noisytransition.losses import ForwardLoss
-from noisytransition.transition import confusion_transition_matrix, floor_transition_matrix, gold_transition_matrix
+from noisytransition.transition import confusion_transition_matrix, gold_transition_matrix
+from noisytransition.transition._estimation import floor_transition_matrix
 
 fit = partial(fit_noisy, SModelClassifier)
 
@@ -24,7 +25,7 @@ def test_T_is_learned_with_the_network(blobs):
 def test_it_starts_from_the_confusion_of_the_warm_up(blobs):
     X, y, X_meta, y_meta, *_ = blobs
     noisy_model = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)
-    T = confusion_transition_matrix(noisy_model.predict_proba(X), y, soft=True)
+    T = confusion_transition_matrix(noisy_model.predict_proba(X), y)
     np.testing.assert_allclose(fit(blobs).transition_init_, floor_transition_matrix(T, 1e-3 / 3), rtol=1e-5)
     gold = gold_transition_matrix(noisy_model.predict_proba(X_meta), y_meta)
     clf = small(SModelClassifier, transition_init="gold").fit(X, y, meta=(X_meta, y_meta))

@@ -9,7 +9,8 @@ from skorch.dataset import ValidSplit
 from training import fit_noisy
 
 from noisytransition import CrossEntropyClassifier, TRevisionClassifier
-from noisytransition.transition import anchor_transition_matrix, floor_transition_matrix
+from noisytransition.transition import anchor_transition_matrix
+from noisytransition.transition._estimation import floor_transition_matrix
 
 fit = partial(fit_noisy, TRevisionClassifier)
 

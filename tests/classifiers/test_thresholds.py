@@ -10,7 +10,8 @@ from noisytransition.classifiers import _estimate
 from noisytransition.classifiers._cross_fitting import Candidate
 from noisytransition.classifiers._diagnostics import diagnose
 from noisytransition.classifiers._estimate import Estimate, estimate_transition
-from noisytransition.transition import TransitionUncertainty, pair_noise
+from noisytransition.transition import pair_noise
+from noisytransition.transition._uncertainty import TransitionUncertainty
 
 T2 = np.array([[0.7, 0.3], [0.3, 0.7]])
 Z = 1.645  # half width of a 90 % interval in standard errors

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from noisytransition.transition import (
+from noisytransition.transition._checks import (
     check_label_indices,
     check_mask,
     check_probabilities,

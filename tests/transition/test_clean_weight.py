@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from posteriors import simulated
 
-from noisytransition.transition import HeldOutLoss, em_transition_matrix, pair_noise
+from noisytransition.transition import em_transition_matrix, pair_noise
 from noisytransition.transition._calibration import CalibratedLikelihood
+from noisytransition.transition._clean_weight import HeldOutLoss
 
 EVEN = np.full((3, 3), 1 / 3)
 

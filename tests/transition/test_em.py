@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from posteriors import draw, simulated
 from sklearn.datasets import load_iris
@@ -13,22 +13,20 @@ from strategies import (
     labels,
     labels_of_every_class,
     permutations,
-    row_stochastic,
     rows_with_labels,
     transition_matrices,
 )
 
 from noisytransition.transition import (
-    confident_transition_matrix,
     count_transition_matrix,
     em_transition_matrix,
-    first_maximum,
     flip_labels,
-    pair_counts,
     pair_noise,
     symmetric_noise,
     transition_error,
 )
+from noisytransition.transition._em import first_maximum
+from noisytransition.transition._estimation import pair_counts
 from noisytransition.transition._likelihood import Likelihood
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -292,31 +290,3 @@ def test_no_rows_or_one_class(proba):
 def test_too_few_steps_are_warned_of():
     with pytest.warns(UserWarning, match="still moved after 1 steps"):
         em_transition_matrix(*draw(0), prior=None, max_iter=1)
-
-
-# ---------------------------------------------------------------------------- confident joint
-def confident_by_hand(proba, y):
-    c = proba.shape[1]
-    thresholds = [np.mean([p[i] for p, label in zip(proba, y, strict=True) if label == i]) for i in range(c)]
-    joint = np.zeros((c, c))
-    for p, label in zip(proba, y, strict=True):
-        reached = [i for i in range(c) if p[i] >= thresholds[i] - 1e-9]
-        if reached:
-            joint[label, max(reached, key=lambda i: p[i])] += 1
-    assume((joint.sum(axis=1) > 0).all())
-    joint = np.array([row / row.sum() * (y == j).sum() for j, row in enumerate(joint)])
-    assume((joint.sum(axis=0) > 0).all())  # a class without confident rows is the next test's
-    return (joint / joint.sum(axis=0)).T
-
-
-@given(st.data(), st.integers(2, 4))
-def test_confident_joint_agrees_with_loops(data, c):
-    y = data.draw(labels_of_every_class(5 * c, c))
-    proba = data.draw(row_stochastic(5 * c, c, least=0.01))
-    by_hand = confident_by_hand(proba, y)
-    np.testing.assert_allclose(confident_transition_matrix(proba, y), by_hand, atol=1e-9)
-
-
-def test_confident_joint_without_confident_rows_is_the_identity_there():
-    T = confident_transition_matrix([[0.9, 0.1, 0.0], [0.6, 0.4, 0.0], [0.2, 0.8, 0.0]], [0, 0, 1])
-    np.testing.assert_allclose(T, np.eye(3))

@@ -11,13 +11,12 @@ from noisytransition.transition import _instance_dependent as module
 from noisytransition.transition import (
     count_transition_matrix,
     em_transition_matrix,
-    instance_dependent,
     pair_noise,
     symmetric_noise,
     transition_error,
 )
 from noisytransition.transition._calibration import CalibratedLikelihood
-from noisytransition.transition._instance_dependent import InstanceDependentLikelihood
+from noisytransition.transition._instance_dependent import InstanceDependentLikelihood, instance_dependent
 
 R3 = np.array([[0.7, 0.25, 0.05], [0.1, 0.7, 0.2], [0.15, 0.15, 0.7]])
 

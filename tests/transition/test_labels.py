@@ -10,13 +10,12 @@ from noisytransition.transition import (
     denoise_proba,
     find_label_issues,
     flip_labels,
-    in_class_order,
     label_posterior,
     label_quality,
-    of_one_type,
     pair_noise,
     relabel,
 )
+from noisytransition.transition._labels import in_class_order, of_one_type
 
 T = pair_noise(3, 0.4)
 NAMES = np.array(["ant", "bee", "cat"])

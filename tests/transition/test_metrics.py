@@ -25,52 +25,19 @@ def test_the_error_is_a_distance_between_0_and_2(T, other):
     )
 
 
-@given(transition_matrices(4), transition_matrices(4), permutations(4))
-def test_labels_give_the_order_of_the_true_matrix(T, other, order):
-    names = np.array(["a", "b", "c", "d"])[order]
-    moved = T[np.ix_(order, order)]  # row k stands for class names[k]
-    assert transition_error(moved, other, labels=names) == pytest.approx(transition_error(T, other))
-
-
 @given(transition_matrices(4), transition_matrices(4), permutations(4), permutations(4))
-def test_frames_are_read_by_name(T, other, rows, columns):
+def test_frames_are_read_by_name_beside_another_and_by_position_beside_an_array(T, other, rows, columns):
     names = np.array(["a", "b", "c", "d"])
     frame, given = (pd.DataFrame(matrix, index=names, columns=names).iloc[rows, columns] for matrix in (T, other))
-    expected = pytest.approx(transition_error(T, other))
-    assert transition_error(frame, given) == expected
-    moved = T[np.ix_(rows, rows)]
-    for true in (moved, frame):
-        for estimate in (other, given):
-            assert transition_error(true, estimate, labels=names[rows]) == expected
+    assert transition_error(frame, given) == pytest.approx(transition_error(T, other))
+    if (rows == columns).all():
+        assert transition_error(frame, T) == pytest.approx(transition_error(frame.to_numpy(), T))
 
 
 def test_numbers_of_rows_are_read_by_name_beside_a_frame():
     T, names = np.array([[0.8, 0.2], [0.0, 1.0]]), ["ant", "bee"]
     frame, n = pd.DataFrame(T, index=names, columns=names), pd.Series({"bee": 40, "ant": 10})
-    for true in (frame, frame.iloc[[1, 0]], frame[["bee", "ant"]]):
-        assert sampling_limit(true, n) == pytest.approx(sampling_limit(T, [10, 40]))
-    assert sampling_limit(T, n) == pytest.approx(sampling_limit(T, [40, 10]))
-
-
-@pytest.mark.parametrize("names", [["b", "a"], [2, 1], [0, "a"], [None, "a"], [np.nan, "a"], ["a", "a"]])
-def test_a_frame_beside_an_array_is_read_by_position(names):
-    T = np.array([[0.9, 0.1], [0.4, 0.6]])
-    frame = pd.DataFrame(T, index=names, columns=names)
-    assert transition_error(frame, T) == transition_error(T, frame) == transition_error(frame, frame) == 0
-
-
-def test_frames_without_the_names_of_classes_are_read_by_position():
-    T = np.array([[0.9, 0.1], [0.4, 0.6]])
-    for names in ({}, {"index": ["true b", "true a"], "columns": ["noisy b", "noisy a"]}):
-        assert transition_error(pd.DataFrame(T, **names), pd.DataFrame(T)) == 0
-        with pytest.raises(ValueError, match="each of the 2 classes of T_true once"):
-            transition_error(pd.DataFrame(T, **names), T, labels=[["a"], ["b"]])
-
-
-@pytest.mark.parametrize("labels", [["a", "b"], ["a", "a", "b"], [["a", "b", "c"]]])
-def test_labels_that_do_not_name_each_class_once_are_refused(labels):
-    with pytest.raises(ValueError, match="each of the 3 classes of T_true once"):
-        transition_error(np.eye(3), np.eye(3), labels=labels)
+    assert sampling_limit(frame.iloc[[1, 0]], n) == pytest.approx(sampling_limit(T, [10, 40]))
 
 
 # ---------------------------------------------------------------------------- sampling limit
@@ -97,14 +64,6 @@ def test_the_limit_is_accurate_for_many_rows():
     expected = {100: 0.03644922319643980, 3000: 0.006674883634024842, 20000: 0.002585400947461732}
     for n, limit in expected.items():
         assert sampling_limit([[0.7, 0.3], [0.0, 1.0]], n) == pytest.approx(limit, rel=1e-10)
-
-
-def test_an_estimate_with_shrinkage_can_be_below_the_limit():
-    rng = np.random.default_rng(0)
-    T = symmetric_noise(4, 0.6)
-    counted = rng.multinomial(20, T, size=(200, 4)) / 20
-    shrunk = (counted + T) / 2  # towards a prior that is right
-    assert np.mean([transition_error(T, other) for other in shrunk]) < sampling_limit(T, 20)
 
 
 def test_the_limit_falls_with_the_root_of_the_rows_and_is_zero_without_noise():

@@ -12,11 +12,11 @@ from noisytransition.transition import (
     count_transition_matrix,
     em_transition_matrix,
     flip_labels,
-    pair_counts,
-    revised_by_pairs,
     symmetric_noise,
     transition_error,
 )
+from noisytransition.transition._estimation import pair_counts
+from noisytransition.transition._pair_posterior import revised_by_pairs
 
 T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
 

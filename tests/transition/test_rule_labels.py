@@ -6,14 +6,9 @@ from posteriors import labels_of
 from scipy.special import softmax
 
 from noisytransition.transition import _rule_labels as module
-from noisytransition.transition import (
-    count_transition_matrix,
-    em_transition_matrix,
-    fitted_temperature,
-    labels_of_a_rule,
-    pair_noise,
-    transition_error,
-)
+from noisytransition.transition import count_transition_matrix, em_transition_matrix, pair_noise, transition_error
+from noisytransition.transition._rule_labels import labels_of_a_rule
+from noisytransition.transition._temperature import fitted_temperature
 
 
 def of_a_rule(seed=0, n=3000, n_clean=150, c=3):

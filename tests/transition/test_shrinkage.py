@@ -16,12 +16,11 @@ from noisytransition.transition import (
     gold_transition_matrix,
     pair_noise,
     sampling_limit,
-    shrunk_to_symmetric,
     superclass_noise,
     symmetric_noise,
     transition_error,
 )
-from noisytransition.transition._shrinkage import Evidence, fitted_prior
+from noisytransition.transition._shrinkage import Evidence, fitted_prior, shrunk_to_symmetric
 
 pytestmark = pytest.mark.filterwarnings("error")
 

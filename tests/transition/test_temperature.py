@@ -8,7 +8,7 @@ from posteriors import labels_of
 from scipy import special
 from strategies import floats
 
-from noisytransition.transition import fitted_temperature, tempered_log_loss
+from noisytransition.transition._temperature import fitted_temperature, tempered_log_loss
 
 
 @given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 30), floats(0.05, 5))

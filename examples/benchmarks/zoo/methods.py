@@ -18,7 +18,6 @@ from noisytransition import (
     MWNetClassifier,
     SModelClassifier,
     TRevisionClassifier,
-    confusion_transition_matrix,
     count_transition_matrix,
     sampling_limit,
     transition_error,
@@ -47,7 +46,8 @@ def _identity(data, proba):
 
 
 def _counting(data, proba):
-    return confusion_transition_matrix(proba, data.y)
+    c = proba.shape[1]
+    return count_transition_matrix(proba.argmax(axis=1), data.y, c, smoothing=1e-6)
 
 
 def _cleanlab(data, proba):
