@@ -9,8 +9,8 @@ from torch.utils.data import Dataset, Subset
 
 from ..transition import flip_labels
 from ..transition._checks import check_count, check_label_indices, check_transition_matrix
-from ..transition._flip_labels import RandomState, as_generator
 from ..transition._labels import in_class_order
+from ..transition._noise import RandomState, as_generator
 
 # labels count as unrelated to the true ones if they agree by less than chance and this many standard deviations;
 # a choice, not measured

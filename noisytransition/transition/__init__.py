@@ -11,11 +11,9 @@ from ._estimation import (
     count_transition_matrix,
     gold_transition_matrix,
 )
-from ._flip_labels import flip_labels
-from ._issues import find_label_issues, label_quality, relabel
 from ._metrics import sampling_limit, transition_error
-from ._noise import cifar10_noise, digits_noise, flip_noise, pair_noise, superclass_noise, symmetric_noise
-from ._posterior import denoise_proba, label_posterior
+from ._noise import cifar10_noise, digits_noise, flip_labels, flip_noise, pair_noise, superclass_noise, symmetric_noise
+from ._posterior import denoise_proba, find_label_issues, label_posterior, label_quality, relabel
 from ._uncertainty import transition_uncertainty
 
 __all__ = [

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
 from ._checks import as_array, as_floats, check_count, check_probabilities
-from ._flip_labels import RandomState, as_generator
 from ._labels import in_class_order, indices_of_both
+from ._noise import RandomState, as_generator
 
 # smaller differences are rounding errors: of scores, which are of size 1, and of statistics
 _TOLERANCE = 1e-8

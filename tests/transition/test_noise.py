@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import floats, labels
+from hypothesis.extra import numpy as hnp
+from strategies import binary_fractions, floats, labels
 
 from noisytransition.transition import (
     cifar10_noise,
@@ -100,6 +101,7 @@ def test_what_is_refused(make, message):
 def test_the_identity_leaves_labels_alone_and_a_permutation_moves_them_all(y, seed):
     np.testing.assert_array_equal(flip_labels(y, np.eye(4), seed), y)
     np.testing.assert_array_equal(flip_labels(y, np.roll(np.eye(4), 1, axis=1), seed), (y + 1) % 4)
+    assert flip_labels([], np.eye(2), classes=["a", "b"]).shape == (0,)
 
 
 def test_flips_are_drawn_from_the_clean_label_of_each_row():
@@ -115,6 +117,8 @@ def test_a_seed_repeats_the_draw_and_every_kind_of_generator_is_taken():
     for make in (lambda: 3, lambda: np.random.RandomState(3), lambda: np.random.default_rng(3)):
         np.testing.assert_array_equal(flip_labels(y, T, make()), flip_labels(y, T, make()))
     assert not np.array_equal(flip_labels(y, T, 3), flip_labels(y, T, 4))
+    with pytest.raises(ValueError, match="random_state"):
+        flip_labels(y, T, 0.5)
 
 
 def test_labels_of_any_kind_stay_of_that_kind():
@@ -137,3 +141,80 @@ def test_labels_of_any_kind_stay_of_that_kind():
 def test_labels_that_do_not_fit_T_are_refused(y, params, message):
     with pytest.raises(ValueError, match=message):
         flip_labels(y, np.eye(3), **params)
+
+
+class FixedDraws(np.random.Generator):
+    """A generator whose uniform draws are given."""
+
+    def __init__(self, draws):
+        super().__init__(np.random.PCG64(0))
+        self.draws = np.asarray(draws, dtype=float)
+
+    def random(self, size):
+        assert size == len(self.draws)
+        return self.draws
+
+
+def flip_one_by_one(y, T, draws):
+    """Inverse of the cumulated probabilities, one row at a time."""
+    flipped = []
+    for i, draw in zip(y, draws, strict=True):
+        total, j = 0.0, 0
+        while j < len(T) - 1 and draw >= total + T[i][j]:
+            total += T[i][j]
+            j += 1
+        flipped.append(j)
+    return flipped
+
+
+@st.composite
+def flips(draw):
+    """Labels, a T whose rows sum to 1 without rounding, and a uniform number below 1 for each label."""
+    c, n = draw(st.integers(2, 7)), draw(st.integers(1, 40))
+    uniform = hnp.arrays(np.float64, n, elements=floats(0, np.nextafter(1, 0)))
+    return draw(labels(n, c)), draw(binary_fractions(c, c)), draw(uniform)
+
+
+@given(flips())
+def test_one_draw_per_row_is_inverted(problem):
+    y, T, draws = problem
+    assert flip_labels(y, T, FixedDraws(draws)).tolist() == flip_one_by_one(y, T, draws)
+
+
+@given(st.integers(2, 60), st.floats(0.01, 0.99))
+def test_the_extreme_draws_reach_no_impossible_class(c, rate):
+    # rows whose cumulated sum ends below 1 by rounding, with impossible classes at both ends
+    T = np.zeros((c + 2, c + 2))
+    T[:, 1:-1] = symmetric_noise(c, rate)[0] * (1 - 5e-7)
+    y = np.arange(c + 2)
+    assert (flip_labels(y, T, FixedDraws(np.zeros(c + 2))) == 1).all()
+    assert (flip_labels(y, T, FixedDraws(np.full(c + 2, np.nextafter(1, 0)))) == c).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64])
+def test_integer_labels_keep_their_type(dtype):
+    y = np.array([0, 2, 1], dtype=dtype)
+    flipped = flip_labels(y, pair_noise(3, 1))
+    assert flipped.dtype == dtype
+    assert flipped.tolist() == [1, 0, 2]
+
+
+def test_a_type_too_narrow_for_the_classes_is_widened():
+    flipped = flip_labels(np.array([255], dtype=np.uint8), pair_noise(300, 1))
+    assert flipped.tolist() == [256]
+
+
+def test_long_names_are_not_cut_to_the_length_of_those_in_y():
+    flipped = flip_labels(["cat"], pair_noise(2, 1), classes=["cat", "automobile"])
+    assert flipped.tolist() == ["automobile"]
+
+
+def test_classes_name_the_rows_in_the_order_given():
+    T = np.array([[0, 0, 1], [0, 1, 0], [0, 1, 0]])
+    assert flip_labels([5, 9, 7], T, classes=[9, 5, 7]).tolist() == [5, 7, 5]
+
+
+def test_labels_other_than_indices_are_sorted():
+    assert flip_labels([3, 1, 2], pair_noise(3, 1)).tolist() == [1, 2, 3]
+    assert flip_labels([True, False], pair_noise(2, 1)).tolist() == [False, True]
+    assert flip_labels([0.5, -0.5], pair_noise(2, 1)).tolist() == [-0.5, 0.5]

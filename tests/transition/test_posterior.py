@@ -1,7 +1,13 @@
+"""Posteriors of the true label, ranking of labels by them, and probabilities without the noise."""
+
+import tracemalloc
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from posteriors import labels_of
 from scipy.special import xlogy
 from strategies import (
     binary_fractions,
@@ -13,7 +19,17 @@ from strategies import (
     rows_without_tiny,
 )
 
-from noisytransition.transition import denoise_proba, flip_labels, label_posterior, pair_noise
+from noisytransition.transition import (
+    _checks,
+    denoise_proba,
+    find_label_issues,
+    flip_labels,
+    label_posterior,
+    label_quality,
+    pair_noise,
+    relabel,
+    symmetric_noise,
+)
 
 
 @given(noisy_rows(4), permutations(4))
@@ -54,25 +70,6 @@ def test_it_is_the_share_of_each_true_class_among_rows_with_that_noisy_label():
 def test_only_the_rows_that_rule_their_label_out_fall_back():
     proba = [[0.25, 0.75, 0.0], [0.25, 0.75, 0.0]]
     np.testing.assert_allclose(label_posterior(proba, [2, 0], np.eye(3)), [[0.25, 0.75, 0], [1, 0, 0]])
-
-
-def test_no_rows_give_no_rows():
-    assert label_posterior(np.empty((0, 3)), [], np.eye(3)).shape == (0, 3)
-
-
-@pytest.mark.parametrize(
-    ("proba", "y", "T", "message"),
-    [
-        ([[3.0, -1.0]], [0], np.eye(2), "apply softmax first"),
-        ([[0.5, 0.5]], [0], np.eye(3), "T has 3 rows and columns, but there are 2 classes"),
-        ([[0.5, 0.5]], [0, 1], np.eye(2), "y_noisy has 2 entries for 1 rows; give one label per row"),
-        ([[0.5, 0.5]], ["a"], np.eye(2), "y_noisy has 1 different labels, and there are 2 classes; pass classes="),
-        ([[0.5, 0.5]], [-1], np.eye(2), r"y_noisy holds -1..-1; valid class indices are 0..1: encode"),
-    ],
-)
-def test_what_does_not_fit(proba, y, T, message):
-    with pytest.raises(ValueError, match=message):
-        label_posterior(proba, y, T)
 
 
 # ---------------------------------------------------------------------------- from the noisy label's probabilities
@@ -134,23 +131,104 @@ def test_rows_are_denoised_one_by_one_and_not_at_all_without_noise(rows):
     np.testing.assert_allclose(denoise_proba(noisy, np.eye(len(T))), noisy, rtol=1e-12)
 
 
-def test_a_class_without_noisy_labels_can_have_a_probability():
-    assert denoise_proba([[0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]])[0, 0] == 1
-
-
 def test_rows_that_T_rules_out_stay_as_they_are():
     np.testing.assert_allclose(denoise_proba([[0.0, 1.0]], [[1, 0], [1, 0]]), [[0, 1]])
     assert denoise_proba(np.empty((0, 3)), np.eye(3)).shape == (0, 3)
 
 
-@pytest.mark.parametrize(
-    ("noisy", "T", "n_iter", "message"),
-    [
-        ([[3.0, -1.0]], np.eye(2), 10, r"noisy_proba\[0, 1\] = -1"),
-        ([[0.5, 0.5]], np.eye(3), 10, "T has 3 rows"),
-        ([[0.5, 0.5]], np.eye(2), 0, "n_iter=0"),
-    ],
-)
-def test_what_cannot_be_denoised(noisy, T, n_iter, message):
-    with pytest.raises(ValueError, match=message):
-        denoise_proba(noisy, T, n_iter=n_iter)
+# ---------------------------------------------------------------------------- labels that are probably wrong
+def quality_by_bayes_rule(p, label, T):
+    """Of one row; where p and T rule the label out, p alone counts."""
+    joint = [p[k] * T[k, label] for k in range(len(T))]
+    return joint[label] / sum(joint) if any(joint) else p[label]
+
+
+@given(noisy_rows(), floats(0, 1))
+def test_issues_agree_with_bayes_rule_row_by_row(rows, threshold):
+    proba, y, T = rows
+    quality = label_quality(proba, y, T)
+    np.testing.assert_allclose(quality, [quality_by_bayes_rule(*row, T) for row in zip(proba, y, strict=True)])
+    found = find_label_issues(proba, y, T, threshold=threshold)
+    assert found.dtype == np.intp
+    doubtful = [n for n, q in enumerate(quality) if q < threshold]
+    assert found.tolist() == sorted(doubtful, key=lambda n: quality[n])
+
+
+@given(noisy_rows(), floats(0.5, 1))
+def test_relabelled_are_the_rows_whose_true_class_is_probable_enough(rows, threshold):
+    proba, y, T = rows
+    before = y.copy()
+    labels = relabel(proba, y, T, threshold=threshold)
+    posterior = label_posterior(proba, y, T)
+    for n, (label, row) in enumerate(zip(labels, posterior, strict=True)):
+        assert label == (row.argmax() if row.max() >= threshold else y[n])
+    np.testing.assert_array_equal(y, before)
+
+
+@given(noisy_rows(4, rows=binary_fractions), permutations(4))
+def test_permuting_the_classes_changes_no_ranking(rows, order):
+    proba, y, T = rows
+    permuted = proba[:, order], np.argsort(order)[y], T[np.ix_(order, order)]
+    np.testing.assert_array_equal(find_label_issues(*permuted), find_label_issues(proba, y, T))
+    np.testing.assert_array_equal(order[relabel(*permuted)], relabel(proba, y, T))
+
+
+@given(rows_with_labels(4))
+def test_without_noise_no_label_is_doubted_that_has_a_probability(rows):
+    proba, y = rows
+    possible = proba[np.arange(len(y)), y] > 0
+    np.testing.assert_array_equal(find_label_issues(proba, y, np.eye(4), threshold=1), np.flatnonzero(~possible))
+    np.testing.assert_array_equal(relabel(proba, y, np.eye(4))[possible], y[possible])
+
+
+@given(noisy_rows(4, rows=binary_fractions), st.integers(1, 14))
+def test_under_symmetric_noise_the_ranking_is_that_of_the_probability_alone(rows, n):
+    """Of labels that are not certain."""
+    proba, y, _ = rows
+    own = proba[np.arange(len(y)), y]
+    ranking = find_label_issues(proba, y, symmetric_noise(4, 3 * n / 64), threshold=1)
+    order = np.argsort(own, kind="stable")
+    np.testing.assert_array_equal(ranking, order[own[order] < 1])
+
+
+def test_quality_is_the_share_of_right_labels():
+    rng, T = np.random.default_rng(0), pair_noise(4, 0.4)
+    proba = rng.dirichlet(np.full(4, 0.4), size=40_000)
+    y = labels_of(proba, rng)
+    noisy = flip_labels(y, T, random_state=0)
+    quality = label_quality(proba, noisy, T)
+    for low in (0.0, 0.25, 0.5, 0.75):
+        part = (quality >= low) & (quality < low + 0.25)
+        assert (y == noisy)[part].mean() == pytest.approx(quality[part].mean(), abs=0.02)
+    changed = relabel(proba, noisy, T, threshold=0.8)
+    assert (changed == y).mean() > (noisy == y).mean() + 0.2
+
+
+@pytest.mark.parametrize("function", [find_label_issues, relabel])
+def test_thresholds_are_probabilities(function):
+    with pytest.raises(ValueError, match="threshold"):
+        function([[0.5, 0.5]], [0], np.eye(2), threshold=1.1)
+
+
+# ---------------------------------------------------------------------------- memory
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_blocks_of_rows_give_the_bits_of_all_at_once(order, dtype, monkeypatch):
+    rng = np.random.default_rng(0)
+    proba = np.asarray(rng.dirichlet(np.ones(4), 101), dtype=dtype, order=order)
+    y, T = rng.integers(4, size=101), symmetric_noise(4, 0.3)
+    functions = label_posterior, label_quality, find_label_issues, partial(relabel, threshold=0.6)
+    whole = [function(proba, y, T) for function in functions]
+    monkeypatch.setattr(_checks, "_BLOCK", 40)
+    for function, expected in zip(functions, whole, strict=True):
+        np.testing.assert_array_equal(function(proba, y, T), expected)
+
+
+@pytest.mark.parametrize("function", [label_quality, find_label_issues, relabel])
+def test_no_copy_of_the_posteriors_is_made(function):
+    proba, y = np.full((80_000, 100), 0.01, dtype=np.float32), np.zeros(80_000, dtype=int)
+    tracemalloc.start()
+    function(proba, y, symmetric_noise(100, 0.2))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * proba.nbytes
