@@ -8,24 +8,20 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 import torch
-from estimators import CLASSIFIERS, WITH_TRANSITION, small
+from estimators import CLASSIFIERS, small
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import get_tags
 from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset
 from training import StopAfter, assert_same, refused
 
 from noisytransition import (
-    ComparisonData,
     CrossEntropyClassifier,
     EMTransitionClassifier,
     GLCClassifier,
     MetaTransitionClassifier,
     TrustedKFold,
-    compare,
-    load,
 )
 from noisytransition.classifiers._describe import describe
 from noisytransition.nets import BatchLoader, DatasetRows, Rows, SparseRows, _rows, canonical, concatenate
@@ -58,7 +54,7 @@ def test_sparse_rows_give_the_bits_of_dense_ones(cls, problem):
         assert len({tuple(values) for values in losses}) <= 1
 
 
-@every
+@pytest.mark.parametrize("cls", [GLCClassifier, EMTransitionClassifier])
 def test_trusted_rows_and_X_meta(cls, problem):
     X, y, X_meta, y_meta, X_test, *_ = problem
     both, labels = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
@@ -122,40 +118,9 @@ def test_the_largest_entries_are_checked_after_they_are_added_up():
         CrossEntropyClassifier().fit(X, [0, 1])
 
 
-# ---------------------------------------------------------------------------- methods of a fitted classifier
-@pytest.mark.parametrize("cls", WITH_TRANSITION)
-def test_label_issues(cls, problem):
-    X, y, X_meta, y_meta, *_ = problem
-    clf, rows = small(cls).fit(X, y, meta=(X_meta, y_meta)), sp.csr_array(X)
-    np.testing.assert_array_equal(clf.find_label_issues(rows, y), clf.find_label_issues(X, y))
-    np.testing.assert_array_equal(clf.predict_noisy_proba(rows), clf.predict_noisy_proba(X))
-    with pytest.raises(ValueError, match="299 labels for 300 rows"):
-        clf.label_quality(rows, y[1:])
-
-
-def test_other_columns_are_refused(problem):
-    X, y, X_meta, y_meta, *_ = problem
-    with refused("3 features, but GLCClassifier is expecting 4"):
-        small(GLCClassifier).fit(sp.csr_array(X), y, meta=(sp.csr_array(X_meta[:, :3]), y_meta))
-    clf = small(GLCClassifier).fit(sp.csr_array(X), y, meta=(X_meta, y_meta))
-    with pytest.raises(ValueError, match="3 features, but GLCClassifier is expecting 4"):
-        clf.predict(sp.csr_array(X[:, :3]))
-
-
-def test_a_saved_classifier_predicts_sparse_rows(problem, tmp_path):
-    X, y, X_meta, y_meta, *_ = problem
-    clf = small(GLCClassifier).fit(sp.csr_array(X), y, meta=(sp.csr_array(X_meta), y_meta))
-    clf.save(tmp_path / "clf")
-    np.testing.assert_array_equal(load(tmp_path / "clf").predict_proba(sp.csr_array(X)), clf.predict_proba(X))
-
-
-def test_tags_say_that_sparse_rows_are_taken():
-    assert get_tags(CrossEntropyClassifier()).input_tags.sparse
-
-
 # ---------------------------------------------------------------------------- interrupted fits
-@pytest.mark.parametrize("cls", [EMTransitionClassifier, MetaTransitionClassifier])
-def test_an_interrupted_fit_resumes_from_another_format(cls, problem, tmp_path):
+def test_an_interrupted_fit_resumes_from_another_format(problem, tmp_path):
+    cls = EMTransitionClassifier
     X, y, X_meta, y_meta, X_test, *_ = problem
     whole = small(cls).fit(X, y, meta=(X_meta, y_meta))
     with pytest.raises(KeyboardInterrupt):
@@ -181,7 +146,7 @@ def text():
     return texts, flip_labels(y, pair_noise(2, 0.3), random_state=0), y, np.arange(160) < 40
 
 
-@every
+@pytest.mark.parametrize("cls", [GLCClassifier, EMTransitionClassifier])
 def test_a_pipeline_from_text(cls, text):
     texts, noisy, y, trusted = text
     pipe = make_pipeline(TfidfVectorizer(), small(cls, batch_size=16))
@@ -216,19 +181,6 @@ def test_searches(form, problem):
     sparse, dense = search(form(both)), search(both)
     np.testing.assert_array_equal(sparse.cv_results_["mean_test_score"], dense.cv_results_["mean_test_score"])
     assert_same(sparse.best_estimator_, dense.best_estimator_, X)
-
-
-def test_comparisons(problem):
-    X, y, X_meta, y_meta, X_test, y_test, T = problem
-
-    def compared(form):
-        data = ComparisonData(form(X), y, form(X_meta), y_meta, form(X_test), y_test, T)
-        return compare(data, {"GLC": small(GLCClassifier)}, seeds=[0]).drop(columns="seconds")
-
-    assert compared(np.asarray).equals(compared(sp.csr_array))
-    data = ComparisonData(sp.csr_array(X), y, sp.csr_array(X_meta), y_meta, sp.csc_array(X_meta), y_meta)
-    with pytest.raises(ValueError, match="X_meta"):
-        compare(data, {"GLC": GLCClassifier()})
 
 
 # ---------------------------------------------------------------------------- memory
@@ -273,23 +225,10 @@ def test_rows_are_made_dense_batch_by_batch(params, dense_shapes, tmp_path, monk
         warnings.simplefilter("ignore")
         clf = small(cls, **given).fit(X, y, trusted=np.arange(N_ROWS) < 200, state=tmp_path / "fit")
     clf.predict_proba(X)
-    clf.score(X, y)
     assert dense_shapes
     # whole rows are at most those of a batch or, of clean ones and for checks, of a forward pass without a gradient
     assert max(n for n, d in dense_shapes if d == N_COLUMNS) <= 256
     assert max(n * d for n, d in dense_shapes) <= N_ROWS * N_COLUMNS / 4
-
-
-@pytest.mark.parametrize("shift", [0, 100])
-def test_the_warning_of_unscaled_rows_is_that_of_dense_ones(shift):
-    rng = np.random.default_rng(0)
-    X, X_meta = rng.normal(size=(1200, 1100)), rng.normal(size=(30, 1100)) + shift
-    y, y_meta = rng.integers(2, size=1200), rng.integers(2, size=30)
-    for form in (np.asarray, sp.csr_array):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            small(CrossEntropyClassifier, max_epochs=0).fit(form(X), y, meta=(form(X_meta), y_meta))
-        assert ["scaled alike" in str(w.message) for w in caught] == [True] * bool(shift)
 
 
 # ---------------------------------------------------------------------------- rows

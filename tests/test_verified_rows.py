@@ -7,22 +7,26 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-import torch
 from estimators import CLASSIFIERS, small
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    StratifiedKFold,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from torch.utils.data import TensorDataset
 from training import StopAfter, assert_same, refused
 
 from noisytransition import (
-    ComparisonData,
     CrossEntropyClassifier,
     EMTransitionClassifier,
     GLCClassifier,
     MetaTransitionClassifier,
     TrustedKFold,
-    compare,
 )
 from noisytransition.classifiers._data import read_rows
 
@@ -124,14 +128,6 @@ def test_columns_of_data_frames_have_gaps_and_any_index(verified, dtype):
             np.testing.assert_array_equal(found[2].columns[name], expected[2].columns[name])
 
 
-def test_a_class_may_be_among_the_verified_labels_alone(verified):
-    X, y, mask, true = verified
-    true = np.where(mask & (true == 0), 7, true)
-    with pytest.warns(UserWarning, match=r"y_meta has the classes \[7\], which no noisy label has"):
-        clf = small(CrossEntropyClassifier).fit(X, y, trusted=mask, y_meta=true[mask])
-    assert clf.classes_.tolist() == [0, 1, 2, 7]
-
-
 def test_a_noisy_label_may_be_among_those_of_verified_rows_alone(verified):
     X, y, mask, true = verified
     y = np.where(mask & (np.cumsum(mask) < 5), 7, y)
@@ -139,14 +135,6 @@ def test_a_noisy_label_may_be_among_those_of_verified_rows_alone(verified):
         warnings.simplefilter("error")
         clf = small(CrossEntropyClassifier).fit(X, y, trusted=mask, y_meta=true[mask])
     assert clf.classes_.tolist() == [0, 1, 2, 7]
-
-
-def test_a_dataset_has_verified_rows(verified):
-    X, y, mask, true = verified
-    X = X.astype(np.float32)
-    by_array = small(GLCClassifier).fit(X, y, trusted=mask, y_meta=true[mask])
-    by_dataset = small(GLCClassifier).fit(TensorDataset(torch.tensor(X)), y, trusted=mask, y_meta=true[mask])
-    assert_same(by_array, by_dataset, X)
 
 
 def test_a_saved_fit_resumes_from_another_form(verified, tmp_path):
@@ -161,22 +149,6 @@ def test_a_saved_fit_resumes_from_another_form(verified, tmp_path):
 
 
 # ---------------------------------------------------------------------------- errors and warnings
-@every
-def test_a_wrong_length_names_both_right_ones(cls, verified):
-    X, y, mask, true = verified
-    for wrong in (true[mask][:-1], true[:-1]):
-        with refused(rf"y_meta has {len(wrong)} labels, and 60 of the 360.*\(60\).*\(360;.*[Cc]ross-validation"):
-            small(cls).fit(X, y, trusted=mask, y_meta=wrong)
-    with refused(r"y_meta_noisy has 7 labels, and 60 of the 360"):
-        small(cls).fit(X, y, trusted=mask, y_meta_noisy=y[:7])
-
-
-def test_noisy_labels_are_given_once(verified):
-    X, y, mask, true = verified
-    with refused("given twice: with trusted and y_meta, y already has them"):
-        small(GLCClassifier).fit(X, y, trusted=mask, y_meta=true[mask], y_meta_noisy=y[mask])
-
-
 def test_true_labels_in_place_of_noisy_ones_are_warned_of(verified):
     X, y, mask, true = verified
     mixed = np.where(mask, true, y)
@@ -254,12 +226,36 @@ def test_a_score_takes_true_labels_of_some_rows(verified):
         clf.score(X, NAMES[y], trusted=mask, y_meta=true)
 
 
-# ---------------------------------------------------------------------------- a comparison
-def test_a_comparison_gives_known_noisy_labels_to_the_methods(verified, blobs):
-    X, y, mask, true = verified
-    *_, X_test, y_test, T = blobs
-    data = ComparisonData(X[~mask], y[~mask], X[mask], true[mask], X_test, y_test, T, y_meta_noisy=y[mask])
-    method = {"count": small(MetaTransitionClassifier, transition_init="count")}
-    result = compare(data, method, seeds=[0]).set_index("method")
-    by_hand = small(MetaTransitionClassifier, transition_init="count").fit(X, y, trusted=mask, y_meta=true[mask])
-    assert result.loc["count", "accuracy"] == by_hand.score(X_test, y_test)
+# ---------------------------------------------------------------------------- folds without trusted rows
+TOGETHER = np.arange(300) < 60
+SHUFFLED = StratifiedKFold(3, shuffle=True, random_state=0)
+
+
+@pytest.fixture
+def rows(blobs, true_labels):
+    """X, and labels that are true in the first 60 rows."""
+    X, y = blobs[:2]
+    return X, np.where(TOGETHER, true_labels, y)
+
+
+@every
+def test_a_fold_without_trusted_rows_is_refused_with_what_to_do(cls, rows):
+    for tool in (
+        lambda: cross_validate(small(cls), *rows, cv=KFold(5), params={"trusted": TOGETHER}, error_score="raise"),
+        lambda: CalibratedClassifierCV(small(cls), cv=KFold(5)).fit(*rows, trusted=TOGETHER),
+    ):
+        with refused("no row is trusted.*TrustedKFold"):
+            tool()
+
+
+def test_what_the_error_says_helps(rows):
+    clf, mask = small(GLCClassifier), {"trusted": TOGETHER}
+    for cv, more in ((SHUFFLED, {}), (TrustedKFold(3), {"groups": TOGETHER})):
+        assert np.isfinite(cross_validate(clf, *rows, cv=cv, params=mask, **more)["test_score"]).all()
+    with refused("groups="):
+        CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(*rows, **mask)
+    with sklearn.config_context(enable_metadata_routing=True):
+        CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(*rows, **mask)
+    assert CalibratedClassifierCV(clf, cv=SHUFFLED).fit(*rows, **mask).predict_proba(rows[0]).shape == (300, 3)
+    clean = {"meta": (rows[0][:60], rows[1][:60])}
+    assert np.isfinite(learning_curve(clf, *rows, cv=3, params=clean, train_sizes=[0.2])[2]).all()

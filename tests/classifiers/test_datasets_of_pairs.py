@@ -6,7 +6,6 @@ import torch
 from estimators import CLASSIFIERS, small
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
-from torch import nn
 from torch.utils.data import Dataset, Subset, TensorDataset
 from training import assert_same, refused
 
@@ -62,12 +61,6 @@ def test_labels_that_are_given_come_first(blobs):
     clf = small(CrossEntropyClassifier).fit(tensors(X, np.zeros_like(y)), y)
     assert_same(clf, small(CrossEntropyClassifier).fit(X, y), X)
     assert clf.score(tensors(X, np.zeros_like(y)), y) == accuracy_score(y, clf.predict(X))
-
-
-def test_names_of_classes(blobs):
-    X, y = blobs[:2]
-    names = np.array(["ant", "bee", "cat"])
-    assert small(CrossEntropyClassifier).fit(Pairs(X, names[y].tolist())).classes_.tolist() == names.tolist()
 
 
 def test_each_sample_is_loaded_once_for_its_label(blobs):
@@ -133,21 +126,6 @@ def test_searches_without_y_take_the_labels_of_pairs(kind, blobs):
     np.testing.assert_array_equal(score, cross_val_score(clf, X, y, **params))
     with refused("no labels were given, and sample 0 of X is no pair"):
         cross_val_score(clf, TensorDataset(torch.tensor(X)), **params)
-
-
-@pytest.mark.parametrize("form", [lambda X, y: TensorDataset(X), TensorDataset], ids=["inputs", "pairs"])
-def test_images_in_a_search(form):
-    X, y = torch.randn(30, 3, 4, 4, generator=torch.Generator().manual_seed(0)), torch.arange(30) % 3
-    clf = small(CrossEntropyClassifier, module=nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(8, 3)))
-    scores = (cross_val_score(clf, given, y.numpy(), cv=2, error_score="raise") for given in (form(X, y), X.numpy()))
-    np.testing.assert_array_equal(*scores)
-
-
-def test_clean_rows_in_a_list_of_samples(blobs, plain):
-    X, y, X_meta, y_meta, *_ = blobs
-    pairs = list(tensors(X_meta, y_meta))
-    clf = small(FineTuningClassifier).fit(X, y, X_meta=pairs, y_meta=y_meta)
-    assert_same(clf, plain(FineTuningClassifier), X)
 
 
 @pytest.mark.parametrize("row", [tuple, list])

@@ -3,8 +3,6 @@
 Outputs of the wrong form are in the table of attacks, tests/attacks/modules.py.
 """
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
@@ -67,19 +65,6 @@ def test_weights_that_the_last_step_has_made_infinite(blobs):
     assert not hasattr(clf, "net_")
 
 
-def test_no_forward_pass_has_more_rows_than_a_batch(blobs):
-    """Beside that of predictions: a module may just fit into memory."""
-    sizes = []
-
-    class Watched(MLP):
-        def forward(self, x):
-            sizes.append(len(x))
-            return super().forward(x)
-
-    fit_noisy(CrossEntropyClassifier, blobs, module=Watched(4, 3), batch_size=8)
-    assert max(sizes) <= 9  # a last batch of one row joins the one before
-
-
 def test_a_logit_may_be_minus_infinity(blobs):
     """Of a class that is ruled out, and that no row has."""
 
@@ -121,19 +106,11 @@ def test_a_loss_of_any_batch(cls, blobs):
 def test_parameters_of_the_loss(blobs):
     class Spoil(Callback):
         def on_train_end(self, net, **kwargs):
-            net.criterion_.transition_logits[0, 0] = np.nan
+            for logits in net.criterion_.parameters():
+                logits[0, 0] = np.nan
 
     with pytest.raises(ValueError, match="ForwardLoss has NaN"):
         fit(MetaTransitionClassifier, blobs, callbacks=[Spoil()], transition_init="diagonal", validation_fraction=0)
-
-
-def test_inputs_that_are_too_large_to_predict(blobs):
-    clf = fit_noisy(CrossEntropyClassifier, blobs)
-    X = blobs[0].copy()
-    X[[7, 9]] *= 1e39
-    for predict in (clf.predict, clf.predict_proba):
-        with pytest.raises(ValueError, match="not finite for 2 of 300 rows, the first at 7"):
-            predict(X)
 
 
 def test_weights_that_are_spoilt_after_the_fit(blobs):
@@ -149,25 +126,6 @@ def test_weights_that_are_no_numbers_at_the_start(cls, blobs):
     module[1].bias.data[0] = np.nan
     with refused("not finite before any training"):
         fit(cls, blobs, module=module)
-
-
-def test_a_mask_may_be_infinite(blobs):
-    """A class that no row has, masked by minus infinity in a fixed parameter and in a buffer."""
-
-    class Masked(MLP):
-        def __init__(self):
-            super().__init__(4, 4)
-            self.register_buffer("mask", torch.tensor([0, 0, 0, -np.inf]))
-            self.fixed = nn.Parameter(self.mask.clone(), requires_grad=False)
-
-        def forward(self, x):
-            return super().forward(x) + self.mask + self.fixed
-
-    class Sliced(Masked):
-        def forward(self, x):
-            return super().forward(x)[:, :3]
-
-    assert np.isfinite(fit_noisy(CrossEntropyClassifier, blobs, module=Sliced()).predict_proba(blobs[0])).all()
 
 
 # ---------------------------------------------------------------------------- batches of one row
@@ -232,9 +190,3 @@ def test_the_look_ahead_of_half_precision_is_near_that_of_full(blobs):
     for full, half in zip(found[0][:3], found[1][:3], strict=True):
         assert half.dtype == torch.float32
         assert (full - half).norm() < 0.05 * full.norm()
-
-
-def test_no_warning_of_an_overflow(blobs):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit_noisy(CrossEntropyClassifier, blobs, module=HALF["bfloat16"]()).predict(blobs[0])

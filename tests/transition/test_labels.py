@@ -14,6 +14,7 @@ from noisytransition.transition import (
     pair_noise,
     relabel,
 )
+from noisytransition.transition._checks import check_label_indices, check_probabilities, check_transition_matrix
 from noisytransition.transition._labels import in_class_order, of_one_type
 
 T = pair_noise(3, 0.4)
@@ -53,22 +54,6 @@ def test_classes_may_be_in_any_order_and_of_any_kind(function, names, rows):
     some = y < 2  # not all classes have a row
     found = function(proba[some], names[y[some]], T, classes=names)
     np.testing.assert_array_equal(found, named(function, function(proba[some], y[some], T), names))
-
-
-@pytest.mark.parametrize("function", OF_ROWS)
-def test_labels_that_are_no_classes_are_refused(function, rows):
-    proba, y = rows
-    for given, classes, message in (
-        (NAMES[y % 2], None, "classes="),
-        (NAMES[y], NAMES[:2], "3 different labels"),
-        (NAMES[y], ["ant", "bee", "dog"], "cat"),
-        (np.array([None, *NAMES[y[1:]]], dtype=object), None, "missing"),
-        (y.astype(float), None, "integer"),
-        (NAMES[y][1:], None, "59 entries"),
-        (NAMES[y][:, None], None, "1-d"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            function(proba, given, T, classes=classes)
 
 
 def test_a_series_keeps_its_index(rows):
@@ -156,3 +141,25 @@ def test_objects_are_of_the_type_that_all_have(labels, kind):
     found = of_one_type(np.array(labels, dtype=object))
     assert found.dtype.kind == kind
     assert found.tolist() == labels
+
+
+# ---------------------------------------------------------------------------- checks of arrays
+def test_a_copy_comes_back():
+    T = np.eye(2)
+    check_transition_matrix(T)[0, 0] = 5
+    assert T[0, 0] == 1
+    assert check_transition_matrix([[1, 0], [0, 1]]).dtype == np.float64
+
+
+def test_rows_may_be_off_by_rounding_only():
+    for check, slack in ((check_transition_matrix, 1e-6), (check_probabilities, 1e-3)):
+        check([[0.5, 0.5 + 0.9 * slack], [0, 1]])
+        with pytest.raises(ValueError, match="row 1 of"):
+            check([[0.5, 0.5], [0, 1 - 1.1 * slack]])
+
+
+def test_label_indices_come_back_as_machine_integers():
+    for y in (np.array([0, 200], dtype=np.uint8), [], (0, 1)):
+        indices = check_label_indices(y)
+        assert indices.dtype == np.intp
+        assert indices.tolist() == list(y)
