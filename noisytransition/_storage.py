@@ -14,14 +14,15 @@ from skorch.history import History
 from torch import Tensor, nn
 
 _FORMAT, _VERSION = "noisytransition", "3"
-# safetensors' own limit for the length of a header
-_LONGEST = 100_000_000
 # kept as they are
 _SCALARS = (bool, int, float, str, type(None))
 # a JSON object with this key has a tag and items, which make the value; all others are dictionaries
 _TAG = "$"
 _LISTS: dict[str, Callable] = {kind.__name__: kind for kind in (tuple, set, frozenset, History)}
 _MAPPINGS: dict[str, Callable] = {kind.__name__: kind for kind in (dict, OrderedDict, Counter)}
+
+# named tuples that may be written, by name: those of fitted attributes
+NAMED: dict[str, Callable] = {}
 
 
 def write(path: Path, kind: str, value: Any, about: Any = None) -> None:
@@ -64,7 +65,8 @@ def _head(path: Path, kind: str) -> dict[str, str]:
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
-            head: dict[str, str] = json.loads(file.read(min(size, _LONGEST)))["__metadata__"]
+            text = file.read(min(size, 10**8))  # safetensors' own limit
+        head: dict[str, str] = json.loads(text)["__metadata__"]
         is_ours, version = (head["format"], head["kind"]) == (_FORMAT, kind), head["version"]
     except (ValueError, KeyError, TypeError, RecursionError):
         is_ours = False
@@ -114,7 +116,7 @@ def _tagged(kind: type, value: Any, tensors: dict[str, Tensor]) -> list:
         return ["values", _encoded(value.ravel().tolist(), tensors), value.dtype.str, list(value.shape)]
     if isinstance(value, np.generic) and type(value.item()) in _SCALARS:
         return ["scalar", value.item(), value.dtype.str]
-    if kind in _LISTS.values():
+    if kind in _LISTS.values() or kind is NAMED.get(name):
         return [name, _encoded(list(value), tensors)]
     if kind in _MAPPINGS.values():
         return [name, _encoded([list(pair) for pair in value.items()], tensors)]
@@ -131,6 +133,8 @@ def _decoded(value: Any, tensors: dict[str, Tensor]) -> Any:
     if _TAG not in value:
         return {name: _decoded(item, tensors) for name, item in value.items()}
     tag, *items = _decoded(value[_TAG], tensors)
+    if tag in NAMED:
+        return NAMED[tag](*items[0])
     return tensors[items[0]] if tag == "tensor" else _MAKERS[tag](*items)
 
 

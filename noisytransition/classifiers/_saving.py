@@ -9,7 +9,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from .._storage import about, is_plain, plain_history, read, write
+from .._storage import NAMED, about, is_plain, plain_history, read, write
 from ..nets import MLP, NoisyLabelNet, check_sized
 from ..transition._calibration import Calibration
 from ..transition._uncertainty import TransitionUncertainty
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from ._base import NoisyLabelClassifier
 
 _KIND = "classifier"
-# named tuples that fitted attributes may be
-_NAMED = {cls.__name__: cls for cls in (Calibration, TransitionUncertainty)}
+NAMED.update({cls.__name__: cls for cls in (Calibration, TransitionUncertainty)})
 # parameters of a net that predictions depend on
 _OF_PREDICTION = ("module", "batch_size", "device", "dtype", "precision", "compile", "iterator_valid", "classes")
 
@@ -37,15 +36,12 @@ def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
         about(path, _KIND)  # a file of another kind is not overwritten
     module, params = clf.net_.plain_module_, clf.get_params(deep=False)
     plain = {k: v for k, v in params.items() if is_plain(v)}
-    fitted = _fitted(clf)
-    named = {name: type(value).__name__ for name, value in fitted.items() if type(value) in _NAMED.values()}
     content = {
         "class": _name_of(type(clf)),
         "module": None if isinstance(clf.module, str) else _name_of(type(module)),
         "params": plain,
         "not_saved": sorted(k for k in params.keys() - plain.keys() if k.startswith("module__")),
-        "fitted": fitted | {name: list(fitted[name]) for name in named},
-        "named": named,
+        "fitted": _fitted(clf),
         "weights": module.state_dict(),
         "loss": _loss_state(clf),
     }
@@ -113,7 +109,7 @@ def load(
         check_device(clf.device)
     for name, value in content["fitted"].items():
         if name.endswith("_") and not name.startswith("_"):  # none of Python's own, which a file may name
-            setattr(clf, name, _NAMED[content["named"][name]](*value) if name in content["named"] else value)
+            setattr(clf, name, value)
     with torch.random.fork_rng(devices=()):  # the weights are drawn, before they are replaced
         clf.net_ = _net(clf, content["weights"])
     _load_state(clf.net_.plain_module_, content["weights"], "module")
@@ -129,7 +125,7 @@ def _fitted(clf: "NoisyLabelClassifier") -> dict[str, Any]:
     fitted = {name: getattr(clf, name) for name in names if name != "net_"}
     fitted["histories_"] = {stage: plain_history(history) for stage, history in clf.histories_.items()}
     for name, value in fitted.items():
-        if not is_plain(list(value) if type(value) in _NAMED.values() else value):
+        if not is_plain(value):
             raise ValueError(f"{type(clf).__name__}.{name} is not plain data: pickle the classifier.")
     return fitted
 

@@ -31,16 +31,12 @@ class FitState:
         Tells this fit from others.
     seed : int
         Seed of the fit, unless the folder has one.
-
-    Attributes
-    ----------
-    writes : bool
-        Whether this process writes: of several that train together, the first does.
     """
 
     def __init__(self, path: str | os.PathLike, fingerprint: dict[str, str], seed: int) -> None:
         self.path = Path(path).absolute()  # a process of its own may have another working directory
-        self.fingerprint, self.seed, self.writes = fingerprint, seed, True
+        self.fingerprint, self.seed = fingerprint, seed
+        self.writes = True  # of several processes that train together, the first does
         self._check_folder()
         for file in sorted(self.path.glob(f"*{_STAGE}")):
             saved = about(file, "fit")

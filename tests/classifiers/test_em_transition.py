@@ -326,9 +326,6 @@ def test_folds_of_another_seed_are_not_taken_up(tmp_path):
     whole = EMTransitionClassifier(**params).fit(X, y, meta=meta)
     np.testing.assert_array_equal(resumed.oof_proba_, whole.oof_proba_)
     np.testing.assert_array_equal(resumed.transition_matrix_, whole.transition_matrix_)
-    (tmp_path / "fit" / "fit.state").unlink()
-    with refused("is not a saved fit: it has no fit.state"):
-        EMTransitionClassifier(**params).fit(X, y, meta=meta, state=tmp_path / "fit")
 
 
 def test_a_relative_path_is_that_of_the_caller_s_folder(tmp_path, monkeypatch):

@@ -10,7 +10,6 @@ import torch
 from estimators import CLASSIFIERS, small
 from skorch.callbacks import Callback, LRScheduler
 from torch import nn
-from torch.nn import functional as F
 from training import StopAfter, assert_same, no_training, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, ForwardClassifier, MetaTransitionClassifier
@@ -199,35 +198,6 @@ def whole_and_resumed(fit_with, parts):
     whole, resumed = fit_with(parts, state=None).net_, fit_with(parts).net_
     assert whole.history[:, "train_loss"] == resumed.history[:, "train_loss"]
     return whole, resumed
-
-
-class TwoNetworks(NoisyLabelNet):
-    """Two networks that learn from each other's losses, each with an optimiser; counts its steps."""
-
-    def initialize_module(self):
-        super().initialize_module()
-        self.peer_, self.n_steps_ = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)), 0
-        return self
-
-    def initialize_optimizer(self):
-        self.optimizer_ = torch.optim.SGD(self.module_.parameters(), lr=0.1, momentum=0.9)
-        self.peer_optimizer_ = torch.optim.Adam(self.peer_.parameters(), lr=0.01)
-        return self
-
-    def train_step_single(self, batch, **fit_params):
-        self.n_steps_ += 1
-        logits, peer_logits = self.module_(batch.x), self.peer_(batch.x)
-        losses, peer_losses = (F.cross_entropy(z, batch.label, reduction="none") for z in (logits, peer_logits))
-        loss = (losses * peer_losses.detach().neg().exp() + peer_losses * losses.detach().neg().exp()).mean()
-        (loss / self.n_steps_).backward()
-        return {"loss": loss, "y_pred": logits}
-
-
-def test_two_networks_with_two_optimisers_go_on(fit_with):
-    whole, resumed = whole_and_resumed(fit_with, lambda: {"net": TwoNetworks})
-    for name, value in whole.peer_.state_dict().items():
-        assert torch.equal(value, resumed.peer_.state_dict()[name])
-    assert whole.n_steps_ == resumed.n_steps_
 
 
 class Moves(Update):
