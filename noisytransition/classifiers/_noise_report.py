@@ -94,9 +94,14 @@ class NoiseReportMixin:
         listed = judged.issues(max_rows)
         samples = sample_facts(display_rows, listed.tolist(), getattr(self, "feature_names_in_", None))
         clean = _clean(self, X_meta, y_meta, y_meta_noisy)
-        names = next((rows.index for rows in (X, y_noisy) if hasattr(rows, "iloc")), None)
-        index = listed.tolist() if names is None else list(names[listed])
+        index = _names(X, y_noisy, listed)
         return NoiseReport(make_facts(self, judged, clean, samples, index, level, str(title)))
+
+
+def _names(X: Any, y_noisy: Any, listed: NDArray[np.intp]) -> list:
+    """Names of the listed rows, by the index of a data frame or Series."""
+    names = next((rows.index for rows in (X, y_noisy) if hasattr(rows, "iloc")), None)
+    return listed.tolist() if names is None else list(names[listed])
 
 
 def _as_sequence(rows: Any) -> Any:
@@ -121,8 +126,6 @@ def _clean(clf: Any, X_meta: Any, y_meta: Any, y_meta_noisy: Any) -> Clean | Non
     if X_meta is None:
         return None
     n = len(as_rows(validate_rows(clf, X_meta, reset=False, name="X_meta")))
-    y, noisy = (
-        None if labels is None else label_codes(labels, clf.classes_, n, name)
-        for labels, name in ((y_meta, "y_meta"), (y_meta_noisy, "y_meta_noisy"))
-    )
+    y = label_codes(y_meta, clf.classes_, n, "y_meta")
+    noisy = None if y_meta_noisy is None else label_codes(y_meta_noisy, clf.classes_, n, "y_meta_noisy")
     return Clean(clf.predict_proba(X_meta), y, noisy)

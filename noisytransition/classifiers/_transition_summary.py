@@ -63,18 +63,18 @@ class TransitionSummaryMixin:
         check_count(top, 0, "top")
         check_is_fitted(self, "transition_matrix_")
         T, c = self.transition_matrix_, len(self.classes_)
-        low, high = self.transition_interval(level) if hasattr(self, "transition_uncertainty_") else (None, None)
+        bounds = self.transition_interval(level) if hasattr(self, "transition_uncertainty_") else None
         order = np.argsort(np.where(np.eye(c, dtype=bool), np.inf, -T), axis=None, kind="stable")[: c * (c - 1)]
         flips = [divmod(int(at), c) for at in order]
         n = min(int(sum(T[flip] >= least for flip in flips)), top)
         lines = [
             f"{self.classes_[i]} -> {self.classes_[j]} {T[i, j]:.2f}"
-            + ("" if low is None else f" [{low[i, j]:.2f}, {high[i, j]:.2f}]")
+            + ("" if bounds is None else f" [{bounds[0][i, j]:.2f}, {bounds[1][i, j]:.2f}]")
             for i, j in flips[:n]
         ]
         if rest := flips[n:]:
             each = f"below {least:g}" if T[rest[0]] < least else f"{T[rest[0]]:.2f} or less"
-            at_most = "" if high is None else f", at most {max(high[flip] for flip in rest):.2f}"
+            at_most = "" if bounds is None else f", at most {max(bounds[1][flip] for flip in rest):.2f}"
             lines.append(f"{len(rest)} other flips: each {each}{at_most}")
         return "\n".join(lines)
 

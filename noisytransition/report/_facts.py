@@ -77,7 +77,7 @@ class _Known(NamedTuple):
         return {"low": self.low[at].tolist(), "high": self.high[at].tolist()} if self.bars else dict(_NO_BOUNDS)
 
 
-_NO_BOUNDS = {"low": None, "high": None}
+_NO_BOUNDS: dict[str, Any] = {"low": None, "high": None}
 
 
 def make_facts(

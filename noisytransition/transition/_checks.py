@@ -14,28 +14,7 @@ _BLOCK = 2**17
 def check_transition_matrix(
     T: ArrayLike, n_classes: int | None = None, name: str = "transition_matrix"
 ) -> NDArray[np.float64]:
-    """Check that `T` is a transition matrix and copy it.
-
-    Parameters
-    ----------
-    T : array-like of shape (c, c)
-        ``T[i, j] = P(noisy label = j | true label = i)``; rows sum to 1 (up to 1e-6).
-    n_classes : int, optional
-        The number of classes that `T` has to cover.
-    name : str
-        What to call `T` in errors.
-
-    Returns
-    -------
-    ndarray of shape (c, c), float64
-        A copy with unchanged values.
-
-    Raises
-    ------
-    ValueError
-        If `T` is not square, not finite, has negative entries or the wrong number of classes, or if a row
-        does not sum to 1.
-    """
+    """Check that `T` is a transition matrix, of `n_classes` if given, and copy it; rows sum to 1 up to 1e-6."""
     T = as_floats(T, name)
     if T.ndim != 2 or T.shape[0] != T.shape[1] or not T.size:
         raise ValueError(f"{name} has shape {T.shape}; give a square matrix: one row and one column per class.")
@@ -50,28 +29,7 @@ def check_transition_matrix(
 
 
 def check_probabilities(proba: ArrayLike, n_classes: int | None = None, name: str = "proba") -> NDArray[np.float64]:
-    """Check that the rows of `proba` are probabilities over classes and copy it.
-
-    Parameters
-    ----------
-    proba : array-like of shape (n, c)
-        Class probabilities, for example from `predict_proba`; rows sum to 1 (up to 1e-3, for half precision).
-    n_classes : int, optional
-        The number of columns that `proba` has to have.
-    name : str
-        What to call `proba` in errors.
-
-    Returns
-    -------
-    ndarray of shape (n, c), float64
-        A copy with unchanged values.
-
-    Raises
-    ------
-    ValueError
-        If `proba` is not 2-d, not finite, has negative entries or the wrong number of columns, or if a row does
-        not sum to 1.
-    """
+    """Check that rows are probabilities over classes and copy them; rows sum to 1 up to 1e-3, for half precision."""
     return np.array(checked_probabilities(proba, n_classes, name), dtype=np.float64)
 
 

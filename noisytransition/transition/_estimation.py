@@ -185,23 +185,7 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray
 
 
 def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
-    """Raise every entry to at least `floor` and scale the rest of the row down.
-
-    With ``E = max(T, floor) - floor``: ``floor + (1 - c floor) E[i, j] / sum_j E[i, j]``. A matrix without an entry
-    below the floor is unchanged, up to rounding; the identity gets ``1 - (c - 1) floor`` on its diagonal.
-
-    Parameters
-    ----------
-    T : array-like of shape (c, c)
-        Transition matrix.
-    floor : float in [0, 1/c)
-        The lowest probability, on and off the diagonal.
-
-    Returns
-    -------
-    ndarray of shape (c, c), float64
-        No entry is below `floor`; rows sum to 1.
-    """
+    """Raise every entry to at least `floor`, and scale the rest of the row down."""
     T = check_transition_matrix(T)
     n_classes = len(T)
     if not is_number(floor) or not 0 <= floor < 1 / n_classes:

@@ -124,18 +124,6 @@ def test_entries_that_a_prior_has_raised_are_within_their_bounds():
     assert (bars.interval()[1] > T + 0.01).all()
 
 
-def test_permuting_the_classes_permutes_the_bars():
-    proba, y, proba_meta, _ = rows()
-    order = np.array([2, 0, 1])  # new class k is old class order[k]
-    plain = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
-    moved = transition_uncertainty(
-        proba[:, order], order.argsort()[y], T3[np.ix_(order, order)], proba_meta=proba_meta[:, order]
-    )
-    np.testing.assert_allclose(moved.std, plain.std[np.ix_(order, order)], rtol=1e-6)
-    for one, other in zip(moved.interval(), plain.interval(), strict=True):
-        np.testing.assert_allclose(one, other[np.ix_(order, order)], rtol=1e-6, atol=1e-12)
-
-
 def test_a_class_without_rows_and_many_classes():
     proba, y, proba_meta, _ = rows()
     proba = np.hstack([proba, np.zeros((len(proba), 1))])
