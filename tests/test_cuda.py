@@ -10,7 +10,8 @@ from two_processes import SIZE, on_device, on_devices
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
 from noisytransition.classifiers import METHODS
-from noisytransition.nets import BatchLoader, NoisyLabelNet, Rows
+from noisytransition.nets import NoisyLabelNet, Rows
+from noisytransition.nets._batches import BatchLoader
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

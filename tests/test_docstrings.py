@@ -17,11 +17,6 @@ PACKAGES += [".comparison", ".plotting"]
 
 # what the packages of the library share, and docs/api.rst does not list
 INTERNAL = {
-    "noisytransition.nets": "Batch BatchLoader CleanLoss GradientScaling HeldOutPosteriors "
-    "SaveState as_rows canonical check_sized check_start "
-    "concatenate "
-    "FitState",
-    "noisytransition.meta_gradient": "candidate_methods is_relu_mlp",
     "noisytransition.report": "Clean Fitted Judged make_facts sample_facts",
 }
 # whose examples read files that the library does not have

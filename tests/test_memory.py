@@ -13,7 +13,7 @@ from noisytransition import (
     GLCClassifier,
 )
 from noisytransition.classifiers._describe import _of_rows
-from noisytransition.nets import as_rows
+from noisytransition.nets._rows import as_rows
 
 N, N_COLUMNS = 12_000, 1000
 NET = {"module": "linear", "max_epochs": 1, "batch_size": 100, "random_state": 0}

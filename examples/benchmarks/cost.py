@@ -18,7 +18,8 @@ from torch import nn
 
 from noisytransition import MetaTransitionClassifier, MWNetClassifier
 from noisytransition.losses import ForwardLoss
-from noisytransition.meta_gradient import METHODS, look_ahead
+from noisytransition.meta_gradient import look_ahead
+from noisytransition.meta_gradient._methods import METHODS
 from noisytransition.nets import MLP, CleanBatches, NoisyLabelNet, Rows
 from noisytransition.transition import pair_noise
 from noisytransition.updates import PosteriorCounts

@@ -20,7 +20,8 @@ from skorch.callbacks import (
 from torch import nn
 
 from .._precision import PRECISIONS
-from ..nets import NoisyLabelNet, check_sized
+from ..nets import NoisyLabelNet
+from ..nets._checks import check_sized
 from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer, merged_signature
 
 # ---------------------------------------------------------------------------- numbers

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..losses import ForwardLoss
-from ..nets import CleanBatches, HeldOutPosteriors, NoisyLabelNet, Rows
+from ..nets import CleanBatches, NoisyLabelNet, Rows
+from ..nets._callbacks import HeldOutPosteriors
 from ..updates import PosteriorCounts
 from ._final import fine_tuned
 from ._folds import N_FOLDS, fold_of_rows

@@ -15,7 +15,8 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
-from ..nets import Rows, as_rows, canonical
+from ..nets import Rows
+from ..nets._rows import as_rows, canonical
 from ..transition._checks import as_array, check_mask, refuse_masked
 from ..transition._labels import of_one_type
 from ._data_warnings import warn_if_unscaled, warn_of_order, warn_of_true_labels

@@ -25,7 +25,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from .._precision import full_precision
 from .._replaced import called_with, places_of
-from ..nets import DatasetRows, FitState, NoisyLabelNet, Rows
+from ..nets import DatasetRows, NoisyLabelNet, Rows
+from ..nets._fit_state import FitState
 from ..updates import MetaGradient
 from ._run import RUN_CLASS, Run
 

@@ -14,7 +14,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from ..nets import DatasetRows, Rows, canonical
+from ..nets import DatasetRows, Rows
+from ..nets._rows import canonical
 from ..transition._checks import blocks_of_rows
 from ._parameters import as_python
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..nets import HeldOutPosteriors, NoisyLabelNet, Rows
+from ..nets import NoisyLabelNet, Rows
+from ..nets._callbacks import HeldOutPosteriors
 from ..transition._temperature import tempered_log_loss
 from ._checks import without_bound_callbacks
 from ._folds import N_FOLDS, fold_of_rows

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from ..losses import GoldCorrectionLoss
-from ..nets import concatenate
+from ..nets._rows import concatenate
 from ._run import Run
 from ._transition import TransitionClassifier
 

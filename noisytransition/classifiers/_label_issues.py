@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..nets import as_rows
+from ..nets._rows import as_rows
 from ..transition import find_label_issues, label_posterior, label_quality, relabel
 from ..transition._checks import check_rate
 from ..transition._labels import as_positions, like_series

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch.utils.data import Dataset
 
-from ..nets import as_rows
+from ..nets._rows import as_rows
 from ..report import Clean, Judged, NoiseReport, make_facts, sample_facts
 from ..transition._checks import check_count, check_probabilities, is_number
 from ..transition._posterior import posterior_blocks

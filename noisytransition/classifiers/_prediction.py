@@ -9,7 +9,7 @@ from skorch.history import History
 from torch import nn
 from torch.utils.data import Dataset
 
-from ..nets import as_rows
+from ..nets._rows import as_rows
 from ..transition._checks import as_array
 from ..transition._labels import of_one_type
 from ._data import Samples, are_samples, as_column, labels_of, validate_rows, with_true_labels

@@ -7,7 +7,8 @@ from typing import Any
 from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
-from ..nets import Batch, NoisyLabelNet
+from ..nets import NoisyLabelNet
+from ..nets._batches import Batch
 
 # of the bar: time gone, time left, and what is trained
 _FORMAT = "{percentage:3.0f}%|{bar:25}| {elapsed}, {remaining} left: {desc}"

@@ -14,15 +14,10 @@ from skorch.dataset import ValidSplit
 from skorch.history import History
 from torch import nn
 
-from ..nets import (
-    CleanBatches,
-    CleanLoss,
-    FitState,
-    NoisyLabelNet,
-    Rows,
-    SaveState,
-    check_start,
-)
+from ..nets import CleanBatches, NoisyLabelNet, Rows
+from ..nets._callbacks import CleanLoss
+from ..nets._checks import check_start
+from ..nets._fit_state import FitState, SaveState
 from ..selection import Last, Selection
 from ..transition._class_offset import weights_of_clean_rows
 from ..updates import Fixed, Update

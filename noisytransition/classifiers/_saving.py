@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from .._storage import NAMED, about, is_plain, plain_history, read, write
-from ..nets import MLP, NoisyLabelNet, check_sized
+from ..nets import MLP, NoisyLabelNet
+from ..nets._checks import check_sized
 from ..transition._calibration import Calibration
 from ..transition._uncertainty import TransitionUncertainty
 from ._checks import check_device

@@ -38,8 +38,3 @@ class MLP(nn.Sequential):
         widths = [n_in, *([hidden] if isinstance(hidden, int | np.integer) else hidden)]
         layers = [layer for a, b in pairwise(widths) for layer in (nn.Linear(a, b), nn.ReLU())]
         super().__init__(nn.Flatten(), *layers, nn.Linear(widths[-1], n_out))
-
-
-def embeds(module: nn.Module) -> bool:
-    """Whether a module has embeddings, which take integers."""
-    return any(isinstance(m, nn.Embedding | nn.EmbeddingBag) for m in module.modules()) and not isinstance(module, MLP)

@@ -12,20 +12,23 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from .._precision import logits_of
+from .._precision import full_precision, logits_of
 from ..updates import Fixed, Update
+from ._batches import Batch, BatchLoader, CleanBatches, Loaded, on_device, rows_at_once
 from ._checks import check_losses, check_proba, check_weights, uncompiled
-from ._half import GradientScaling, HalfPrecision
-from ._lean import LeanNet, input_dtype
-from ._loader import BatchLoader
-from ._rows import Batch, CleanBatches, Loaded, on_device, rows_at_once
-from ._scores import accuracy, noisy_accuracy, softmax
+from ._loop import GradientScaling, LeanNet
+from ._mlp import MLP
 
 # used by nets without an update
 _FIXED = Fixed()
 
 
-class NoisyLabelNet(HalfPrecision, LeanNet):
+def softmax(logits: Tensor) -> Tensor:
+    """Probabilities, in full precision."""
+    return torch.softmax(full_precision(logits), dim=-1)
+
+
+class NoisyLabelNet(LeanNet):
     """skorch classifier whose loss can have learned parameters, and that can train on clean and noisy rows in one step.
 
     Parameters
@@ -123,7 +126,7 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
     def prepare(self, x: Tensor) -> Tensor:
         """Move a batch of inputs to the device, cast it and, in training mode, augment it."""
         x = x if isinstance(x, Tensor) else to_tensor(x, device=self.device)
-        x = on_device(x, self.device, input_dtype(self.dtype, self.plain_module_, x))
+        x = on_device(x, self.device, _input_dtype(self.dtype, self.plain_module_, x))
         if self.module_.training and self.batch_transform is not None:
             x = self.batch_transform(x)
         return x
@@ -254,9 +257,9 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
         """Callbacks of skorch, scores of a validation set named after its kind of labels, update and selection."""
         loss, score = f"valid_{self.labels}_loss", f"valid_{self.labels}_acc"
         ours = [
-            ("valid_acc", EpochScoring(accuracy, name="valid_acc", lower_is_better=False)),
+            ("valid_acc", EpochScoring(_accuracy, name="valid_acc", lower_is_better=False)),
             (loss, PassthroughScoring(loss, lower_is_better=True)),
-            (score, EpochScoring(noisy_accuracy, name=score, lower_is_better=False)),
+            (score, EpochScoring(_noisy_accuracy, name=score, lower_is_better=False)),
             ("scaling", GradientScaling() if self.precision == "fp16" else None),
             ("update", self.update),
             ("select", self.select),
@@ -309,3 +312,31 @@ class NoisyLabelNet(HalfPrecision, LeanNet):
             raise KeyboardInterrupt
         check_weights(self)
         return self
+
+
+def _input_dtype(given: str | torch.dtype, module: nn.Module, x: Tensor) -> torch.dtype:
+    """Type that a batch of inputs is cast to: the given one or, for "auto", what the module takes."""
+    if given != "auto":
+        return getattr(torch, given) if isinstance(given, str) else given
+    is_image = x.dtype is torch.uint8 and x.ndim > 2
+    if x.is_floating_point() or is_image or not _embeds(module):
+        return next((weight.dtype for weight in module.parameters() if weight.is_floating_point()), torch.float32)
+    return x.dtype if x.dtype is torch.int32 else torch.int64  # the only types that embeddings take
+
+
+def _embeds(module: nn.Module) -> bool:
+    """Whether a module has embeddings, which take integers."""
+    return any(isinstance(m, nn.Embedding | nn.EmbeddingBag) for m in module.modules()) and not isinstance(module, MLP)
+
+
+# ---- scores of a validation set
+def _accuracy(net: NoisyLabelNet, X: Dataset, y: NDArray) -> float:
+    """Accuracy of the network's predictions."""
+    return float(np.mean(net.predict_proba(X).argmax(axis=1) == y))
+
+
+def _noisy_accuracy(net: NoisyLabelNet, X: Dataset, y: NDArray) -> float:
+    """Accuracy of the noisy labels predicted through T; of a loss without T, by the network alone."""
+    proba = net.predict_proba(X)
+    T = getattr(net.criterion_, "transition_matrix", np.eye(proba.shape[1]))
+    return float(np.mean((proba @ T).argmax(axis=1) == y))

@@ -1,24 +1,16 @@
-"""Rows with named columns, and batches of them: from arrays or sparse matrices in memory, or from a torch Dataset."""
+"""Rows with named columns: from arrays or sparse matrices in memory, or from a torch Dataset."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
-from torch import Tensor, nn
-from torch.utils.data import Dataset, Subset, default_collate
+from scipy.sparse import csr_array, issparse
+from torch import Tensor
+from torch.utils.data import ConcatDataset, Dataset, Subset, default_collate
 
-from ._proportional import ProportionalSampler
-
-if TYPE_CHECKING:
-    from ._net import NoisyLabelNet
-
-# in a forward pass without training: inputs of 2 MiB; with twice as many, three convolutions of images of 3 x 32 x 32
-# took up to twice as long, an MLP of 784 columns 7 % longer; four times as many rows of 64 columns gain 7 %
-_NUMBERS_AT_ONCE, _MOST_ROWS_AT_ONCE = 2**19, 4096
 Indices = Sequence[int] | NDArray[np.integer]
 
 
@@ -188,137 +180,68 @@ def gathered(X: Any, indices: NDArray[np.integer]) -> Any:
     return X.take(indices, axis=0) if is_array and indices.dtype.kind == "i" else X[indices]
 
 
-# ---------------------------------------------------------------------------- batches
-class Batch(tuple):
-    """Inputs and labels of some rows, as the pair that skorch unpacks, with the other columns as attributes.
+def canonical(X: Any) -> Any:
+    """Convert a sparse matrix of any format to CSR with sorted indices, without duplicates and stored zeros.
 
-    Attributes
-    ----------
-    x : Tensor of shape (n, ...)
-        Inputs, on the device once the net has prepared them.
-    label : Tensor of shape (n,)
-        Class indices.
-    columns : dict of str to Tensor of shape (n,)
-        All columns, including ``label``.
-    clean : tuple of (Tensor, Tensor) or None
-        Clean inputs and labels, once they are drawn for this step.
-    logits : Tensor or None
-        Logits of the module at its present weights, with their graph, once they are computed.
+    A matrix that is in this form already is not copied, and none is changed.
     """
-
-    columns: dict[str, Tensor]
-    clean: tuple[Tensor, Tensor] | None
-    logits: Tensor | None
-
-    def __new__(cls, x: Tensor, columns: dict[str, Tensor]) -> "Batch":
-        batch = super().__new__(cls, (x, columns["label"]))
-        batch.columns, batch.clean, batch.logits = columns, None, None
-        return batch
-
-    @classmethod
-    def of(cls, loaded: "Loaded") -> "Batch":
-        """Convert what a loader yields, which may be a plain pair of inputs and labels."""
-        if isinstance(loaded, cls):
-            return loaded
-        x, columns = loaded
-        return cls(x, columns if isinstance(columns, dict) else {"label": columns})
-
-    @property
-    def x(self) -> Tensor:
-        """Inputs."""
-        return self[0]
-
-    @property
-    def label(self) -> Tensor:
-        """Labels."""
-        return self[1]
-
-    def pin_memory(self) -> "Batch":
-        """Return the batch in pinned memory, where there is a GPU."""
-        x, columns = self.x, self.columns
-        return Batch(pinned(x), {name: pinned(column) for name, column in columns.items()})
-
-    def named(self, loss: nn.Module) -> dict[str, Tensor]:
-        """Columns that a loss names as arguments, in its attribute ``columns``."""
-        names: Any = loss.columns if hasattr(type(loss), "columns") or "columns" in vars(loss) else ()
-        if missing := [name for name in names if name not in self.columns]:
-            raise ValueError(
-                f"{type(loss).__name__} needs the columns {missing} of the rows, which this batch does not have: leave "
-                "out iterator_train, and a train_split of other rows (predefined_split)."
-            )
-        return {name: self.columns[name] for name in names}
+    rows = csr_array(X)
+    if rows.has_canonical_format and np.count_nonzero(rows.data) == rows.nnz:
+        return rows
+    rows = rows.copy()
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return rows
 
 
-# what a loader yields: a batch, or inputs and labels or columns
-Loaded = Batch | tuple[Tensor, Tensor | dict[str, Tensor]]
+# ---------------------------------------------------------------------------- two sets of rows as one
+def concatenate(first: Rows, second: Rows) -> Rows:
+    """Concatenate two sets of rows, with the columns that both have; inputs are copied batch by batch."""
+    shared = [name for name in first.columns if name in second.columns]
+    columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in shared}
+    if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
+        return DatasetRows(ConcatDataset([_like_samples_of(second, first), _like_samples_of(first, second)]), **columns)
+    return Rows(_Both(first, second), **columns)
 
 
-def rows_at_once(rows: Any, batch_size: int) -> int:
-    """Rows in a forward pass without training: more than in training where they are small numbers in memory.
+class _Both:
+    """Inputs of two sets of rows, arrays or sparse, as one array that is read part by part."""
 
-    Integers may be indices of embeddings, which are larger, and samples of a Dataset are read one by one.
-    """
-    if batch_size < 0 or not isinstance(rows, Rows) or isinstance(rows, DatasetRows):
-        return batch_size
-    all_rows = rows.source
-    is_small = all_rows.dtype.kind == "f" or all_rows.dtype == np.uint8
-    fitting = _NUMBERS_AT_ONCE // max(int(np.prod(all_rows.shape[1:])), 1)
-    return max(batch_size, min(fitting, _MOST_ROWS_AT_ONCE)) if is_small else batch_size
+    def __init__(self, first: Rows, second: Rows) -> None:
+        self.first, self.second, no_row = first, second, np.arange(0)
+        none = np.concatenate([first.take(no_row).dense(), second.take(no_row).dense()])  # raises if shapes differ
+        self.dtype, self.shape = none.dtype, (len(first) + len(second), *none.shape[1:])
 
+    def __getitem__(self, indices: NDArray[np.integer]) -> NDArray:
+        """Inputs at `indices`, as one dense array."""
+        found, n = np.empty((len(indices), *self.shape[1:]), self.dtype), len(self.first)
+        indices = np.where(indices < 0, indices + self.shape[0], indices)
+        in_first = indices < n
+        found[in_first] = self.first.take(indices[in_first]).dense()
+        found[~in_first] = self.second.take(indices[~in_first] - n).dense()
+        return found
 
-def pinned(values: Tensor) -> Tensor:
-    """Copy to pinned memory, where there is a GPU."""
-    return values.pin_memory() if torch.cuda.is_available() else values
-
-
-def on_device(values: Tensor, device: Any, dtype: torch.dtype | None = None) -> Tensor:
-    """Copy to a device and cast; the processor goes on meanwhile if the values are in pinned memory."""
-    if values.is_pinned():  # a cast on the way would be the processor's
-        values = values.to(device=device, non_blocking=True)
-    return values.to(device=device, dtype=dtype)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        """All inputs, as one dense array."""
+        return self[np.arange(self.shape[0])].astype(dtype or self.dtype, copy=False)
 
 
-class CleanBatches:
-    """Batches of clean rows, drawn for each step: without replacement, or by their weights.
+def _like_samples_of(model: Rows, rows: Rows) -> Rows:
+    """Convert rows of an array to the type of a Dataset's samples, so that both can be in one batch."""
+    sample = model[0][0]
+    if isinstance(rows, DatasetRows) or not isinstance(sample, Tensor):
+        return rows
+    return DatasetRows(_Tensors(rows, sample.dtype), rows.label)
 
-    Parameters
-    ----------
-    rows : Rows
-        The clean rows; by their column ``sample_weight``, if they have one.
-    batch_size : int
-        Rows in a batch; -1 for all.
-    joint : bool, default=False
-        Whether clean and noisy rows go through the module as one batch, also for batch normalisation.
 
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
-    >>> rows = Rows(np.array([[-1.0], [1.0]] * 10, dtype=np.float32), [0, 0] * 10)  # 1 is called 0 in all rows
-    >>> clean = CleanBatches(Rows(np.array([[-1.0], [1.0]], dtype=np.float32), [0, 1]), batch_size=2)
-    >>> given = {"clean_batches": clean, "clean_weight": 3.0}
-    >>> net = NoisyLabelNet(torch.nn.Linear(1, 2), **given, lr=1.0, max_epochs=20, classes=[0, 1], verbose=0)
-    >>> net.fit(rows, rows.label).predict(rows)[:2].tolist()
-    [0, 1]
-    """
+class _Tensors(Dataset):
+    """Inputs of rows as tensors of one type, converted when they are read."""
 
-    def __init__(self, rows: Rows, batch_size: int, *, joint: bool = False) -> None:
-        self.rows: Rows | None = rows
-        self.size = len(rows) if batch_size < 0 else min(batch_size, len(rows))
-        self.joint = joint
-        weights = rows.columns.get("sample_weight")
-        self.sampler = None if weights is None or not np.ptp(weights) else ProportionalSampler(weights)
+    def __init__(self, rows: Rows, dtype: torch.dtype) -> None:
+        self.rows, self.dtype = rows, dtype
 
-    def draw(self, net: "NoisyLabelNet") -> tuple[Tensor, Tensor]:
-        """Draw a batch, prepared for the net."""
-        assert self.rows is not None, "the training has ended"
-        order = torch.randperm(len(self.rows)).numpy() if self.sampler is None else self.sampler.order()
-        rows = self.rows.take(order[: self.size])
-        inputs, label = rows.inputs(), torch.from_numpy(rows.label)
-        if getattr(net, "iterator_train__pin_memory", False):  # as the loader does
-            inputs, label = pinned(inputs), pinned(label)
-        return net.prepare(inputs), on_device(label, net.device)
+    def __len__(self) -> int:
+        return len(self.rows)
 
-    def release(self) -> None:
-        """Drop the rows, so that a trained net does not keep them."""
-        self.rows = None
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.as_tensor(self.rows[index][0], dtype=self.dtype)

@@ -7,11 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..meta_gradient import candidate_methods, look_ahead
+from ..meta_gradient import look_ahead
+from ..meta_gradient._methods import candidate_methods
 from ._update import Update
 
 if TYPE_CHECKING:
-    from ..nets import Batch, CleanBatches, NoisyLabelNet
+    from ..nets import CleanBatches, NoisyLabelNet
+    from ..nets._batches import Batch
 
 
 class MetaLoss(Protocol):

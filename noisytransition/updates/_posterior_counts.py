@@ -9,7 +9,8 @@ from ..losses import ForwardLoss
 from ._update import Update
 
 if TYPE_CHECKING:
-    from ..nets import Batch, NoisyLabelNet
+    from ..nets import NoisyLabelNet
+    from ..nets._batches import Batch
 
 # weight of the present T as a pseudo-count: a class without posterior in any batch keeps its row. Small beside the
 # count of a single row; a choice, not measured.

@@ -10,7 +10,8 @@ from torch.utils.data import Dataset
 from ._update import Update
 
 if TYPE_CHECKING:
-    from ..nets import Batch, NoisyLabelNet
+    from ..nets import NoisyLabelNet
+    from ..nets._batches import Batch
 
 #: epochs between two checks of all rows, as in the paper of generalized cross-entropy
 _EVERY = 10

@@ -9,7 +9,8 @@ from skorch.callbacks import Callback
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
-    from ..nets import Batch, NoisyLabelNet
+    from ..nets import NoisyLabelNet
+    from ..nets._batches import Batch
 
 
 #: with more of them T is not recorded after each epoch: T of 1,000 classes takes 8 MB

@@ -13,7 +13,8 @@ from torch.nn import functional as F
 from training import StopAfter
 
 from noisytransition import CrossEntropyClassifier
-from noisytransition.nets import MLP, Batch
+from noisytransition.nets import MLP
+from noisytransition.nets._batches import Batch
 from noisytransition.transition import flip_labels, pair_noise
 
 NAMES = {"Symmetric": 2, "CoTeaching": 2, "Epoch": 2}

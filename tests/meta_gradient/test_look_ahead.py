@@ -9,7 +9,8 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from noisytransition.losses import ForwardLoss
-from noisytransition.meta_gradient import candidate_methods, look_ahead
+from noisytransition.meta_gradient import look_ahead
+from noisytransition.meta_gradient._methods import candidate_methods
 
 pytestmark = pytest.mark.usefixtures("float64")
 T_START = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from training import fit
 
 from noisytransition.losses import ForwardLoss
-from noisytransition.meta_gradient import METHODS
+from noisytransition.meta_gradient._methods import METHODS
 from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
 from noisytransition.transition import pair_noise
 from noisytransition.updates import MetaGradient, PosteriorCounts

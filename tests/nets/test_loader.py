@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from torch.utils.data import DataLoader, RandomSampler, Subset, WeightedRandomSampler
 
-from noisytransition.nets import Batch, BatchLoader, Rows, SparseRows
+from noisytransition.nets import Rows, SparseRows
+from noisytransition.nets._batches import Batch, BatchLoader
 from noisytransition.nets._rows import gathered
 
 

@@ -18,8 +18,9 @@ from noisytransition import (
     load,
 )
 from noisytransition.losses import ForwardLoss
-from noisytransition.meta_gradient import METHODS, look_ahead
-from noisytransition.nets import GradientScaling
+from noisytransition.meta_gradient import look_ahead
+from noisytransition.meta_gradient._methods import METHODS
+from noisytransition.nets._loop import GradientScaling
 from noisytransition.transition import pair_noise, symmetric_noise
 from noisytransition.updates import _meta_gradient
 

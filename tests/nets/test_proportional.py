@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import Subset
 
-from noisytransition.nets import BatchLoader, ProportionalSampler, Rows
+from noisytransition.nets import Rows
+from noisytransition.nets._batches import BatchLoader, ProportionalSampler
 
 WEIGHTS = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30)
 

@@ -7,8 +7,9 @@ from scipy.sparse import csr_array
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, RandomSampler, Subset, TensorDataset, default_collate
 
-from noisytransition.nets import Batch, BatchLoader, CleanBatches, DatasetRows, NoisyLabelNet, Rows, concatenate
-from noisytransition.nets._rows import as_rows, rows_at_once
+from noisytransition.nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows
+from noisytransition.nets._batches import Batch, BatchLoader, rows_at_once
+from noisytransition.nets._rows import as_rows, concatenate
 
 
 def rows(n):

@@ -1,0 +1,157 @@
+"""skorch's net with less Python in each step, losses that are read when an epoch ends, and half precision."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from skorch import NeuralNetClassifier
+from skorch.callbacks import Callback, EpochScoring, GradientNormClipping, LRScheduler, PrintLog
+from skorch.dataset import get_len
+from skorch.history import History
+from torch import Tensor
+
+# what skorch's base class does at each event: nothing
+_NOTHING = {name: method for name, method in vars(Callback).items() if name.startswith("on_")}
+# events inside an epoch, and callbacks of skorch that do not look into the history at them
+_IN_EPOCH = ("on_batch_begin", "on_grad_computed", "on_batch_end")
+_READING_NOTHING = (EpochScoring, GradientNormClipping)
+
+
+class GradientScaling(Callback):
+    """Scale the loss of fp16 trainings, since small gradients are zero in fp16; a step that overflows is left out.
+
+    The state of torch's scaler is saved with that of an interrupted fit.
+    """
+
+    def on_train_begin(self, net: NeuralNetClassifier, **kwargs: Any) -> None:
+        """Make the scaler."""
+        if net.precision == "fp16":
+            self.scaler_ = torch.amp.GradScaler(torch.device(net.device or "cpu").type)
+
+
+class LeanNet(NeuralNetClassifier):
+    """skorch's classifier, whose loop skips what has no effect: the results, and the hooks to override, are the same.
+
+    Callbacks without a method of their own for an event are not called, nor is the table of epochs made where it is not
+    printed. Losses are read at the end of the epoch, unless something may look at them before: on a GPU, each reading
+    waits for all that it has been given to do. A callback that has methods for batches, but does not look, says
+    ``reads_batches = False``.
+    """
+
+    precision: str
+    # entries that hold tensors until the epoch ends, and under which name; None: losses are read at once
+    _unread: list[tuple[dict[str, Any], str]] | None = None
+    _is_scaled = False
+
+    def notify(self, method_name: str, **cb_kwargs: Any) -> None:
+        """Call a method of the net and of every callback that has one of its own."""
+        getattr(self, method_name)(self, **cb_kwargs)
+        for _, callback in self.callbacks_:
+            is_unseen = type(callback) is PrintLog and not self.verbose and callback.sink is print
+            if not is_unseen and _listens(callback, method_name):
+                getattr(callback, method_name)(self, **cb_kwargs)
+
+    def run_single_epoch(
+        self, iterator: Iterable | None, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
+    ) -> None:
+        """Run an epoch as skorch does."""
+        if iterator is None:
+            return
+        n_batches, self._unread = 0, None if self._is_watched() else []
+        try:
+            for batch in iterator:
+                self.notify("on_batch_begin", batch=batch, training=training)
+                step = step_fn(batch, **fit_params)
+                self.record_batch(f"{prefix}_loss", step["loss"])
+                n_rows = get_len(batch[0] if isinstance(batch, tuple | list) else batch)
+                self.history.record_batch(f"{prefix}_batch_size", n_rows)
+                self.notify("on_batch_end", batch=batch, training=training, **step)
+                n_batches += 1
+        finally:
+            unread, self._unread = self._unread, None
+            _read(unread or [])
+        self.history.record(f"{prefix}_batch_count", n_batches)
+
+    def _is_watched(self) -> bool:
+        """Whether something of the user's may look at the losses of an epoch's batches before its end."""
+        own = not _is_ours(type(self)) or not vars(self).keys().isdisjoint(_IN_EPOCH)
+        return own or type(self.history) is not History or any(_reads_batches(of) for _, of in self.callbacks_)
+
+    def record_batch(self, name: str, value: Any) -> None:
+        """Note something of the present batch; a loss that nobody looks at is a tensor until the epoch ends."""
+        if isinstance(value, Tensor) and value.numel() == 1:
+            value = value.item() if self._unread is None else value.detach()
+            if self._unread is not None:
+                self._unread.append((self.history[-1]["batches"][-1], name))
+        self.history.record_batch(name, value)
+
+    def _zero_grad_optimizer(self, set_to_none: bool | None = None) -> None:
+        """Drop the gradients, as torch's optimisers do by default."""
+        optimizers = [getattr(self, f"{name}_") for name in self._optimizers]
+        if set_to_none is False or any(type(o).zero_grad is not torch.optim.Optimizer.zero_grad for o in optimizers):
+            super()._zero_grad_optimizer(set_to_none)
+            return
+        for weight in (w for optimizer in optimizers for group in optimizer.param_groups for w in group["params"]):
+            weight.grad = None
+
+    # ---- half precision
+    @property
+    def _scaler(self) -> Any:
+        """Scaler of the gradients, in an fp16 training."""
+        if self.precision != "fp16":
+            return None
+        callbacks = [callback for _, callback in self.callbacks_ if isinstance(callback, GradientScaling)]
+        return getattr(callbacks[0], "scaler_", None) if callbacks else None
+
+    def backward(self, loss: Tensor) -> None:
+        """Compute the gradients of a loss: in fp16 as scaled, and then as they are."""
+        scaler = self._scaler
+        (loss if scaler is None else scaler.scale(loss)).backward()
+        if scaler is not None:
+            for name in self._optimizers:
+                scaler.unscale_(getattr(self, f"{name}_"))
+            self._is_scaled = True
+
+    def _step_optimizer(self, step_fn: Callable | None) -> None:
+        if (scaler := self._scaler) is None:
+            super()._step_optimizer(step_fn)
+            return
+        self._is_scaled = False
+        if step_fn is not None:
+            step_fn()
+        if not self._is_scaled:  # a train_step_single of the user's calls loss.backward()
+            super()._step_optimizer(None)
+            return
+        for name in self._optimizers:
+            scaler.step(getattr(self, f"{name}_"))
+        scaler.update()
+
+
+def _listens(callback: Callback, method_name: str) -> bool:
+    """Whether a callback has a method of its own, of its class or set on it."""
+    own = getattr(type(callback), method_name, None)
+    return own is None or own is not _NOTHING.get(method_name) or method_name in vars(callback)
+
+
+def _reads_batches(callback: Callback) -> bool:
+    """Whether a callback may look at the entries of batches before the epoch ends."""
+    has_own_step = hasattr(callback, "before_step") and not _is_ours(type(callback))  # an update
+    is_called = has_own_step or any(_listens(callback, event) for event in _IN_EPOCH)
+    by_epoch = type(callback) is LRScheduler and callback.step_every != "batch"
+    return is_called and getattr(callback, "reads_batches", not by_epoch and type(callback) not in _READING_NOTHING)
+
+
+def _is_ours(cls: type) -> bool:
+    """Whether a class belongs to this library."""
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _read(unread: list[tuple[dict[str, Any], str]]) -> None:
+    """Make numbers of what was noted as tensors, by one transfer for each type."""
+    by_type: dict[torch.dtype, list[tuple[dict[str, Any], str]]] = {}
+    for entry, name in unread:
+        by_type.setdefault(entry[name].dtype, []).append((entry, name))
+    for alike in by_type.values():
+        values = torch.cat([entry[name].reshape(1) for entry, name in alike]).tolist()
+        for (entry, name), value in zip(alike, values, strict=True):
+            entry[name] = value
