@@ -324,10 +324,10 @@ def read_rows(
         y = labels_of(X, "X")
     inputs = validate_rows(estimator, X, reset=True)
     rows = as_rows(inputs)
-    n, is_noisy, clean = len(rows), np.ones(len(rows), dtype=bool), None
-    labels = {"y": validate_labels(y, n, "y")}
+    labels = {"y": validate_labels(y, len(rows), "y")}
+    is_noisy, clean = np.ones(len(rows), dtype=bool), None
     if trusted is not None:
-        is_noisy = ~_checked_mask(trusted, n)
+        is_noisy = ~_checked_mask(trusted, len(rows))
         clean = rows.take(np.flatnonzero(~is_noisy))
         labels |= _labels_of_trusted(labels["y"], ~is_noisy, y_meta, y_meta_noisy)
     elif X_meta is not None:

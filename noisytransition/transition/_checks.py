@@ -133,23 +133,13 @@ def check_mask(mask: Any, n_rows: int, name: str) -> NDArray[np.bool_]:
     given = as_array(mask, name)
     if given.dtype.kind == "O" and all(isinstance(value, bool | np.bool_) for value in given.flat):
         given = given.astype(bool)  # a column of a data frame
-    whole = given.dtype.kind == "b" or (given.dtype.kind in "iu" and np.isin(given, (0, 1)).all())
-    if given.shape != (n_rows,) or not whole:
+    is_whole = given.dtype.kind == "b" or (given.dtype.kind in "iu" and np.isin(given, (0, 1)).all())
+    if given.shape != (n_rows,) or not is_whole:
         raise ValueError(
-            f"{name} must be a boolean mask of shape ({n_rows},) over the rows of X, got shape {given.shape} and dtype "
-            f"{given.dtype}{'' if whole else f'; {_as_mask(given)}'}."
+            f"{name} must be a boolean mask of shape ({n_rows},) over the rows of X without gaps, got shape "
+            f"{given.shape} and dtype {given.dtype}; from indices make one by np.isin(np.arange(n), indices)."
         )
     return given.astype(bool)
-
-
-def _as_mask(given: NDArray) -> str:
-    """What to do with values that are no mask."""
-    values = {str(value) for value in given.flat}
-    if values & {"None", "nan", "<NA>"}:
-        return "it has missing values, to be replaced first (fillna(False))"
-    if given.dtype.kind == "f" and values <= {"0.0", "1.0"}:
-        return "convert it by astype(bool)"
-    return "from indices make one by np.isin(np.arange(n), indices)"
 
 
 def as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
