@@ -3,6 +3,7 @@
 import json
 import os
 from collections import Counter, OrderedDict
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from skorch.history import History
 from torch import nn
 
-from noisytransition._storage import about, is_plain, read, write
+from noisytransition._storage import NAMED, about, is_plain, read, write
 
 VALUES = [1, 2.5, "x", None, True, -0.0, 2**100, [1, (2, {3})], frozenset([4]), float("inf"), [float("nan")]]
 VALUES += [{}, [], (), {1: 2, (1, "a"): [3], None: {True: 0.5}}, {"$": 1}, [{"$": ["x"]}]]
@@ -34,6 +35,19 @@ def test_values_are_the_same_after_a_file(value, tmp_path):
     assert repr(again) == repr([value, {"a": value}])
     if isinstance(value, np.ndarray | np.generic):
         assert again[0].dtype == value.dtype
+
+
+class Point(NamedTuple):
+    x: np.ndarray
+    others: tuple = ()
+
+
+def test_named_tuples_are_those_that_are_known(tmp_path, monkeypatch):
+    value = Point(np.ones(2), (Point(np.zeros(1)),))
+    assert not is_plain(value)
+    monkeypatch.setitem(NAMED, "Point", Point)
+    write(tmp_path / "a", "fit", value)
+    assert repr(read(tmp_path / "a", "fit")) == repr(value)
 
 
 def test_tensors_that_share_their_memory(tmp_path):
