@@ -71,7 +71,12 @@ def test_imports_go_one_way(path):
 
 def arrows():
     """Imports between packages, without those that follow from others."""
-    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {"model_selection", "comparison", "plotting"}
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {
+        "model_selection",
+        "comparison",
+        "plotting",
+        "selection",
+    }
     imports = {(layer(path), name) for path in FILES for name in imported(path)}
     of = {a: {b for c, b in imports if c == a and b in packages - {a}} for a in sorted(packages)}
 

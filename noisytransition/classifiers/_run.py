@@ -18,7 +18,7 @@ from ..nets import CleanBatches, NoisyLabelNet, Rows
 from ..nets._callbacks import CleanLoss
 from ..nets._checks import check_start
 from ..nets._fit_state import FitState, SaveState
-from ..selection import Last, Selection
+from ..selection import Selection
 from ..transition._class_offset import weights_of_clean_rows
 from ..updates import Fixed, Update
 from ._checks import callback_setting, named_callbacks
@@ -209,9 +209,9 @@ class Run:
     def _selection(self, select: Selection | None, holds_out: bool) -> Selection:
         """Keep the last epoch where no rows are held out to select by, or where a callback of the user's selects."""
         if select is None or not select.needs_validation:
-            return select or Last()
+            return select or Selection()
         selected = any(callback_setting(*named, "load_best", self.params) for named in self._named())
-        return select if holds_out and not selected else Last()
+        return select if holds_out and not selected else Selection()
 
     def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], watched: bool) -> list[Any]:
         """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""
