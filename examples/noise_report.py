@@ -21,7 +21,7 @@ def make():
     X, y_noisy = X / 16, flip_labels(y, digits_noise(0.4), random_state=0)
     noisy, verified, held_out = np.split(np.random.default_rng(0).permutation(len(y)), [1297, 1397])
     rows = np.concatenate([noisy, verified])
-    clf = EMTransitionClassifier(max_epochs=15, batch_size=64, optimizer__momentum=0.9, random_state=0)
+    clf = EMTransitionClassifier(max_epochs=15, batch_size=64, random_state=0)
     clf.fit(X[rows], y_noisy[rows], trusted=np.isin(rows, verified), y_meta=y[verified])
     return clf.noise_report(
         X[noisy],

@@ -46,7 +46,7 @@ def small(cls, **params):
     fast = {"max_epochs": 3, "batch_size": 64, "random_state": 0}
     known = cls._get_param_names()
     if "optimizer" not in params:
-        fast["optimizer__momentum"] = 0.9
+        fast |= {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
     fast |= {name: 2 for name in ("warm_up_epochs", "fine_tuning_epochs") if name in known}
     if "cv" in known:
         fast |= {"cv": 2}

@@ -54,7 +54,7 @@ def checked(cls):
     """Of fewer epochs and trainings than the default."""
     few = {"cv": 2, "fine_tuning_epochs": 8} | PLAIN
     fewer = {name: value for name, value in few.items() if name in cls._get_param_names()}
-    return cls(max_epochs=5, batch_size=64, lr=0.5, random_state=0, **fewer)
+    return cls(max_epochs=5, batch_size=64, optimizer="sgd", lr=0.5, random_state=0, **fewer)
 
 
 # rows are drawn by their weights: equal in the mean over epochs; test_sample_weight.py has what is equal to the bit
@@ -192,7 +192,7 @@ def test_columns_of_a_data_frame_keep_their_labels(cls, blobs, plain, dtype):
 # ---------------------------------------------------------------------------- parameters
 @every
 def test_names_are_skorch_s_and_typos_are_met_at_once(cls):
-    clf = cls(module__hidden=8, optimizer__momentum=0.9)
+    clf = cls(module__hidden=8, optimizer="sgd", lr=0.1, optimizer__momentum=0.9)
     assert clf.get_params()["module__hidden"] == 8
     assert clone(clf).set_params(module__hidden=4).get_params()["module__hidden"] == 4
     for name in ("modul__hidden", "max_epoch", "criterion", "criterion__weight", "classes", "warm_start"):
@@ -364,8 +364,8 @@ def test_a_refit_that_fails_leaves_nothing_fitted(cls, blobs):
 def test_searches_over_the_net_s_parameters_in_two_processes(cls, blobs):
     X, y, X_meta, y_meta, *_ = blobs
     grid = [
-        {"lr": [0.01], "module__hidden": [8], "optimizer__momentum": [0.0]},
-        {"lr": [0.1], "module__hidden": [16], "optimizer__momentum": [0.9]},
+        {"lr": [0.01], "module__hidden": [8], "optimizer": "sgd", "optimizer__momentum": [0.0]},
+        {"lr": [0.1], "module__hidden": [16], "optimizer": "sgd", "optimizer__momentum": [0.9]},
     ]
     serial, parallel = (
         GridSearchCV(small(cls), grid, cv=2, n_jobs=n, error_score="raise").fit(X, y, meta=(X_meta, y_meta))
@@ -490,9 +490,9 @@ def test_clean_rows_are_not_trained_on_where_they_are_not_needed(cls, blobs):
     module = nn.Linear(n + m, 3)
     before = module.weight.detach().numpy()[:, n:].copy()
     clf = (
-        small(cls, module=module, optimizer__momentum=0.0, transition_init="diagonal")
+        small(cls, module=module, optimizer="sgd", lr=0.1, optimizer__momentum=0.0, transition_init="diagonal")
         if cls in WITH_TRANSITION
-        else (small(cls, module=module, optimizer__momentum=0.0))
+        else (small(cls, module=module, optimizer="sgd", lr=0.1, optimizer__momentum=0.0))
     )
     clf.fit(rows[:n], y[:n], meta=(rows[n:], y_meta[:m]))
     after = clf.net_.module_.weight.detach().numpy()

@@ -49,7 +49,14 @@ from noisytransition.transition import cifar10_noise, symmetric_noise
 ROWS = RESULTS / "cifar10.jsonl"
 SEEDS = range(2)
 NOISES = {"asymmetric-0.4": cifar10_noise(0.4), "symmetric-0.4": symmetric_noise(10, 0.4)}
-NET = {"lr": 0.05, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3, "batch_size": 128, "max_epochs": 6}
+NET = {
+    "lr": 0.05,
+    "optimizer": "sgd",
+    "optimizer__momentum": 0.9,
+    "optimizer__weight_decay": 1e-3,
+    "batch_size": 128,
+    "max_epochs": 6,
+}
 
 
 class CNN(nn.Sequential):

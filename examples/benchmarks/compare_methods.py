@@ -52,6 +52,8 @@ from noisytransition.classifiers import METHODS as ALL_METHODS
 RESULTS = PAGES / "compare_methods"
 SHARED = {
     "module__hidden": 64,
+    "optimizer": "sgd",
+    "lr": 0.1,
     "optimizer__momentum": 0.9,
     "optimizer__weight_decay": 1e-3,
     "batch_size": 64,

@@ -70,7 +70,7 @@ ROWS = RESULTS / "em_transition.jsonl"
 SEEDS = range(10)
 # rows with another one are computed anew, as far as EM goes
 EM_VERSION = "five trainings"
-NET = {"module__hidden": 64, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3}
+NET = {"module__hidden": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3}
 SMALL, LARGE = {"batch_size": 64, "max_epochs": 40}, {"batch_size": 256, "max_epochs": 20}
 SYMMETRIC = ["symmetric-0.2", "symmetric-0.4", "symmetric-0.6"]
 NOISES = {

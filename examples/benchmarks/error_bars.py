@@ -37,7 +37,7 @@ from noisytransition import (
 from noisytransition.transition import flip_labels, symmetric_noise
 
 ROWS = RESULTS / "error_bars.jsonl"
-FAST = {"lr": 0.2, "optimizer__momentum": 0.9, "batch_size": 256, "max_epochs": 15}
+FAST = {"lr": 0.2, "optimizer": "sgd", "optimizer__momentum": 0.9, "batch_size": 256, "max_epochs": 15}
 WITH_ZEROS = np.array([[0.7, 0.3, 0.0], [0.0, 0.8, 0.2], [0.1, 0.1, 0.8]])
 MEANS = np.random.default_rng(7).normal(size=(3, 6))
 MEANS *= 2 / np.linalg.norm(MEANS, axis=1, keepdims=True)

@@ -54,7 +54,14 @@ IMAGES, FEATURES = ["worse", "aggre"], ["worse-features", "aggre-features"]
 HUMAN = IMAGES + FEATURES
 SEEDS = {name: range(6) for name in DIGITS + FEATURES} | {name: range(3) for name in IMAGES}
 # an MLP on features of images; the weight decay was chosen on seed 0
-WIDE = {"lr": 0.02, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-2, "batch_size": 128, "max_epochs": 15}
+WIDE = {
+    "lr": 0.02,
+    "optimizer": "sgd",
+    "optimizer__momentum": 0.9,
+    "optimizer__weight_decay": 1e-2,
+    "batch_size": 128,
+    "max_epochs": 15,
+}
 SORTS = {
     "noisy": "noisy label, out of fold",
     "held_out": "true label, held out",
@@ -62,7 +69,14 @@ SORTS = {
     "glc": "true label, GLC out of fold",
 }
 # nets that can repeat the labels that they are trained on
-LARGE = {"module__hidden": 256, "optimizer__momentum": 0.9, "batch_size": 64, "max_epochs": 200}
+LARGE = {
+    "module__hidden": 256,
+    "optimizer": "sgd",
+    "lr": 0.1,
+    "optimizer__momentum": 0.9,
+    "batch_size": 64,
+    "max_epochs": 200,
+}
 LARGE_SEEDS = range(3)
 CLEANLAB = {"self-confidence": "self_confidence", "margin": "normalized_margin"}
 

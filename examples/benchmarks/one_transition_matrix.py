@@ -58,7 +58,14 @@ from noisytransition.transition import count_transition_matrix, pair_noise, symm
 
 ROWS = RESULTS / "one_transition_matrix.jsonl"
 N_FITS, N_REPEATS, N_NOISY, SIZES = 200, 100, 1000, (300, 1000, 5000)
-SMALL = {"module__hidden": 32, "max_epochs": 10, "batch_size": 256, "optimizer__momentum": 0.9}
+SMALL = {
+    "module__hidden": 32,
+    "max_epochs": 10,
+    "batch_size": 256,
+    "optimizer": "sgd",
+    "lr": 0.1,
+    "optimizer__momentum": 0.9,
+}
 # noise is drawn with another seed than the rows, so that the two are independent
 OTHER = 10_000
 HUMAN = ("worse", "worse, drawn", "aggre")

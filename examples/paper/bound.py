@@ -57,7 +57,13 @@ def run(data, n_noisy, depth, norm, seed):
     X, y, X_test = on_the_sphere(data.X[:n_noisy]), data.y[:n_noisy], on_the_sphere(data.X_test)
     y_test = flip_labels(data.y_test, T, random_state=seed)
     torch.manual_seed(seed)
-    settings = {"lr": 1.0, "optimizer__momentum": 0.9, "batch_size": 128, "max_epochs": max(10, 40_000 // n_noisy)}
+    settings = {
+        "lr": 1.0,
+        "optimizer": "sgd",
+        "optimizer__momentum": 0.9,
+        "batch_size": 128,
+        "max_epochs": max(10, 40_000 // n_noisy),
+    }
     clf = ForwardClassifier(
         network(depth), transition_init=T, callbacks=[Bounded(norm)], random_state=seed, **settings
     ).fit(X, y)

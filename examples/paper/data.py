@@ -24,7 +24,7 @@ from noisytransition.transition import count_transition_matrix
 FROM_PEOPLE = {"aggre": "aggre", "worse": "worse", "redrawn": "worse", "redrawn by features": "worse"}
 # of the features' posterior in labels that are drawn anew
 POWERS = {"redrawn": 0.0, "redrawn by features": 0.25}
-HEAD = {"lr": 0.003, "batch_size": 512, "max_epochs": 10, "optimizer__momentum": 0.9}
+HEAD = {"lr": 0.003, "batch_size": 512, "max_epochs": 10, "optimizer": "sgd", "optimizer__momentum": 0.9}
 LOADERS = {
     "cifar10": partial(from_arrays_or, load_cifar10),
     "cifar100": partial(from_arrays_or, load_cifar100),

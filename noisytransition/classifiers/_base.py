@@ -30,21 +30,25 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     ----------
     module : nn.Module class or instance, "mlp" or "linear", default="mlp"
         Network that returns logits of shape (n_samples, n_classes). An instance is copied, never changed. "mlp": an
-        `MLP` sized from the data; "linear": the same without a hidden layer (logistic regression).
-    lr : float, default=0.1
-        Step size of the module's optimiser.
-    max_epochs : int, default=30
-        Epochs of the final training stage.
+        `MLP` sized from the data; "linear": the same without a hidden layer (logistic regression). Both subtract the
+        means of the columns of X, and scale columns that are not of the order of 1: of sparse rows those with values
+        above 1, of a Dataset none.
+    lr : float or "auto", default="auto"
+        Step size of the module's optimiser. "auto": 0.005 for a linear network, one with a single weight matrix to
+        train; 0.001 for others; 0.1 for SGD.
+    max_epochs : int or "auto", default="auto"
+        Epochs of the final training stage. "auto": 30, or more where 30 epochs of the noisy rows are fewer than 500
+        steps; all stages have the same.
     batch_size : int, default=32
         Rows in a batch; -1 for all.
-    optimizer : class or str, default=torch.optim.SGD
+    optimizer : class or str, default=torch.optim.Adam
         Any torch optimiser, or the name of one in `torch.optim`, such as "adamw"; ``optimizer__...`` sets its
         parameters.
     device : str or torch.device, optional
         Default: the device of a module instance, else the CPU.
     dtype : str or torch.dtype, default="auto"
-        Type that inputs are cast to, batch by batch. "auto": the module's floating type, for uint8 images too (they
-        are not scaled); integers stay integers if the module has an embedding.
+        Type that inputs are cast to, batch by batch. "auto": the module's floating type, for uint8 images too (which
+        modules of your own scale); integers stay integers if the module has an embedding.
     precision : {"float32", "bf16", "fp16"}, default="float32"
         Precision that a float32 module computes in, in training, look-ahead and prediction, by `torch.autocast`;
         weights, losses, T and probabilities stay in float32. "fp16" scales the gradients.
@@ -81,10 +85,10 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         self,
         module: Module = "mlp",
         *,
-        lr: float = 0.1,
-        max_epochs: int = 30,
+        lr: float | str = "auto",
+        max_epochs: int | str = "auto",
         batch_size: int = 32,
-        optimizer: Optimizer = torch.optim.SGD,
+        optimizer: Optimizer = torch.optim.Adam,
         device: str | torch.device | None = None,
         dtype: str | torch.dtype = "auto",
         precision: str = "float32",
@@ -215,7 +219,8 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             self._check_data(run)
             if clean is not None and self._needs_clean_data and not self._allows_for_drawing_by_class(run):
                 warn_of_equal_shares(noisy.label, clean.label, classes)
-            warn_of_scale(noisy, default=isinstance(self.module, str))
+            if not isinstance(self.module, str):  # those scale their inputs
+                warn_of_scale(noisy)
             with torch_as_it_was():
                 if state is not None:
                     run.save_in(state, fingerprint)

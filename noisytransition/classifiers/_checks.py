@@ -35,8 +35,8 @@ ALL_ROWS = Options(Integral, {-1})
 # of all classifiers
 CONSTRAINTS: dict[str, list[Any]] = {
     "module": [nn.Module, StrOptions(set(MODULES)), callable],
-    "lr": [NUMBER],
-    "max_epochs": [COUNT_FROM_0],
+    "lr": [NUMBER, StrOptions({"auto"})],
+    "max_epochs": [COUNT_FROM_0, StrOptions({"auto"})],
     "batch_size": [COUNT, ALL_ROWS],
     "precision": [StrOptions(set(PRECISIONS))],
     "batch_transform": [callable, None],

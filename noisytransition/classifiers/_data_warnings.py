@@ -12,7 +12,7 @@ from torch.utils.data import Dataset
 from ..nets import DatasetRows, Rows
 from ..transition._class_offset import equally_many
 
-# All of these are choices that were not measured, but for _LARGEST_SIZE.
+# All of these are choices that were not measured.
 # clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
 # deviations in the median column; of so many rows
 _FAR, _COMPARED_ROWS = 5.0, 1000
@@ -21,9 +21,8 @@ _MANY = 20
 # ratio of the most to the least frequent noisy label above which equally many clean rows of each class bring a warning;
 # asymmetric noise of 0.6 gives this ratio to classes of equal frequency
 _UNEQUAL = 4.0
-# root mean square of values above which the default network learns little: from breast cancer (237) and wine (227) one
-# class alone, from iris (4) as much as from standardised columns; and above which others may, made for their inputs
-_LARGEST_SIZE, _LARGEST_SIZE_OF_OTHERS = 10.0, 100.0
+# root mean square of values above which a network may learn one class alone
+_LARGEST_SIZE = 100.0
 
 
 def warn_of_order(X: Any, y: Any) -> None:
@@ -90,20 +89,19 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
     )
 
 
-def warn_of_scale(noisy: Rows, *, default: bool) -> None:
-    """Warn of inputs that the network would hardly learn from; of a Dataset it is not known.
+def warn_of_scale(noisy: Rows) -> None:
+    """Warn of inputs that a network would hardly learn from, unless it is made for them; of a Dataset it is not known.
 
-    Other networks than the default one may be made for large integers (images, tokens), and for values that are a
-    little larger.
+    Integers may be images or tokens.
     """
     if isinstance(noisy, DatasetRows):
         return
     rows = noisy.take(np.arange(min(len(noisy), _COMPARED_ROWS))).X
-    if not default and rows.dtype.kind != "f":
+    if rows.dtype.kind != "f":
         return
     values = np.asarray(rows.data if issparse(rows) else rows, dtype=np.float64)
     size = float(np.linalg.norm(values) / np.sqrt(np.prod(rows.shape)))
-    if size > (_LARGEST_SIZE if default else _LARGEST_SIZE_OF_OTHERS):
+    if size > _LARGEST_SIZE:
         warnings.warn(
             f"values of X are large (root mean square {size:.3g}), and the network may learn one class alone. Scale X, "
             "for example by make_pipeline(StandardScaler(), classifier); images to 0..1.",

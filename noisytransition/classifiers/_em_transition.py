@@ -205,7 +205,7 @@ class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
     >>> print(clf.transition_summary(top=3))
     1 -> 2 0.5... [0.3..., 0.6...]
     0 -> 1 0.4... [0.3..., 0.6...]
-    2 -> 0 0.3... [0.1..., 0.4...]
+    2 -> 0 0.3... [0.2..., 0.4...]
     3 other flips: each below 0.01, ...
     >>> issues = clf.find_label_issues(X, y_noisy)
     >>> print(f"{(y_noisy != y)[issues].mean():.0%} of {len(issues)} found labels are wrong")
@@ -261,7 +261,7 @@ class EMTransitionClassifier(SamplingMixin, FinalMixin, TransitionClassifier):
         warm_up = self._warm_up(run) if self._start_name() in OF_WARM_UP else None
         start = self._start(run, warm_up)
         in_folds, at_last = weights_of_clean_batches(run, self.meta_weight)
-        every = candidate_epochs(self.max_epochs)
+        every = candidate_epochs(run.max_epochs)
         compared = every if self.select_epochs else every[-1:]  # the diagnostics look at the others too
         aside = [n for n in every if n not in compared]
         joint = JointTraining(start, in_folds, self.meta_batch_size)

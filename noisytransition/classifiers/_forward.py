@@ -60,9 +60,9 @@ class ForwardClassifier(TransitionClassifier):
     >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, pair_noise(3, 0.3), random_state=0)
     >>> clf = ForwardClassifier(random_state=0).fit(X, y_noisy)
     >>> clf.transition_matrix_.round(1)
-    array([[0.9, 0.1, 0. ],
-           [0.2, 0.6, 0.2],
-           [0.2, 0. , 0.8]])
+    array([[0.7, 0.3, 0. ],
+           [0.3, 0.4, 0.3],
+           [0.1, 0.1, 0.9]])
     """
 
     _PUBLISHED: ClassVar = {}

@@ -47,8 +47,8 @@ class GLCClassifier(TransitionClassifier):
     >>> clf = GLCClassifier(random_state=0).fit(X, y_noisy, meta=(X[::5], y[::5]))
     >>> clf.transition_matrix_.round(1)
     array([[0.6, 0.4, 0. ],
-           [0.2, 0.4, 0.4],
-           [0.3, 0. , 0.7]])
+           [0.1, 0.5, 0.4],
+           [0.2, 0. , 0.8]])
     """
 
     _needs_clean_data = True

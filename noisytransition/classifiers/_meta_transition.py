@@ -84,7 +84,7 @@ class MetaTransitionClassifier(LooksAhead, TransitionClassifier):
     >>> clf = MetaTransitionClassifier(random_state=0).fit(X[60:], y_noisy[60:], meta=(X[:60], y[:60]))
     >>> clf.transition_matrix_.round(1)
     array([[0.6, 0.4, 0. ],
-           [0. , 0.6, 0.4],
+           [0. , 0.5, 0.5],
            [0.4, 0. , 0.6]])
     """
 

@@ -12,8 +12,6 @@ from skorch import NeuralNet, NeuralNetClassifier
 from skorch.callbacks import Callback
 from torch import nn
 
-from ..nets import MLP, Rows
-
 Module = type[nn.Module] | nn.Module | str
 Optimizer = Callable[..., torch.optim.Optimizer] | str
 Callbacks = Sequence[Callback | type[Callback] | tuple[str, Callback]] | None
@@ -150,20 +148,15 @@ def merged_signature(cls: type) -> inspect.Signature:
     return inspect.Signature(list(found.values()))
 
 
-def net_params_of(
-    shared: dict[str, Any], n_classes: int, module: nn.Module | None, rows: Rows, own: dict[str, Any]
-) -> dict[str, Any]:
+def net_params_of(shared: dict[str, Any], module: nn.Module | None, own: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a net.
 
     Parameters
     ----------
     shared : dict
-        The classifier's.
-    n_classes : int
+        Those of the fit.
     module : nn.Module or None
-        Trained module to continue from; None: the classifier's.
-    rows : Rows
-        Of which the default module takes its size.
+        Trained module to continue from; None: that of the fit.
     own : dict
         Those of the stage, which override.
     """
@@ -174,9 +167,5 @@ def net_params_of(
     if isinstance(given, nn.Module):
         params = {name: value for name, value in params.items() if not name.startswith("module__")}
         params["module"] = copy.deepcopy(given)
-    elif isinstance(given, str):
-        n_in = int(np.prod(rows.take([0]).inputs().shape[1:]))
-        sizes = {"module__n_in": n_in, "module__n_out": n_classes} | MODULES[given]
-        params = sizes | params | {"module": MLP}
     params |= own
     return params | {"optimizer": as_optimizer(params["optimizer"])}

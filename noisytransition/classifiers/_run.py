@@ -22,6 +22,7 @@ from ..selection import Selection
 from ..transition._class_offset import weights_of_clean_rows
 from ..updates import Fixed, Update
 from ._checks import callback_setting, named_callbacks
+from ._defaults import params_of_fit
 from ._parameters import net_params_of
 from ._progress import ShowProgress
 
@@ -62,11 +63,17 @@ class Run:
         watch: bool,
         bar: str | None,
     ) -> None:
-        self.params, self.noisy, self._clean, self.classes = params, noisy, clean, classes
+        self.params = params_of_fit(params, noisy, len(classes))
+        self.noisy, self._clean, self.classes = noisy, clean, classes
         self.seed, self.watch, self.bar = seed, watch, bar
         self.n_stages = 0
         self.state: FitState | None = None
         self.histories: dict[str, History] = {}
+
+    @property
+    def max_epochs(self) -> int:
+        """Epochs of a training, where the method does not say another number."""
+        return self.params["max_epochs"]
 
     @property
     def has_clean(self) -> bool:
@@ -160,7 +167,7 @@ class Run:
         NoisyLabelNet
         """
         update = Fixed() if update is None else update
-        params = net_params_of(self.params, len(self.classes), module, rows, net_params)
+        params = net_params_of(self.params, module, net_params)
         holds_out = bool(held_out or params.get("train_split"))
         trains_on_clean = clean_batches is not None or net_params.get("labels") == "clean"
         watched = self.has_clean and self.watch and not trains_on_clean

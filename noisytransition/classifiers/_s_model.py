@@ -56,9 +56,9 @@ class SModelClassifier(TransitionClassifier):
     >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, pair_noise(3, 0.3), random_state=0)
     >>> clf = SModelClassifier(random_state=0).fit(X, y_noisy, meta=(X[::5], y[::5]))
     >>> clf.transition_matrix_.round(1)
-    array([[0.7, 0.3, 0. ],
-           [0.1, 0.6, 0.3],
-           [0.2, 0. , 0.8]])
+    array([[0.7, 0.2, 0.1],
+           [0.2, 0.6, 0.2],
+           [0.1, 0.1, 0.8]])
     """
 
     _PUBLISHED: ClassVar = {}
@@ -89,6 +89,6 @@ class SModelClassifier(TransitionClassifier):
             "s_model",
             module=warm_up.plain_module_,
             loss=ForwardLoss(start),
-            update=ByGradient(self.lr if self.transition_lr is None else self.transition_lr),
+            update=ByGradient(run.params["lr"] if self.transition_lr is None else self.transition_lr),
         )
         self._keep_transition(run, start)

@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -15,7 +16,7 @@ from ..nets._checks import check_sized
 from ..transition._calibration import Calibration
 from ..transition._uncertainty import TransitionUncertainty
 from ._checks import check_device
-from ._parameters import MODULES
+from ._defaults import built_in
 
 if TYPE_CHECKING:
     from ._base import NoisyLabelClassifier
@@ -157,8 +158,8 @@ def _net(clf: "NoisyLabelClassifier", weights: dict[str, Tensor]) -> NoisyLabelN
     params = {k: v for k, v in clf._shared_params(clf.classes_).items() if k.startswith(_OF_PREDICTION)}
     if isinstance(clf.module, str):
         layers = [weight for weight in weights.values() if weight.ndim == 2]
-        sizes = {"module__n_in": layers[0].shape[1], "module__n_out": layers[-1].shape[0]}
-        params |= {"module": MLP, **sizes, **MODULES[clf.module]}
+        n_in, n_out = layers[0].shape[1], layers[-1].shape[0]
+        params |= {"module": MLP, **built_in(clf.module, n_in, n_out, np.zeros(n_in), np.ones(n_in))}
     elif isinstance(clf.module, nn.Module):
         params = {k: v for k, v in params.items() if not k.startswith("module__")}
         params["module"] = copy.deepcopy(clf.module)

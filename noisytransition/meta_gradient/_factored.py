@@ -61,7 +61,8 @@ def _is_hooked(module: nn.Module | None) -> bool:
 def _split(module: nn.Module) -> tuple[nn.Module | None, list[nn.Module]]:
     """Return Flatten, or None if there is none, and the other layers."""
     layers = [layer for layer in module._modules.values() if layer is not None]  # `children` leaves out repeated ones
-    return (layers[0], layers[1:]) if layers and type(layers[0]) is nn.Flatten else (None, layers)
+    flattens = bool(layers) and isinstance(layers[0], nn.Flatten) and not list(layers[0].parameters())
+    return (layers[0], layers[1:]) if flattens else (None, layers)
 
 
 class FactoredPoint:

@@ -1,10 +1,32 @@
-"""The default module."""
+"""The built-in network."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from torch import nn
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+
+
+class Standardise(nn.Flatten):
+    """Flatten rows, subtract a mean from each column and divide it by a scale; neither is trained.
+
+    Parameters
+    ----------
+    mean, scale : array-like of shape (n_columns,)
+    """
+
+    def __init__(self, mean: ArrayLike, scale: ArrayLike) -> None:
+        super().__init__()
+        self.mean: Tensor
+        self.scale: Tensor
+        self.register_buffer("mean", torch.tensor(np.asarray(mean, dtype=np.float32)))
+        self.register_buffer("scale", torch.tensor(np.asarray(scale, dtype=np.float32)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Scaled rows."""
+        return (super().forward(x) - self.mean) / self.scale
 
 
 class MLP(nn.Sequential):
@@ -19,6 +41,9 @@ class MLP(nn.Sequential):
     hidden : int or sequence of int, default=128
         Width of each hidden layer; multiples of 4 keep predictions independent of the order of rows to the last
         bit. An empty sequence gives logistic regression.
+    mean, scale : array-like of shape (n_in,), optional
+        By which the columns are standardised; default: they are not. The built-in networks of the classifiers have
+        those of the noisy rows.
 
     Examples
     --------
@@ -34,7 +59,15 @@ class MLP(nn.Sequential):
     )
     """
 
-    def __init__(self, n_in: int, n_out: int, hidden: int | Sequence[int] = 128) -> None:
+    def __init__(
+        self,
+        n_in: int,
+        n_out: int,
+        hidden: int | Sequence[int] = 128,
+        mean: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
+    ) -> None:
         widths = [n_in, *([hidden] if isinstance(hidden, int | np.integer) else hidden)]
+        first = nn.Flatten() if mean is None or scale is None else Standardise(mean, scale)
         layers = [layer for a, b in pairwise(widths) for layer in (nn.Linear(a, b), nn.ReLU())]
-        super().__init__(nn.Flatten(), *layers, nn.Linear(widths[-1], n_out))
+        super().__init__(first, *layers, nn.Linear(widths[-1], n_out))

@@ -13,7 +13,7 @@ from noisytransition.classifiers._run import Run
 from noisytransition.transition import flip_labels
 
 T2 = [[0.9, 0.1], [0.3, 0.7]]
-FAST = {"max_epochs": 8, "batch_size": 64, "random_state": 0, "optimizer__momentum": 0.9}
+FAST = {"max_epochs": 8, "batch_size": 64, "random_state": 0, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
 
 
 @cache

@@ -12,7 +12,15 @@ from noisytransition import EMTransitionClassifier, MetaTransitionClassifier, co
 from noisytransition.classifiers import _em_transition, _estimate
 from noisytransition.transition import flip_labels, pair_noise, transition_error
 
-FAST = {"max_epochs": 8, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0, "select_classifier": False}
+FAST = {
+    "max_epochs": 8,
+    "batch_size": 64,
+    "optimizer": "sgd",
+    "lr": 0.1,
+    "optimizer__momentum": 0.9,
+    "random_state": 0,
+    "select_classifier": False,
+}
 # of the rows whose last column is 1; the others keep their labels
 OF_HALF = [[0.1, 0.9, 0.0], [0.0, 1.0, 0.0], [0.0, 0.9, 0.1]]
 

@@ -37,7 +37,7 @@ from noisytransition.transition import (
 from noisytransition.transition._estimation import floor_transition_matrix
 from noisytransition.transition._shrinkage import shrunk_to_symmetric
 
-FAST = {"max_epochs": 8, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
+FAST = {"max_epochs": 8, "batch_size": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "random_state": 0}
 # the network trained through T, and one likelihood
 OF_T = FAST | {"select_classifier": False}
 PLAIN = OF_T | {"calibration_weight": 1}

@@ -17,7 +17,7 @@ from noisytransition.classifiers._final import CLEAN_ROWS, LEAST_CLEAN_ROWS, OWN
 from noisytransition.nets import NoisyLabelNet, Rows
 from noisytransition.transition import flip_labels, pair_noise
 
-FAST = {"max_epochs": 4, "batch_size": 64, "optimizer__momentum": 0.9, "random_state": 0}
+FAST = {"max_epochs": 4, "batch_size": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "random_state": 0}
 both = pytest.mark.parametrize("cls", [EMTransitionClassifier])
 
 

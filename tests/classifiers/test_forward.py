@@ -62,7 +62,13 @@ def test_with_the_true_T_the_minimiser_is_the_clean_posterior():
     ones = np.rint(1000 * (posterior @ T)[:, 1]).astype(int)  # noisy labels in exactly these shares
     noisy = np.concatenate([np.arange(1000) < n for n in ones]).astype(int)
     clf = ForwardClassifier(
-        nn.Linear(4, 2, bias=False), transition_init=T, batch_size=-1, max_epochs=400, lr=2.0, optimizer__momentum=0.9
+        nn.Linear(4, 2, bias=False),
+        transition_init=T,
+        batch_size=-1,
+        max_epochs=400,
+        lr=2.0,
+        optimizer="sgd",
+        optimizer__momentum=0.9,
     ).fit(np.eye(4).repeat(1000, axis=0), noisy)
     np.testing.assert_allclose(clf.predict_proba(np.eye(4)), posterior, atol=1e-3)
     np.testing.assert_allclose(clf.predict_noisy_proba(np.eye(4)), posterior @ T, atol=1e-3)

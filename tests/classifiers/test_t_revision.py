@@ -78,7 +78,7 @@ def test_a_split_of_the_user_s_takes_the_place_of_the_held_out_rows(blobs):
 
 
 def test_the_last_stage_has_its_own_optimiser(blobs):
-    clf = fit(blobs, optimizer__momentum=0.5, optimizer__weight_decay=0.1)
+    clf = fit(blobs, optimizer="sgd", lr=0.1, optimizer__momentum=0.5, optimizer__weight_decay=0.1)
     groups = clf.net_.optimizer_.param_groups
     assert isinstance(clf.net_.optimizer_, torch.optim.Adam)
     assert {(group["lr"], group["weight_decay"]) for group in groups} == {(5e-7, 0)}

@@ -20,6 +20,7 @@ from skorch.dataset import ValidSplit
 from torch import nn
 
 import noisytransition
+from noisytransition.nets import MLP
 from noisytransition.transition import flip_labels, pair_noise, symmetric_noise
 
 RECORD = Path(__file__).with_name("golden.npz")
@@ -27,8 +28,13 @@ SHOWN = 40
 
 
 # ---------------------------------------------------------------------------- problems
-# given, so that the record does not depend on the defaults of training
+# given, so that the record does not depend on the defaults of training and of the network
 PLAIN_SGD = {"optimizer": torch.optim.SGD, "batch_size": 64}
+
+
+def mlp(n_in, n_out):
+    """Give the network that is built in, but for the scale of its inputs."""
+    return {"module": MLP, "module__n_in": n_in, "module__n_out": n_out}
 
 
 def blobs():
@@ -37,7 +43,7 @@ def blobs():
     y = rng.integers(3, size=400)
     X = rng.normal(size=(400, 4)) + 3 * np.array([[0, 0, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])[y]
     y_noisy = flip_labels(y, pair_noise(3, 0.4), random_state=0)
-    return X[60:], y_noisy[60:], {"meta": (X[:60], y[:60])}, PLAIN_SGD | {"max_epochs": 3, "lr": 0.1}
+    return X[60:], y_noisy[60:], {"meta": (X[:60], y[:60])}, mlp(4, 3) | PLAIN_SGD | {"max_epochs": 3, "lr": 0.1}
 
 
 def wine():
@@ -46,7 +52,7 @@ def wine():
     X, names = StandardScaler().fit_transform(X), np.array(["ant", "bee", "cat"])
     trusted = np.arange(len(y)) % 6 == 0
     y_noisy = np.where(trusted, y, flip_labels(y, symmetric_noise(3, 0.3), random_state=1))
-    params = {
+    params = mlp(13, 3) | {
         "max_epochs": 4,
         "batch_size": 16,
         "lr": 0.01,

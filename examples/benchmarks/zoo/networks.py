@@ -39,9 +39,11 @@ NETWORKS = {
         "module__hidden": 256,
         "batch_size": 128,
         "max_epochs": 100,
+        "optimizer": "sgd",
+        "lr": 0.1,
         "optimizer__momentum": 0.9,
     },
-    "under-trained": lambda *_: {"module__hidden": 64, "batch_size": 64, "lr": 0.01},
+    "under-trained": lambda *_: {"module__hidden": 64, "batch_size": 64, "optimizer": "sgd", "lr": 0.01},
     "two epochs": lambda *_: {"max_epochs": 2},
     "Adam": lambda *_: {"module__hidden": 64, "batch_size": 64, "optimizer": torch.optim.Adam, "lr": 1e-3},
 }

@@ -1,0 +1,79 @@
+"""What the library chooses by the rows and the network: epochs, a step, and the scale of inputs."""
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from torch import nn
+
+from ..nets import MLP, DatasetRows, Rows
+from ._parameters import MODULES, as_optimizer
+
+# the least epochs and steps of a training with max_epochs="auto", by examples/benchmarks/defaults.py
+_LEAST_EPOCHS, _LEAST_STEPS = 30, 500
+# steps with lr="auto": those of Adam by the same
+_LR, _LR_OF_LINEAR, _LR_OF_SGD = 1e-3, 5e-3, 0.1
+# rows whose columns say how a built-in network scales its inputs: enough for means, and little memory
+_SCALED_ROWS = 10_000
+# the spread of a column: its standard deviation, or a fifth of its largest distance from the mean, which is more where
+# it is almost always the same, as the margin of an image
+_LARGEST = 5.0
+# columns of a spread between these are not scaled: principal components, say, of which the small ones are noise
+_LEAST_SPREAD, _MOST_SPREAD = 0.3, 3.0
+# columns whose spread is a smaller share of their mean are constant, to the precision of float32
+_PRECISION = 1e-6
+
+
+def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[str, Any]:
+    """Parameters of all nets of a fit, with what the library chooses by the noisy rows and the network."""
+    if isinstance(params["module"], str):
+        n_in = int(np.prod(noisy.take([0]).inputs().shape[1:]))
+        sized = built_in(params["module"], n_in, n_classes, *_column_scale(noisy, n_in))
+        params = sized | params | {"module": MLP}
+    if params["max_epochs"] == "auto":
+        steps = 1 if params["batch_size"] == -1 else ceil(len(noisy) / params["batch_size"])
+        params = params | {"max_epochs": max(_LEAST_EPOCHS, ceil(_LEAST_STEPS / steps))}
+    if params["lr"] == "auto":
+        params = params | {"lr": _lr(params)}
+    return params
+
+
+def _lr(params: dict[str, Any]) -> float:
+    """Step by the optimiser and the network, which is made without a draw from torch's generators."""
+    optimizer = as_optimizer(params["optimizer"])
+    if getattr(optimizer, "func", optimizer) is torch.optim.SGD:  # or a partial of it
+        return _LR_OF_SGD
+    own = {name.removeprefix("module__"): value for name, value in params.items() if name.startswith("module__")}
+    with torch.random.fork_rng(devices=[]):
+        module = params["module"] if isinstance(params["module"], nn.Module) else params["module"](**own)
+    matrices = [weight for weight in module.parameters() if weight.requires_grad and weight.ndim > 1]
+    return _LR_OF_LINEAR if len(matrices) == 1 else _LR
+
+
+def built_in(name: str, n_in: int, n_out: int, mean: NDArray[np.float64], scale: NDArray[np.float64]) -> dict[str, Any]:
+    """Parameters of a built-in network of this size, whose inputs are scaled so."""
+    sized = {"n_in": n_in, "n_out": n_out, "mean": mean, "scale": scale}
+    return {f"module__{key}": value for key, value in sized.items()} | MODULES[name]
+
+
+def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and scale by which columns get a spread of the order of 1; those of a Dataset, to be loaded for it, do not.
+
+    Of sparse rows only columns with values above 1 are scaled, to 1 at most: rare words would become large, and zeros
+    stay zeros.
+    """
+    mean, scale = np.zeros(n_columns), np.ones(n_columns)
+    if isinstance(rows, DatasetRows):
+        return mean, scale
+    X = rows.take(np.linspace(0, len(rows) - 1, min(len(rows), _SCALED_ROWS)).astype(int)).X
+    if issparse(X):
+        return mean, np.maximum(abs(X).max(axis=0).toarray().ravel().astype(float), 1.0)
+    X = X.reshape(len(X), -1).astype(np.float64)
+    mean = X.mean(axis=0)
+    X -= mean
+    spread = np.maximum(X.std(axis=0), np.abs(X).max(axis=0) / _LARGEST)
+    is_constant = spread <= _PRECISION * np.abs(mean)
+    return mean, np.where(is_constant, 1.0, spread / spread.clip(_LEAST_SPREAD, _MOST_SPREAD))
