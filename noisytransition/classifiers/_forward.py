@@ -35,14 +35,8 @@ class ForwardClassifier(TransitionClassifier):
 
     Attributes
     ----------
-    transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
-    transition_init_ : ndarray of shape (n_classes, n_classes)
-        The same: T does not change after its start.
-    transition_history_ : ndarray of shape (1, n_classes, n_classes)
-        T alone, since it is not changed: in the form of methods that learn T.
-    class_counts_ : ndarray of shape (n_classes,)
-        Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
+    transition_matrix_, transition_init_, transition_history_, class_counts_
+        As in `TransitionClassifier`.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

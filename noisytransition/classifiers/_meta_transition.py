@@ -57,14 +57,9 @@ class MetaTransitionClassifier(LooksAhead, TransitionClassifier):
     Attributes
     ----------
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
-    transition_init_ : ndarray of shape (n_classes, n_classes)
-        The start that was used.
-    transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        T of the training at the start and after each epoch (with more than 500 classes, the start and
-        `transition_matrix_` alone); `transition_matrix_` is the one that was selected.
-    class_counts_ : ndarray of shape (n_classes,)
-        Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
+        T that was selected; `transition_history_` has that of the training.
+    transition_init_, transition_history_, class_counts_
+        As in `TransitionClassifier`.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

@@ -31,14 +31,8 @@ class SModelClassifier(TransitionClassifier):
 
     Attributes
     ----------
-    transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
-    transition_init_ : ndarray of shape (n_classes, n_classes)
-        The start that was used.
-    transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        T at the start and after each epoch; with more than 500 classes, at the start and the end alone.
-    class_counts_ : ndarray of shape (n_classes,)
-        Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
+    transition_matrix_, transition_init_, transition_history_, class_counts_
+        As in `TransitionClassifier`.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

@@ -41,13 +41,8 @@ class TRevisionClassifier(TransitionClassifier):
         T + dT, projected: negative entries set to 0, rows made to sum to 1.
     transition_revision_ : ndarray of shape (n_classes, n_classes)
         dT as it was learned.
-    transition_init_ : ndarray of shape (n_classes, n_classes)
-        T.
-    transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        T, and the projected T + dT after each epoch of the last stage; with more than 500 classes, T and
-        `transition_matrix_` alone.
-    class_counts_ : ndarray of shape (n_classes,)
-        Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
+    transition_init_, transition_history_, class_counts_
+        As in `TransitionClassifier`.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

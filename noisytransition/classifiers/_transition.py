@@ -54,6 +54,18 @@ class TransitionClassifier(
     **params
         As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
+    Attributes
+    ----------
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
+    transition_init_ : ndarray of shape (n_classes, n_classes)
+        The start that was used.
+    transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
+        T at the start and after each epoch; with more than 500 classes, at the start and the end alone. Of methods that
+        do not learn T, T alone.
+    class_counts_ : ndarray of shape (n_classes,)
+        Expected number of noisy rows of each true class: the most likely, given T and the noisy labels.
+
     Notes
     -----
     During a training, `transition_history_`, the scores in the history, callbacks and
