@@ -19,7 +19,7 @@ from skorch.callbacks import (
 )
 from torch import nn
 
-from .._precision import PRECISIONS
+from .._forward_pass import PRECISIONS
 from ..nets import NoisyLabelNet
 from ..nets._checks import check_sized
 from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer, merged_signature

@@ -23,8 +23,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from .._precision import full_precision
-from .._replaced import called_with, places_of
+from .._forward_pass import called_with, full_precision, places_of
 from ..nets import DatasetRows, NoisyLabelNet, Rows
 from ..nets._fit_state import FitState
 from ..updates import MetaGradient

@@ -20,7 +20,7 @@ class LooksAhead(NoisyLabelClassifier):
 
     inner_lr: float | None
     meta_batch_size: int | None
-    #: how the gradient is computed, a name in `noisytransition.meta_gradient.METHODS`; "auto": the cheapest
+    #: how the gradient is computed, as `method` of `MetaGradient`; "auto": the cheapest
     _meta_gradient_method = "auto"
     _parameter_constraints: ClassVar = {
         **NoisyLabelClassifier._parameter_constraints,

@@ -13,8 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ._point import Point
-
 
 class _Layer(NamedTuple):
     """A Linear layer, its rates (0 of what does not move), and its inputs in the noisy batch."""
@@ -185,9 +183,3 @@ def factored_point(module: nn.Module, x: Tensor, rates: Mapping[str, float]) -> 
         return FactoredPoint(module, x, rates)
     except NotImplementedError:
         return None
-
-
-def factored(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Clean loss at W_hat and tangent of the noisy logits, at a point that other methods share."""
-    own = FactoredPoint(point.module, point.x, dict(zip(point.names, point.rates, strict=True)))
-    return own.tangent(cotangent, meta)

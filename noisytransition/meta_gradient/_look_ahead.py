@@ -6,8 +6,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from ._factored import factored_point
-from ._methods import METHODS, candidate_methods
-from ._point import Point
+from ._methods import METHODS, Point, candidate_methods
 
 
 class LookAhead(NamedTuple):
@@ -23,7 +22,7 @@ class LookAhead(NamedTuple):
     meta_loss : Tensor
         Clean loss after the look-ahead, a scalar.
     method : str
-        The method used, a name in `METHODS`.
+        The method used.
 
     Examples
     --------
@@ -77,7 +76,8 @@ def look_ahead(
     rates : mapping of str to float
         Look-ahead rate for each parameter to move, by name; the others stay where they are.
     methods : sequence of str, optional
-        Names in `METHODS` to try in turn; default `candidate_methods`.
+        "factored", "dual", "dual-math", "double-vjp", "difference": which to try in turn. Default: what suits the
+        module.
     precision : {"float32", "bf16", "fp16"}, default="float32"
         Of the forward passes; "factored" computes in the type of the weights.
 
@@ -113,12 +113,12 @@ def look_ahead(
             [ 0.0250, -0.0250]])
     """
     methods = tuple(methods or candidate_methods(module))
-    if methods[0] == "factored" and (own := factored_point(module, x, rates)) is not None:
+    if "factored" in methods and (own := factored_point(module, x, rates)) is not None:
         loss, tangent = own.tangent(cotangent(own.logits.detach()), meta)
         return LookAhead(own.logits, tangent, loss, "factored")
     point = Point(module, x, rates, precision)
     r = cotangent(point.logits.detach())
-    for method in methods:
+    for method in (name for name in methods if name != "factored"):
         try:
             loss, tangent = METHODS[method](point, r, meta)
         except RuntimeError as error:  # NotImplementedError is one of them

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from .._precision import full_precision, logits_of
+from .._forward_pass import full_precision, logits_of
 from ..updates import Fixed, Update
 from ._batches import Batch, BatchLoader, CleanBatches, Loaded, on_device, rows_at_once
 from ._checks import check_losses, check_proba, check_weights, uncompiled

@@ -42,7 +42,8 @@ class MetaGradient(Update):
     inner_lr : float, optional
         Rate of the virtual step. Default: the network optimiser's current rate, per parameter group.
     method : str, default="auto"
-        A name in `noisytransition.meta_gradient.METHODS`.
+        How the gradient is computed: "factored", "dual", "dual-math", "double-vjp" or "difference", the only one that
+        is approximate. "auto": the cheapest that works for the module.
 
     Attributes
     ----------

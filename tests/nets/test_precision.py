@@ -100,7 +100,7 @@ def tangent(precision, method, dtype=torch.float32):
     return ahead.tangent.double().flatten()
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("factored", "difference")])
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "difference"])
 @half
 def test_the_tangent_is_that_of_float64_up_to_the_digits_of_the_type(method, precision, dtype):
     exact, found = tangent("float32", method, torch.float64), tangent(precision, method)
@@ -188,21 +188,21 @@ def test_a_step_that_overflows_is_left_out(blobs):
 # ---------------------------------------------------------------------------- wrong values
 @pytest.mark.parametrize("value", ["half", "float16", None, 16, torch.bfloat16])
 def test_a_wrong_value_is_refused(blobs, value):
-    with refused(r"precision=.*; give one of \['float32', 'bf16', 'fp16'\]"):
+    with refused("precision"):
         fit(CrossEntropyClassifier, blobs, precision=value)
 
 
 def test_modules_of_another_type_are_refused(blobs):
-    with refused("is for float32 modules and inputs; this one has .*float64"):
+    with refused("float64"):
         fit(CrossEntropyClassifier, blobs, precision="bf16", module=nn.Linear(4, 3).double())
-    with refused("is for float32 modules and inputs"):
+    with refused("float32"):
         fit(CrossEntropyClassifier, blobs, precision="bf16", dtype="float16")
-    with refused("is for float32 modules; Linear has .*float64"):
+    with refused("float64"):
         fit(CrossEntropyClassifier, blobs, precision="bf16", module=lambda: nn.Linear(4, 3).double())
 
 
 def test_lbfgs_takes_no_scaled_gradients(blobs):
-    with refused("scales gradients, which LBFGS cannot take"):
+    with refused("LBFGS"):
         fit(CrossEntropyClassifier, blobs, precision="fp16", optimizer="lbfgs")
-    with refused("scales gradients, which LBFGS cannot take"):
+    with refused("LBFGS"):
         fit(CrossEntropyClassifier, blobs, precision="fp16", optimizer=partial(torch.optim.LBFGS, history_size=5))

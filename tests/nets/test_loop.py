@@ -6,7 +6,6 @@ import torch
 from estimators import CLASSIFIERS
 from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, LRScheduler, PrintLog
-from skorch.history import History
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from training import fit
@@ -106,21 +105,6 @@ def test_a_callback_with_a_method_is_called_at_each_batch(make):
     assert [name for name in seen if name in EVENTS] == EVENTS * 8
 
 
-def test_a_net_s_own_methods_are_called():
-    seen = []
-
-    class Own(NoisyLabelNet):
-        def on_batch_begin(self, net, **kwargs):
-            super().on_batch_begin(net, **kwargs)
-            seen.append("begin")
-
-        def on_batch_end(self, net, **kwargs):
-            seen.append("end")
-
-    train(net=Own)
-    assert seen == ["begin", "end"] * 8
-
-
 # ---------------------------------------------------------------------------- losses are read when the epoch ends
 # operators that make a number of what is on a device, or whose output's size depends on it: a GPU is waited for
 WAITING = {"_local_scalar_dense", "nonzero", "equal", "masked_select", "_unique2", "repeat_interleave"}
@@ -153,7 +137,7 @@ def waits(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("method", [None, *METHODS])
+@pytest.mark.parametrize("method", [None, "factored", *METHODS])
 @pytest.mark.parametrize("network", [lambda: nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)), module])
 def test_no_step_waits_for_the_device(waits, network, method):
     clean = CleanBatches(ROWS, 5, joint=method is None)
@@ -257,60 +241,7 @@ def test_losses_of_an_epoch_that_is_cut_off_are_numbers():
     ]
 
 
-# ---------------------------------------------------------------------------- modes and types
-class FrozenNorm(nn.BatchNorm1d):
-    """Stays in evaluation mode."""
-
-    def train(self, mode=True):
-        return super().train(False)
-
-
-class Evaluating(Callback):
-    def __init__(self, part):
-        self.part = part
-
-    def on_batch_begin(self, net, **kwargs):
-        self.part(net.module_).eval()
-
-
-@pytest.mark.parametrize("part", [lambda m: m, lambda m: m[2]])
-def test_a_callback_that_evaluates_leaves_the_training_as_it_is(part):
-    plain, evaluated = train(), train(callbacks=[Evaluating(part)])
-    for a, b in zip(plain.module_.parameters(), evaluated.module_.parameters(), strict=True):
-        assert torch.equal(a, b)
-
-
-def test_a_module_with_a_mode_of_its_own_keeps_it():
-    built = module()
-    built[1] = FrozenNorm(6)
-    net = train(built)
-    assert torch.equal(net.module_[1].running_mean, torch.zeros(6))
-    assert net.module_[2].training
-
-
-def test_a_layer_added_in_training_is_trained_in_training_mode():
-    seen = []
-
-    class Adding(Callback):
-        def on_epoch_begin(self, net, **kwargs):
-            layer = nn.Dropout(0.5).eval()
-            layer.register_forward_hook(lambda layer, *_: seen.append(layer.training))
-            net.module_.append(layer)
-
-    train(callbacks=[Adding()])
-    assert len(seen) == 12
-    assert all(seen)
-
-
-def test_inputs_follow_a_module_whose_type_changes():
-    class Widening(Callback):
-        def on_epoch_end(self, net, **kwargs):
-            net.module_.double()
-
-    assert train(callbacks=[Widening()]).module_[0].weight.dtype is torch.float64
-
-
-# ---------------------------------------------------------------------------- optimisers and history
+# ---------------------------------------------------------------------------- optimisers
 def test_an_optimiser_s_own_way_to_drop_gradients_is_used():
     seen = []
 
@@ -333,21 +264,3 @@ def test_a_net_may_keep_zeros_as_gradients():
     kept, dropped = train(net=Keeping), train()
     for a, b in zip(kept.module_.parameters(), dropped.module_.parameters(), strict=True):
         assert torch.equal(a, b)
-
-
-def test_another_history_is_written_as_it_says():
-    seen = []
-
-    class Telling(History):
-        def record_batch(self, attr, value):
-            seen.append(attr)
-            super().record_batch(attr, value)
-
-    class Net(NoisyLabelNet):
-        def initialize_history(self):
-            self.history_ = Telling()
-            return self
-
-    net = train(net=Net, max_epochs=1)
-    assert seen == ["train_loss", "train_batch_size"] * 4
-    assert len(net.history[-1, "batches"]) == 4
