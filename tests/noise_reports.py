@@ -5,7 +5,9 @@ from html.parser import HTMLParser
 import numpy as np
 
 from noisytransition import flip_labels
-from noisytransition.report import Clean, Judged, NoiseReport, make_facts, sample_facts
+from noisytransition.report import NoiseReport
+from noisytransition.report._facts import Clean, Judged, make_facts
+from noisytransition.report._samples import sample_facts
 from noisytransition.transition import label_posterior
 
 

@@ -16,9 +16,7 @@ PACKAGES = ["", ".transition", ".datasets", ".losses", ".updates", ".selection",
 PACKAGES += [".comparison", ".plotting"]
 
 # what the packages of the library share, and docs/api.rst does not list
-INTERNAL = {
-    "noisytransition.report": "Clean Fitted Judged make_facts sample_facts",
-}
+INTERNAL = {}
 # whose examples read files that the library does not have
 READ_FILES = {name for name in import_module("noisytransition.datasets").__all__ if name.startswith("load_")}
 # methods that torch and skorch call, and the fit: one line says when and with what

@@ -8,7 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch.utils.data import Dataset
 
 from ..nets._rows import as_rows
-from ..report import Clean, Judged, NoiseReport, make_facts, sample_facts
+from ..report import NoiseReport
+from ..report._facts import Clean, Judged, make_facts
+from ..report._samples import sample_facts
 from ..transition._checks import check_count, check_probabilities, is_number
 from ..transition._posterior import posterior_blocks
 from ._data import Samples, label_codes, validate_rows

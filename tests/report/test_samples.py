@@ -10,7 +10,7 @@ import torch
 from scipy.sparse import coo_array, csr_array
 from torch.utils.data import TensorDataset
 
-from noisytransition.report import sample_facts
+from noisytransition.report._samples import sample_facts
 from noisytransition.report._text import interval, of, percent, percents, plain, short
 
 Image = pytest.importorskip("PIL.Image")
