@@ -62,7 +62,7 @@ def main():
     dist.init_process_group("nccl" if args.device == "cuda" else "gloo")
 
     rows, clean, (X_test, y_test), T = load()
-    params = {"transition_init": "gold", "select_classifier": False, "max_epochs": args.epochs, "lr": 0.05}
+    params = {"transition_init": "gold", "fine_tune": False, "max_epochs": args.epochs, "lr": 0.05}
     clf = MetaTransitionClassifier(SmallNet, device=device, random_state=0, verbose=1, **params)
     with data_parallel():
         clf.fit(*rows, **clean)  # every process

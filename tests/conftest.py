@@ -91,11 +91,3 @@ def plain(blobs):
     from training import fit
 
     return functools.cache(lambda cls: fit(cls, blobs))
-
-
-@pytest.fixture
-def few_epochs(monkeypatch):
-    """Candidates for the last classifier are trained on the clean rows for five epochs at most."""
-    from noisytransition.classifiers import _final
-
-    monkeypatch.setattr(_final, "_EPOCHS", (1, 2, 5))

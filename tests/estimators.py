@@ -38,7 +38,7 @@ def _self_cleaned(cls):
 SELF_CLEANED = [_self_cleaned(cls) for cls in NEED_CLEAN_DATA]
 
 
-PLAIN = {"select_classifier": False, "select_epochs": False, "calibration_weight": 1}
+PLAIN = {"fine_tune": False}
 
 
 def small(cls, **params):

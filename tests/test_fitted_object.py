@@ -9,7 +9,7 @@ from estimators import CLASSIFIERS, small
 from skorch.callbacks import EpochScoring
 from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset
-from training import Batches, fit, stages_of_the_choice
+from training import Batches, fit
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
 
@@ -56,12 +56,12 @@ def test_a_mark_is_found_where_it_is(blobs):
 
 def choice(cls):
     """The choice of the last classifier, which trains on clean rows, in methods that have it."""
-    return {"select_classifier": True} if "select_classifier" in cls._get_param_names() else {}
+    return {"fine_tune": True} if "fine_tune" in cls._get_param_names() else {}
 
 
 @every
 @pytest.mark.parametrize("form", FORMS)
-def test_no_row_is_in_a_pickle(cls, form, blobs, few_epochs):
+def test_no_row_is_in_a_pickle(cls, form, blobs):
     args, clean = FORMS[form](*marked(blobs))
     scores = EpochScoring("accuracy", on_train=True, name="train_acc", lower_is_better=False)
     params = {"lr": 1e-4, "callbacks": [scores], "train_split": ValidSplit(4)} | choice(cls)
@@ -69,7 +69,7 @@ def test_no_row_is_in_a_pickle(cls, form, blobs, few_epochs):
 
 
 @every
-def test_no_row_is_in_a_pickle_of_a_fit_that_is_resumed_or_read(cls, blobs, tmp_path, few_epochs):
+def test_no_row_is_in_a_pickle_of_a_fit_that_is_resumed_or_read(cls, blobs, tmp_path):
     args, clean = FORMS["meta"](*marked(blobs))
     for _ in range(2):
         assert found(small(cls, lr=1e-4, **choice(cls)).fit(*args, **clean, state=tmp_path / "state")) == set()
@@ -83,16 +83,15 @@ def test_histories_are_of_epochs_and_callbacks_see_the_batches(cls, blobs):
     assert [row["batches"] for h in clf.histories_.values() for row in h] == [[]] * len(batches.of_epochs)
 
 
-@pytest.mark.parametrize("cls", [cls for cls in CLASSIFIERS if "select_classifier" in cls._get_param_names()])
-def test_trainings_on_clean_rows_that_only_judge_leave_no_history(cls, blobs):
-    clf, plain = fit(cls, blobs, select_classifier=True), fit(cls, blobs)
-    assert list(clf.histories_) == [*plain.histories_, *stages_of_the_choice(clf)]
+@pytest.mark.parametrize("cls", [cls for cls in CLASSIFIERS if "fine_tune" in cls._get_param_names()])
+def test_trainings_that_only_judge_leave_no_history(cls, blobs):
+    clf, plain = fit(cls, blobs, fine_tune=True), fit(cls, blobs)
+    assert list(clf.histories_) == [*plain.histories_, *["fine_tuned"] * (clf.final_ == "fine-tuned")]
 
 
 def test_a_pickle_does_not_grow_with_the_batches(blobs):
     small_batches, large_batches = (
-        len(pickle.dumps(fit(EMTransitionClassifier, blobs, batch_size=size, meta_batch_size=4, max_epochs=10)))
-        for size in (8, 64)
+        len(pickle.dumps(fit(EMTransitionClassifier, blobs, batch_size=size, max_epochs=10))) for size in (8, 64)
     )
     assert small_batches < 1.05 * large_batches
 

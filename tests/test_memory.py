@@ -43,7 +43,7 @@ FITS = {
     "cross-entropy": (CrossEntropyClassifier(**NET), False),
     "trusted": (ForwardClassifier(**NET), True),
     "both sets": (GLCClassifier(**NET), True),
-    "folds": (EMTransitionClassifier(**NET, cv=2, select_classifier=False), True),
+    "folds": (EMTransitionClassifier(**NET, cv=2, fine_tune=False), True),
 }
 
 

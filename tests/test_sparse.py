@@ -220,7 +220,7 @@ def test_rows_are_made_dense_batch_by_batch(params, dense_shapes, tmp_path, monk
     rng = np.random.default_rng(0)
     X = sp.random_array((N_ROWS, N_COLUMNS), density=0.002, rng=rng, format="csr", dtype=np.float32)
     y = rng.integers(2, size=N_ROWS)
-    given = params | {"max_epochs": 1, "batch_size": 50, "select_classifier": False}
+    given = params | {"max_epochs": 1, "batch_size": 50, "fine_tune": False}
     cls = given.pop("cls")
     given = {name: value for name, value in given.items() if name in cls._get_param_names()}
     with warnings.catch_warnings():

@@ -9,7 +9,6 @@ import pytest
 from estimators import small
 from skorch.callbacks import Callback
 
-from noisytransition import EMTransitionClassifier
 from noisytransition.nets import NoisyLabelNet
 
 
@@ -93,10 +92,3 @@ class Batches(Callback):
     def sizes(self, name="train_batch_size"):
         """Number of rows of each epoch."""
         return [sum(batch.get(name, 0) for batch in batches) for batches in self.of_epochs]
-
-
-def stages_of_the_choice(clf):
-    """Stages after those of T and of the own network: networks that clean rows judge, and what was chosen."""
-    judged = ["noisy_rows", "continued_on_noisy_rows"] if isinstance(clf, EMTransitionClassifier) else []
-    on_clean_rows = [clf.final_.split(",")[0].replace("-", "_").replace(" ", "_")] if "," in clf.final_ else []
-    return [*judged, *["continued"] * ("continued" in clf.final_), *on_clean_rows]

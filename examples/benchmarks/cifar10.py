@@ -18,7 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from shared import (
     META_STEP,
-    PLAIN_EM,
+    PLAIN,
     RESULTS,
     add_row,
     confident_joint,
@@ -135,7 +135,7 @@ def run(folder, noise, seed):
         "GLC": GLCClassifier(transition_init=gold, **params),
         "true T": GLCClassifier(transition_init=T, **params),
         "meta-gradient": MetaTransitionClassifier.as_published(transition_init=gold, **META_STEP, **params),
-        "EM": EMTransitionClassifier(transition_init=gold, **PLAIN_EM, **params),
+        "EM": EMTransitionClassifier(transition_init=gold, **PLAIN, **params),
     }.items():
         if name not in done:
             started = time.perf_counter()

@@ -58,7 +58,7 @@ def draw(name, seed, how):
 def run(name, seed, how, method):
     """Fit a method; give its accuracy and its error of T."""
     data = draw(name, seed, how)
-    told = {"meta_sampling": "by_class"} if how == TOLD else {}
+    told = {"meta_sampling": "stratified"} if how == TOLD else {}
     found = fitted(data, {"random_state": seed} | told, method)
     row = {"problem": name, "seed": seed, "how": how, "method": method, "accuracy": found["accuracy"]}
     if "transition_error" in found:

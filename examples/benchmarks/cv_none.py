@@ -4,7 +4,7 @@
     python examples/benchmarks/cv_none.py --data DIR --report   # the table of what is there
 
 Asymmetric noise 0.4, the CNN with batch normalisation of `cifar10.py`, 8 epochs with a cosine rate, 5 seeds. EM is the
-plain method (`PLAIN_EM`): with folds it trains five networks, with ``cv=None`` two. That a third of the
+plain method (`PLAIN`): with folds it trains five networks, with ``cv=None`` three. That a third of the
 noisy images and half of the clean ones are held out, and where T starts, was chosen with errors of T of seeds 0 and 1
 in view, and of cells of `em_transition.py`; the others were not. Results are written as they come; a second
 call goes on.
@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from cifar10 import CNN, NET, arrays
-from shared import PLAIN_EM, RESULTS, add_row, markdown, publish, read_rows, run_on_images, spread, versions
+from shared import PLAIN, RESULTS, add_row, markdown, publish, read_rows, run_on_images, spread, versions
 from sklearn.model_selection import train_test_split
 from skorch.callbacks import LRScheduler
 
@@ -28,8 +28,8 @@ ROWS = RESULTS / "cv_none.jsonl"
 SEEDS, SIZES, N_CLEAN, T = range(5), (10_000, 20_000), 500, cifar10_noise(0.4)
 METHODS = {
     "fine-tuning": FineTuningClassifier,
-    "EM, folds": lambda **params: EMTransitionClassifier(**PLAIN_EM, **params),
-    "EM, cv=None": lambda **params: EMTransitionClassifier(cv=None, **PLAIN_EM, **params),
+    "EM, folds": lambda **params: EMTransitionClassifier(**PLAIN, **params),
+    "EM, cv=None": lambda **params: EMTransitionClassifier(cv=None, **PLAIN, **params),
 }
 
 

@@ -37,7 +37,7 @@ import numpy as np
 from problems import breast_cancer, digits, gaussians, gaussians_posterior, table, table_posterior, wine
 from shared import (
     META_STEP,
-    PLAIN_EM,
+    PLAIN,
     RESULTS,
     confident_joint,
     fit_cleanlab,
@@ -116,12 +116,12 @@ def run(cell, seed, old=None):
     params = NET | (LARGE if kind in ("Gaussians", "table") else SMALL) | {"random_state": seed}
     row = old or run_others(data, params, seed)
     row.setdefault("11 trainings", {what: row[what].get("EM") for what in ("error", "accuracy")})
-    em = EMTransitionClassifier(**PLAIN_EM, **params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    em = EMTransitionClassifier(**PLAIN, **params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
     oracle = em_transition_matrix(oracle_posterior(kind, data, params, per_class), data.y)
     for name, T in (("oracle EM", oracle), ("EM", em.transition_matrix_)):
         row["error"][name] = transition_error(data.transition_matrix, T)
     row["accuracy"]["EM"] = float(em.score(data.X_test, data.y_test))
-    chosen = {"meta_weight": em.meta_weight_, "epochs": em.n_epochs_, "strength": em.prior_strength_}
+    chosen = {"epochs": em.n_epochs_, "strength": em.prior_strength_}
     return {"cell": name_of(cell), "seed": seed} | row | {"chosen": chosen, "version": EM_VERSION}
 
 

@@ -44,7 +44,7 @@ import numpy as np
 from cifar10 import CNN, NET
 from problems import gaussians, gaussians_posterior
 from scipy import stats
-from shared import FIRST_EM, PLAIN_EM, RESULTS, add_row, markdown, publish, read_rows, versions
+from shared import FIRST_EM, PLAIN, RESULTS, add_row, markdown, publish, read_rows, versions
 
 from noisytransition import (
     EMTransitionClassifier,
@@ -114,9 +114,7 @@ def glc(noisy, clean, seed):
 
 
 def em(noisy, clean, seed):
-    clf = EMTransitionClassifier(
-        transition_init="count", cv=None, meta_weight=0.2, random_state=seed, **PLAIN_EM, **SMALL
-    )
+    clf = EMTransitionClassifier(transition_init="count", cv=None, meta_weight=0.2, random_state=seed, **PLAIN, **SMALL)
     return clf.fit(*noisy, meta=clean[:2], y_meta_noisy=clean[2])
 
 

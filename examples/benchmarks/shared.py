@@ -19,9 +19,8 @@ from noisytransition import CrossEntropyClassifier
 RESULTS = Path(__file__).parent / "results"
 # for pages that were not measured again
 FIRST_EM = "EM and its T are those of its first form, with eleven trainings by default (commit d5538b0)."
-# the network trained through T is the result, with no choice by clean rows; T by the likelihood of all labels
-PLAIN = {"select_classifier": False}
-PLAIN_EM = PLAIN | {"calibration_weight": 1, "instance_dependent": False}
+# the network trained through T is the result, with no choice by clean rows
+PLAIN = {"fine_tune": False}
 # step of T in the published meta-gradient, chosen by `meta_transition.py`
 META_STEP = {"transition_lr": 3.0}
 

@@ -69,8 +69,8 @@ def random_shift(x):
 # %%
 # The fit
 # -------
-# ``cv=None`` and ``select_classifier=False`` make EM cheap: two trainings instead of
-# seven or eight. Parameters of skorch and of the optimiser have skorch's names.
+# ``cv=None`` and ``fine_tune=False`` make EM cheap: three trainings instead of
+# five. Parameters of skorch and of the optimiser have skorch's names.
 from noisytransition import EMTransitionClassifier, transition_error
 
 shared = {
@@ -82,7 +82,7 @@ shared = {
 }
 for name, transform in [("no augmentation", None), ("random shifts", random_shift)]:
     clf = EMTransitionClassifier(
-        SmallCNN, batch_transform=transform, cv=None, select_classifier=False, **shared
+        SmallCNN, batch_transform=transform, cv=None, fine_tune=False, **shared
     )
     clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
     error = transition_error(T, clf.transition_matrix_)

@@ -59,7 +59,7 @@ columns = make_column_transformer(
     (StandardScaler(), ["bill", "calls"]), (OneHotEncoder(), ["contract", "area"])
 )
 clf = EMTransitionClassifier(
-    max_epochs=20, batch_size=64, cv=None, select_classifier=False, random_state=0
+    max_epochs=20, batch_size=64, cv=None, fine_tune=False, random_state=0
 )
 pipe = Pipeline([("columns", columns), ("clf", clf)])
 

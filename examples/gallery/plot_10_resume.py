@@ -48,7 +48,7 @@ X = StandardScaler().fit_transform(X)
 y_noisy = flip_labels(y, pair_noise(3, 0.4), random_state=0)
 verified = np.arange(len(y)) % 5 == 0
 labels = {"trusted": verified, "y_meta": y[verified]}
-params = {"max_epochs": 15, "select_classifier": False, "random_state": 0}
+params = {"max_epochs": 15, "fine_tune": False, "random_state": 0}
 folder = Path(tempfile.mkdtemp()) / "fit"
 
 Log.interrupt = True

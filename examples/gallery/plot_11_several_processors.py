@@ -29,7 +29,7 @@ verified = np.arange(len(y)) < 60
 def fit(seed):
     """Learn T from noisy labels that are drawn with this seed."""
     clf = EMTransitionClassifier(
-        max_epochs=8, cv=None, select_classifier=False, random_state=seed
+        max_epochs=8, cv=None, fine_tune=False, random_state=seed
     )
     y_noisy = flip_labels(y, T, random_state=seed)
     clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
@@ -66,7 +66,7 @@ fits = {}
 for n_jobs in (1, 2):
     start = time.perf_counter()
     clf = EMTransitionClassifier(
-        max_epochs=10, select_classifier=False, n_jobs=n_jobs, random_state=0
+        max_epochs=10, fine_tune=False, n_jobs=n_jobs, random_state=0
     )
     fits[n_jobs] = clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
     print(f"n_jobs={n_jobs}: {time.perf_counter() - start:.1f} seconds")

@@ -49,27 +49,22 @@ def noise_matrix(data, kind, rate):
 
 # ---------------------------------------------------------------------------- methods
 TRUE_T, FROM_FORWARD = "true T", "meta-transition from Forward"
-# EM that takes one T for all rows; in the tables where labels depend on the row
-ONE_T = "EM, one T"
-TABLES_OF_ONE_T = {"cifar10n", "cifar10n-redrawn"}
 # these know the noisy labels of the clean rows too, which rows that were drawn from the training set have
 PAIRS = ("GLC, pairs", "EM, pairs")
 # the paper's nine and EM, as the library has them, and others beside them
 METHODS = ALL_METHODS | {
     "clean rows only": CrossEntropyClassifier,
-    ONE_T: EMTransitionClassifier,
     FROM_FORWARD: MetaTransitionClassifier,
     TRUE_T: GLCClassifier,
     "GLC, pairs": GLCClassifier,
     "EM, pairs": EMTransitionClassifier,
 }
 # these have the settings of another method
-SETTINGS_OF = {TRUE_T: "GLC", FROM_FORWARD: "meta-transition", ONE_T: "EM"} | {
+SETTINGS_OF = {TRUE_T: "GLC", FROM_FORWARD: "meta-transition"} | {
     method: method.removesuffix(", pairs") for method in PAIRS
 }
 OWN: dict[str, dict[str, Any]] = {
     FROM_FORWARD: {"transition_init": "anchor"},
-    ONE_T: {"instance_dependent": False},
     "GLC, pairs": {"transition_init": "count"},
 }
 # Few clean rows need more epochs, as many as in fine-tuning
@@ -224,7 +219,5 @@ def cells(table, scale, seeds=None, networks=None, n_meta=None, methods=METHODS)
         for noise in noises
         for network in dict.fromkeys(networks)
         for method in METHODS
-        if method in methods
-        and not (method in PAIRS and data in WITHOUT_PAIRS)
-        and not (method == ONE_T and table not in TABLES_OF_ONE_T)
+        if method in methods and not (method in PAIRS and data in WITHOUT_PAIRS)
     ]

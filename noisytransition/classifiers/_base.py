@@ -217,7 +217,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 bar=type(self).__name__ if self.verbose == 1 else None,
             )
             self._check_data(run)
-            if clean is not None and self._needs_clean_data and not self._allows_for_drawing_by_class(run):
+            if clean is not None and self._needs_clean_data and not hasattr(self, "meta_sampling"):
                 warn_of_equal_shares(noisy.label, clean.label, classes)
             if not isinstance(self.module, str):  # those scale their inputs
                 warn_of_scale(noisy)
@@ -230,10 +230,6 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             self._forget()
             raise
         return self
-
-    def _allows_for_drawing_by_class(self, run: Run) -> bool:
-        """Whether the fit finds the classes' shares itself where clean rows are drawn class by class."""
-        return False
 
     @abstractmethod
     def _fit(self, run: Run) -> None:

@@ -83,7 +83,7 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
         f"there are {of_clean[0]} clean rows of each class, but {of_noisy[most]:,} noisy labels {names[most]!r} and "
         f"{of_noisy[least]:,} {names[least]!r}. If the classes are unequal, clean rows that are drawn class by class "
         "pull T and the probabilities towards equal shares: draw them at random, or take "
-        "EMTransitionClassifier(meta_sampling='by_class').",
+        "EMTransitionClassifier(meta_sampling='stratified').",
         UserWarning,
         stacklevel=3,
     )

@@ -1,28 +1,21 @@
-"""Reasons not to trust T."""
+"""Reasons not to trust T: functions of arrays."""
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..transition import transition_error
-from ..transition._class_offset import weights_of_clean_rows
+from ..transition._calibration import tempered_log_loss
+from ..transition._class_offset import equally_many, unlike_shares, weights_of_clean_rows
 from ..transition._pair_posterior import PairEstimate
-from ..transition._rule_labels import RuleEstimate
-from ..transition._temperature import tempered_log_loss
 from ..transition._uncertainty import TransitionUncertainty
-from ._cross_fitting import Candidate
-from ._estimate import Estimate, known_pairs
-from ._run import Run
-from ._sampling import UNKNOWN_SHARES, classes_without_clean_rows
+from ._estimate import Candidate, Estimate, Labels
 
-# Thresholds were chosen on the design half of examples/benchmarks/zoo, seeds 11 to 13.
-# mean distance of the T of both weights of the clean rows, in half widths of their 90 % intervals
-_APART = 0.25
-# rise of the log-likelihood of held-out clean rows at the larger weight; less than what T is changed for
-_GAIN = 1.0
-# or: error of one T if the other is true, and by how much clean rows may be less likely at the larger weight
-_FAR, _LOSS = 0.1, 3.0
+# Thresholds were chosen on the design half of examples/benchmarks/zoo.
+# distance of the T of both weights of the clean rows: in half widths of their 90 % intervals, and as an error
+_APART, _FAR = 0.25, 0.1
 # half widths of intervals are at least this: of entries at 0 they are nearly nothing
 _LEAST_WIDTH = 0.005
 # a network is trained too little if the loss of held-out clean rows, as a share of that of guessing, is above this ...
@@ -31,33 +24,31 @@ _HIGH_LOSS = 0.65
 _FALLING = 2.0
 # half width of the 90 % interval of a diagonal entry beyond which its class is not told from others
 _WIDE = 0.25
-# end of messages where T may be estimated from pairs
-_GIVE_PAIRS = "; verify rows with their noisy label (trusted= with y_meta=), which T is then fitted to"
 
 
 def diagnose(
-    estimate: Estimate, candidates: list[Candidate], bars: TransitionUncertainty | None, run: Run
+    estimate: Estimate, candidates: Sequence[Candidate], labels: Labels, all_clean: NDArray, classes: NDArray
 ) -> dict[str, str]:
     """Reasons not to trust T, by name; empty if there are none.
 
     Parameters
     ----------
     estimate : Estimate
-    candidates : list of Candidate
+    candidates : sequence of Candidate
         By rising number of epochs.
-    bars : TransitionUncertainty or None
-    run : Run
-
-    Returns
-    -------
-    dict of str to str
+    labels : Labels
+        Of their rows.
+    all_clean : ndarray of int
+        Labels of all clean rows.
+    classes : ndarray
     """
+    n_clean = np.bincount(all_clean, minlength=len(classes))
     found = {
-        "missing_class": _missing_class(run),
-        "unknown_shares": UNKNOWN_SHARES if estimate.is_undecided else "",
-        "not_one_T": _not_one_T(estimate, bars, run),
-        "under_trained": _under_trained(candidates, run, estimate.offset),
-        "not_separated": _not_separated(bars, run.classes),
+        "missing_class": _missing_class(n_clean, classes),
+        "unknown_shares": _unknown_shares(estimate, n_clean),
+        "not_one_T": _not_one_T(estimate, labels),
+        "under_trained": _under_trained(candidates, labels.clean, estimate.offset),
+        "not_separated": _not_separated(estimate.bars, classes),
     }
     return {name: text for name, text in found.items() if text}
 
@@ -68,38 +59,41 @@ def warn_of_reasons(reasons: dict[str, str]) -> None:
         warnings.warn(f"T may be wrong: {'; '.join(reasons.values())}.", UserWarning, stacklevel=5)
 
 
-def _missing_class(run: Run) -> str:
-    absent = classes_without_clean_rows(run)
+def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
+    absent = classes[n_clean == 0].tolist()
     return f"no clean row of class {absent}: verify some rows of it" if absent else ""
 
 
-def _not_one_T(estimate: Estimate, bars: TransitionUncertainty | None, run: Run) -> str:
-    """Clean rows contradict the likelihood of all labels, which supposes that one T is true for all rows."""
+def _unknown_shares(estimate: Estimate, n_clean: NDArray) -> str:
+    """There are equally many clean rows of each class, though the classes are unequal."""
+    of_noisy = estimate.counts.sum(axis=1)
+    if estimate.offset.any() or not equally_many(n_clean) or not unlike_shares(n_clean, of_noisy):
+        return ""
+    return (
+        "there are equally many clean rows of each class, while the noisy rows' classes seem unequal: were they drawn "
+        "class by class? Then give meta_sampling='stratified'"
+    )
+
+
+def _not_one_T(estimate: Estimate, labels: Labels) -> str:
+    """Labels contradict that one T is true for all rows, which the likelihood supposes."""
+    advice = "; verify rows with their noisy label (trusted= with y_meta=), which T is then fitted to"
     if isinstance(estimate.revised, PairEstimate):
         return (
             "the verified pairs contradict the T of all labels: T probably differs between rows; the flips below are "
             "means over them, by a posterior that fits the pairs"
-        )
-    advice = _GIVE_PAIRS if known_pairs(run) is None else ""
-    if isinstance(estimate.revised, RuleEstimate):
-        return (
-            "noisy labels follow from how a row looks, whatever it is, as those of a rule or a model do: one T for all "
-            "rows is wrong, and the flips below are means over the clean rows"
-            f"{advice}"
         )
     if estimate.revised is not None:
         return (
             "labels are wrong on rows that look like another class more often, so that T differs between rows; the "
             f"flips below are means over them{advice}"
         )
-    if bars is None or not bars.others:
+    if estimate.bars is None or not estimate.bars.others:
         return ""
-    weights = bars._replace(others=()), bars.others[0]
-    T, other = (b.transition_matrix for b in weights)
+    weights = estimate.bars._replace(others=()), estimate.bars.others[0]
+    T, other = (bars.transition_matrix for bars in weights)
     width = np.maximum(np.maximum(*map(_half_width, weights)), _LEAST_WIDTH)
-    apart = (np.abs(T - other) / width).mean() > _APART
-    open_ = estimate.gain > -_LOSS and transition_error(T, other) > _FAR
-    if not apart or not (estimate.gain > _GAIN or open_):
+    if (np.abs(T - other) / width).mean() <= _APART or transition_error(T, other) <= _FAR:
         return ""
     return (
         "clean rows and noisy rows contradict each other under one T: T probably differs between rows, and the flips "
@@ -112,12 +106,11 @@ def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
     return (high - low) / 2
 
 
-def _under_trained(candidates: list[Candidate], run: Run, offset: NDArray) -> str:
+def _under_trained(candidates: Sequence[Candidate], y: NDArray, offset: NDArray) -> str:
     """Held-out clean rows were still predicted better and better, and not well at the end."""
-    _, y = candidates[-1].labels(run)
     weights = weights_of_clean_rows(offset, y)
-    half, end = (tempered_log_loss(candidates[k].posteriors[1], y, weights) for k in ((len(candidates) - 1) // 2, -1))
-    fell, guessing = half - end, np.log(len(run.classes))
+    half, end = (tempered_log_loss(candidates[k].proba_meta, y, weights) for k in ((len(candidates) - 1) // 2, -1))
+    fell, guessing = half - end, np.log(len(offset))
     if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
         return ""
     return (

@@ -1,48 +1,68 @@
-"""T from posteriors of held-out rows: how many epochs, how much a clean row counts, what verified pairs say."""
+"""T from posteriors of held-out rows, and what follows from them: functions of arrays."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..transition import EMResult, transition_uncertainty
-from ..transition._calibration import CalibratedLikelihood, Calibration
-from ..transition._class_offset import (
-    POSITIVE_EVIDENCE,
-    class_offset,
-    evidence_of_drawing_by_class,
-    seem_drawn_by_class,
-    tilted,
-    weights_of_clean_rows,
-)
-from ..transition._clean_weight import HeldOutLoss
+from ..transition._calibration import CalibratedLikelihood, Calibration, tempered_log_loss
+from ..transition._class_offset import class_offset, tilted, weights_of_clean_rows
 from ..transition._em import FirstMaximum, first_maximum
 from ..transition._estimation import pair_counts
 from ..transition._instance_dependent import InstanceDependentEstimate, instance_dependent
 from ..transition._pair_posterior import PairEstimate, revised_by_pairs
-from ..transition._rule_labels import RuleEstimate, labels_of_a_rule
 from ..transition._shrinkage import Prior
 from ..transition._uncertainty import MOST_CLASSES, TransitionUncertainty
-from ._cross_fitting import Candidate, last_training
-from ._folds import N_FOLDS, fold_of_rows
-from ._run import Run
 
-# rise of the log-likelihood of held-out clean rows for which a larger weight is taken, if it is also above its
-# standard error: below, a few rows decide (design half of examples/benchmarks/zoo, seeds 11 to 13, and em_defaults.py)
-_LEAST_GAIN = 2.0
-# powers of n / n_meta that are tried as the weight of a clean row, the largest first
-_POWERS = (1.0, 0.75, 0.5)
+# How often a clean row counts in the calibration behind T: n / n_meta to this power, without and with verified pairs. 0
+# is the likelihood, 1 gives all clean rows the weight of all noisy ones. Design half of examples/benchmarks/zoo (two
+# seeds), error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099, 0.086, 0.091, 0.110. At 1,
+# noise that depends on the row is found where there is none ("mixed table without noise").
+_POWER, _POWER_WITH_PAIRS = 0.75, 0.5
+# standard errors by which a fine-tuned network must be better (0 to 2 are as good on the design half), and by which a
+# longer training must make a network right more often: with 10,000 rows 2 points of accuracy are 1.2 to 2.6 of them
+_LEAST_GAIN = 1.0
 # with more, the inverse of T takes too long for the choice of the last network
 _MOST_CLASSES_TO_INVERT = 1000
 
 
-class Likely(NamedTuple):
-    """A most likely T, and the posteriors that it comes from."""
+class Candidate(NamedTuple):
+    """Posteriors of held-out noisy and clean rows after a number of epochs."""
 
-    result: EMResult
-    candidate: Candidate
+    epochs: int
+    proba: NDArray
+    proba_meta: NDArray
+
+
+class Labels(NamedTuple):
+    """Labels of these rows, as class indices.
+
+    Attributes
+    ----------
+    noisy, clean : ndarray of int, shape (n,) and (n_meta,)
+        Noisy labels, and true ones of the clean rows.
+    noisy_of_clean : ndarray of int, shape (n_meta,), or None
+        Noisy labels of the clean rows, if they are known.
+    pairs : ndarray of shape (c, c) or None
+        Counts of all rows of which both labels are known, also those without posteriors.
+    """
+
+    noisy: NDArray[np.int64]
+    clean: NDArray[np.int64]
+    noisy_of_clean: NDArray[np.int64] | None = None
+    pairs: NDArray | None = None
+
+    @classmethod
+    def of(
+        cls, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray | None, held_out: NDArray, n_classes: int
+    ) -> "Labels":
+        """Labels of the held-out clean rows, and pairs of all clean rows."""
+        if noisy_of_clean is None:
+            return cls(noisy, clean[held_out])
+        pairs = pair_counts(clean, noisy_of_clean, n_classes)
+        return cls(noisy, clean[held_out], noisy_of_clean[held_out], pairs)
 
 
 class Estimate(NamedTuple):
@@ -50,285 +70,216 @@ class Estimate(NamedTuple):
 
     Attributes
     ----------
-    result : EMResult
+    transition_matrix : ndarray of shape (c, c)
+    counts : ndarray of shape (c, c)
+        Expected numbers of rows of each true and noisy label.
+    calibration : Calibration
+        Map that calibrates the posteriors.
     candidate : Candidate
         Whose posteriors T comes from.
-    weight : float
-        How often a clean row counted in their calibration.
-    others : list of Likely
-        T at the weights 1 and n / n_meta as far as they were not taken, and T of networks that the clean rows have
-        fine-tuned.
-    evidence : dict of ndarray
-        ``epochs`` and ``log_evidence`` of all candidates.
-    gain : float
-        By how much the weight that was taken raises the log-likelihood of held-out clean rows; n / n_meta if that is 1.
-    revised : PairEstimate, RuleEstimate, InstanceDependentEstimate or None
-        T after verified pairs, or if there are none all labels, spoke against one T for all rows.
-    rule : RuleEstimate or None
-        What the labels say of a rule, with pairs or without.
+    log_evidence : ndarray of float
+        Of all candidates.
+    one_T : EMResult
+        The most likely T that is true for all rows.
+    revised : PairEstimate, InstanceDependentEstimate or None
+        What took its place, since verified pairs, or without them all labels, spoke against it.
     offset : ndarray of shape (c,)
         Logarithm of how much more often each class is among the clean rows than among the noisy ones.
-    is_undecided : bool
-        Whether the clean rows may have been drawn class by class or at random.
+    bars : TransitionUncertainty or None
+        Error bars; None with too many classes.
     """
 
-    result: EMResult
+    transition_matrix: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    calibration: Calibration
     candidate: Candidate
-    weight: float
-    others: list[Likely]
-    evidence: dict[str, NDArray]
-    gain: float
-    revised: PairEstimate | RuleEstimate | InstanceDependentEstimate | None
-    rule: RuleEstimate | None
-    offset: NDArray
-    is_undecided: bool
+    log_evidence: NDArray[np.float64]
+    one_T: EMResult
+    revised: PairEstimate | InstanceDependentEstimate | None
+    offset: NDArray[np.float64]
+    bars: TransitionUncertainty | None
 
     @property
-    def calibration(self) -> Calibration | None:
-        """Map that calibrates the posteriors."""
-        return (self.revised if isinstance(self.revised, InstanceDependentEstimate) else self.result).calibration
-
-    @property
-    def proba(self) -> NDArray[np.float64] | None:
-        """Probabilities of the true label of the candidate's noisy rows; None without a calibration."""
-        if self.rule is not None:
-            return self.rule.proba
-        return None if self.calibration is None else self.calibration(self.candidate.posteriors[0])
-
-    @property
-    def transition_matrix(self) -> NDArray[np.float64]:
-        """T."""
-        return self.result.transition_matrix if self.revised is None else self.revised.transition_matrix
-
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        """Expected numbers of rows of each true and noisy label."""
-        return self.result.counts if self.revised is None else self.revised.counts
-
-    def last_training(self, candidates: Sequence[Candidate], run: Run) -> int:
-        """Number of epochs of the last network.
-
-        Those of T where labels follow a rule, since a network that learns the rule seems right under one T; and with so
-        many classes that the inverse of T takes long.
-        """
-        if self.rule is not None or len(self.transition_matrix) > _MOST_CLASSES_TO_INVERT:
-            return self.candidate.epochs
-        return last_training(candidates, self.candidate, self.transition_matrix, run)
+    def proba(self) -> NDArray[np.float64]:
+        """Calibrated probabilities of the noisy rows."""
+        return self.calibration(self.candidate.proba)
 
 
 def estimate_transition(
     candidates: Sequence[Candidate],
-    run: Run,
+    labels: Labels,
     start: NDArray,
     *,
-    fine_tuned: Candidate | None = None,
     prior: Prior = "symmetric",
-    strength: float | str = "auto",
-    weight: float | str = "auto",
-    depends: bool = True,
-    sampling: str = "auto",
+    stratified: bool = False,
 ) -> Estimate:
     """T of the candidate under which all labels have the highest evidence, T integrated out.
 
-    The evidence supposes that one T is true for all rows. Where it is not, it moves the classes' boundary instead, and
-    the clean rows, which are few, hardly weigh. Therefore clean rows are held out of the calibration to decide how
-    often each counts: once, as in the likelihood, or up to so often that all together weigh as much as the noisy rows.
-    T is revised if pairs of true and noisy labels are known and contradict it; or, where none are known and `depends`,
-    if all labels are far more likely where labels may depend on the row.
-    Clean rows that are drawn class by class, by `sampling`, have other shares of the classes in all of it.
+    It is replaced if verified pairs contradict that one T is true for all rows; or, where there are none, if all labels
+    are more likely where they depend on the row. Clean rows that are stratified have other shares of the classes.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    labels : Labels
+    start : ndarray of shape (c, c)
+        Where the maximisation starts.
+    prior : "symmetric", array-like or None
+        As in `em_transition_matrix`.
+    stratified : bool, default=False
+        Whether the clean rows were drawn class by class.
     """
-    offset, is_undecided = _offset(candidates[-1], run, start, sampling)
-    params = {"prior": prior, "strength": strength, "meta_offset": offset}
-    likeliest = partial(_first_maximum, run=run, start=start, params=params)
-
-    def settled(candidate: Candidate, weight: float) -> Likely:
-        return Likely(likeliest(candidate, weight=weight).settled(), candidate)
-
-    if fine_tuned:  # on clean rows alone
-        of_noisy, of_clean = (tilted(p, -offset) for p in fine_tuned.posteriors)
-        fine_tuned = fine_tuned._replace(posteriors=(of_noisy, of_clean))
-    first = 1.0 if isinstance(weight, str) else float(weight)
-    chosen, evidence = _highest_evidence(candidates, partial(likeliest, weight=first))
-    taken, others, gain = chosen.candidate, [], 0.0
-    if isinstance(weight, str):
-        equal = len(taken.rows[0]) / len(taken.rows[1])
-        first, gain = _preferred_weight(taken, run, start, equal, offset)
-        found = {w: chosen if w == 1 else settled(taken, w) for w in {1.0, equal, first}}
-        chosen = found[first]
-        # with as many clean rows as noisy ones all weights are 1
-        others = [found[w] for w in (1.0, equal) if w != first] or [chosen]
-        if fine_tuned:
-            others.append(settled(fine_tuned, equal))
-    rule = _of_a_rule(chosen, fine_tuned, run, offset) if depends and strength == "auto" else None
-    revised: Any = _revised(chosen, rule, run, offset) or rule
-    if depends and revised is None and known_pairs(run) is None and strength == "auto":
-        revised = _instance_dependent(chosen, run, start, prior, first, offset)
-    return Estimate(*chosen, first, others, evidence, gain, revised, rule, offset, is_undecided)
+    has_pairs = labels.pairs is not None
+    weight = (len(labels.noisy) / len(labels.clean)) ** (_POWER_WITH_PAIRS if has_pairs else _POWER)
+    offset = _offset(candidates[-1], labels, start) if stratified else np.zeros(len(start))
+    model = _Model(labels, start, prior, offset)
+    one_T, candidate, log_evidence = model.most_likely(candidates, weight)
+    calibration: Any = one_T.calibration  # there are clean rows
+    revised: Any = (model.by_pairs if has_pairs else model.by_rows)(one_T, candidate, weight)
+    found = one_T if revised is None else revised
+    if revised is not None and not has_pairs:
+        calibration = revised.calibration
+    bars = model.error_bars(one_T, candidate, revised) if len(start) <= MOST_CLASSES else None
+    T, counts = found.transition_matrix, found.counts
+    return Estimate(T, counts, calibration, candidate, log_evidence, one_T, revised, offset, bars)
 
 
-def _offset(candidate: Candidate, run: Run, start: NDArray, sampling: str) -> tuple[NDArray[np.float64], bool]:
-    """Logarithm of how much more often each class is among the clean rows, and whether that is undecided.
+class _Model(NamedTuple):
+    """One T for all rows: labels, where the search for T starts, and what is known of T and of the clean rows."""
 
-    It is 0 unless they are known to be drawn class by class, or seem so and look so.
+    labels: Labels
+    start: NDArray
+    prior: Prior
+    offset: NDArray
+
+    def first_maximum(self, candidate: Candidate, weight: float) -> FirstMaximum:
+        """Maximum with the posteriors of a candidate, at this weight of a clean row."""
+        return first_maximum(
+            candidate.proba,
+            self.labels.noisy,
+            init=self.start,
+            prior=self.prior,
+            proba_meta=candidate.proba_meta,
+            y_meta=self.labels.clean,
+            meta_weight=weight,
+            meta_offset=self.offset,
+            counts=self.labels.pairs,
+        )
+
+    def most_likely(
+        self, candidates: Sequence[Candidate], weight: float
+    ) -> tuple[EMResult, Candidate, NDArray[np.float64]]:
+        """T of the candidate with the highest evidence; the evidence of all."""
+        best, chosen, log_evidence = None, candidates[0], []
+        for candidate in candidates:
+            found = self.first_maximum(candidate, weight)
+            log_evidence.append(found.log_evidence)
+            if best is None or found.log_evidence > best.log_evidence:
+                best, chosen = found, candidate  # of the others no copy of the posteriors is kept
+        assert best is not None  # there is at least one candidate
+        return best.settled(), chosen, np.array(log_evidence)
+
+    def by_pairs(self, one_T: EMResult, candidate: Candidate, weight: float) -> PairEstimate | None:
+        """T by verified pairs, if they contradict the most likely one."""
+        calibration: Any = one_T.calibration
+        return revised_by_pairs(
+            calibration(candidate.proba),
+            self.labels.noisy,
+            one_T.transition_matrix,
+            proba_pairs=calibration(candidate.proba_meta),
+            y_pairs=self.labels.clean,
+            y_noisy_pairs=self.labels.noisy_of_clean,
+            counts=self.labels.pairs,
+            offset=self.offset,
+        )
+
+    def by_rows(self, one_T: EMResult, candidate: Candidate, weight: float) -> InstanceDependentEstimate | None:
+        """T of labels that depend on the row, if all labels contradict the most likely one."""
+        return instance_dependent(
+            candidate.proba.astype(np.float64),
+            self.labels.noisy,
+            candidate.proba_meta.astype(np.float64),
+            self.labels.clean,
+            one_T=one_T,
+            init=self.start,
+            prior=self.prior,
+            meta_weight=weight,
+            meta_offset=self.offset,
+        )
+
+    def error_bars(
+        self, one_T: EMResult, candidate: Candidate, revised: PairEstimate | InstanceDependentEstimate | None
+    ) -> TransitionUncertainty:
+        """Error bars; without pairs they reach over those of T where a clean row counts once.
+
+        How far these are apart shows what the assumption of one T is worth.
+        """
+        own = self._bars(one_T, candidate)
+        if isinstance(revised, PairEstimate):
+            return revised.error_bars(own.std)
+        if self.labels.pairs is not None:
+            return own
+        once = self.first_maximum(candidate, 1.0).settled()
+        bars = own.joined(self._bars(once, candidate))
+        return bars if revised is None else bars.around(revised.transition_matrix)
+
+    def _bars(self, one_T: EMResult, candidate: Candidate) -> TransitionUncertainty:
+        calibration: Any = one_T.calibration
+        return transition_uncertainty(
+            calibration(candidate.proba),
+            self.labels.noisy,
+            one_T.transition_matrix,
+            proba_meta=tilted(calibration(candidate.proba_meta), self.offset),
+            counts=self.labels.pairs,
+        )
+
+
+def _offset(candidate: Candidate, labels: Labels, start: NDArray) -> NDArray[np.float64]:
+    """Logarithm of how much more often each class is among the clean rows."""
+    pairs = np.zeros_like(start) if labels.pairs is None else labels.pairs
+    proba, proba_meta = (p.astype(np.float64) for p in candidate[1:])
+    return class_offset(CalibratedLikelihood(proba, labels.noisy, proba_meta, labels.clean, pairs), start)
+
+
+# ---------------------------------------------------------------------------- the last network
+def last_training(candidates: Sequence[Candidate], best: Candidate, T: NDArray, y: NDArray) -> Candidate:
+    """The candidate after whose number of epochs the last network ends: a longer one than the best, if it is better.
+
+    T comes from calibrated posteriors, which hardly show that a step is still large, as before the end of a schedule: a
+    network then prefers some classes, and its calibration makes up for it. The last network has no calibration
+    (examples/benchmarks/last_training.py).
+
+    Whether a network is right on its held-out rows is found from their noisy labels y, without bias under T: backward
+    correction (Natarajan et al., 2013; Patrini et al., 2017) of the 0-1 loss. Over the noisy labels of a true class,
+    rows of the inverse of T have the mean 1 at that class and 0 elsewhere. A network's own posteriors would hold its
+    decisions to be right.
     """
-    n_clean, none = np.bincount(run.clean.label, minlength=len(start)), np.zeros(len(start))
-    is_known = sampling == "by_class"
-    if sampling == "random" or not (is_known or seem_drawn_by_class(run.clean.label, len(start))):
-        return none, False
-    offset, calibration = class_offset(_likelihood(candidate, run), start, n_clean)
-    if is_known:
-        return offset, False
-    evidence = evidence_of_drawing_by_class(offset, n_clean, *(calibration(p) for p in candidate.posteriors))
-    return offset if evidence > POSITIVE_EVIDENCE else none, abs(evidence) <= POSITIVE_EVIDENCE
+    longer = [c for c in candidates if c.epochs > best.epochs]
+    if not longer or len(T) > _MOST_CLASSES_TO_INVERT:
+        return best
+    inverse = np.linalg.pinv(T)
+    before, *after = (inverse[y, c.proba.argmax(axis=1)] for c in (best, *longer))
+    gains = np.array([right - before for right in after])
+    k = gains.mean(axis=1).argmax()
+    return longer[k] if gains[k].mean() > _LEAST_GAIN * gains[k].std() / len(y) ** 0.5 else best
 
 
-def _highest_evidence(
-    candidates: Sequence[Candidate], likeliest: Callable[[Candidate], FirstMaximum]
-) -> tuple[Likely, dict[str, NDArray]]:
-    """The candidate with the highest evidence, and evidence of all by their number of epochs."""
-    best, log_evidence = None, []
-    for candidate in candidates:
-        found = likeliest(candidate)
-        log_evidence.append(found.log_evidence)
-        if best is None or found.log_evidence > best[0].log_evidence:
-            best = found, candidate  # of the others no copy of the posteriors is kept
-    assert best is not None  # there is at least one candidate
-    evidence = {"epochs": np.array([c.epochs for c in candidates]), "log_evidence": np.array(log_evidence)}
-    return Likely(best[0].settled(), best[1]), evidence
+def fine_tuning_helps(own: NDArray, fine_tuned: NDArray, y: NDArray, offset: NDArray) -> tuple[bool, dict[str, float]]:
+    """Whether held-out clean rows are predicted better after a training on the others alone, and the mean losses.
 
+    Losses are those of both networks at their best temperatures.
 
-def _revised(likely: Likely, rule: RuleEstimate | None, run: Run, offset: NDArray) -> PairEstimate | None:
-    """T by verified pairs, if there are any, and they contradict the most likely T, or that of a rule."""
-    (result, candidate), counts = likely, known_pairs(run)
-    if counts is None or result.calibration is None:
-        return None
-    y, y_meta = candidate.labels(run)
-    if rule is None:
-        T, (proba, proba_meta) = result.transition_matrix, (result.calibration(p) for p in candidate.posteriors)
-    else:
-        T, proba, proba_meta = rule.transition_matrix, rule.proba, rule.proba_meta
-    return revised_by_pairs(
-        proba,
-        y,
-        T,
-        proba_pairs=proba_meta,
-        y_pairs=y_meta,
-        y_noisy_pairs=run.clean.columns["noisy_label"][candidate.rows[1]],
-        counts=counts,
-        offset=offset,
-    )
-
-
-def _of_a_rule(likely: Likely, fine_tuned: Candidate | None, run: Run, offset: NDArray) -> RuleEstimate | None:
-    """T of labels that depend on the row alone, if they tell more of how it looks than true labels do."""
-    result, candidate = likely
-    if result.calibration is None or fine_tuned is None:
-        return None
-    (proba, proba_meta), (y, y_meta) = (result.calibration(p) for p in candidate.posteriors), candidate.labels(run)
-    reference, reference_meta = fine_tuned.posteriors
-    return labels_of_a_rule(
-        proba,
-        y,
-        proba_meta,
-        y_meta,
-        T=result.transition_matrix,
-        reference=reference,
-        reference_meta=reference_meta,
-        weights_meta=weights_of_clean_rows(offset, y_meta),
-        counts=known_pairs(run),
-    )
-
-
-def _instance_dependent(
-    likely: Likely, run: Run, start: NDArray, prior: Prior, weight: float, offset: NDArray
-) -> InstanceDependentEstimate | None:
-    """T of labels that depend on the row, if all labels contradict the most likely T."""
-    result, candidate = likely
-    if result.calibration is None:
-        return None
-    (proba, proba_meta), (y, y_meta) = (p.astype(np.float64) for p in candidate.posteriors), candidate.labels(run)
-    how: dict[str, Any] = {"prior": prior, "meta_weight": weight, "meta_offset": offset}
-    return instance_dependent(proba, y, proba_meta, y_meta, one_T=result, init=start, **how)
-
-
-def _first_maximum(
-    candidate: Candidate, run: Run, start: NDArray, weight: float, params: dict[str, Any]
-) -> FirstMaximum:
-    (proba, proba_meta), (y, y_meta) = candidate.posteriors, candidate.labels(run)
-    return first_maximum(
-        proba,
-        y,
-        init=start,
-        counts=known_pairs(run),
-        proba_meta=proba_meta,
-        y_meta=y_meta,
-        meta_weight=weight,
-        **params,
-    )
-
-
-def _preferred_weight(
-    candidate: Candidate, run: Run, start: NDArray, equal: float, offset: NDArray
-) -> tuple[float, float]:
-    """The largest weight that held-out clean rows prefer to 1, else 1; and its gain, or that of the largest one."""
-    held_out_loss, gains = _held_out_loss(candidate, run, start, offset), []
-    once = held_out_loss(1.0)
-    for weight in (equal**power for power in _POWERS):
-        of_rows = once - held_out_loss(weight)
-        gains.append(float(of_rows.sum()))
-        if gains[-1] > max(_LEAST_GAIN, of_rows.std() * len(of_rows) ** 0.5):
-            return weight, gains[-1]
-    return 1.0, gains[0]
-
-
-def _held_out_loss(candidate: Candidate, run: Run, start: NDArray, offset: NDArray) -> HeldOutLoss:
-    """Loss of each clean row, held out of the calibration, as a function of how often the others count."""
-    proba_meta, y_meta = candidate.posteriors[1].astype(np.float64), candidate.labels(run)[1]
-    folds = fold_of_rows(y_meta, min(N_FOLDS, len(y_meta)), np.random.default_rng(run.seed))
-    return HeldOutLoss(_likelihood(candidate, run, offset), start, proba_meta, y_meta, folds)
-
-
-def _likelihood(candidate: Candidate, run: Run, offset: NDArray | float = 0.0) -> CalibratedLikelihood:
-    pairs, c = known_pairs(run), len(run.classes)
-    (proba, proba_meta), (y, y_meta) = (p.astype(np.float64) for p in candidate.posteriors), candidate.labels(run)
-    known = np.zeros((c, c)) if pairs is None else pairs
-    return CalibratedLikelihood(proba, y, proba_meta, y_meta, known, meta_offset=offset)
-
-
-def error_bars(estimate: Estimate, run: Run) -> TransitionUncertainty | None:
-    """Error bars of T; None with too many classes.
-
-    They reach over those of the T at other weights of the clean rows, and of the T of fine-tuned networks: how far
-    these are apart shows what the assumption of one T is worth.
+    Parameters
+    ----------
+    own, fine_tuned : ndarray of shape (n, c)
+        Posteriors of held-out clean rows.
+    y : ndarray of int, shape (n,)
+        Their labels.
+    offset : ndarray of shape (c,)
+        As in `Estimate`; the fine-tuned network has the shares of the clean rows.
     """
-    if len(run.classes) > MOST_CLASSES:
-        return None
-    revised, rule = estimate.revised, estimate.rule
-    if isinstance(revised, RuleEstimate):  # the one T is contradicted: the bars do not reach over its own
-        return revised.error_bars()
-    own = _error_bars(Likely(estimate.result, estimate.candidate), run, estimate.offset)
-    if isinstance(revised, PairEstimate):  # not without a calibration, so there are error bars of the one T
-        return revised.error_bars(own.std if rule is None else rule.std)
-    if own is None:
-        return None
-    bars = own.joined(*(_error_bars(other, run, estimate.offset) for other in estimate.others))
-    return bars if revised is None else bars.around(revised.transition_matrix)
-
-
-def _error_bars(likely: Likely, run: Run, offset: NDArray) -> Any:
-    result, candidate = likely
-    if result.calibration is None:
-        return None
-    return transition_uncertainty(
-        result.calibration(candidate.posteriors[0]),
-        candidate.labels(run)[0],
-        result.transition_matrix,
-        proba_meta=tilted(result.calibration(candidate.posteriors[1]), offset),
-        counts=known_pairs(run),
-    )
-
-
-def known_pairs(run: Run) -> NDArray | None:
-    """Counts of the clean rows whose noisy labels are known."""
-    noisy = run.clean.columns.get("noisy_label")
-    return None if noisy is None else pair_counts(run.clean.label, noisy, len(run.classes))
+    weights = weights_of_clean_rows(offset, y)
+    before, after = (tempered_log_loss(proba, y, weights) for proba in (own, tilted(fine_tuned, -offset)))
+    gain = before - after
+    helps = gain.mean() > _LEAST_GAIN * gain.std(ddof=1) / len(y) ** 0.5
+    return bool(helps), {"own": float(before.mean()), "fine-tuned": float(after.mean())}

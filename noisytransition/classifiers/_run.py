@@ -19,7 +19,6 @@ from ..nets._callbacks import CleanLoss
 from ..nets._checks import check_start
 from ..nets._fit_state import FitState, SaveState
 from ..selection import Selection
-from ..transition._class_offset import weights_of_clean_rows
 from ..updates import Fixed, Update
 from ._checks import callback_setting, named_callbacks
 from ._defaults import params_of_fit
@@ -85,12 +84,6 @@ class Run:
         """Clean rows, of a fit that has some."""
         assert self._clean is not None, "the method needs clean rows: set _needs_clean_data"
         return self._clean
-
-    def weigh_clean(self, offset: NDArray) -> None:
-        """Give clean rows weights against the offset of their classes, by which trainings draw them from now on."""
-        if offset.any() or "sample_weight" in self.clean.columns:
-            self._clean = self.clean.with_columns(sample_weight=weights_of_clean_rows(offset, self.clean.label))
-            self.noisy = self.noisy.with_columns(sample_weight=self.noisy.columns.get("sample_weight", 1.0))
 
     def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
         """Save the fit in this folder; if it has a state of this fit, resume from it."""

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from ..transition import (
 )
 from ..transition._shrinkage import shrunk_to_symmetric
 from ._run import Run
-from ._sampling import classes_without_clean_rows
 
 #: starts that are estimated by a net trained by cross-entropy, a model of the noisy labels
 OF_WARM_UP = ("gold", "gold-shrunk", "anchor", "confusion")
@@ -78,3 +77,10 @@ def _gold(net: NoisyLabelNet, run: Run, *, shrunk: bool) -> NDArray[np.float64]:
     proba = net.predict_proba(run.clean)
     T = gold_transition_matrix(proba, run.clean.label, missing=missing)
     return shrunk_to_symmetric(T, proba, run.clean.label) if shrunk else T
+
+
+def classes_without_clean_rows(run: Run) -> list[Any]:
+    """Labels of which there is no clean row."""
+    absent = np.setdiff1d(np.arange(len(run.classes)), run.clean.label)
+    labels: list[Any] = run.classes[absent].tolist()
+    return labels

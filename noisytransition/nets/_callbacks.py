@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from skorch.callbacks import Callback
 from torch import Tensor
@@ -54,8 +53,6 @@ class HeldOutPosteriors(Callback):
         Held-out rows, each set of which is predicted by itself.
     epochs : sequence of int
         Numbers of epochs after which to predict.
-    aside : sequence of int, default=()
-        More of them, after which no random numbers are drawn: the training goes on as without them.
 
     Attributes
     ----------
@@ -63,10 +60,9 @@ class HeldOutPosteriors(Callback):
         By number of epochs, one array for each set.
     """
 
-    def __init__(self, sets: Sequence[Rows], epochs: Sequence[int], aside: Sequence[int] = ()) -> None:
+    def __init__(self, sets: Sequence[Rows], epochs: Sequence[int]) -> None:
         self.sets = sets
         self.epochs = epochs
-        self.aside = aside
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Forget earlier trainings."""
@@ -76,9 +72,6 @@ class HeldOutPosteriors(Callback):
         """Predict after one of the given epochs."""
         if len(net.history) in self.epochs:
             self._predict(net)
-        elif len(net.history) in self.aside:
-            with torch.random.fork_rng(devices=[]):  # a loader of a net that is being trained draws its seed
-                self._predict(net)
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Predict at the end too: an EarlyStopping may have ended the training or restored an earlier epoch."""

@@ -4,15 +4,14 @@ One model of how a classifier's probabilities are wrong serves the estimate of T
 the error bars: an affine map of their logarithms, whose parameters have a prior.
 """
 
-import copy
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from ._calibration_rows import RowsByLabel, RowsOfFewClasses
 from ._checks import check_probabilities
 from ._estimation import TINY, finite_log, normalise_rows
 
@@ -43,8 +42,20 @@ _LEAST_CURVATURE = 1e-4
 _MAX_ITER_MANY_CLASSES = 40
 #: resolution of single precision: a network's probabilities below are no different from 0
 SMALLEST_PROBA = 1e-7
+# of a temperature: from a twentieth of the logarithms to seven times as much
+_LOG_SCALES = (-3.0, 2.0)
 #: improvement of the mean log-likelihood of a row that ends the maximisation
 TOLERANCE = 1e-7
+# sums and products of exponentials of smaller logits neither overflow nor vanish
+_LARGE_LOGIT = {"d": 300.0, "f": 80.0}
+# more numbers are in single precision, which halves the time; sums over blocks are in double precision
+_MOST_IN_DOUBLE = 2**17
+# numbers in a block of rows: 256 or 512 KiB
+_BLOCK_SIZE = 2**16
+
+
+#: log-likelihood, counts of (true, noisy), and its gradient with respect to b and to the matrix
+Sums = tuple[float, NDArray, NDArray, NDArray]
 
 
 class Calibration(NamedTuple):
@@ -138,15 +149,8 @@ class CalibratedLikelihood:
         u = centred_logits(np.concatenate([proba[order], proba_meta]), self.absent, self.floor)
         self.precision = map_precision(u, self.absent)
         self.u_clean = u[len(y) :].copy()  # a view would hold all of u
-        self.rows = (RowsOfFewClasses if self.with_matrix else RowsByLabel)(u[: len(y)], y[order], self.c)
+        self.rows = (_RowsOfFewClasses if self.with_matrix else _RowsByLabel)(u[: len(y)], y[order], self.c)
         self.x: NDArray | None = None  # where the last maximisation ended
-
-    def without(self, rows: NDArray) -> "CalibratedLikelihood":
-        """The same without these clean rows (a mask), to be maximised from the start; noisy rows are shared."""
-        other = copy.copy(self)
-        other.u_clean, other.clean = self.u_clean[~rows], self.clean[~rows]
-        other.n_rows, other.x = self.n_rows - int(rows.sum()), None
-        return other
 
     def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
         """Find the maximum by L-BFGS, with `pseudo_counts` beside the pairs; a second call goes on from the first."""
@@ -239,6 +243,111 @@ class CalibratedLikelihood:
         return np.where(self.absent, _IMPOSSIBLE, bias)
 
 
+# ---------------------------------------------------------------------------- sums over the noisy rows
+class _RowsOfFewClasses:
+    """Noisy rows whose logits are ``s u + B u + b``; blocks hold the classes first, and meet all of T at once.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n, c)
+        Centred logarithms of probabilities.
+    y : ndarray of int, shape (n,)
+        Noisy labels.
+    c : int
+        Number of classes.
+    """
+
+    def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
+        self.c, most = c, max(1, _BLOCK_SIZE // c)
+        u = _in_precision(u)
+        self.dtype = u.dtype
+        self.largest = np.abs(u).max(axis=0, initial=0.0)
+        starts = (slice(i, i + most) for i in range(0, len(y), most))
+        self.blocks = [(np.ascontiguousarray(u[rows].T), y[rows]) for rows in starts]
+        # of the labels in a block that is made flat
+        self.places = [y * len(y) + np.arange(len(y)) for _, y in self.blocks]
+
+    def sums(self, scale: float, bias: NDArray, matrix: NDArray, T: NDArray) -> Sums:
+        """Sums over all rows; the gradient with respect to the matrix is of shape (c, c)."""
+        log_likelihood, counts = 0.0, np.zeros((self.c, self.c))
+        of_bias, of_matrix = np.zeros(self.c), np.zeros((self.c, self.c))
+        of_noisy, of_true = (np.ascontiguousarray(a, dtype=self.dtype) for a in (T.T, T))
+        linear, b = (matrix + scale * np.eye(self.c)).astype(self.dtype), bias.astype(self.dtype)[:, None]
+        bound = float((np.abs(linear) @ self.largest + np.abs(b[:, 0])).max())
+        for (u, _), places in zip(self.blocks, self.places, strict=True):
+            p = linear @ u
+            p += b
+            p = _exp(p, axis=0, bound=bound)
+            of_softmax = 1 / p.sum(axis=0)
+            of_row = np.maximum((of_noisy @ p).take(places) * of_softmax, TINY**2)
+            log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
+            of_label = np.zeros_like(p)
+            of_label.reshape(-1)[places] = of_softmax / of_row
+            counts += p @ of_label.T
+            p *= of_true @ of_label - of_softmax  # posterior less softmax: gradient by logits
+            of_bias += p.sum(axis=1)
+            of_matrix += p @ u.T
+        return log_likelihood, T * counts, of_bias, of_matrix
+
+
+class _RowsByLabel:
+    """Noisy rows of many classes, whose logits are ``s u + b``; blocks have one label, and meet one column of T.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n, c)
+        Centred logarithms of probabilities.
+    y : ndarray of int, shape (n,)
+        Noisy labels, sorted.
+    c : int
+        Number of classes.
+    """
+
+    def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
+        self.c, self.u = c, _in_precision(u)
+        most, edges = max(1, _BLOCK_SIZE // c), np.concatenate([[0], np.bincount(y, minlength=c).cumsum()])
+        self.blocks: list[tuple[int, slice]] = []
+        for label, (first, end) in enumerate(pairwise(edges.tolist())):
+            self.blocks += [(label, slice(i, min(i + most, end))) for i in range(first, end, most)]
+
+    def sums(self, scale: float, bias: NDArray, matrix: Any, T: NDArray) -> Sums:
+        """Sums over all rows, without the posterior of each; the gradient by the matrix is of its diagonal alone."""
+        log_likelihood, counts = 0.0, np.zeros((self.c, self.c))
+        of_bias, of_diagonal, b = np.zeros(self.c), np.zeros(self.c), bias.astype(self.u.dtype)
+        for label, rows in self.blocks:
+            u, column = self.u[rows], T[:, label].astype(self.u.dtype)
+            p = scale * u
+            p += b
+            p = _exp(p, axis=1)
+            sums = p.sum(axis=1)
+            of_row = np.maximum(p @ column / sums, TINY**2)
+            log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
+            of_posterior, of_softmax = 1 / (of_row * sums), 1 / sums
+            of_label = column * (of_posterior @ p)
+            counts[:, label] += of_label
+            of_bias += of_label - of_softmax @ p
+            p *= u
+            of_diagonal += column * (of_posterior @ p) - of_softmax @ p
+        return log_likelihood, counts, of_bias, of_diagonal
+
+
+def _in_precision(u: NDArray) -> NDArray:
+    """Logits, in single precision if there are many."""
+    return u.astype(np.float32) if u.size > _MOST_IN_DOUBLE else u
+
+
+def _exp(z: NDArray, axis: int, bound: float = np.inf) -> NDArray[np.float64]:
+    """Exponentials of logits, in their place, each row up to a factor: that of its largest one, if some are large.
+
+    A `bound` of their size saves a look at all of them; it may be wrong by rounding.
+    """
+    large = _LARGE_LOGIT[z.dtype.char]
+    if bound > 0.999 * large and max(z.max(), -z.min()) > large:
+        z -= z.max(axis=axis, keepdims=True)
+    return np.exp(z, out=z)
+
+
+# ---------------------------------------------------------------------------- helpers
 def minimum(
     objective: Callable[[NDArray], tuple[float, NDArray]],
     x: NDArray,
@@ -324,3 +433,26 @@ def map_prior(proba: NDArray) -> NDArray[np.float64]:
     """Precision of the prior of each of these parameters, shape (n_map,)."""
     c, precision = proba.shape[1], map_precision(centred_logits(proba), _without_probability(proba))
     return np.concatenate([np.ones(1 + c), np.full(c * c if c <= MOST_CLASSES_WITH_MATRIX else 0, precision)])
+
+
+# ---------------------------------------------------------------------------- temperature
+def tempered_log_loss(proba: NDArray, y: NDArray, weights: NDArray | float = 1.0) -> NDArray[np.float64]:
+    """Log-loss of each row, times its weight, at the temperature that makes their mean lowest (Guo et al., 2017).
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n, c)
+    y : ndarray of int, shape (n,)
+    weights : ndarray of shape (n,) or float, default=1.0
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    u, rows = np.log(np.maximum(proba, SMALLEST_PROBA)), np.arange(len(y))
+
+    def loss(log_scale: float) -> NDArray[np.float64]:
+        return -weights * special.log_softmax(u * np.exp(log_scale), axis=1)[rows, y]
+
+    best: Any = optimize.minimize_scalar(lambda s: loss(s).sum(), bounds=_LOG_SCALES, method="bounded")
+    return loss(best.x)

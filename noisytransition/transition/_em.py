@@ -15,8 +15,7 @@ from ._checks import (
     check_transition_matrix,
     is_number,
 )
-from ._estimation import finite_log, normalise_rows
-from ._likelihood import Likelihood
+from ._estimation import TINY, finite_log, normalise_rows
 from ._shrinkage import Prior, check_prior, fitted_prior, least_strength
 
 #: of one maximisation, which ends before by its tolerance
@@ -28,6 +27,10 @@ _UNIFORM_SHARE = 0.1
 _MAX_ROUNDS = 10
 # pseudo-counts per class with which T is all but the prior
 _STRONG = 1e6
+# bound of the extrapolation, in steps of expectation-maximisation: beyond, it is seldom accepted
+_MAX_EXTRAPOLATION = 1e3
+# what an extrapolation leaves of an entry at least: an entry that is 0 stays 0
+_SMALLEST_SHARE = 0.05
 
 
 class EMResult(NamedTuple):
@@ -83,7 +86,6 @@ def em_transition_matrix(
     *,
     init: ArrayLike | None = None,
     prior: Prior = "symmetric",
-    strength: float | str = "auto",
     proba_meta: ArrayLike | None = None,
     y_meta: ArrayLike | None = None,
     meta_weight: float = 1.0,
@@ -98,7 +100,9 @@ def em_transition_matrix(
 
         q[n, i] = proba[n, i] T[i, y_n] / sum_k proba[n, k] T[k, y_n]
         C[i, j] = sum of q[n, i] over the rows with y_n = j
-        T[i, j] = (C[i, j] + strength prior[i, j]) / (sum_j C[i, j] + strength)
+        T[i, j] = (C[i, j] + a prior[i, j]) / (sum_j C[i, j] + a)
+
+    with a pseudo-counts of the prior for each class, found by the evidence.
 
     For fixed probabilities the likelihood is concave: every maximum is as high as any other, and where it starts does
     not matter (unless the probabilities hardly differ, so that they leave T open). They should be out-of-sample: on
@@ -126,12 +130,10 @@ def em_transition_matrix(
     prior : "symmetric", array-like of shape (c,) or (c, c), or None, default="symmetric"
         What T is shrunk towards. "symmetric": one noise rate, all wrong labels alike, the rate being that of the most
         likely counts without a prior. Of shape (c,): the superclass of each class; wrong labels are alike within the
-        superclass, and alike outside of it. Of shape (c, c): a transition matrix. None: no shrinkage.
-    strength : float or "auto", default="auto"
-        Pseudo-counts per class. "auto" maximises the evidence (Dirichlet-multinomial likelihood) of the counts, the
-        prior's rates integrated out by Laplace's method: large where the prior fits; 0, no shrinkage, where most wrong
-        labels would get less than one pseudo-count, unless a strong prior has the higher evidence. Entries of a prior
-        that are 0 have no part in it.
+        superclass, and alike outside of it. Of shape (c, c): a transition matrix. None: no shrinkage. Pseudo-counts per
+        class maximise the evidence (Dirichlet-multinomial likelihood) of the counts, the prior's rates integrated out
+        by Laplace's method: many where the prior fits; 0 where most wrong labels would get less than one pseudo-count,
+        unless a strong prior has the higher evidence. Entries of a prior that are 0 have no part in it.
     proba_meta, y_meta : array-like of shape (n_meta, c) and int of shape (n_meta,), optional
         Out-of-sample probabilities and true labels of clean rows. With them `proba` is calibrated. Probabilities of
         rows that the classifier was trained on would mislead it.
@@ -186,7 +188,6 @@ def em_transition_matrix(
         y_noisy,
         init=init,
         prior=prior,
-        strength=strength,
         proba_meta=proba_meta,
         y_meta=y_meta,
         meta_weight=meta_weight,
@@ -196,6 +197,71 @@ def em_transition_matrix(
     )
     found = first.settled()
     return found if full_output else found.transition_matrix
+
+
+class Likelihood:
+    """Log-likelihood of T: noisy rows with their probabilities as they are, and rows of which both labels are known."""
+
+    def __init__(self, proba: NDArray, y: NDArray, pairs: NDArray) -> None:
+        order = np.argsort(y, kind="stable")
+        self.pairs = np.asfortranarray(pairs)
+        # the rows of noisy label j are one block: counting needs products of a matrix and a vector alone
+        self.edges = np.concatenate([[0], np.bincount(y, minlength=len(pairs)).cumsum()])
+        self.blocks = np.split(proba[order], self.edges[1:-1])
+
+    def maximise(
+        self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float, row_gain: float = -np.inf
+    ) -> Maximum:
+        """Find the maximum by expectation-maximisation, extrapolated where it is slow (SQUAREM).
+
+        It ends when no entry of T changes by more than `tol`, or the mean log-likelihood of a row by less than
+        `row_gain`.
+        """
+        T, known = np.asfortranarray(T), self.pairs + pseudo_counts  # a step reads and writes T column by column
+        log_likelihood, one = self.step(T, known)
+        n_iter, gain = 1, np.inf
+        while _distance(T, one) > tol and n_iter < max_iter and gain >= row_gain:
+            higher, two = self.step(one, known)
+            beyond = _extrapolated(T, one, two)
+            highest, after = self.step(beyond, known)
+            T, now, one = (beyond, highest, after) if highest >= higher else (one, higher, two)
+            gain, log_likelihood = (now - log_likelihood) / self.edges[-1], now
+            n_iter += 1
+        counts = self._counts(T)[0] + self.pairs
+        return Maximum(one, counts, None, log_likelihood, _distance(T, one) <= tol, n_iter)
+
+    def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
+        """Log-likelihood at T, and T after a step of expectation-maximisation."""
+        counts, log_likelihood = self._counts(T)
+        if known.any():
+            log_likelihood += float((known * finite_log(T)).sum())
+            counts += known
+        return log_likelihood, normalise_rows(counts, T)
+
+    def _counts(self, T: NDArray) -> tuple[NDArray[np.float64], float]:
+        """Counts of (true, noisy), the true label by its posterior; and the log-likelihood of the noisy rows."""
+        counts, likelihood = np.empty(T.shape, order="F"), np.empty(self.edges[-1])
+        for j, block in enumerate(self.blocks):  # each is read once while the processor's cache holds it
+            of_rows = np.maximum(block @ T[:, j], TINY**2, out=likelihood[self.edges[j] : self.edges[j + 1]])
+            np.matmul(1 / of_rows, block, out=counts[:, j])
+        counts *= T
+        return counts, float(np.log(likelihood, out=likelihood).sum())
+
+
+def _distance(T: NDArray, other: NDArray) -> float:
+    return float(np.abs(T - other).max())
+
+
+def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
+    """Where two slow steps lead (SQUAREM)."""
+    step = one - T
+    change = two - one
+    change -= step
+    length = np.clip(np.linalg.norm(step) / max(float(np.linalg.norm(change)), TINY), 1.0, _MAX_EXTRAPOLATION)
+    step *= 2 * length
+    step += T
+    step += np.multiply(change, length**2, out=change)
+    return normalise_rows(np.maximum(step, np.multiply(T, _SMALLEST_SHARE, out=change), out=step), T)
 
 
 class FirstMaximum(NamedTuple):
@@ -217,12 +283,12 @@ class FirstMaximum(NamedTuple):
 
     def settled(self) -> EMResult:
         """Maximise again with the prior's pseudo-counts until their number settles."""
-        found, M, a, (prior, strength, max_iter, tol) = self.found, self.M, self.a, self.search
+        found, M, a, (prior, max_iter, tol) = self.found, self.M, self.a, self.search
         M_next, a_next = M, a
         for _ in range(_MAX_ROUNDS if a else 0):
             M, a = M_next, a_next
             found = self.likelihood.maximise(found.transition_matrix, a * M, max_iter, tol)
-            M_next, a_next, _ = fitted_prior(prior, strength, found.counts)
+            M_next, a_next, _ = fitted_prior(prior, found.counts)
             if a_next in (a, 0.0):
                 break
         if not found.converged:
@@ -235,7 +301,6 @@ class FirstMaximum(NamedTuple):
 
 class _Search(NamedTuple):
     prior: Prior
-    strength: float | str
     max_iter: int
     tol: float
 
@@ -246,7 +311,6 @@ def first_maximum(
     *,
     init: ArrayLike | None = None,
     prior: Prior = "symmetric",
-    strength: float | str = "auto",
     proba_meta: ArrayLike | None = None,
     y_meta: ArrayLike | None = None,
     meta_weight: float = 1.0,
@@ -259,7 +323,7 @@ def first_maximum(
 
     Parameters
     ----------
-    proba, y_noisy, init, prior, strength, proba_meta, y_meta, meta_weight, counts, max_iter, tol
+    proba, y_noisy, init, prior, proba_meta, y_meta, meta_weight, counts, max_iter, tol
         As in `em_transition_matrix`.
     meta_offset : ndarray of shape (c,) or float, default=0.0
         As in `CalibratedLikelihood`.
@@ -275,7 +339,7 @@ def first_maximum(
         raise ValueError(f"proba has shape {proba.shape}; at least one row and two classes are needed.")
     y = check_label_indices(y_noisy, c, n_rows, "y_noisy")
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
-    check_prior(prior, strength, c)
+    check_prior(prior, c)
     if not is_number(meta_weight) or not 0 < meta_weight < np.inf:
         raise ValueError(f"meta_weight={meta_weight!r}; give a finite number above 0.")
     proba_meta, y_meta = _check_clean(proba_meta, y_meta, c)
@@ -286,7 +350,7 @@ def first_maximum(
     likelihood: Any = Likelihood(proba, y, known)
     if proba_meta is not None:
         likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, known, meta_weight, meta_offset)
-    return _begun(likelihood, T, _Search(prior, strength, max_iter, tol))
+    return _begun(likelihood, T, _Search(prior, max_iter, tol))
 
 
 def off_zero(T: NDArray) -> NDArray[np.float64]:
@@ -300,32 +364,32 @@ def _begun(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search:
     Where these speak against the prior, the maximum with a strong one is tried too; with many classes, whose counts are
     small, also that with the weakest one that would count. The evidence of all labels tells which is right.
     """
-    prior, strength, max_iter, tol = search
+    prior, max_iter, tol = search
     T, none, is_many = off_zero(init), np.zeros_like(init), len(init) > MOST_CLASSES_WITH_MATRIX
     # for the strength alone: entries of T without a prior go on changing long after the likelihood has stopped to rise
-    is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None and isinstance(strength, str)
+    is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None
     found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))
-    if prior is None or (not isinstance(strength, str) and strength == 0):
+    if prior is None:
         return FirstMaximum(likelihood, init, found, None, 0.0, found.log_likelihood, search)
-    M, a, evidence = prior_at_maximum(prior, strength, found)
-    if not a and isinstance(strength, str):
+    M, a, evidence = prior_at_maximum(prior, found)
+    if not a:
         for tried in (least_strength(M), _STRONG) if is_many else (_STRONG,):
             shrunk = likelihood.maximise(M, tried * M, max_iter, tol)
-            M_shrunk, a_shrunk, evidence_shrunk = prior_at_maximum(prior, strength, shrunk, tried * M)
+            M_shrunk, a_shrunk, evidence_shrunk = prior_at_maximum(prior, shrunk, tried * M)
             if evidence_shrunk > evidence and a_shrunk:
                 given = evidence_shrunk if tried == _STRONG else evidence
                 return FirstMaximum(likelihood, init, shrunk, M_shrunk, a_shrunk, given, search)
         if is_rough and not found.converged:
             found = likelihood.maximise(found.transition_matrix, none, max_iter, tol)
-            evidence = prior_at_maximum(prior, strength, found)[2]
+            evidence = prior_at_maximum(prior, found)[2]
     return FirstMaximum(likelihood, init, found, M, a, evidence, search)
 
 
 def prior_at_maximum(
-    prior: Prior, strength: float | str, found: Maximum, pseudo_counts: NDArray | float = 0.0
+    prior: Prior, found: Maximum, pseudo_counts: NDArray | float = 0.0
 ) -> tuple[NDArray, float, float]:
     """Prior of the counts at a maximum, its strength, and the log-evidence of all labels."""
-    M, a, evidence = fitted_prior(prior, strength, found.counts)
+    M, a, evidence = fitted_prior(prior, found.counts)
     log_T = finite_log(found.transition_matrix)
     log_best = finite_log(normalise_rows(found.counts, found.transition_matrix))
     evidence += found.log_likelihood - float((pseudo_counts * log_T).sum())

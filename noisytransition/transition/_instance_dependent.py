@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration, minimum
-from ._class_offset import POSITIVE_EVIDENCE, tilted
+from ._class_offset import tilted
 from ._em import MAX_ITER, EMResult, off_zero, prior_at_maximum
-from ._estimation import TINY, finite_log, normalise_rows
+from ._estimation import POSITIVE_EVIDENCE, TINY, finite_log, normalise_rows
 from ._shrinkage import Prior
 
 # where the search for the power begins; it is 0 where one T is true for all rows
@@ -106,7 +106,7 @@ def instance_dependent(
     x, log_likelihood = dependent.maximise()
     evidence = log_likelihood - unshrunk.log_likelihood - np.log(len(y)) / 2
     if prior is not None:  # the one T may owe its evidence to a strong prior
-        evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, "auto", unshrunk)[2])
+        evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, unshrunk)[2])
     maps = one_T.calibration, likelihood.calibration(x[:-1])
     before, after = (_log_score(f, proba_meta, y_meta, meta_offset) for f in maps)
     if evidence <= POSITIVE_EVIDENCE or after < before:

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from ._class_offset import POSITIVE_EVIDENCE
-from ._estimation import TINY, finite_log, normalise_rows
+from ._estimation import POSITIVE_EVIDENCE, TINY, finite_log, normalise_rows
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 # precision of the prior of an entry of M, which then adds about 0.3 to a logit; 4 and 30 are as good (design half of

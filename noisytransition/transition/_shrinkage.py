@@ -1,13 +1,12 @@
 """What T is shrunk towards, and how much: empirical Bayes."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from ._checks import as_array, check_transition_matrix, is_number
+from ._checks import as_array, check_transition_matrix
 from ._estimation import TINY, finite_log, normalise_rows
 from ._noise import symmetric_noise
 
@@ -15,29 +14,22 @@ from ._noise import symmetric_noise
 _STRENGTHS = np.geomspace(0.1, 1e6, 71)
 # of the strengths that are tried first, one in so many; then the neighbours of the best
 _STRIDE = 7
-# entries of T with one prior mean, of which more are replaced by points with weights; and points for a factor of 2
-_MOST_ENTRIES, _N_POINTS = 2**12, 14
-# beyond, the evidence is that of T = M, up to rounding errors that grow
-_LARGEST_STRENGTH = 1e12
 
 Prior = str | ArrayLike | None
 
 
-def fitted_prior(prior: Prior, strength: float | str, counts: NDArray) -> tuple[NDArray, float, float]:
+def fitted_prior(prior: Prior, counts: NDArray) -> tuple[NDArray, float, float]:
     """Matrix to shrink towards, its strength in pseudo-counts per class, and the log-evidence of the counts under it.
 
-    A strength that the evidence chooses is 0 where most wrong labels are at entries that would get less than one
-    pseudo-count: such a Dirichlet distribution is highest at 0 and 1, and says that rows of T are unlike the matrix.
-    Pseudo-counts would pull them there all the same.
+    The strength is 0 where most wrong labels are at entries that would get less than one pseudo-count: such a Dirichlet
+    distribution is highest at 0 and 1, and says that rows of T are unlike the matrix. Pseudo-counts would pull them
+    there all the same.
     """
     given: Any = prior
     groups = [] if np.ndim(given) == 2 else _groups(given, counts)
     M = _rates(groups, counts) if groups else np.asarray(given, dtype=np.float64)
-    strengths = _STRENGTHS.tolist() if isinstance(strength, str) else [max(float(strength), TINY)]
-    evidence, best = _highest_evidence(counts, M, strengths, groups)
-    if isinstance(strength, str) and best < least_strength(M):
-        best = 0.0
-    return M, float(best) if best > TINY else 0.0, evidence
+    evidence, best = _highest_evidence(counts, M, groups)
+    return M, 0.0 if best < least_strength(M) else best, evidence
 
 
 def shrunk_to_symmetric(T: NDArray, proba: NDArray, y: NDArray) -> NDArray[np.float64]:
@@ -64,18 +56,15 @@ def least_strength(M: NDArray) -> float:
     return float(1 / rates[np.searchsorted(np.cumsum(rates), rates.sum() / 2)]) if rates.any() else 0.0
 
 
-def _highest_evidence(
-    counts: NDArray, M: NDArray, strengths: Sequence[float], groups: list[NDArray[np.bool_]]
-) -> tuple[float, float]:
-    """Highest log-evidence, and its strength."""
-    evidence_of = Evidence(counts, M, groups)
+def _highest_evidence(counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_]]) -> tuple[float, float]:
+    """Highest log-evidence, and its strength: first among every seventh one, then among their neighbours."""
+    evidence_of, strengths, n = Evidence(counts, M, groups), _STRENGTHS.tolist(), len(_STRENGTHS)
+    if not evidence_of.entries:  # the prior rules all labels out
+        return 0.0, 0.0
 
     def best(tried: range) -> tuple[float, int]:
         return max((evidence_of(strengths[i]), i) for i in tried)
 
-    n = len(strengths)
-    if n > 1 and not evidence_of.entries:  # the prior rules all labels out
-        return 0.0, 0.0
     _, i = best(range(0, n, _STRIDE))
     evidence, i = best(range(max(0, i - _STRIDE + 1), min(n, i + _STRIDE)))
     return evidence, strengths[i]
@@ -123,70 +112,26 @@ class Evidence:
         self.highest = float((counts[seen] * finite_log(normalise_rows(counts, M)[seen])).sum())
         self.rates = np.array([M[group].sum() for group in groups])
         within = [group & seen for group in groups] or [seen]
-        self.entries = [_summarised(M[inside], counts[inside]) for inside in within if inside.any()]
+        self.entries = [(M[inside], counts[inside]) for inside in within if inside.any()]
 
     def __call__(self, a: float) -> float:
         """Log-evidence of a strength."""
-        a = min(a, _LARGEST_STRENGTH)
         of_rows = gammaln(a) - gammaln(a + self.of_rows)
-        of_groups = [(e.weights * (gammaln(a * e.M + e.counts) - gammaln(a * e.M))).sum() for e in self.entries]
+        of_groups = [(gammaln(a * M + counts) - gammaln(a * M)).sum() for M, counts in self.entries]
         return float(of_rows.sum() + sum(of_groups) - self.highest) - self._log_information(a) / 2
 
     def _log_information(self, a: float) -> float:
         """Log-determinant of the information in counts about the rates of the groups, which sum to 1."""
         if not len(self.rates):
             return 0.0
-        of_log_rate = np.array([max(_information(e, a), 1.0) for e in self.entries])  # at least that of one row
+        of_log_rate = np.array([max(_information(a * M, counts), 1.0) for M, counts in self.entries])  # of one row
         return float(np.log(of_log_rate).sum() + np.log((self.rates**2 / of_log_rate).sum()))
 
 
-class _Entries(NamedTuple):
-    """Entries of T: what a M is a multiple of, their counts, and how often each counts."""
-
-    M: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    weights: NDArray[np.float64]
-
-
-def _information(entries: _Entries, a: float) -> float:
-    """Information of entries about the logarithm of their rate."""
-    prior = a * np.maximum(entries.M, TINY)
-    return float((entries.weights * prior**2 * (_trigamma(prior) - _trigamma(prior + entries.counts))).sum())
-
-
-def _summarised(M: NDArray, counts: NDArray) -> _Entries:
-    """Entries, or fewer with weights where many have the same M."""
-    values = np.unique(M.astype(np.float32)) if len(M) > _MOST_ENTRIES else M
-    if len(values) * _MOST_ENTRIES > len(M):
-        return _Entries(M, counts, np.ones(len(M)))
-    which, parts = np.searchsorted(values, M.astype(np.float32)), []
-    for k in range(len(values)):
-        inside = which == k
-        points, weights = _quadrature(counts[inside])
-        parts.append(_Entries(np.full(len(points), M[inside].mean()), points, weights))
-    return _Entries(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-def _quadrature(x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points and weights with ``sum(weights * f(points)) = sum(f(x))``, to about 1e-10, for smooth f of positive x.
-
-    Between two powers of 2, f is replaced by its Chebyshev interpolation, which is this exact where f is analytic but
-    at 0 and below: ``log Gamma(a + x)`` and its derivatives for a > 0 (Trefethen, Approximation Theory and
-    Approximation Practice, 2013, theorem 8.2).
-    """
-    mantissa, exponent = np.frexp(x)
-    lowest, t = int(exponent.min()), 4 * mantissa - 3  # from -1 to 1
-    octave = (exponent - lowest).astype(np.intp)
-    sums, last, this = [], np.zeros_like(t), np.ones_like(t)
-    for k in range(_N_POINTS):  # of the Chebyshev polynomials of each octave
-        sums.append(np.bincount(octave, this))
-        last, this = this, (2 * t * this - last if k else t)
-    angles = np.pi * (np.arange(_N_POINTS) + 0.5) / _N_POINTS
-    transform = np.cos(np.outer(np.arange(_N_POINTS), angles)) * 2 / _N_POINTS
-    transform[0] /= 2
-    found = np.flatnonzero(sums[0])
-    points = np.ldexp((np.cos(angles) + 3) / 4, (found + lowest)[:, None])
-    return points.ravel(), (np.stack(sums, axis=1)[found] @ transform).ravel()
+def _information(prior: NDArray, counts: NDArray) -> float:
+    """Information of entries about the logarithm of their rate, from their pseudo-counts."""
+    prior = np.maximum(prior, TINY)
+    return float((prior**2 * (_trigamma(prior) - _trigamma(prior + counts))).sum())
 
 
 def _trigamma(x: NDArray) -> NDArray[np.float64]:
@@ -204,20 +149,16 @@ def _trigamma(x: NDArray) -> NDArray[np.float64]:
     return found + 1 / x + square / 2 + square / x * series
 
 
-def check_prior(
-    prior: Prior, strength: float | str, c: int, name: str = "prior", strength_name: str = "strength"
-) -> None:
-    """Raise for a prior, or a strength, that `em_transition_matrix` does not know."""
+def check_prior(prior: Prior, c: int, name: str = "prior") -> None:
+    """Raise for a prior that `em_transition_matrix` does not know."""
     if isinstance(prior, str) and prior != "symmetric":
         raise ValueError(f'{name}={prior!r}; give "symmetric", superclasses of shape ({c},), a matrix, or None.')
-    if prior is not None and not isinstance(prior, str):
-        given = as_array(prior, name)
-        if given.ndim == 2:
-            check_transition_matrix(given, c, name)
-        elif given.shape != (c,):
-            raise ValueError(f"{name} has shape {given.shape}; give ({c},), a superclass for each class.")
-        elif not np.equal(given.astype(object), given.astype(object)).all():
-            raise ValueError(f"{name} has a superclass that is NaN; give each class a superclass.")
-    valid = strength == "auto" if isinstance(strength, str) else is_number(strength)
-    if not valid or (not isinstance(strength, str) and not 0 <= strength < np.inf):
-        raise ValueError(f'{strength_name}={strength!r}; give "auto" or a finite number of at least 0.')
+    if prior is None or isinstance(prior, str):
+        return
+    given = as_array(prior, name)
+    if given.ndim == 2:
+        check_transition_matrix(given, c, name)
+    elif given.shape != (c,):
+        raise ValueError(f"{name} has shape {given.shape}; give ({c},), a superclass for each class.")
+    elif not np.equal(given.astype(object), given.astype(object)).all():
+        raise ValueError(f"{name} has a superclass that is NaN; give each class a superclass.")

@@ -156,7 +156,6 @@ NUMBERS = [
         )
         for function, args, option, words in [
             ("em_transition_matrix", (PROBA, Y), "tol", "tol="),
-            ("em_transition_matrix", (PROBA, Y), "strength", "strength="),
             ("em_transition_matrix", (PROBA, Y), "meta_weight", "meta_weight="),
             ("count_transition_matrix", (TRUE, Y), "smoothing", "smoothing="),
             ("find_label_issues", (PROBA, Y, T), "threshold", "give a probability"),

@@ -25,11 +25,7 @@ COUNTS = [
     for case in _cases(name, ["3", -3, least - 1, 2.5, 1j, [3]])
     if case.given != {"batch_size": -1}
 ]
-FLAGS = [
-    case
-    for name in ("select_epochs", "select_classifier", "instance_dependent", "from_warm_up")
-    for case in _cases(name, ["no", 0.5, [True]])
-]
+FLAGS = [case for name in ("fine_tune", "from_warm_up") for case in _cases(name, ["no", 0.5, [True]])]
 OPTIMIZERS = [
     case
     for name in ("optimizer", "transition_optimizer")
@@ -56,9 +52,7 @@ OF_METHODS = [
     *_cases("cv", [1, 0, "3", 2.5]),
     *_cases("n_jobs", [0, "2", 1.5]),
     *_cases("meta_weight", ["balanced"]),
-    *_cases("meta_sampling", ["balanced", None]),
-    *_cases("calibration_weight", ["balanced", 0, NAN, -1.0, INF, 1j, [1.0], None]),
-    *_cases("prior_strength", ["strong", -1.0, NAN, INF, 1j], "strength"),
+    *_cases("meta_sampling", ["by_class", None]),
     *_cases("transition_prior", ["uniform", [0, 1], [[1, 0], [0, 1]], [0, 1, NAN], [0, 1, 1j]], "prior"),
 ]
 OF_NETS = [

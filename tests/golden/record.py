@@ -96,8 +96,7 @@ def digits():
 
 # ---------------------------------------------------------------------------- methods
 EM = {"cv": 2, "meta_weight": 0.2}
-PLAIN = {"select_classifier": False}
-PLAIN_EM = EM | PLAIN | {"calibration_weight": 1, "instance_dependent": False}
+PLAIN_EM = EM | {"fine_tune": False}
 METHODS = {
     "cross_entropy": ("CrossEntropyClassifier", {}),
     "fine_tuning": ("FineTuningClassifier", {"fine_tuning_epochs": 2, "fine_tuning_lr": 0.02}),

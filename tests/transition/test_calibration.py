@@ -10,16 +10,18 @@ from strategies import floats, labels, row_stochastic, transition_matrices
 
 from noisytransition.transition import (
     _calibration,
-    _calibration_rows,
     em_transition_matrix,
     flip_labels,
     pair_noise,
+    tempered_log_loss,
     transition_error,
 )
 from noisytransition.transition._calibration import (
     _PRECISION,
     _SMALLEST_VARIANCE,
     CalibratedLikelihood,
+    _RowsByLabel,
+    _RowsOfFewClasses,
     map_precision,
     map_prior,
     map_scores,
@@ -152,7 +154,7 @@ def test_many_numbers_in_single_precision_give_the_same_to_a_few_digits(c, monke
     point = 0.3, rng.normal(size=c), matrix, rng.normal(size=(c, c))
     found = []
     for most in (2**20, 0):
-        monkeypatch.setattr(_calibration_rows, "_MOST_IN_DOUBLE", most)
+        monkeypatch.setattr(_calibration, "_MOST_IN_DOUBLE", most)
         likelihood = CalibratedLikelihood(*rows, np.zeros((c, c)))
         result = em_transition_matrix(*rows[:2], proba_meta=rows[2], y_meta=rows[3])
         u = likelihood.rows.blocks[0][0] if c <= 20 else likelihood.rows.u
@@ -288,3 +290,92 @@ def test_probabilities_of_other_rows_and_errors():
     np.testing.assert_allclose(result.calibration(clean).sum(axis=1), 1)
     with pytest.raises(ValueError, match="3 classes"):
         result.calibration([[0.5, 0.5]])
+
+
+# ---------------------------------------------------------------------------- sums over noisy rows
+def draw_rows(c, n=300):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, c)), np.sort(rng.integers(c, size=n)), rng.dirichlet(np.ones(c), c)
+
+
+def sums_at_once(u, y, scale, bias, matrix, T):
+    """The same sums, of all rows at once."""
+    p = special.softmax(scale * u + u @ matrix.T + bias, axis=1)
+    joint = p * T.T[y]
+    posterior = joint / joint.sum(axis=1, keepdims=True)
+    residual = posterior - p
+    counts = posterior.T @ np.eye(len(T))[y]
+    return np.log(joint.sum(axis=1)).sum(), counts, residual.sum(axis=0), residual.T @ u
+
+
+@pytest.mark.parametrize("scale", [1.3, 150.0], ids=["small logits", "large logits"])
+@pytest.mark.parametrize("rows_of", [_RowsOfFewClasses, _RowsByLabel])
+@pytest.mark.parametrize("size", [1, 17 * 5, 10**9])
+def test_blocks_of_rows_give_the_sums_of_all_rows_at_once(rows_of, size, scale, monkeypatch):
+    (u, y, T), c = draw_rows(5), 5
+    has_matrix = rows_of is _RowsOfFewClasses
+    bias, matrix = np.linspace(-1, 1, c), 0.1 * np.eye(c)[::-1] * has_matrix
+    monkeypatch.setattr(_calibration, "_BLOCK_SIZE", size)
+    sums = rows_of(u, y, c).sums(scale, bias, matrix, T)
+    likelihood, counts, of_bias, of_matrix = sums_at_once(u, y, scale, bias, matrix, T)
+    for value, twin in zip(
+        sums, (likelihood, counts, of_bias, of_matrix if has_matrix else np.diag(of_matrix)), strict=True
+    ):
+        np.testing.assert_allclose(value, twin, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("rows_of", [_RowsOfFewClasses, _RowsByLabel])
+def test_no_row_adds_nothing(rows_of):
+    _, _, T = draw_rows(4)
+    sums = rows_of(np.zeros((0, 4)), np.zeros(0, dtype=int), 4).sums(1.0, np.zeros(4), np.zeros((4, 4)), T)
+    assert all(not np.any(value) for value in sums)
+
+
+def test_a_class_that_no_row_may_have_takes_no_part():
+    u, y, T = draw_rows(4)
+    bias = np.array([0.0, 0.0, -1e9, 0.0])
+    for rows_of in (_RowsOfFewClasses, _RowsByLabel):
+        _, counts, of_bias, _ = rows_of(u, y, 4).sums(1.0, bias, np.zeros((4, 4)), T)
+        assert not counts[2].any()
+        assert of_bias[2] == 0
+
+
+# ---------------------------------------------------------------------------- a temperature alone
+@given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 30), floats(0.05, 5))
+@settings(max_examples=30)
+def test_the_temperature_is_the_best_of_a_fine_grid(seed, c, n, concentration):
+    rng = np.random.default_rng(seed)
+    proba, y = rng.dirichlet(np.full(c, concentration), size=n), rng.integers(c, size=n)
+    u = np.log(np.maximum(proba, 1e-7))
+
+    def loss(log_scale):
+        return -special.log_softmax(np.exp(log_scale) * u, axis=1)[np.arange(n), y].sum()
+
+    found = tempered_log_loss(proba, y)
+    assert found.shape == (n,)
+    assert found.sum() <= min(map(loss, np.linspace(-3, 2, 501))) + 1e-4 * n
+    assert found.sum() <= loss(0.0) + 1e-6 * n  # the plain log-loss
+
+
+def test_a_temperature_mends_probabilities_that_are_too_sure():
+    true, rng = np.array([0.6, 0.3, 0.1]), np.random.default_rng(0)
+    y = rng.choice(3, size=3000, p=true)
+    sure = np.tile(true**4 / (true**4).sum(), (3000, 1))
+    expected = -np.log(true)[y].mean()
+    assert -np.log(sure)[np.arange(3000), y].mean() > expected + 0.2
+    assert tempered_log_loss(sure, y).mean() == pytest.approx(expected, abs=0.01)
+
+
+def test_a_probability_of_0_costs_a_finite_loss():
+    loss = tempered_log_loss(np.eye(2)[[0, 1, 1]], np.array([0, 1, 0]))
+    assert np.isfinite(loss).all()
+    assert loss[2] > loss[0]
+
+
+def test_a_weight_counts_a_row_so_often():
+    rng = np.random.default_rng(0)
+    proba, y = rng.dirichlet(np.ones(3), size=40), rng.integers(3, size=40)
+    weights = rng.integers(4, size=40)
+    weighted, repeated = tempered_log_loss(proba, y, weights), np.arange(40).repeat(weights)
+    single = tempered_log_loss(proba[repeated], y[repeated])
+    np.testing.assert_allclose(weighted.sum(), single.sum(), rtol=1e-6)

@@ -43,12 +43,11 @@ def test_a_prior_that_does_not_fit_is_not_used():
     np.testing.assert_array_equal(found.transition_matrix, plain)
 
 
-@pytest.mark.parametrize("strength", ["auto", 1000.0])
-def test_superclasses_help_where_noise_follows_them(strength):
+def test_superclasses_help_where_noise_follows_them():
     groups = np.array(["a", "b", "a", "b", "a", "b"])
     T = superclass_noise(groups, 0.5)
     proba, _, noisy = simulated(1, T)
-    plain, grouped = (em_transition_matrix(proba, noisy, prior=p, strength=strength) for p in (None, groups))
+    plain, grouped = (em_transition_matrix(proba, noisy, prior=p) for p in (None, groups))
     assert transition_error(T, grouped) < 0.7 * transition_error(T, plain)
 
 
@@ -80,21 +79,9 @@ def test_certain_posteriors_are_not_shrunk_by_a_prior_that_does_not_fit(c):
         assert transition_error(T, found.transition_matrix) < 0.15
 
 
-@pytest.mark.parametrize("prior", [pair_noise(3, 0.3), [0, 0, 1], "symmetric"])
-def test_a_very_strong_prior_wins(prior):
-    proba, y = draw(0)
-    found = em_transition_matrix(proba, y, prior=prior, strength=1e9, full_output=True)
-    np.testing.assert_allclose(found.transition_matrix, found.prior, atol=1e-5)
-    np.testing.assert_allclose(found.prior.sum(axis=1), 1)
-    if isinstance(prior, np.ndarray):
-        np.testing.assert_allclose(found.prior, prior)
-
-
 def test_superclasses_alone_or_all_in_one():
     proba, y = draw(0)
-    together, alone, symmetric = (
-        em_transition_matrix(proba, y, prior=p, strength=20.0) for p in ([1, 1, 1], [1, 2, 3], "symmetric")
-    )
+    together, alone, symmetric = (em_transition_matrix(proba, y, prior=p) for p in ([1, 1, 1], [1, 2, 3], "symmetric"))
     np.testing.assert_allclose(together, symmetric, atol=1e-6)
     np.testing.assert_allclose(alone, symmetric, atol=1e-6)
 
@@ -112,15 +99,14 @@ def test_the_evidence_prefers_classes_in_their_places():
 
 def test_the_evidence_by_integration():
     """Two classes whose rows are certain: each row of T under its Beta prior, on a grid."""
-    true, noisy = np.repeat([0, 1], [30, 50]), np.repeat([0, 1, 0, 1], [21, 9, 5, 45])
-    prior = np.array([[0.8, 0.2], [0.2, 0.8]])
-    found = em_transition_matrix(np.eye(2)[true], noisy, prior=prior, strength=6.0, full_output=True)
+    counts, prior = np.array([[21.0, 9], [5, 45]]), np.array([[0.8, 0.2], [0.2, 0.8]])
     x = (np.arange(20_000) + 0.5) / 20_000
     total = 0.0
-    for (right, wrong), (a, b) in zip(([21, 9], [45, 5]), 6 * np.array([[0.8, 0.2], [0.8, 0.2]]), strict=True):
-        density = x ** (a - 1) * (1 - x) ** (b - 1)
+    for right, wrong in ([21, 9], [45, 5]):
+        density = x ** (6 * 0.8 - 1) * (1 - x) ** (6 * 0.2 - 1)
         total += np.log((x**right * (1 - x) ** wrong * density).sum() / density.sum())
-    assert found.log_evidence == pytest.approx(total, abs=0.05)
+    best = xlogy(counts, counts / counts.sum(axis=1, keepdims=True)).sum()
+    assert Evidence(counts, prior, [])(6.0) == pytest.approx(total - best, abs=0.05)
 
 
 @pytest.mark.parametrize("flipped", [(30, 20), (40, 10), (12, 30)])
@@ -154,12 +140,6 @@ def test_entries_that_a_prior_rules_out_have_no_part_in_its_evidence():
     np.testing.assert_allclose(evidence, evidence[0])
 
 
-@pytest.mark.parametrize("strength", [1e13, 1e16, 1e300])
-def test_a_prior_of_any_strength_has_an_evidence(strength):
-    counts, prior = 300 * pair_noise(3, 0.3), symmetric_noise(3, 0.4)
-    assert Evidence(counts, prior, [])(strength) == pytest.approx(Evidence(counts, prior, [])(1e12), abs=0.1)
-
-
 @pytest.mark.parametrize("seed", [0, 2, 6])
 def test_few_rows_of_weak_probabilities_do_not_hide_a_prior_that_fits(seed):
     """The most likely T is then so unlike the prior that its counts alone speak against it."""
@@ -167,7 +147,7 @@ def test_few_rows_of_weak_probabilities_do_not_hide_a_prior_that_fits(seed):
     proba, _, noisy = simulated(seed, T, n=80, spread=0.7)
     found = em_transition_matrix(proba, noisy, full_output=True)
     plain = em_transition_matrix(proba, noisy, prior=None, full_output=True)
-    assert fitted_prior("symmetric", "auto", plain.counts)[1] == 0
+    assert fitted_prior("symmetric", plain.counts)[1] == 0
     assert found.strength > 1000
     assert transition_error(T, found.transition_matrix) < 0.3 * transition_error(T, plain.transition_matrix)
 
@@ -192,9 +172,9 @@ class ThreeMaxima:
 @pytest.mark.parametrize(("c", "strength"), [(30, 1e6), (20, 0.0)])
 def test_of_many_classes_the_weakest_prior_that_counts_is_tried(c, strength):
     likelihood = ThreeMaxima(c)
-    M, a, _ = fitted_prior("symmetric", "auto", likelihood.far)
+    M, a, _ = fitted_prior("symmetric", likelihood.far)
     assert a == 0
-    search = _em._Search("symmetric", "auto", 1000, 1e-5)
+    search = _em._Search("symmetric", 1000, 1e-5)
     found = _em._begun(likelihood, np.full((c, c), 1 / c), search).settled()
     assert found.strength == pytest.approx(strength)
     weak = [round(tried, 6) for tried in likelihood.tried if 0 < tried < 1e5]
@@ -232,7 +212,7 @@ def test_the_strength_is_that_of_a_search_among_all(seed):
     found = _shrinkage._rates(groups, counts)
     strengths = _shrinkage._STRENGTHS.tolist()
     expected = max((Evidence(counts, found, groups)(a), a) for a in strengths)
-    assert _shrinkage._highest_evidence(counts, found, strengths, groups) == expected
+    assert _shrinkage._highest_evidence(counts, found, groups) == expected
 
 
 # ---------------------------------------------------------------------------- rows that are means of few
@@ -320,17 +300,8 @@ def test_the_evidence_of_many_entries_is_that_of_each(prior):
     groups = _shrinkage._groups(prior, counts)
     M = _shrinkage._rates(groups, counts)
     found = Evidence(counts, M, groups)
-    assert min(len(entries.M) for entries in found.entries) < 3000
     for a in (0.1, 3.0, 77.0, 2e4, 1e6):
         assert found(a) == pytest.approx(evidence_by_entries(counts, M, a, groups), rel=1e-10)
-
-
-@pytest.mark.parametrize("f", [np.log1p, lambda x: gammaln(x + 1e-3), lambda x: polygamma(1, x + 0.5)])
-def test_a_sum_by_points_is_the_sum_over_all(f):
-    x = np.random.default_rng(0).lognormal(0, 6, 20_000)
-    points, weights = _shrinkage._quadrature(x)
-    assert len(points) < 2000
-    assert (weights * f(points)).sum() == pytest.approx(f(x).sum(), rel=1e-10)
 
 
 def test_many_classes_without_shrinkage_have_the_most_likely_T():

@@ -189,8 +189,8 @@ def test_bad_input_is_named(change, message):
 def test_joined_intervals_hold_both():
     proba, y, clean, _ = rows()
     one, other = (
-        transition_uncertainty(proba, y, em_transition_matrix(proba, y, strength=a), proba_meta=clean)
-        for a in (0.0, 1e4)
+        transition_uncertainty(proba, y, em_transition_matrix(proba, y, prior=prior), proba_meta=clean)
+        for prior in (None, "symmetric")
     )
     joined = one.joined(other)
     for level in (0.5, 0.9, 0.99):
