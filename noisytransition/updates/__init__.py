@@ -1,9 +1,8 @@
 """Updates of the parameters of a loss during training: skorch callbacks that also run before and after each step."""
 
-from ._by_gradient import ByGradient
 from ._meta_gradient import MetaGradient
 from ._posterior_counts import PosteriorCounts
 from ._truncation import Truncation
-from ._update import Fixed, Update
+from ._update import ByGradient, Fixed, Update
 
 __all__ = ["ByGradient", "Fixed", "MetaGradient", "PosteriorCounts", "Truncation", "Update"]
