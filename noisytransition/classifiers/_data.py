@@ -133,7 +133,7 @@ def labels_of(data: Any, name: str) -> NDArray:
 def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     """Validate labels: return a 1-d array with one label per row."""
     if y is None:
-        raise ValueError(f"{name} is None: one label per row is needed (requires y to be passed).")
+        raise ValueError(f"{name} is None: give one label per row (requires y to be passed, but the target y is None).")
     if hasattr(y, "toarray"):
         raise ValueError(f"{name} is sparse; give a 1-d array, as {name}.toarray().ravel().")
     given = as_array(as_column(y), name)
