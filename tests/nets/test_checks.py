@@ -59,7 +59,7 @@ def test_a_lazy_module_that_has_seen_a_batch_is_trained(blobs):
 def test_weights_that_the_last_step_has_made_infinite(blobs):
     """The loss is that before the step: of one batch in one epoch it is finite."""
     X, y = blobs[:2]
-    clf = small(CrossEntropyClassifier, max_epochs=1, batch_size=-1, lr=1e38)
+    clf = small(CrossEntropyClassifier, module=mlp(), max_epochs=1, batch_size=-1, lr=1e38)
     with pytest.raises(ValueError, match="weights are not finite after epoch 1"):
         clf.fit(X * 1e10, y)
     assert not hasattr(clf, "net_")
