@@ -18,7 +18,6 @@ from training import StopAfter
 
 from noisytransition import (
     CrossEntropyClassifier,
-    EMTransitionClassifier,
     FineTuningClassifier,
     MetaTransitionClassifier,
     data_parallel,
@@ -68,7 +67,6 @@ def fits():
         "images": small(MetaTransitionClassifier, module=Images, max_epochs=2),
         "followed scores": small(CrossEntropyClassifier, train_split=split, callbacks=callbacks, max_epochs=8, lr=0.5),
         "lbfgs": small(CrossEntropyClassifier, optimizer="lbfgs", batch_size=-1, max_epochs=2),
-        "one clean row in a step": small(EMTransitionClassifier, meta_batch_size=1, max_epochs=2),
         "batches of one row": small(MetaTransitionClassifier, batch_size=1, max_epochs=1),
     }
 
