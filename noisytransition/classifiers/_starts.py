@@ -18,9 +18,7 @@ from ..transition import (
 from ..transition._shrinkage import shrunk_to_symmetric
 from ._run import Run
 
-#: starts that are estimated by a net trained by cross-entropy, a model of the noisy labels
-OF_WARM_UP = ("gold", "gold-shrunk", "anchor", "confusion")
-STARTS = (*OF_WARM_UP, "count", "diagonal")
+STARTS = ("gold", "gold-shrunk", "anchor", "confusion", "count", "diagonal")
 
 # noise rate of "diagonal": a choice, about that of labels from crowds and rules
 _DIAGONAL_RATE = 0.2

@@ -122,16 +122,12 @@ class TransitionClassifier(
         **selection
             ``select`` and ``held_out`` of that training.
         """
-        if (name := self._start_name()) is None:
-            T = in_class_order(self.transition_init, run.classes)
-        else:
+        if isinstance(self.transition_init, str):
             percentile = getattr(self, "anchor_percentile", None)
-            T = make_start(name, run, lambda: warm_up or self._warm_up(run, **selection), percentile)
+            T = make_start(self.transition_init, run, lambda: warm_up or self._warm_up(run, **selection), percentile)
+        else:
+            T = in_class_order(self.transition_init, run.classes)
         return floor_transition_matrix(T, _FLOOR / len(run.classes))
-
-    def _start_name(self) -> str | None:
-        """Name of the start of T; None for an array."""
-        return self.transition_init if isinstance(self.transition_init, str) else None
 
     def _warm_up(self, run: Run, **params: Any) -> NoisyLabelNet:
         """Train by cross-entropy on the noisy rows: a model of the noisy labels, from which T is estimated."""
@@ -153,12 +149,12 @@ class TransitionClassifier(
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_checkpoints(self.callbacks, self._net_params)
-        if (name := self._start_name()) is None:
+        if not isinstance(self.transition_init, str):
             check_transition_matrix(self.transition_init, name="transition_init")
-        elif name not in STARTS:
+        elif self.transition_init not in STARTS:
             raise ValueError(
-                f"transition_init={name!r}; valid are {list(STARTS)} or an array of shape (n_classes, n_classes) whose "
-                "rows sum to 1."
+                f"transition_init={self.transition_init!r}; give one of {list(STARTS)}, or an array of shape "
+                "(n_classes, n_classes) whose rows sum to 1."
             )
 
     def _check_data(self, run: Run) -> None:
@@ -169,7 +165,7 @@ class TransitionClassifier(
                 f"validation_fraction={held_out} of {len(run.noisy)} noisy rows leaves none to train on; give 0, or "
                 "more rows."
             )
-        if (name := self._start_name()) is None:
+        if not isinstance(self.transition_init, str):
             check_transition_matrix(self.transition_init, n_classes=len(run.classes), name="transition_init")
-        elif why := refusal(name, run):
-            raise ValueError(f"transition_init={name!r} {why}.")
+        elif why := refusal(self.transition_init, run):
+            raise ValueError(f"transition_init={self.transition_init!r} {why}.")

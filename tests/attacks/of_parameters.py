@@ -32,7 +32,7 @@ OPTIMIZERS = [
     for case in _cases(name, ["sdg", optim.SGD([nn.Parameter()]), nn.Linear, 3], f"{name}=.*give a class")
 ]
 STARTS = [
-    Case("a start of no name", "fit", {"transition_init": "best"}, "valid are"),
+    Case("a start of no name", "fit", {"transition_init": "best"}, "give one of"),
     Case("a start of two classes", "fit", {"transition_init": [[1, 0], [0, 1]]}, "there are 3 classes"),
     Case("a start as text", "fit", {"transition_init": [["1", "0"], ["0", "1"]]}, "not an array of numbers"),
     Case("a start that is not square", "fit", {"transition_init": T[:2]}, "square"),

@@ -78,7 +78,7 @@ def test_flipped_rows_end_with_smaller_weights():
     y = rng.integers(3, size=900)
     X = rng.normal(size=(900, 2)) + 5 * np.array([[0, 0], [0, 1], [1, 0]])[y]
     noisy = flip_labels(y, symmetric_noise(3, 0.4), random_state=0)
-    clf = MWNetClassifier(weight_lr=1e-2, max_epochs=10, random_state=0)
+    clf = MWNetClassifier.as_published(weight_lr=1e-2, max_epochs=10, random_state=0)
     clf.fit(X[100:], noisy[100:], meta=(X[:100], y[:100]))
     weights, flipped = clf.sample_weights(X[100:], noisy[100:]), noisy[100:] != y[100:]
     assert weights[flipped].mean() < 0.5 * weights[~flipped].mean()
