@@ -107,26 +107,6 @@ def test_any_format_has_the_same_bits_and_fingerprint_and_stays_as_it_is(form, p
         assert describe(given) != describe(sp.csr_array(X + (np.arange(4) == 2)))
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float32", "longdouble"])
-def test_types_are_those_of_the_dense_array(dtype, problem):
-    X, y, X_meta, y_meta, *_ = problem
-    X, X_meta = X.astype(dtype), X_meta.astype(dtype)
-    params = {"module": torch.nn.EmbeddingBag(12, 3), "max_epochs": 1} if dtype == "int64" else {}
-    clf = small(CrossEntropyClassifier, **params)
-    dense = clf.fit(X, y, meta=(X_meta, y_meta)).predict_proba(X)
-    clf = clf.fit(sp.csr_array(X), y, meta=(sp.csr_array(X_meta), y_meta))
-    np.testing.assert_array_equal(clf.predict_proba(sp.csr_array(X)), dense)
-
-
-def test_the_largest_entries_are_checked_after_they_are_added_up():
-    X = sp.csr_array(([1e308, 1e308, 1.0], [0, 0, 0], [0, 2, 3]), shape=(2, 1))
-    with refused("infinity"):
-        CrossEntropyClassifier().fit(X, [0, 1])
-    X = sp.csr_array(np.array([[np.longdouble("1e4000")], [1.0]]))
-    with refused("infinity"):
-        CrossEntropyClassifier().fit(X, [0, 1])
-
-
 # ---------------------------------------------------------------------------- interrupted fits
 def test_an_interrupted_fit_resumes_from_another_format(problem, tmp_path):
     cls = EMTransitionClassifier

@@ -18,8 +18,7 @@ from sklearn.model_selection import (
     learning_curve,
 )
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
-from training import StopAfter, assert_same, refused
+from training import assert_same, refused
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -137,17 +136,6 @@ def test_a_noisy_label_may_be_among_those_of_verified_rows_alone(verified):
     assert clf.classes_.tolist() == [0, 1, 2, 7]
 
 
-def test_a_saved_fit_resumes_from_another_form(verified, tmp_path):
-    X, y, mask, true = verified
-    args, clean = known(verified)
-    with pytest.raises(KeyboardInterrupt):
-        small(GLCClassifier, callbacks=[StopAfter(4)]).fit(
-            X, y, trusted=mask, y_meta=true[mask], state=tmp_path / "state"
-        )
-    resumed = small(GLCClassifier).fit(*args, **clean, state=tmp_path / "state")
-    assert_same(resumed, small(GLCClassifier).fit(*args, **clean), X)
-
-
 # ---------------------------------------------------------------------------- errors and warnings
 def test_true_labels_in_place_of_noisy_ones_are_warned_of(verified):
     X, y, mask, true = verified
@@ -163,15 +151,6 @@ def test_true_labels_in_place_of_noisy_ones_are_warned_of(verified):
 
 
 # ---------------------------------------------------------------------------- pipelines and searches
-@every
-def test_a_pipeline_scales_verified_rows(cls, verified):
-    X, y, mask, true = verified
-    pipe = Pipeline([("scale", StandardScaler()), ("clf", small(cls))])
-    pipe.fit(X * 50 + 7, y, clf__trusted=mask, clf__y_meta=true[mask])
-    by_hand = small(cls).fit(StandardScaler().fit_transform(X * 50 + 7), y, trusted=mask, y_meta=true[mask])
-    assert_same(by_hand, pipe[-1], X)
-
-
 @pytest.mark.parametrize(("cls", "piped"), [*((cls, False) for cls in CLASSIFIERS), (GLCClassifier, True)])
 def test_with_routing_a_search_scores_held_out_rows_by_their_true_labels(cls, piped, verified, routing):
     X, y, mask, true = verified
