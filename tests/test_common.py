@@ -364,8 +364,8 @@ def test_a_refit_that_fails_leaves_nothing_fitted(cls, blobs):
 def test_searches_over_the_net_s_parameters_in_two_processes(cls, blobs):
     X, y, X_meta, y_meta, *_ = blobs
     grid = [
-        {"lr": [0.01], "module__hidden": [8], "optimizer": "sgd", "optimizer__momentum": [0.0]},
-        {"lr": [0.1], "module__hidden": [16], "optimizer": "sgd", "optimizer__momentum": [0.9]},
+        {"lr": [0.01], "module__hidden": [8], "optimizer__momentum": [0.0]},
+        {"lr": [0.1], "module__hidden": [16], "optimizer__momentum": [0.9]},
     ]
     serial, parallel = (
         GridSearchCV(small(cls), grid, cv=2, n_jobs=n, error_score="raise").fit(X, y, meta=(X_meta, y_meta))

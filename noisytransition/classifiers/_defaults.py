@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.utils.sparsefuncs import min_max_axis
 from torch import nn
 
 from ..nets import MLP, DatasetRows, Rows
@@ -17,7 +18,7 @@ _LEAST_EPOCHS, _LEAST_STEPS = 30, 500
 # steps with lr="auto": those of Adam by the same
 _LR, _LR_OF_LINEAR, _LR_OF_SGD = 1e-3, 5e-3, 0.1
 # rows whose columns say how a built-in network scales its inputs: enough for means, and little memory
-_SCALED_ROWS = 10_000
+_SCALED_ROWS = 2000
 # the spread of a column: its standard deviation, or a fifth of its largest distance from the mean, which is more where
 # it is almost always the same, as the margin of an image
 _LARGEST = 5.0
@@ -62,18 +63,21 @@ def built_in(name: str, n_in: int, n_out: int, mean: NDArray[np.float64], scale:
 def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and scale by which columns get a spread of the order of 1; those of a Dataset, to be loaded for it, do not.
 
-    Of sparse rows only columns with values above 1 are scaled, to 1 at most: rare words would become large, and zeros
-    stay zeros.
+    Columns that are mostly 0 (words, one of several categories, the margin of images) keep their zeros, and are scaled
+    where values are above 1. Sparse rows and dense ones give the same.
     """
     mean, scale = np.zeros(n_columns), np.ones(n_columns)
     if isinstance(rows, DatasetRows):
         return mean, scale
     X = rows.take(np.linspace(0, len(rows) - 1, min(len(rows), _SCALED_ROWS)).astype(int)).X
-    if issparse(X):
-        return mean, np.maximum(abs(X).max(axis=0).toarray().ravel().astype(float), 1.0)
-    X = X.reshape(len(X), -1).astype(np.float64)
-    mean = X.mean(axis=0)
-    X -= mean
-    spread = np.maximum(X.std(axis=0), np.abs(X).max(axis=0) / _LARGEST)
-    is_constant = spread <= _PRECISION * np.abs(mean)
-    return mean, np.where(is_constant, 1.0, spread / spread.clip(_LEAST_SPREAD, _MOST_SPREAD))
+    X = (X if issparse(X) else X.reshape(len(X), -1)).astype(np.float64)
+    least, most = min_max_axis(X, axis=0) if issparse(X) else (X.min(axis=0), X.max(axis=0))
+    scale = np.maximum(1.0, np.maximum(-least, most))
+    filled = np.flatnonzero(2 * (X != 0).sum(axis=0) > X.shape[0])
+    values = np.ascontiguousarray(X[:, filled].toarray() if issparse(X) else X[:, filled])
+    mean[filled] = values.mean(axis=0)
+    values -= mean[filled]
+    spread = np.maximum(values.std(axis=0), np.abs(values).max(axis=0) / _LARGEST)
+    is_constant = spread <= _PRECISION * np.abs(mean[filled])
+    scale[filled] = np.where(is_constant, 1.0, spread / spread.clip(_LEAST_SPREAD, _MOST_SPREAD))
+    return mean, scale
