@@ -31,8 +31,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     module : nn.Module class or instance, "mlp" or "linear", default="mlp"
         Network that returns logits of shape (n_samples, n_classes). An instance is copied, never changed. "mlp": an
         `MLP` sized from the data; "linear": the same without a hidden layer (logistic regression). Both subtract the
-        means of columns of X that are not mostly 0, and scale columns that are not of the order of 1; of a Dataset
-        they take the columns as they are.
+        means of columns of X that are not mostly 0, and scale columns that are not of the order of 1.
     lr : float or "auto", default="auto"
         Step size of the module's optimiser. "auto": 0.005 for a linear network, one with a single weight matrix to
         train; 0.001 for others; 0.1 for SGD.

@@ -61,16 +61,14 @@ def built_in(name: str, n_in: int, n_out: int, mean: NDArray[np.float64], scale:
 
 
 def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and scale by which columns get a spread of the order of 1; those of a Dataset, to be loaded for it, do not.
+    """Mean and scale by which columns get a spread of the order of 1, from some of the rows.
 
     Columns that are mostly 0 (words, one of several categories, the margin of images) keep their zeros, and are scaled
-    where values are above 1. Sparse rows and dense ones give the same.
+    where values are above 1. Arrays, sparse rows and a Dataset of the same values, as float32, give the same.
     """
-    mean, scale = np.zeros(n_columns), np.ones(n_columns)
-    if isinstance(rows, DatasetRows):
-        return mean, scale
-    X = rows.take(np.linspace(0, len(rows) - 1, min(len(rows), _SCALED_ROWS)).astype(int)).X
-    X = (X if issparse(X) else X.reshape(len(X), -1)).astype(np.float64)
+    some, mean = rows.take(np.linspace(0, len(rows) - 1, min(len(rows), _SCALED_ROWS)).astype(int)), np.zeros(n_columns)
+    X = some.inputs().numpy(force=True) if isinstance(rows, DatasetRows) else some.X
+    X = (X if issparse(X) else X.reshape(len(X), -1)).astype(np.float32).astype(np.float64)
     least, most = min_max_axis(X, axis=0) if issparse(X) else (X.min(axis=0), X.max(axis=0))
     scale = np.maximum(1.0, np.maximum(-least, most))
     filled = np.flatnonzero(2 * (X != 0).sum(axis=0) > X.shape[0])

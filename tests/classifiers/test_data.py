@@ -148,7 +148,15 @@ def test_columns_that_are_not_scaled_are_warned_of_for_a_network_of_one_s_own(fo
     X, y = load_wine(return_X_y=True)
     assert "values of X are large" in told(CrossEntropyClassifier(**LINEAR), form(X), y)[0]
     assert not told(CrossEntropyClassifier(**LINEAR), form(X / X.max(axis=0)), y)
-    assert not told(CrossEntropyClassifier(), form(X), y)
+
+
+@pytest.mark.parametrize("module", ["mlp", "linear"])
+@pytest.mark.parametrize("form", [np.asarray, csr_array, lambda X: TensorDataset(torch.tensor(X))])
+def test_built_in_networks_scale_the_columns(form, module):
+    X, y = load_wine(return_X_y=True)
+    clf = CrossEntropyClassifier(module, max_epochs=60, random_state=0)
+    assert not told(clf, form(X), y)
+    assert clf.fit(form(X), y).score(form(X), y) > 0.95
 
 
 class AnyOutput(nn.Module):
