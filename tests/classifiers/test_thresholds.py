@@ -5,7 +5,7 @@ import pytest
 
 from noisytransition.classifiers._diagnostics import diagnose
 from noisytransition.classifiers._estimate import Candidate, Estimate, Labels
-from noisytransition.transition import TransitionUncertainty
+from noisytransition.transition._uncertainty import TransitionUncertainty
 
 T2 = np.array([[0.7, 0.3], [0.3, 0.7]])
 Z = 1.645  # half width of a 90 % interval in standard errors

@@ -8,14 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import optimize, special
 from strategies import floats, labels, row_stochastic, transition_matrices
 
-from noisytransition.transition import (
-    _calibration,
-    em_transition_matrix,
-    flip_labels,
-    pair_noise,
-    tempered_log_loss,
-    transition_error,
-)
+from noisytransition.transition import _calibration, em_transition_matrix, flip_labels, pair_noise, transition_error
 from noisytransition.transition._calibration import (
     _PRECISION,
     _SMALLEST_VARIANCE,
@@ -25,6 +18,7 @@ from noisytransition.transition._calibration import (
     map_precision,
     map_prior,
     map_scores,
+    tempered_log_loss,
 )
 
 
