@@ -23,7 +23,9 @@ N_ROWS_OF_LAST_STAGE = {FineTuningClassifier: 60, GLCClassifier: 360}  # others:
 
 def test_cross_entropy_is_skorch_s_own_training_to_the_bit(blobs):
     X, y = blobs[0].astype(np.float32), blobs[1].astype(np.int64)
-    clf = CrossEntropyClassifier(MLP, module__n_in=4, module__n_out=3, max_epochs=4, lr=0.2, batch_size=32)
+    clf = CrossEntropyClassifier(
+        MLP, module__n_in=4, module__n_out=3, max_epochs=4, lr=0.2, batch_size=32, optimizer=torch.optim.SGD
+    )
     torch.manual_seed(7)
     clf.random_state = None
     seed = int(torch.randint(2**31 - 1, ()))
@@ -140,8 +142,8 @@ def test_a_checkpoint_brings_T_back_with_the_weights_or_is_refused(blobs, tmp_pa
 
     clf = fit(MetaTransitionClassifier, blobs, callbacks=[Best(), best], max_epochs=6, transition_lr=100.0)
     np.testing.assert_allclose(clf.transition_matrix_, clf.transition_history_[2], rtol=1e-6)
-    blind = Checkpoint(load_best=True, f_criterion=None, dirname=str(tmp_path))
-    with refused("f_criterion a file name"):
+    blind = Checkpoint(monitor="train_loss_best", load_best=True, f_criterion=None, dirname=str(tmp_path))
+    with refused("f_criterion"):
         fit(MetaTransitionClassifier, blobs, callbacks=[blind])
 
 
@@ -161,12 +163,6 @@ def test_verbose_2_prints_a_line_per_epoch(cls, blobs, capsys):
     clf = fit(cls, blobs, verbose=2)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.strip()[:1].isdigit()]
     assert len(lines) == sum(len(h) for h in clf.histories_.values())
-
-
-def test_a_diverging_training_says_what_to_do(blobs):
-    X, y = blobs[:2]
-    with pytest.raises(ValueError, match="Scale X"):
-        small(CrossEntropyClassifier).fit(X * 1e20, y)
 
 
 # ---------------------------------------------------------------------------- inputs
