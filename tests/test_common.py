@@ -448,7 +448,7 @@ def test_iris(cls):
     scores = cross_val_score(
         checked(cls).set_params(lr=0.1, batch_size=32, max_epochs=30), X, y, cv=3, params={"meta": (X[::5], y[::5])}
     )
-    assert scores.mean() > 0.85
+    assert scores.mean() > 0.8
 
 
 # ---------------------------------------------------------------------------- T, or none
