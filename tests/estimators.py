@@ -5,7 +5,6 @@ import page_methods
 from sklearn.utils import _safe_indexing
 
 from noisytransition.classifiers import METHODS, TransitionClassifier
-from noisytransition.nets import MLP
 
 # the library's own, and those that the docs build as examples
 CLASSIFIERS = [
@@ -40,10 +39,6 @@ SELF_CLEANED = [_self_cleaned(cls) for cls in NEED_CLEAN_DATA]
 
 
 PLAIN = {"fine_tune": False}
-
-
-#: an MLP for rows of `blobs` that scales nothing: built-in networks scale columns by the form of the rows
-UNSCALED = {"module": MLP, "module__n_in": 4, "module__n_out": 3}
 
 
 def small(cls, **params):

@@ -8,8 +8,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 import torch
-from estimators import CLASSIFIERS, UNSCALED
-from estimators import small as of_any
+from estimators import CLASSIFIERS, small
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -31,12 +30,6 @@ from noisytransition.nets._rows import canonical, concatenate
 from noisytransition.transition import flip_labels, pair_noise
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
-# of sentences
-OF_WORDS = {"module__n_in": 10, "module__n_out": 2}
-
-
-def small(cls, **params):
-    return of_any(cls, **(({} if "module" in params else UNSCALED) | params))
 
 
 @pytest.fixture(scope="module")
@@ -138,22 +131,22 @@ def text():
 @pytest.mark.parametrize("cls", [GLCClassifier, EMTransitionClassifier])
 def test_a_pipeline_from_text(cls, text):
     texts, noisy, y, trusted = text
-    pipe = make_pipeline(TfidfVectorizer(), small(cls, batch_size=16, **OF_WORDS))
+    pipe = make_pipeline(TfidfVectorizer(), small(cls, batch_size=16))
     name = pipe.steps[-1][0]
     pipe.fit(texts, noisy, **{f"{name}__trusted": trusted, f"{name}__y_meta": y[trusted]})
     rows = TfidfVectorizer().fit_transform(texts).toarray()
-    by_hand = small(cls, batch_size=16, **OF_WORDS).fit(rows, noisy, trusted=trusted, y_meta=y[trusted])
+    by_hand = small(cls, batch_size=16).fit(rows, noisy, trusted=trusted, y_meta=y[trusted])
     np.testing.assert_array_equal(pipe.predict_proba(texts), by_hand.predict_proba(rows))
 
 
 def test_a_pipeline_transforms_X_meta_to_sparse_rows(text):
     texts, noisy, y, _ = text
     with sklearn.config_context(enable_metadata_routing=True):
-        pipe = make_pipeline(TfidfVectorizer(), small(GLCClassifier, **OF_WORDS), transform_input=["X_meta"])
+        pipe = make_pipeline(TfidfVectorizer(), small(GLCClassifier), transform_input=["X_meta"])
         pipe.fit(texts[40:], noisy[40:], X_meta=texts[:40], y_meta=y[:40])
     vectorizer = TfidfVectorizer().fit(texts[40:])
     rows, clean = (vectorizer.transform(part).toarray() for part in (texts[40:], texts[:40]))
-    by_hand = small(GLCClassifier, **OF_WORDS).fit(rows, noisy[40:], meta=(clean, y[:40]))
+    by_hand = small(GLCClassifier).fit(rows, noisy[40:], meta=(clean, y[:40]))
     np.testing.assert_array_equal(pipe.predict_proba(texts[40:]), by_hand.predict_proba(rows))
 
 
@@ -212,7 +205,7 @@ def test_rows_are_made_dense_batch_by_batch(params, dense_shapes, tmp_path, monk
     given = {name: value for name, value in given.items() if name in cls._get_param_names()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf = of_any(cls, **given).fit(X, y, trusted=np.arange(N_ROWS) < 200, state=tmp_path / "fit")
+        clf = small(cls, **given).fit(X, y, trusted=np.arange(N_ROWS) < 200, state=tmp_path / "fit")
     clf.predict_proba(X)
     assert dense_shapes
     # whole rows are at most those of a batch or, of clean ones and for checks, of a forward pass without a gradient

@@ -3,18 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from estimators import CLASSIFIERS, UNSCALED
-from estimators import small as of_any
+from estimators import CLASSIFIERS, small
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from torch.utils.data import Dataset, Subset, TensorDataset
 from training import assert_same, refused
 
 from noisytransition import CrossEntropyClassifier, FineTuningClassifier
-
-
-def small(cls, **params):
-    return of_any(cls, **(UNSCALED | params))
 
 
 class Pairs(Dataset):
@@ -139,5 +134,5 @@ def test_a_list_of_rows_of_numbers_or_arrays_is_a_table(kind, row, blobs):
     X, y, *_ = blobs
     given = X if kind == "numbers" else X.repeat(3, axis=1).reshape(len(X), 4, 3)
     rows = [row(each) for each in {"numbers": X.tolist(), "tensors": torch.tensor(given)}.get(kind, given)]
-    clf, plain = (of_any(CrossEntropyClassifier).fit(each, y) for each in (rows, given))
+    clf, plain = (small(CrossEntropyClassifier).fit(each, y) for each in (rows, given))
     assert_same(clf, plain, given)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from estimators import CLASSIFIERS, UNSCALED, small
+from estimators import CLASSIFIERS, small
 from scipy.sparse import csr_matrix
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.model_selection import cross_val_score
@@ -59,9 +59,9 @@ def test_forms(form, weights, blobs):
 def test_labels_of_a_dataset(blobs):
     X, y, *_ = blobs
     pairs = TensorDataset(torch.tensor(X), torch.tensor(y))
-    clf = small(CrossEntropyClassifier, **UNSCALED).fit(pairs, sample_weight=WEIGHTS)
+    clf = small(CrossEntropyClassifier).fit(pairs, sample_weight=WEIGHTS)
     np.testing.assert_array_equal(
-        clf.predict(X), small(CrossEntropyClassifier, **UNSCALED).fit(X, y, sample_weight=WEIGHTS).predict(X)
+        clf.predict(X), small(CrossEntropyClassifier).fit(X, y, sample_weight=WEIGHTS).predict(X)
     )
 
 
