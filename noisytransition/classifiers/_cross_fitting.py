@@ -44,9 +44,9 @@ class JointTraining(NamedTuple):
     start: NDArray
     weight: float
 
-    def train(self, run: Run, stage: str, T: NDArray, clean: Rows, max_epochs: int) -> NoisyLabelNet:
-        """Train a network on all rows through a T that is known."""
-        return run.train(stage, loss=ForwardLoss(T), max_epochs=max_epochs, **self._clean(run, clean))
+    def train(self, run: Run, stage: str, T: NDArray, clean: Rows, **params: Any) -> NoisyLabelNet:
+        """Train a network on all rows through a T that is known; parameters are those of `Run.prepare`."""
+        return run.train(stage, loss=ForwardLoss(T), **self._clean(run, clean), **params)
 
     def train_with_transition(
         self, run: Run, stage: str, noisy: Rows, clean: Rows, held_out: HeldOutPosteriors

@@ -18,7 +18,7 @@ from ._estimate import Estimate, Labels, estimate_transition, fine_tuning_helps,
 from ._parameters import Module
 from ._parts import unsendable
 from ._run import Run
-from ._starts import classes_without_clean_rows
+from ._starts import OF_WARM_UP, classes_without_clean_rows
 from ._transition import TransitionClassifier
 
 # with fewer clean rows there is no choice by them: a network would be judged by one or two rows
@@ -42,8 +42,9 @@ class EMTransitionClassifier(TransitionClassifier):
             train f and T on the rows outside fold k;  keep f's posteriors of fold k after several numbers of epochs
         epochs      = that whose posteriors give all labels the highest evidence, T integrated out
         T           = the most likely one of these posteriors, calibrated by the clean rows, shrunk by the evidence
-        classifier  = network trained on all rows through this T, for so many epochs; fine-tuned on the clean rows if
-                      the networks of the folds predict held-out clean rows better after it (`fine_tune`)
+        classifier  = network trained on all rows through this T, for so many epochs (from the warm-up, if these are
+                      all); fine-tuned on the clean rows if the networks of the folds predict held-out clean rows
+                      better after it (`fine_tune`)
 
     Calibration, evidence and shrinkage are those of `em_transition_matrix`. The likelihood supposes that one T is true
     for all rows. If the noisy labels of the clean rows are known (`trusted`, or `y_meta_noisy`) and contradict that, T
@@ -184,9 +185,10 @@ class EMTransitionClassifier(TransitionClassifier):
         self.n_jobs = n_jobs
 
     def _fit(self, run: Run) -> None:
-        start, may_fine_tune = self._start(run), self._may_fine_tune(run)
+        warm_up = self._warm_up(run) if self._start_name() in OF_WARM_UP else None
+        start = self._start(run, warm_up)
         joint = JointTraining(start, self._weight(run))
-        folds = cross_fit(run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=may_fine_tune)
+        folds = cross_fit(run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=self._may_fine_tune(run))
         labels = _labels(run, folds)
         prior, stratified = in_class_order(self.transition_prior, run.classes), self.meta_sampling == "stratified"
         T = estimate_transition(folds.candidates, labels, start, prior=prior, stratified=stratified)
@@ -195,7 +197,9 @@ class EMTransitionClassifier(TransitionClassifier):
         self.n_epochs_, clean = last.epochs, run.clean
         if stratified:  # drawn in the shares of the noisy rows
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(T.offset, clean.label))
-        self.net_ = joint.train(run, "em", T.transition_matrix, clean, last.epochs)
+        # best after all epochs, it is trained too little rather than too much, and so goes on from the warm-up
+        module = warm_up.plain_module_ if warm_up and last is folds.candidates[-1] else None
+        self.net_ = joint.train(run, "em", T.transition_matrix, clean, module=module, max_epochs=last.epochs)
         if folds.fine_tuned is not None:
             helps, losses = fine_tuning_helps(last.proba_meta, folds.fine_tuned, labels.clean, T.offset)
             self.final_, self.final_scores_ = "fine-tuned" if helps else "own", losses
