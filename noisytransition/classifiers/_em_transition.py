@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ..nets import Rows
 from ..transition._class_offset import weights_of_clean_rows
 from ..transition._labels import in_class_order
 from ..transition._shrinkage import Prior, check_prior
@@ -194,16 +195,20 @@ class EMTransitionClassifier(TransitionClassifier):
         T = estimate_transition(folds.candidates, labels, start, prior=prior, stratified=stratified)
         self._keep(run, start, T, folds, labels)
         last = last_training(folds.candidates, T.candidate, T.transition_matrix, labels.noisy)
-        self.n_epochs_, clean = last.epochs, run.clean
-        if stratified:  # drawn in the shares of the noisy rows
-            clean = clean.with_columns(sample_weight=weights_of_clean_rows(T.offset, clean.label))
         # best after all epochs, it is trained too little rather than too much, and so goes on from the warm-up
         module = warm_up.plain_module_ if warm_up and last is folds.candidates[-1] else None
+        self.n_epochs_, clean = last.epochs, self._drawn(run, T)
         self.net_ = joint.train(run, "em", T.transition_matrix, clean, module=module, max_epochs=last.epochs)
         if folds.fine_tuned is not None:
-            helps, losses = fine_tuning_helps(last.proba_meta, folds.fine_tuned, labels.clean, T.offset)
-            self.final_, self.final_scores_ = "fine-tuned" if helps else "own", losses
+            helps, self.final_scores_ = fine_tuning_helps(last.proba_meta, folds.fine_tuned, labels.clean, T.offset)
+            self.final_ = "fine-tuned" if helps else "own"
             self.net_ = fine_tune(run, "fine_tuned", self.net_, clean) if helps else self.net_
+
+    def _drawn(self, run: Run, T: Estimate) -> Rows:
+        """Clean rows, drawn in the shares of the noisy rows if they are stratified."""
+        if self.meta_sampling != "stratified":
+            return run.clean
+        return run.clean.with_columns(sample_weight=weights_of_clean_rows(T.offset, run.clean.label))
 
     def _weight(self, run: Run) -> float:
         """Weight of the clean batch's mean loss."""
