@@ -18,7 +18,9 @@ from ..transition import (
 from ..transition._shrinkage import shrunk_to_symmetric
 from ._run import Run
 
-STARTS = ("gold", "gold-shrunk", "anchor", "confusion", "count", "diagonal")
+#: starts that a warm-up gives, a net trained by cross-entropy
+OF_WARM_UP = ("gold", "gold-shrunk", "anchor", "confusion")
+STARTS = (*OF_WARM_UP, "count", "diagonal")
 
 # noise rate of "diagonal": a choice, about that of labels from crowds and rules
 _DIAGONAL_RATE = 0.2
