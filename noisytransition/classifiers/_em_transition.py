@@ -186,7 +186,8 @@ class EMTransitionClassifier(TransitionClassifier):
         self.n_jobs = n_jobs
 
     def _fit(self, run: Run) -> None:
-        warm_up = self._warm_up(run) if self._start_name() in OF_WARM_UP else None
+        has_warm_up = isinstance(self.transition_init, str) and self.transition_init in OF_WARM_UP
+        warm_up = self._warm_up(run) if has_warm_up else None
         start = self._start(run, warm_up)
         joint = JointTraining(start, self._weight(run))
         folds = cross_fit(run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=self._may_fine_tune(run))
