@@ -2,14 +2,13 @@
 
 from typing import Any, ClassVar
 
-import torch
 from numpy.typing import ArrayLike
 
 from ..losses import ForwardLoss
 from ..selection import HeldOutLikelihood
 from ._checks import NUMBER
-from ._meta_gradient import LooksAhead, without_decay
-from ._parameters import Module, Optimizer
+from ._meta_gradient import LooksAhead
+from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
 
@@ -37,9 +36,6 @@ class MetaTransitionClassifier(LooksAhead, TransitionClassifier):
     transition_lr : float, default=10.0
         Step size of the logits of T (the paper's beta); with 0, T keeps its start. The meta-gradient is proportional to
         `inner_lr`.
-    transition_optimizer : class or str, default=torch.optim.SGD
-        Optimiser of T, a class without weight decay. A callable of your own, such as a `functools.partial`, is taken as
-        it is.
     inner_lr : float or None, default=0.1
         Step size of the look-ahead. None, as published: the current step size of `optimizer`, of each parameter group.
     meta_weight : float, default=0.0
@@ -99,7 +95,6 @@ class MetaTransitionClassifier(LooksAhead, TransitionClassifier):
         *,
         transition_init: str | ArrayLike = "gold",
         transition_lr: float = 10.0,
-        transition_optimizer: Optimizer = torch.optim.SGD,
         inner_lr: float | None = 0.1,
         meta_weight: float = 0.0,
         meta_batch_size: int | None = None,
@@ -109,7 +104,6 @@ class MetaTransitionClassifier(LooksAhead, TransitionClassifier):
     ) -> None:
         super().__init__(module, transition_init=transition_init, **net_params)
         self.transition_lr = transition_lr
-        self.transition_optimizer = transition_optimizer
         self.inner_lr = inner_lr
         self.meta_weight = meta_weight
         self.meta_batch_size = meta_batch_size
@@ -121,7 +115,7 @@ class MetaTransitionClassifier(LooksAhead, TransitionClassifier):
         held_out: dict[str, Any] = {"held_out": self.validation_fraction}
         warm_up = self._warm_up(run, **held_out) if self.from_warm_up else None
         start = self._start(run, warm_up, **held_out)
-        update = self._update(run, lr=self.transition_lr, optimizer=without_decay(self.transition_optimizer))
+        update = self._update(run, lr=self.transition_lr)
         self.net_ = run.train(
             "meta_transition",
             module=warm_up and warm_up.plain_module_,

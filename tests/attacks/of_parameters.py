@@ -26,11 +26,7 @@ COUNTS = [
     if case.given != {"batch_size": -1}
 ]
 FLAGS = [case for name in ("fine_tune", "from_warm_up") for case in _cases(name, ["no", 0.5, [True]])]
-OPTIMIZERS = [
-    case
-    for name in ("optimizer", "transition_optimizer")
-    for case in _cases(name, ["sdg", optim.SGD([nn.Parameter()]), nn.Linear, 3], f"{name}=.*give a class")
-]
+OPTIMIZERS = _cases("optimizer", ["sdg", optim.SGD([nn.Parameter()]), nn.Linear, 3], "optimizer=.*give a class")
 STARTS = [
     Case("a start of no name", "fit", {"transition_init": "best"}, "give one of"),
     Case("a start of two classes", "fit", {"transition_init": [[1, 0], [0, 1]]}, "there are 3 classes"),

@@ -26,7 +26,6 @@ from noisytransition import (
     FineTuningClassifier,
     ForwardClassifier,
     GLCClassifier,
-    MetaTransitionClassifier,
     TRevisionClassifier,
     find_label_issues,
     load,
@@ -206,13 +205,6 @@ def test_an_optimizer_by_name_is_the_class(cls, blobs):
     assert type(by_name.net_.optimizer_) is (torch.optim.Adam if cls is TRevisionClassifier else torch.optim.AdamW)
     assert_same(by_name, by_class, blobs[0])
     assert clone(by_name).optimizer == "AdamW"
-
-
-def test_so_is_the_optimizer_of_T(blobs):
-    by_name, by_class = (
-        fit(MetaTransitionClassifier, blobs, transition_optimizer=given) for given in ("rmsprop", torch.optim.RMSprop)
-    )
-    assert_same(by_name, by_class, blobs[0])
 
 
 @every

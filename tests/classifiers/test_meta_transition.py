@@ -346,9 +346,3 @@ def test_many_classes_have_the_start_and_the_end_in_the_history(blobs, monkeypat
     np.testing.assert_array_equal(clf.transition_matrix_, whole.transition_matrix_)
     np.testing.assert_array_equal(clf.transition_history_[-1], clf.transition_matrix_)
     np.testing.assert_allclose(clf.transition_init_, whole.transition_init_, rtol=1e-6)
-
-
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
-def test_an_optimiser_leaves_T_alone_where_the_meta_gradient_is_zero(optimizer, blobs):
-    clf = fit(blobs, transition_optimizer=optimizer, transition_lr=1.0, inner_lr=0.0, validation_fraction=0)
-    np.testing.assert_allclose(clf.transition_matrix_, clf.transition_init_, atol=1e-6)

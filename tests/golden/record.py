@@ -113,8 +113,7 @@ METHODS = {
     "meta_transition_paper": ("MetaTransitionClassifier.as_published", {"transition_lr": 1.0}),
     "meta_transition_weight": (
         "MetaTransitionClassifier",
-        {"meta_weight": 0.5, "transition_init": "diagonal", "transition_optimizer": torch.optim.Adam}
-        | {"transition_lr": 0.01},
+        {"meta_weight": 0.5, "transition_init": "diagonal", "transition_lr": 1.0},
     ),
     "em": ("EMTransitionClassifier", EM),
     "em_once": ("EMTransitionClassifier", EM | {"cv": None, "transition_init": "diagonal"}),

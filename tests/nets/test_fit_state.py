@@ -12,7 +12,7 @@ from skorch.callbacks import Callback, LRScheduler
 from torch import nn
 from training import StopAfter, assert_same, no_training, refused
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, ForwardClassifier, MetaTransitionClassifier
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, ForwardClassifier
 from noisytransition.classifiers import NoisyLabelClassifier
 from noisytransition.nets import MLP, NoisyLabelNet
 from noisytransition.selection import Selection
@@ -32,19 +32,18 @@ def fit(blobs, tmp_path):
     return fit
 
 
-def params(cls):
-    own = {"transition_optimizer": torch.optim.Adam, "transition_lr": 0.05} if cls is MetaTransitionClassifier else {}
+def params():
     module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3))
     torch.manual_seed(0)
     for layer in (module[0], module[4]):
         layer.reset_parameters()
-    return own | {"module": module, "optimizer": torch.optim.Adam, "lr": 0.01}
+    return {"module": module, "optimizer": torch.optim.Adam, "lr": 0.01}
 
 
 @every
 @pytest.mark.parametrize("limit", [0, 1, 3])
 def test_an_interrupted_fit_goes_on_to_the_same_result(cls, blobs, fit, limit):
-    given = params(cls) | {"callbacks": [LRScheduler("CosineAnnealingLR", T_max=3)]}
+    given = params() | {"callbacks": [LRScheduler("CosineAnnealingLR", T_max=3)]}
     whole, interrupted = fit(cls, state=None, **given), False
     try:
         fit(cls, **(given | {"callbacks": [*given["callbacks"], StopAfter(limit)]}))
