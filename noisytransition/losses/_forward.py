@@ -143,9 +143,8 @@ class ForwardLoss(nn.Module):
         by_label = torch.as_tensor(np.log(T).T.copy(), dtype=torch.get_default_dtype())
         # column by column in memory: a step reads the columns of its labels
         self.transition_logits = nn.Parameter(by_label.T, requires_grad=False)
-        # the logits, their state, what normalises their rows, and T by label if it is kept
+        # the logits, their state, what normalises their rows, and T by label unless it is large
         self._known: tuple[Tensor, tuple[int, int], Tensor, Tensor | None] | None = None
-        self._keeps_proba = False
         #: P(true | x, noisy label) of the noisy rows of the last batch, if T is not learned by gradients
         self.posterior_: Tensor | None = None
 
@@ -224,15 +223,15 @@ class ForwardLoss(nn.Module):
         return self.transition_logits.T.index_select(0, y).sub_(normalizer)
 
     def _normalized(self) -> tuple[Tensor, Tensor | None]:
-        """Logarithm of the sums of the rows of exp(logits), and T by label if it is kept."""
+        """Logarithm of the sums of the rows of exp(logits), and T by label unless it is large."""
         logits, by_label = self.transition_logits, self.transition_logits.detach().T
         if self._known is None or self._known[0] is not logits or self._known[1] != _state(logits):
             top, total = by_label.amax(0), torch.zeros_like(by_label[0])
             for part in _parts(by_label):
                 proba = (part - top).exp_()
                 total += proba.sum(0)
-            keeps = self._keeps_proba and len(proba) == len(by_label)
-            self._known = (logits, _state(logits), top + total.log(), proba.div_(total) if keeps else None)
+            is_whole = len(proba) == len(by_label)
+            self._known = (logits, _state(logits), top + total.log(), proba.div_(total) if is_whole else None)
         return self._known[2:]
 
     @torch.no_grad()
@@ -287,7 +286,7 @@ class ForwardLoss(nn.Module):
 
     def _proba_times(self, factor: Tensor) -> Tensor:
         """T by label, times a factor for each true class."""
-        self._keeps_proba, (normalizer, proba) = True, self._normalized()
+        normalizer, proba = self._normalized()
         if proba is not None:
             return proba * factor
         by_label = self.transition_logits.detach().T

@@ -301,3 +301,15 @@ def test_parts_of_T_give_what_all_of_it_gives(change, monkeypatch):
         torch.testing.assert_close(loss(z, y), expected[0], **CLOSE)
         (gradient,) = loss.meta_gradients(z, y, u)
         torch.testing.assert_close(gradient, expected[1], **CLOSE)
+
+
+def test_a_resumed_training_has_the_gradients_of_one_that_goes_on():
+    """To the bit: what a loss remembers of T must not show."""
+    g = torch.Generator().manual_seed(0)
+    used = ForwardLoss(np.full((5, 5), 0.2))
+    for _ in range(30):
+        theta, z, u = (torch.randn(5, 5, generator=g) for _ in range(3))
+        y = torch.randint(5, (5,), generator=g)
+        (gradient,) = by_copy(used, theta).meta_gradients(z, y, u)
+        (other,) = by_copy(ForwardLoss(np.full((5, 5), 0.2)), theta).meta_gradients(z, y, u)
+        assert torch.equal(gradient, other)
