@@ -1,6 +1,8 @@
-"""The design, held by tests: imports go one way, light parts stay light, functions and files stay small."""
+"""The design, held by tests: imports go one way, light parts stay light, and what a reader must know stays small."""
 
 import ast
+import importlib.util
+import inspect
 import re
 import statistics
 import subprocess
@@ -14,6 +16,7 @@ from noisytransition import classifiers
 
 ROOT = Path(noisytransition.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
+STRUCTURE = ROOT.parent / ".ci" / "structure.py"
 
 # layer -> what it may import besides the standard library and numpy
 ALLOWED = {
@@ -123,7 +126,22 @@ def test_a_method_has_its_places():
         )
 
 
-def functions():
+# ---------------------------------------------------------------------------- budgets: what a reader must know
+def without_docstrings(tree):
+    """Lines that docstrings take."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    nodes = [n for n in ast.walk(tree) if isinstance(n, documented) and ast.get_docstring(n) is not None]
+    return {line for n in nodes for line in range(n.body[0].lineno, n.body[0].end_lineno + 1)}
+
+
+def lines_of_code(path):
+    """Lines without docstrings, comments and blank lines."""
+    text, left_out = path.read_text(), without_docstrings(ast.parse(path.read_text()))
+    lines = (line.strip() for i, line in enumerate(text.splitlines(), 1) if i not in left_out)
+    return sum(bool(line) and not line.startswith("#") for line in lines)
+
+
+def lengths_of_functions():
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef):
@@ -131,8 +149,40 @@ def functions():
                 yield f"{path.relative_to(ROOT)}:{node.name}", node.end_lineno - body[0].lineno + 1
 
 
-def test_functions_and_files_are_small():
-    lengths = dict(functions())
+def test_the_package_is_small():
+    assert sum(len(path.read_text().splitlines()) for path in FILES) <= 14_500
+    assert sum(map(lines_of_code, FILES)) <= 7_800
+    assert len(FILES) <= 115
+
+
+def test_functions_are_small():
+    lengths = dict(lengths_of_functions())
     assert statistics.median(lengths.values()) <= 8
     assert {name: n for name, n in lengths.items() if n > 50} == {}
-    assert {p.name: n for p in FILES if (n := len(p.read_text().splitlines())) > 350} == {}
+
+
+def test_public_names_are_few():
+    public = set()
+    for path in FILES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                public |= {n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant)}
+    assert len(public) <= 80
+
+
+@pytest.mark.parametrize("cls", classifiers.METHODS.values())
+def test_a_class_has_few_parameters(cls):
+    parameters = inspect.signature(cls).parameters.values()
+    assert len([p for p in parameters if p.kind is not p.VAR_KEYWORD]) <= 20
+
+
+@pytest.mark.skipif(not STRUCTURE.exists(), reason="needs .ci/structure.py, which a source archive does not have")
+@pytest.mark.parametrize("name", ["meta-transition", "EM"])
+def test_a_fit_is_a_short_walk(name):
+    spec = importlib.util.spec_from_file_location("structure", STRUCTURE)
+    structure = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(structure)
+    functions, files, calls = structure.fit(classifiers.METHODS[name](max_epochs=3, random_state=0))
+    assert functions <= 400
+    assert files <= 50
+    assert calls <= 120  # from one package of the library into another
