@@ -17,7 +17,7 @@ def _cases():
     yield from (pytest.param(case, None, id=case.name) for case in OF_FUNCTIONS)
 
 
-@pytest.mark.parametrize(("case", "cls"), _cases())
+@pytest.mark.parametrize(("case", "cls"), [*_cases()])
 def test_a_bad_input_gets_a_clear_error(case, cls):
     if case.target in METHODS:
         fitted(cls)
