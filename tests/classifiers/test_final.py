@@ -35,7 +35,7 @@ def fit(X, y, meta, _, **params):
 
 def under_trained(**params):
     """A step so small that fine-tuning always helps."""
-    return fit(*problem(worthless=True), lr=0.01, **params)
+    return fit(*problem(worthless=True), lr=0.001, **params)
 
 
 # ---------------------------------------------------------------------------- the choice
