@@ -182,6 +182,8 @@ class _Model(NamedTuple):
     def by_pairs(self, one_T: EMResult, candidate: Candidate, weight: float) -> PairEstimate | None:
         """T by verified pairs, if they contradict the most likely one."""
         calibration: Any = one_T.calibration
+        assert self.labels.noisy_of_clean is not None
+        assert self.labels.pairs is not None
         return revised_by_pairs(
             calibration(candidate.proba),
             self.labels.noisy,
@@ -209,7 +211,7 @@ class _Model(NamedTuple):
 
     def error_bars(
         self, one_T: EMResult, candidate: Candidate, revised: PairEstimate | InstanceDependentEstimate | None
-    ) -> TransitionUncertainty:
+    ) -> TransitionUncertainty | None:
         """Error bars; without pairs they reach over those of T where a clean row counts once.
 
         How far these are apart shows what the assumption of one T is worth.
