@@ -18,9 +18,10 @@ from ..transition._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 # How often a clean row counts in the calibration behind T: n / n_meta to this power, without and with verified pairs. 0
 # is the likelihood, 1 gives all clean rows the weight of all noisy ones. Design half of examples/benchmarks/zoo (two
-# seeds), error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099, 0.086, 0.091, 0.110. At 1,
-# noise that depends on the row is found where there is none ("mixed table without noise").
-_POWER, _POWER_WITH_PAIRS = 0.75, 0.5
+# seeds), error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099, 0.086, 0.091, 0.110.
+_POWER, _POWER_WITH_PAIRS = 1.0, 0.5
+# the same where T may depend on the row: at 1 that is found where there is no noise at all
+_POWER_OF_ROWS = 0.75
 # standard errors by which a fine-tuned network must be better (0 to 2 are as good on the design half), and by which a
 # longer training must make a network right more often: with 10,000 rows 2 points of accuracy are 1.2 to 2.6 of them
 _LEAST_GAIN = 1.0
@@ -130,12 +131,13 @@ def estimate_transition(
         Whether the clean rows were drawn class by class.
     """
     has_pairs = labels.pairs is not None
-    weight = (len(labels.noisy) / len(labels.clean)) ** (_POWER_WITH_PAIRS if has_pairs else _POWER)
+    equal = len(labels.noisy) / len(labels.clean)  # weight of a clean row at which both sets count alike
     offset = _offset(candidates[-1], labels, start) if stratified else np.zeros(len(start))
     model = _Model(labels, start, prior, offset)
+    weight = equal ** (_POWER_WITH_PAIRS if has_pairs else _POWER)
     one_T, candidate, log_evidence = model.most_likely(candidates, weight)
     calibration: Any = one_T.calibration  # there are clean rows
-    revised: Any = (model.by_pairs if has_pairs else model.by_rows)(one_T, candidate, weight)
+    revised: Any = model.by_pairs(one_T, candidate) if has_pairs else model.by_rows(candidate, equal**_POWER_OF_ROWS)
     found = one_T if revised is None else revised
     if revised is not None and not has_pairs:
         calibration = revised.calibration
@@ -179,7 +181,7 @@ class _Model(NamedTuple):
         assert best is not None  # there is at least one candidate
         return best.settled(), chosen, np.array(log_evidence)
 
-    def by_pairs(self, one_T: EMResult, candidate: Candidate, weight: float) -> PairEstimate | None:
+    def by_pairs(self, one_T: EMResult, candidate: Candidate) -> PairEstimate | None:
         """T by verified pairs, if they contradict the most likely one."""
         calibration: Any = one_T.calibration
         assert self.labels.noisy_of_clean is not None
@@ -195,14 +197,14 @@ class _Model(NamedTuple):
             offset=self.offset,
         )
 
-    def by_rows(self, one_T: EMResult, candidate: Candidate, weight: float) -> InstanceDependentEstimate | None:
+    def by_rows(self, candidate: Candidate, weight: float) -> InstanceDependentEstimate | None:
         """T of labels that depend on the row, if all labels contradict the most likely one."""
         return instance_dependent(
             candidate.proba.astype(np.float64),
             self.labels.noisy,
             candidate.proba_meta.astype(np.float64),
             self.labels.clean,
-            one_T=one_T,
+            one_T=self.first_maximum(candidate, weight).settled(),
             init=self.start,
             prior=self.prior,
             meta_weight=weight,
