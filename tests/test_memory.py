@@ -15,7 +15,7 @@ from noisytransition import (
 from noisytransition.classifiers._describe import _of_rows
 from noisytransition.nets._rows import as_rows
 
-N, N_COLUMNS = 12_000, 1000
+N, N_COLUMNS = 48_000, 250
 NET = {"module": "linear", "max_epochs": 1, "batch_size": 100, "random_state": 0}
 
 

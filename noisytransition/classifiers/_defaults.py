@@ -17,8 +17,8 @@ from ._parameters import MODULES, as_optimizer
 _LEAST_EPOCHS, _LEAST_STEPS = 30, 500
 # steps with lr="auto": those of Adam by the same
 _LR, _LR_OF_LINEAR, _LR_OF_SGD = 1e-3, 5e-3, 0.1
-# rows whose columns say how a built-in network scales its inputs: enough for means, and little memory
-_SCALED_ROWS = 2000
+# rows, and values, whose columns say how a built-in network scales its inputs: enough for means, and little memory
+_SCALED_ROWS, _SCALED_VALUES = 2000, 2**22
 # the spread of a column: its standard deviation, or a fifth of its largest distance from the mean, which is more where
 # it is almost always the same, as the margin of an image
 _LARGEST = 5.0
@@ -66,7 +66,8 @@ def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDAr
     Columns that are mostly 0 (words, one of several categories, the margin of images) keep their zeros, and are scaled
     where values are above 1. Arrays, sparse rows and a Dataset of the same values, as float32, give the same.
     """
-    some, mean = rows.take(np.linspace(0, len(rows) - 1, min(len(rows), _SCALED_ROWS)).astype(int)), np.zeros(n_columns)
+    n_rows = min(len(rows), _SCALED_ROWS, max(_SCALED_VALUES // n_columns, 100))
+    some, mean = rows.take(np.linspace(0, len(rows) - 1, n_rows).astype(int)), np.zeros(n_columns)
     X = some.inputs().numpy(force=True) if isinstance(rows, DatasetRows) else some.X
     X = (X if issparse(X) else X.reshape(len(X), -1)).astype(np.float32).astype(np.float64)
     least, most = min_max_axis(X, axis=0) if issparse(X) else (X.min(axis=0), X.max(axis=0))

@@ -72,13 +72,17 @@ def test_schedules_go_on(blobs, fit, policy, params):
 
 @every
 def test_a_finished_fit_is_read_and_holds_nothing_of_the_folder(cls, fit, blobs):
-    first = fit(cls, random_state=None)
+    first = fit(cls)
     with no_training():
-        again = fit(cls, random_state=None)
+        again = fit(cls)
     assert_same(first, again, blobs[0])
     sizes = [len(pickle.dumps(clf)) for clf in (fit(cls, state=None), first, again)]
     assert max(sizes) < 1.05 * sizes[0]
     assert b".stage" not in pickle.dumps(first) + pickle.dumps(again)
+
+
+def test_a_fit_that_is_read_has_the_seed_that_was_drawn(fit, blobs):
+    assert_same(fit(random_state=None), fit(random_state=None), blobs[0])
 
 
 # ---------------------------------------------------------------------------- the folder
