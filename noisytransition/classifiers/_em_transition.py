@@ -196,8 +196,8 @@ class EMTransitionClassifier(TransitionClassifier):
         T = estimate_transition(folds.candidates, labels, start, prior=prior, stratified=stratified)
         self._keep(run, start, T, folds, labels)
         last = last_training(folds.candidates, T.candidate, T.transition_matrix, labels.noisy)
-        # best after all epochs, it is trained too little rather than too much, and so goes on from the warm-up
-        module = warm_up.plain_module_ if warm_up and last is folds.candidates[-1] else None
+        # a network that is trained too little goes on from the warm-up; one that memorises would keep what that has
+        module = warm_up.plain_module_ if warm_up and "under_trained" in self.diagnostics_ else None
         self.n_epochs_, clean = last.epochs, self._drawn(run, T)
         self.net_ = joint.train(run, "em", T.transition_matrix, clean, module=module, max_epochs=last.epochs)
         if folds.fine_tuned is not None:
