@@ -104,9 +104,8 @@ def test_a_missing_class_is_named():
 def test_a_network_that_is_trained_too_little_is_found():
     with pytest.warns(UserWarning, match="trained too little"):
         clf = fit(table(), lr=1e-4)
-        new = fit(table(), lr=1e-4, transition_init=clf.transition_init_)
     assert "under_trained" in clf.diagnostics_
-    # its last network goes on from the warm-up, if there is one
+    new = fit(table(), lr=1e-4, transition_init=clf.transition_init_)  # there is no warm-up to go on from
     assert clf.histories_["em"][0, "train_loss"] < new.histories_["em"][0, "train_loss"] - 0.005
     assert "under_trained" not in fit(table(300, 30), lr=1e-4, max_epochs=1).diagnostics_  # nothing to compare with
 
