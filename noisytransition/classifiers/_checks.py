@@ -22,7 +22,7 @@ from torch import nn
 from .._forward_pass import PRECISIONS
 from ..nets import NoisyLabelNet
 from ..nets._checks import check_sized
-from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer, merged_signature
+from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer
 
 # ---------------------------------------------------------------------------- numbers
 # what parameters may be, for `_parameter_constraints` as in scikit-learn
@@ -50,10 +50,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
 def check_net_parameters(estimator: Any) -> None:
     """Raise if a parameter that all nets share is of no valid kind."""
     _check_module(estimator.module, [name for name in estimator._net_params if name.startswith("module__")])
-    for name, parameter in merged_signature(type(estimator)).parameters.items():
-        value = getattr(estimator, name, None)
-        if name.endswith("optimizer") and not (value is None and parameter.default is None):
-            _check_optimizer(value, name)
+    _check_optimizer(estimator.optimizer)
     if estimator.device is not None:
         check_device(estimator.device)
     if estimator.dtype != "auto":
@@ -83,14 +80,14 @@ def _check_module(module: Any, given: list[str]) -> None:
     check_sized(module)
 
 
-def _check_optimizer(value: Any, name: str) -> None:
+def _check_optimizer(value: Any) -> None:
     if isinstance(value, str) and value.lower() in OPTIMIZERS:
         return
     is_class = isinstance(value, type)
     if isinstance(value, str) or not (issubclass(value, torch.optim.Optimizer) if is_class else callable(value)):
         given = value if is_class or isinstance(value, str) else type(value).__name__
         raise ValueError(
-            f"{name}={given!r}; give a class such as torch.optim.SGD, or the name of one in torch.optim, and no "
+            f"optimizer={given!r}; give a class such as torch.optim.SGD, or the name of one in torch.optim, and no "
             "instance; its parameters are given as optimizer__..., or by functools.partial."
         )
 
@@ -119,11 +116,11 @@ def _is_lbfgs(optimizer: Optimizer) -> bool:
     return isinstance(kind, type) and issubclass(kind, torch.optim.LBFGS)
 
 
-def check_takes_step_sizes(estimator: Any, name: str) -> None:
+def check_takes_step_sizes(estimator: Any) -> None:
     """Raise for LBFGS where T has a step size of its own in the module's optimiser."""
-    if _is_lbfgs(getattr(estimator, name)):
+    if _is_lbfgs(estimator.optimizer):
         raise ValueError(
-            f"{name} is LBFGS, which has one step size for all parameters: {type(estimator).__name__} learns T with "
+            f"optimizer is LBFGS, which has one step size for all parameters: {type(estimator).__name__} learns T with "
             "another than the network's. Give an optimiser such as torch.optim.SGD or Adam."
         )
 

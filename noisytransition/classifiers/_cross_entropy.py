@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-from ..nets import Rows
 from ._base import NoisyLabelClassifier
 from ._run import Run
 
@@ -41,8 +40,4 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
     _PUBLISHED: ClassVar = {}
 
     def _fit(self, run: Run) -> None:
-        self.net_ = run.train("cross_entropy", self._rows(run))
-
-    def _rows(self, run: Run) -> Rows:
-        """Rows to train on."""
-        return run.noisy
+        self.net_ = run.train("cross_entropy")

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..nets import Rows
 from ..transition._class_offset import weights_of_clean_rows
+from ..transition._estimation import pair_counts
 from ..transition._labels import in_class_order
 from ..transition._shrinkage import Prior, check_prior
 from ._checks import COUNT, NUMBER
@@ -263,6 +264,9 @@ class EMTransitionClassifier(TransitionClassifier):
 
 
 def _labels(run: Run, folds: CrossFit) -> Labels:
-    """Labels of the held-out rows."""
-    noisy_of_clean = run.clean.columns.get("noisy_label")
-    return Labels.of(run.noisy.label[folds.noisy], run.clean.label, noisy_of_clean, folds.clean, len(run.classes))
+    """Labels of the held-out rows, and the pairs of all clean rows."""
+    labels = Labels(run.noisy.label[folds.noisy], run.clean.label[folds.clean])
+    if (noisy_of_clean := run.clean.columns.get("noisy_label")) is None:
+        return labels
+    pairs = pair_counts(run.clean.label, noisy_of_clean, len(run.classes))
+    return labels._replace(noisy_of_clean=noisy_of_clean[folds.clean], pairs=pairs)

@@ -10,7 +10,6 @@ from ..transition import EMResult, transition_uncertainty
 from ..transition._calibration import CalibratedLikelihood, Calibration, tempered_log_loss
 from ..transition._class_offset import class_offset, tilted, weights_of_clean_rows
 from ..transition._em import FirstMaximum, first_maximum
-from ..transition._estimation import pair_counts
 from ..transition._instance_dependent import InstanceDependentEstimate, instance_dependent
 from ..transition._pair_posterior import PairEstimate, revised_by_pairs
 from ..transition._shrinkage import Prior
@@ -54,16 +53,6 @@ class Labels(NamedTuple):
     clean: NDArray[np.int64]
     noisy_of_clean: NDArray[np.int64] | None = None
     pairs: NDArray | None = None
-
-    @classmethod
-    def of(
-        cls, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray | None, held_out: NDArray, n_classes: int
-    ) -> "Labels":
-        """Labels of the held-out clean rows, and pairs of all clean rows."""
-        if noisy_of_clean is None:
-            return cls(noisy, clean[held_out])
-        pairs = pair_counts(clean, noisy_of_clean, n_classes)
-        return cls(noisy, clean[held_out], noisy_of_clean[held_out], pairs)
 
 
 class Estimate(NamedTuple):

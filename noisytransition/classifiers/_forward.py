@@ -79,6 +79,7 @@ class ForwardClassifier(TransitionClassifier):
         anchor_transition_matrix(np.ones((1, 1)), percentile=self.anchor_percentile)  # raises for a bad percentile
 
     def _fit(self, run: Run) -> None:
-        T = self._start(run, select=BestEpoch("valid_noisy_loss"), held_out=self.validation_fraction)
+        select = BestEpoch("valid_noisy_loss")
+        T = self._start(run, percentile=self.anchor_percentile, select=select, held_out=self.validation_fraction)
         self.net_ = run.train("forward", loss=ForwardLoss(T))
         self._keep_transition(run, T, learned=False)

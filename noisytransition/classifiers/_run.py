@@ -19,7 +19,7 @@ from ..nets._callbacks import CleanLoss
 from ..nets._checks import check_start
 from ..nets._fit_state import FitState, SaveState
 from ..selection import Selection
-from ..updates import Fixed, Update
+from ..updates import Update
 from ._checks import callback_setting, named_callbacks
 from ._defaults import params_of_fit
 from ._parameters import net_params_of
@@ -159,13 +159,10 @@ class Run:
         -------
         NoisyLabelNet
         """
-        update = Fixed() if update is None else update
         params = net_params_of(self.params, module, net_params)
         holds_out = bool(held_out or params.get("train_split"))
-        trains_on_clean = clean_batches is not None or net_params.get("labels") == "clean"
-        watched = self.has_clean and self.watch and not trains_on_clean
         params |= self._split(held_out)
-        if groups := [*update.param_groups(), *params.get("optimizer__param_groups", ())]:
+        if groups := [*(update.param_groups() if update else ()), *params.get("optimizer__param_groups", ())]:
             params["optimizer__param_groups"] = groups
         torch.manual_seed(self.seed)
         trained = net(
@@ -175,7 +172,7 @@ class Run:
             select=self._selection(select, holds_out),
             clean_batches=clean_batches,
             clean_weight=clean_weight,
-            callbacks=self._callbacks(stage, callbacks, watched),
+            callbacks=self._callbacks(stage, callbacks),
         ).initialize()
         check_start(trained, rows, self.classes)
         if self.n_stages:
@@ -213,9 +210,9 @@ class Run:
         selected = any(callback_setting(*named, "load_best", self.params) for named in self._named())
         return select if holds_out and not selected else Selection()
 
-    def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]], watched: bool) -> list[Any]:
+    def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]]) -> list[Any]:
         """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""
-        watching = [("valid_clean_loss", CleanLoss(self.clean))] if watched else []
+        watching = [("valid_clean_loss", CleanLoss(self.clean))] if self.has_clean and self.watch else []
         title = f"{self.bar}, {stage.replace('_', ' ')}"
         shown = [("show_progress", ShowProgress(title))] if self.bar else []
         saving = [("save_state", SaveState(self.state, stage))] if self.state is not None else []

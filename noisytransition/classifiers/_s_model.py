@@ -74,7 +74,7 @@ class SModelClassifier(TransitionClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_takes_step_sizes(self, "optimizer")
+        check_takes_step_sizes(self)
 
     def _fit(self, run: Run) -> None:
         warm_up = self._warm_up(run)

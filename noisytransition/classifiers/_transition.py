@@ -111,7 +111,9 @@ class TransitionClassifier(
         return self.predict_proba(X) @ self.transition_matrix_
 
     # ---- T, from its start to its end
-    def _start(self, run: Run, warm_up: NoisyLabelNet | None = None, **selection: Any) -> NDArray[np.float64]:
+    def _start(
+        self, run: Run, warm_up: NoisyLabelNet | None = None, percentile: Any = None, **selection: Any
+    ) -> NDArray:
         """Start of T, with a lower bound of its entries: the meta-gradient of the exact identity is zero.
 
         Parameters
@@ -119,11 +121,12 @@ class TransitionClassifier(
         run : Run
         warm_up : NoisyLabelNet, optional
             Net trained by cross-entropy; default: one is trained if the start needs it.
+        percentile : float, "auto" or None
+            Of "anchor", as in `anchor_transition_matrix`.
         **selection
             ``select`` and ``held_out`` of that training.
         """
         if isinstance(self.transition_init, str):
-            percentile = getattr(self, "anchor_percentile", None)
             T = make_start(self.transition_init, run, lambda: warm_up or self._warm_up(run, **selection), percentile)
         else:
             T = in_class_order(self.transition_init, run.classes)

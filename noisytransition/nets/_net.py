@@ -13,14 +13,14 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from .._forward_pass import full_precision, logits_of
-from ..updates import Fixed, Update
+from ..updates import Update
 from ._batches import Batch, BatchLoader, CleanBatches, Loaded, on_device, rows_at_once
 from ._checks import check_losses, check_proba, check_weights, uncompiled
 from ._loop import GradientScaling, LeanNet
 from ._mlp import MLP
 
-# used by nets without an update
-_FIXED = Fixed()
+# used by nets without an update: its hooks do nothing
+_NO_UPDATE = Update()
 
 
 def softmax(logits: Tensor) -> Tensor:
@@ -192,7 +192,7 @@ class NoisyLabelNet(LeanNet):
 
     @property
     def _update(self) -> Update:
-        return _FIXED if self.update is None else self.update
+        return _NO_UPDATE if self.update is None else self.update
 
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Compute the loss of the noisy rows and, if they have a weight, of the clean rows, and its gradient."""

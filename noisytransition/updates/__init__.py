@@ -3,6 +3,6 @@
 from ._meta_gradient import MetaGradient
 from ._posterior_counts import PosteriorCounts
 from ._truncation import Truncation
-from ._update import ByGradient, Fixed, Update
+from ._update import ByGradient, Update
 
-__all__ = ["ByGradient", "Fixed", "MetaGradient", "PosteriorCounts", "Truncation", "Update"]
+__all__ = ["ByGradient", "MetaGradient", "PosteriorCounts", "Truncation", "Update"]

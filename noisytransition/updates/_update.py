@@ -1,4 +1,4 @@
-"""Base class of updates, the update that does nothing, and that by the gradient of the loss itself."""
+"""Base class of updates, and the update by the gradient of the loss itself."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -80,31 +80,6 @@ class Update(Callback):
         if net.classes is None or len(net.classes) <= MOST_CLASSES_IN_HISTORY:
             T = getattr(net.criterion_, "transition_matrix", None)
             self.transition_history_ += [] if T is None else [T]
-
-
-class Fixed(Update):
-    """The parameters of the loss are not updated.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from noisytransition.losses import ForwardLoss
-    >>> from noisytransition.nets import NoisyLabelNet, Rows
-    >>> from noisytransition.updates import Fixed
-    >>> y = np.arange(200) % 2
-    >>> y_noisy = np.where(np.isin(np.arange(200) % 10, [0, 2]), 1, y)  # 40 % of class 0 are called 1
-    >>> rows = Rows((2.0 * y - 1)[:, None].astype(np.float32), y_noisy)
-    >>> loss = ForwardLoss([[0.6, 0.4], [0.0, 1.0]])
-    >>> net = NoisyLabelNet(
-    ...     torch.nn.Linear(1, 2), criterion=loss, update=Fixed(), lr=0.5, max_epochs=5, verbose=0)
-    >>> net = net.fit(rows, rows.label)
-    >>> net.criterion_.transition_matrix.round(2)
-    array([[0.6, 0.4],
-           [0. , 1. ]])
-    """
-
-    def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Record nothing more: T is that of the start."""
 
 
 class ByGradient(Update):
