@@ -79,7 +79,7 @@ class GCEClassifier(NoisyLabelClassifier):
         self.truncation_start = truncation_start
 
     def _fit(self, run: Run) -> None:
-        start = run.max_epochs // 3 if self.truncation_start is None else self.truncation_start
+        start = run.params["max_epochs"] // 3 if self.truncation_start is None else self.truncation_start
         self.net_ = run.train(
             "generalized_cross_entropy",
             run.noisy.with_columns(index=np.arange(len(run.noisy)), weight=1.0),

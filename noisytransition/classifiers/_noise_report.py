@@ -11,7 +11,7 @@ from ..nets._rows import as_rows
 from ..report import NoiseReport
 from ..report._facts import Clean, Judged, make_facts
 from ..report._samples import sample_facts
-from ..transition._checks import check_count, check_probabilities, is_number
+from ..transition._checks import check_count, check_level, check_probabilities
 from ..transition._posterior import posterior_blocks
 from ._data import Samples, label_codes, validate_rows
 
@@ -82,8 +82,7 @@ class NoiseReportMixin:
         ...
         """
         check_is_fitted(self, "transition_matrix_")
-        if not is_number(level) or not 0 < level < 1:
-            raise ValueError(f"level={level!r}; give a number between 0 and 1.")
+        check_level(level)
         check_count(max_rows, 0, "max_rows")
         n = len(as_rows(validate_rows(self, X, reset=False)))
         given = label_codes(y_noisy, self.classes_, n)

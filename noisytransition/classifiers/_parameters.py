@@ -126,11 +126,6 @@ def is_net_name(name: str) -> bool:
     return (head in _PREFIXES and bool(tail)) if dunder else name in NET_NAMES
 
 
-def _own_signature(init: Callable[..., Any]) -> inspect.Signature:
-    """Signature of a constructor as it was written."""
-    return getattr(init, _WRITTEN, None) or inspect.signature(init)
-
-
 def merged_signature(cls: type) -> inspect.Signature:
     """Parameters of the constructors of a class and of all its parents, in place of each ``**net_params``.
 
@@ -138,7 +133,7 @@ def merged_signature(cls: type) -> inspect.Signature:
     """
     found: dict[str, inspect.Parameter] = {}
     for init in (vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)):
-        own = _own_signature(init).parameters
+        own = (getattr(init, _WRITTEN, None) or inspect.signature(init)).parameters
         kept = [
             p for p in own.values() if p.kind is p.KEYWORD_ONLY or (not found and p.kind is p.POSITIONAL_OR_KEYWORD)
         ]

@@ -70,11 +70,6 @@ class Run:
         self.histories: dict[str, History] = {}
 
     @property
-    def max_epochs(self) -> int:
-        """Epochs of a training, where the method does not say another number."""
-        return self.params["max_epochs"]
-
-    @property
     def has_clean(self) -> bool:
         """Whether there are clean rows."""
         return self._clean is not None

@@ -134,7 +134,7 @@ class TransitionClassifier(
 
     def _warm_up(self, run: Run, **params: Any) -> NoisyLabelNet:
         """Train by cross-entropy on the noisy rows: a model of the noisy labels, from which T is estimated."""
-        epochs = run.max_epochs if self.warm_up_epochs is None else self.warm_up_epochs
+        epochs = run.params["max_epochs"] if self.warm_up_epochs is None else self.warm_up_epochs
         return run.train("warm_up", max_epochs=epochs, **params)
 
     def _keep_transition(self, run: Run, start: NDArray[np.float64], *, learned: bool = True) -> None:

@@ -6,12 +6,14 @@ the gradient need not be formed: for few rows and wide layers. Else it is formed
 multiplications.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+_Flatten = Callable[[Tensor], Tensor]
 
 
 class _Layer(NamedTuple):
@@ -56,11 +58,15 @@ def _is_hooked(module: nn.Module | None) -> bool:
     return bool(hooks) or "forward" in vars(module)
 
 
-def _split(module: nn.Module) -> tuple[nn.Module | None, list[nn.Module]]:
-    """Return Flatten, or None if there is none, and the other layers."""
+def _split(module: nn.Module) -> tuple[_Flatten, list[nn.Module]]:
+    """Return Flatten, or what changes nothing if there is none, and the other layers."""
     layers = [layer for layer in module._modules.values() if layer is not None]  # `children` leaves out repeated ones
     flattens = bool(layers) and isinstance(layers[0], nn.Flatten) and not list(layers[0].parameters())
-    return (layers[0], layers[1:]) if flattens else (None, layers)
+    return (layers[0], layers[1:]) if flattens else (_unchanged, layers)
+
+
+def _unchanged(x: Tensor) -> Tensor:
+    return x
 
 
 class FactoredPoint:
@@ -70,24 +76,16 @@ class FactoredPoint:
     ----------
     module : nn.Module
         One that `is_relu_mlp`.
+    flatten : callable
+        Makes rows of one axis of the batches.
     x : Tensor
-        The noisy batch, rows first.
+        The noisy batch, rows first, flattened.
     rates : mapping of str to float
         Look-ahead rate of each parameter to move, by its name in ``module.named_parameters()``.
-
-    Raises
-    ------
-    NotImplementedError
-        For other modules, or if rows have more than one axis where the first Linear layer takes them.
     """
 
-    def __init__(self, module: nn.Module, x: Tensor, rates: Mapping[str, float]) -> None:
-        if not is_relu_mlp(module):
-            raise NotImplementedError("the factored method needs Linear layers with ReLU between them")
-        self.flatten, _ = _split(module)
-        x = self._flat(x)
-        if x.ndim != 2:
-            raise NotImplementedError("the factored method takes one axis per row")
+    def __init__(self, module: nn.Module, flatten: _Flatten, x: Tensor, rates: Mapping[str, float]) -> None:
+        self.flatten = flatten
         self.layers: list[_Layer] = []
         self.logits: Tensor = x
         for name, layer in module._modules.items():
@@ -96,9 +94,6 @@ class FactoredPoint:
                 self.logits = F.linear(x, layer.weight, layer.bias)
                 moves = (rates.get(f"{name}.weight", 0.0), rates.get(f"{name}.bias", 0.0))
                 self.layers.append(_Layer(layer.weight, layer.bias, *moves, x.detach()))
-
-    def _flat(self, x: Tensor) -> Tensor:
-        return x if self.flatten is None else self.flatten(x)
 
     @torch.no_grad()
     def tangent(self, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -109,7 +104,7 @@ class FactoredPoint:
             layer = self.layers[i]
             steps.insert(0, _Step(layer, d, len(meta[0]), is_first=i == 0))
             d = _through_relu(d @ layer.weight, layer.inputs) if i else d
-        x = self._flat(meta[0])
+        x = self.flatten(meta[0])
         for i, step in enumerate(steps):
             x = step.forward(x.relu_() if i else x)
         log_proba = torch.log_softmax(x, 1)
@@ -179,7 +174,8 @@ def _through_relu(values: Tensor, activations: Tensor) -> Tensor:
 
 def factored_point(module: nn.Module, x: Tensor, rates: Mapping[str, float]) -> FactoredPoint | None:
     """Return a point of a module and rows that the factored method takes; None of others."""
-    try:
-        return FactoredPoint(module, x, rates)
-    except NotImplementedError:
+    if not is_relu_mlp(module):
         return None
+    flatten, _ = _split(module)
+    x = flatten(x)
+    return FactoredPoint(module, flatten, x, rates) if x.ndim == 2 else None

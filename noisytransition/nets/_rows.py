@@ -26,7 +26,7 @@ class Rows(Dataset):
     label : array-like of int, shape (n_samples,), optional
         Default: zeros, for prediction.
     **columns : array-like of shape (n_samples,)
-        Other columns by name, such as ``noisy_label`` (of clean rows, where known), ``trusted``, ``group`` and
+        Other columns by name, such as ``noisy_label`` (of clean rows, where known), ``trusted`` and
         ``weight``. Losses and updates read them by name, `BatchLoader` and `CleanBatches` read ``sample_weight``.
 
     Attributes
@@ -42,10 +42,10 @@ class Rows(Dataset):
     --------
     >>> import numpy as np
     >>> from noisytransition.nets import Rows
-    >>> rows = Rows(np.array([[0.1], [0.2], [0.3]]), [0, 1, 0], group=[7, 7, 8])
+    >>> rows = Rows(np.array([[0.1], [0.2], [0.3]]), [0, 1, 0], weight=[1.0, 1.0, 0.5])
     >>> part = rows.take([2, 0])
     >>> part.X.tolist(), {name: column.tolist() for name, column in part.columns.items()}
-    ([[0.3], [0.1]], {'label': [0, 0], 'group': [8, 7]})
+    ([[0.3], [0.1]], {'label': [0, 0], 'weight': [0.5, 1.0]})
     """
 
     def __init__(self, X: Any, label: ArrayLike | None = None, **columns: ArrayLike) -> None:

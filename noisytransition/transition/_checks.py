@@ -94,6 +94,13 @@ def check_rate(rate: float, name: str = "rate") -> float:
     return float(rate)
 
 
+def check_level(level: float) -> float:
+    """Check that `level` is one of an interval."""
+    if not is_number(level) or not 0 < level < 1:
+        raise ValueError(f"level={level!r}; give a number between 0 and 1, such as 0.9.")
+    return float(level)
+
+
 def check_count(n: int, least: int, name: str) -> int:
     """Check that `n` is an integer of at least `least`."""
     try:

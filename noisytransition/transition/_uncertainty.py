@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ._calibration import map_prior, map_scores
-from ._checks import check_label_indices, check_probabilities, check_transition_matrix, is_number
+from ._checks import check_label_indices, check_level, check_probabilities, check_transition_matrix
 from ._em import check_counts
 from ._estimation import TINY, normalise_rows
 
@@ -54,9 +54,7 @@ class TransitionUncertainty(NamedTuple):
 
         Where the lower bound is 0, the flip may not happen at all.
         """
-        if not is_number(level) or not 0 < level < 1:
-            raise ValueError(f"level={level!r}; give a number between 0 and 1, such as 0.9.")
-        T, share = self.transition_matrix, (1 + level) / 2
+        T, share = self.transition_matrix, (1 + check_level(level)) / 2
         z = special.ndtri(share)
         low = np.maximum(T - z * self.scale, 0)
         above = self.location + self.scale * _cut_quantile(-self.location / self.scale, share)
