@@ -62,8 +62,8 @@ def main():
     dist.init_process_group("nccl" if args.device == "cuda" else "gloo")
 
     rows, clean, (X_test, y_test), T = load()
-    params = {"transition_init": "gold", "fine_tune": False, "max_epochs": args.epochs, "lr": 0.05}
-    clf = MetaTransitionClassifier(SmallNet, device=device, random_state=0, verbose=1, **params)
+    params = {"max_epochs": args.epochs, "device": device, "random_state": 0, "verbose": 1}
+    clf = MetaTransitionClassifier(SmallNet, **params)
     with data_parallel():
         clf.fit(*rows, **clean)  # every process
     rank, size = dist.get_rank(), dist.get_world_size()

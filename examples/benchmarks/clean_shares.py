@@ -5,7 +5,7 @@
 
 The same number of clean rows is drawn once at random, and once equally many of each class. Rows are those of the zoo;
 all methods have their defaults, and nothing is tuned. Methods with `meta_sampling` are told of equally many rows too,
-in the last column; by default they find out. Results are written as they come; a second call goes on.
+in the last column. Results are written as they come; a second call goes on.
 """
 
 import argparse

@@ -1,7 +1,6 @@
 """Coverage of the 90 % intervals of T, over repeats that refit everything.
 
     python examples/benchmarks/error_bars.py             # all cells; every result is written when it ends
-    python examples/benchmarks/error_bars.py --method meta-transition --repeats 50
     python examples/benchmarks/error_bars.py --report
 
 Each repeat draws new rows, new clean rows and new noise from the same population, fits `EMTransitionClassifier` at its
@@ -11,9 +10,6 @@ should contain the T of the population. Cells: three overlapping Gaussian classe
 unequal rates and 50 clean rows; a table of four classes with numeric and categorical columns, 2,000 noisy rows, 100
 clean ones and a linear classifier, although the classes are not linear in the columns; and digits, where the rows are
 the same 1,797 images in every repeat and only splits and noise are new.
-
-Methods that start from this T and move it are tried on three of the cells; `MetaTransitionClassifier` without the
-choice of the last classifier, which T does not depend on.
 
 The error bars were developed on repeats 0 to 99 of the linear Gaussian cells with zeros in T; repeats are numbered from
 1000 here. There are 100 of each cell by default; a second call adds those that are missing.

@@ -72,7 +72,7 @@ pipe = Pipeline([("columns", columns), ("clf", clf)])
 from sklearn.model_selection import GridSearchCV
 
 y = np.where(verified, y_true, y_noisy)
-grid = {"clf__lr": [0.1, 0.3], "clf__module__hidden": [(), 32]}
+grid = {"clf__lr": [0.001, 0.01], "clf__module__hidden": [(), 32]}
 search = GridSearchCV(pipe, grid, cv=TrustedKFold(2))
 search.fit(X, y, groups=verified, clf__trusted=verified, clf__y_meta_noisy=y_noisy)
 results = pd.DataFrame(search.cv_results_).sort_values("rank_test_score")

@@ -57,13 +57,13 @@ print(f"{np.mean(y_noisy != y):.0%} of the labels are wrong")
 # %%
 # The fit
 # -------
-# The matrix of words stays sparse. Its values are small, so the step size is large.
+# The matrix of words stays sparse.
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 from noisytransition import EMTransitionClassifier
 
-clf = EMTransitionClassifier(lr=1.0, max_epochs=10, random_state=0)
+clf = EMTransitionClassifier(max_epochs=10, random_state=0)
 pipe = make_pipeline(TfidfVectorizer(dtype=np.float32), clf)
 pipe.fit(
     texts,

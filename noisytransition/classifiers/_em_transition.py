@@ -31,7 +31,7 @@ class EMTransitionClassifier(TransitionClassifier):
     r"""Learn T and the classifier together as the maximum of one likelihood, with no step size for T.
 
     Use it first where some rows are verified, best rows that keep their noisy label. It costs five trainings of the
-    network, and four short ones on the clean rows; ``cv=None`` with ``fine_tune=False`` three. Do not take it first
+    network, and at most four short ones on the clean rows; ``cv=None`` with ``fine_tune=False`` three. Do not take it first
     without clean rows, or for accuracy alone with a network that is too large for this: `FineTuningClassifier` trains
     two networks.
 
@@ -44,9 +44,9 @@ class EMTransitionClassifier(TransitionClassifier):
             train f and T on the rows outside fold k;  keep f's posteriors of fold k after several numbers of epochs
         epochs      = that whose posteriors give all labels the highest evidence, T integrated out
         T           = the most likely one of these posteriors, calibrated by the clean rows, shrunk by the evidence
-        classifier  = network trained on all rows through this T, for so many epochs (from the warm-up, if these are
-                      all); fine-tuned on the clean rows if the networks of the folds predict held-out clean rows
-                      better after it (`fine_tune`)
+        classifier  = network trained on all rows through this T, for so many epochs or more (from the weights of the
+                      warm-up, if the networks of the folds are trained too little); fine-tuned on the clean rows if
+                      the networks of the folds predict held-out clean rows better after it (`fine_tune`)
 
     Calibration, evidence and shrinkage are those of `em_transition_matrix`. The likelihood supposes that one T is true
     for all rows. If the noisy labels of the clean rows are known (`trusted`, or `y_meta_noisy`) and contradict that, T

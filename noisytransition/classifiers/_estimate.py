@@ -239,8 +239,7 @@ def last_training(candidates: Sequence[Candidate], best: Candidate, T: NDArray, 
     """The candidate after whose number of epochs the last network ends: a longer one than the best, if it is better.
 
     T comes from calibrated posteriors, which hardly show that a step is still large, as before the end of a schedule: a
-    network then prefers some classes, and its calibration makes up for it. The last network has no calibration
-    (examples/benchmarks/last_training.py).
+    network then prefers some classes, and its calibration makes up for it. The last network has no calibration.
 
     Whether a network is right on its held-out rows is found from their noisy labels y, without bias under T: backward
     correction (Natarajan et al., 2013; Patrini et al., 2017) of the 0-1 loss. Over the noisy labels of a true class,
