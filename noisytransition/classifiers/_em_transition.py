@@ -31,9 +31,9 @@ class EMTransitionClassifier(TransitionClassifier):
     r"""Learn T and the classifier together as the maximum of one likelihood, with no step size for T.
 
     Use it first where some rows are verified, best rows that keep their noisy label. It costs five trainings of the
-    network, and at most four short ones on the clean rows; ``cv=None`` with ``fine_tune=False`` three. Do not take it first
-    without clean rows, or for accuracy alone with a network that is too large for this: `FineTuningClassifier` trains
-    two networks.
+    network, and at most four short ones on the clean rows; ``cv=None`` with ``fine_tune=False`` three. Do not take it
+    first without clean rows, or for accuracy alone with a network that is too large for this: `FineTuningClassifier`
+    trains two networks.
 
     Noisy rows count by ``sum_i f_i(x) T[i, y]``, clean rows by ``f_y(x)``. While a network trains, T follows the
     posterior counts of its batches (`noisytransition.updates.PosteriorCounts`). T itself comes from posteriors of rows
