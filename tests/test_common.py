@@ -31,12 +31,10 @@ from torch import nn
 from training import assert_same, fit, refused
 
 from noisytransition import (
-    ComparisonData,
     CrossEntropyClassifier,
     GLCClassifier,
     MetaTransitionClassifier,
     TrustedKFold,
-    compare,
     make_transition_scorer,
 )
 from noisytransition.classifiers import METHODS
@@ -233,24 +231,6 @@ def test_documented_parameters_survive_get_params_clone_and_set_params(cls):
     changed = clone(clf).set_params(**others)
     assert others.items() <= changed.get_params().items()
     assert given.items() <= clf.get_params().items()
-
-
-@every
-def test_documented_parameters_reach_the_fits_of_searches_and_comparisons(cls, blobs, monkeypatch):
-    X, y, X_meta, y_meta, X_test, y_test, _ = blobs
-    names = set().union(*(documented(base) for base in cls.__mro__ if base.__doc__ and base is not object))
-    given, fitted = {name: f"one {name}" for name in names - {"random_state"}}, []
-    monkeypatch.setattr(cls, "fit", lambda self, *args, **kwargs: fitted.append(self.get_params()) or self)
-    monkeypatch.setattr(cls, "score", lambda self, *args: 0.0)
-    monkeypatch.setattr(cls, "histories_", {}, raising=False)
-    GridSearchCV(cls(), {name: [value] for name, value in given.items()}, cv=2).fit(X, y)
-    data = ComparisonData(X, y, X_meta, y_meta, X_test, y_test)
-    monkeypatch.setattr(CrossEntropyClassifier, "fit", cls.fit)
-    with warnings.catch_warnings():  # nothing is trained: rows without histories
-        warnings.simplefilter("ignore", UserWarning)
-        compare(data, {"this": cls(**given)}, seeds=[0])
-    found = [params for params in fitted if given.items() <= params.items()]
-    assert len(found) >= 4  # two folds, the refit, the comparison
 
 
 class Widened:

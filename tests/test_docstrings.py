@@ -15,8 +15,6 @@ ROOT = Path(noisytransition.__file__).parents[1]
 PACKAGES = ["", ".transition", ".datasets", ".losses", ".updates", ".selection", ".nets", ".meta_gradient", ".report"]
 PACKAGES += [".comparison", ".plotting"]
 
-# what the packages of the library share, and docs/api.rst does not list
-INTERNAL = {}
 # whose examples read files that the library does not have
 READ_FILES = {name for name in import_module("noisytransition.datasets").__all__ if name.startswith("load_")}
 # methods that torch and skorch call, and the fit: one line says when and with what
@@ -24,10 +22,10 @@ CALLED_BY_OTHERS = ("losses", "updates", "selection", "nets")
 
 
 def public():
-    """Public classes and functions by their full names, without those of the library's own use."""
+    """Public classes and functions by their full names."""
     for package in PACKAGES:
         module = import_module(noisytransition.__name__ + package)
-        for name in sorted(set(module.__all__) - set(INTERNAL.get(module.__name__, "").split())):
+        for name in sorted(module.__all__):
             shown = getattr(module, name)
             if inspect.isclass(shown) or inspect.isfunction(shown):
                 yield f"{module.__name__}.{name}", shown
@@ -43,11 +41,6 @@ doctest.register_optionflag("NUMBER")
 
 def examples(shown):
     return doctest.DocTestParser().get_examples(inspect.getdoc(shown) or "")
-
-
-def test_what_is_not_shown_is_not_in_the_api():
-    api = set(re.findall(r"^ +(?:\w+\.)?(\w+)$", (ROOT / "docs/api.rst").read_text(), re.MULTILINE))
-    assert not {name for names in INTERNAL.values() for name in names.split()} & api
 
 
 def test_public_names_have_examples_that_run():

@@ -12,8 +12,6 @@ from noisytransition import (
     ForwardClassifier,
     GLCClassifier,
 )
-from noisytransition.classifiers._describe import _of_rows
-from noisytransition.nets._rows import as_rows
 
 N, N_COLUMNS = 48_000, 250
 NET = {"module": "linear", "max_epochs": 1, "batch_size": 100, "random_state": 0}
@@ -72,13 +70,3 @@ def test_data_on_disk_gives_the_bits_of_data_in_memory(wide, tmp_path):
         GLCClassifier(**NET).fit(data, y, trusted=trusted, y_meta=y).predict_proba(data) for data in (X, on_disk)
     )
     np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_a_selection_is_described_as_its_copy(form, wide, monkeypatch):
-    monkeypatch.setattr("noisytransition.classifiers._describe._BLOCK", 3 * N_COLUMNS)
-    X, y, trusted = (values[:200] for values in wide)
-    chosen = np.flatnonzero(trusted)[:10]
-    selection, copied = as_rows(form(X), y).take(chosen), as_rows(form(X[chosen]), y[chosen])
-    assert _of_rows(selection, "X") == _of_rows(copied, "X")
-    assert _of_rows(as_rows(form(X), y).take(chosen[::-1]), "X") != _of_rows(copied, "X")

@@ -22,20 +22,6 @@ def test_folds_in_threads(blobs, plain):
     assert_same(plain(EMTransitionClassifier), threaded, blobs[0])
 
 
-@every
-def test_a_fit_leaves_the_generator_and_the_number_of_threads(cls, blobs):
-    torch.manual_seed(5)
-    before, n_threads = torch.get_rng_state(), torch.get_num_threads()
-    fit(cls, blobs)
-    assert torch.equal(before, torch.get_rng_state())
-    assert torch.get_num_threads() == n_threads
-
-
-def test_without_a_seed_fits_differ(blobs):
-    one, other = (fit(CrossEntropyClassifier, blobs, random_state=None).predict_proba(blobs[0]) for _ in range(2))
-    assert (one != other).any()
-
-
 @pytest.mark.xdist_group("workers")
 @every
 def test_processes(cls, blobs, plain):

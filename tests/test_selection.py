@@ -120,21 +120,6 @@ def test_an_epoch_that_fits_worse_than_the_best_decides_nothing():
     np.testing.assert_allclose(training.kept, pair_noise(3, 0.4), atol=1e-4)
 
 
-def test_without_held_out_rows_the_last_T_is_kept():
-    training = Training(pair_noise(3, 0.4))
-    training.net.criterion_.transition_logits.copy_(torch.tensor(np.log(np.maximum(np.eye(3), 1e-6))))
-    training.select.on_epoch_end(training.net, dataset_valid=None)
-    np.testing.assert_allclose(training.kept, np.eye(3), atol=1e-4)
-
-
-def test_the_training_goes_through_its_own_T_until_the_end():
-    training = Training(pair_noise(3, 0.4)).epoch(pair_noise(3, 0.1), *outputs())
-    loss = training.net.criterion_
-    np.testing.assert_allclose(loss.transition_matrix, pair_noise(3, 0.1), atol=1e-5)
-    training.select.on_train_end(training.net)
-    np.testing.assert_allclose(loss.transition_matrix, pair_noise(3, 0.4), atol=1e-5)
-
-
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
 def test_small_moves_are_told_apart_in_any_precision(dtype):
     training, kept = Training(pair_noise(3, 0.2)), 0

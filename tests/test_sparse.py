@@ -13,7 +13,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from skorch.dataset import ValidSplit
-from torch.utils.data import TensorDataset
 from training import StopAfter, assert_same, refused
 
 from noisytransition import (
@@ -24,9 +23,9 @@ from noisytransition import (
     TrustedKFold,
 )
 from noisytransition.classifiers._describe import describe
-from noisytransition.nets import DatasetRows, Rows, SparseRows, _batches
+from noisytransition.nets import SparseRows, _batches
 from noisytransition.nets._batches import BatchLoader
-from noisytransition.nets._rows import canonical, concatenate
+from noisytransition.nets._rows import canonical
 from noisytransition.transition import flip_labels, pair_noise
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -233,12 +232,3 @@ def test_batches_are_dense(num_workers, collate_fn):
     assert first.label.tolist() == [6, 0]
     assert last.columns["group"].tolist() == [1, 0]
     assert rows[0][0].tolist() == X[6].tolist()
-
-
-def test_sparse_rows_beside_others():
-    X = np.eye(3)
-    sparse = SparseRows(sp.csr_array(X), [0, 1, 2])
-    for other in (sparse, Rows(X, [0, 1, 2]), DatasetRows(TensorDataset(torch.eye(3).double()), [0, 1, 2])):
-        for both in (concatenate(sparse, other), concatenate(other, sparse)):
-            np.testing.assert_array_equal(both.inputs(), np.concatenate([X, X]))
-            assert both.label.tolist() == [0, 1, 2, 0, 1, 2]

@@ -36,16 +36,6 @@ def assert_same(a, b, X):
         np.testing.assert_array_equal(one, other)
 
 
-# ---------------------------------------------------------------------------- damaged files
-def with_a_flipped_bit(whole, n):
-    """Copies of a file's content, about n, each with another bit flipped, from the first to the last byte."""
-    for bit in range(0, 8 * len(whole), 8 * len(whole) // n):
-        changed = bytearray(whole)
-        changed[bit // 8] ^= 1 << bit % 8
-        yield changed
-
-
-# ---------------------------------------------------------------------------- errors that come before a training
 def _trained(*args, **kwargs):
     pytest.fail("a net was trained")
 

@@ -12,8 +12,6 @@ from torch import nn
 from torch.nn import functional as F
 from training import StopAfter
 
-from noisytransition import CrossEntropyClassifier
-from noisytransition.nets import MLP
 from noisytransition.nets._batches import Batch
 from noisytransition.transition import flip_labels, pair_noise
 
@@ -40,14 +38,6 @@ def net_of(module, **params):
     return CoTeachingNet(module, **({"forget_rate": 0.5, "n_gradual": 2} | params)).initialize()
 
 
-@pytest.mark.parametrize("module", [MLP(4, 3), MLP], ids=["instance", "class"])
-def test_the_peer_starts_from_other_weights(module):
-    net = net_of(module, **({"module__n_in": 4, "module__n_out": 3} if module is MLP else {}))
-    for one, other in zip(net.module_.parameters(), net.peer_.parameters(), strict=True):
-        assert one.shape == other.shape
-        assert not torch.equal(one, other)
-
-
 def test_each_network_learns_from_the_rows_of_smallest_loss_of_the_other():
     torch.manual_seed(0)
     net = net_of(nn.Linear(2, 3))
@@ -60,22 +50,6 @@ def test_each_network_learns_from_the_rows_of_smallest_loss_of_the_other():
         expected = torch.autograd.grad(F.cross_entropy(learner(x[picked]), y[picked]), list(learner.parameters()))
         for parameter, gradient in zip(learner.parameters(), expected, strict=True):
             torch.testing.assert_close(parameter.grad, gradient)
-
-
-def test_the_share_that_is_picked_falls_to_one_less_the_forget_rate():
-    net, picked = net_of(nn.Linear(2, 3), forget_rate=0.4, n_gradual=4), []
-    for _ in range(6):
-        net.history.new_epoch()
-        picked.append(len(net.small_losses(torch.arange(100.0))))
-    assert picked == [90, 80, 70, 60, 60, 60]
-
-
-def test_without_forgetting_it_is_cross_entropy(blobs):
-    X, y, *_ = blobs
-    module, own = nn.Linear(4, 3), {"batch_size": -1, "max_epochs": 5}
-    plain = CrossEntropyClassifier(module, random_state=0, **own).fit(X, y)
-    ours = CoTeachingClassifier(module, forget_rate=0.0, random_state=0, **own).fit(X, y)
-    np.testing.assert_allclose(ours.predict_proba(X), plain.predict_proba(X), rtol=1e-5)
 
 
 def test_both_networks_go_on(blobs, tmp_path):
@@ -114,16 +88,3 @@ def test_an_epoch_moves_T_to_the_shrunken_posterior_counts(labelled):
         posterior = proba * START[:, label]
         counts[:, label] += posterior / posterior.sum()
     np.testing.assert_allclose(clf.transition_matrix_, counts / counts.sum(1, keepdims=True), rtol=1e-5)
-
-
-def test_many_pseudo_rows_keep_T_at_the_start(labelled):
-    clf = small(EpochEMClassifier, transition_init=START, prior_strength=1e9).fit(*labelled)
-    np.testing.assert_allclose(clf.transition_matrix_, START, rtol=1e-5)
-
-
-def test_T_goes_on(labelled, tmp_path):
-    own = {"max_epochs": 5, "transition_init": "diagonal"}
-    whole, resumed = whole_and_resumed(lambda: small(EpochEMClassifier, **own), *labelled, path=tmp_path / "fit.pt")
-    assert whole.history_[:, "train_loss"] == resumed.history_[:, "train_loss"]
-    for name in ("transition_matrix_", "transition_history_"):
-        np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))

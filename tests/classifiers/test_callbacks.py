@@ -1,14 +1,13 @@
 """skorch's callbacks in a fit: what they follow, and the names that are the library's own."""
 
 import pytest
-from estimators import CLASSIFIERS, WITHOUT_CLEAN_DATA, small
+from estimators import CLASSIFIERS, WITHOUT_CLEAN_DATA
 from skorch.callbacks import BatchScoring, Checkpoint, EarlyStopping, EpochScoring, PrintLog
 from skorch.dataset import ValidSplit
 from training import fit, fit_noisy, refused
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
 from noisytransition.classifiers._checks import _OURS
-from noisytransition.nets import NoisyLabelNet
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 OF_SKORCH = ["epoch_timer", "train_loss", "valid_loss", "valid_acc", "print_log"]
@@ -68,19 +67,3 @@ def test_those_of_skorch_are_set_by_their_name(name, blobs):
 def test_a_name_is_given_once(blobs):
     with refused("name"):
         fit(CrossEntropyClassifier, blobs, callbacks=[("update", PrintLog())])
-
-
-def test_all_names_that_a_fit_adds_are_known(blobs, tmp_path, monkeypatch):
-    names, initialize = set(), NoisyLabelNet.initialize
-
-    def watched(net):
-        initialize(net)
-        names.update(name for name, _ in net.callbacks_)
-        return net
-
-    monkeypatch.setattr(NoisyLabelNet, "initialize", watched)
-    X, y, X_meta, y_meta, *_ = blobs
-    for cls in (CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier):
-        small(cls).fit(X, y, meta=(X_meta, y_meta), state=tmp_path / cls.__name__)
-    assert names <= {*_OURS, *OF_SKORCH}
-    assert {"update", "select", "save_state", "held_out_posteriors", "valid_clean_loss"} <= names

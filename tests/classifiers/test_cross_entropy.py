@@ -5,13 +5,6 @@ from training import Batches
 from noisytransition import CrossEntropyClassifier, FineTuningClassifier
 
 
-def test_clean_rows_are_never_trained_on(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    without = small(CrossEntropyClassifier).fit(X, y)
-    with_them = small(CrossEntropyClassifier).fit(X, y, meta=(X_meta, y_meta))
-    np.testing.assert_array_equal(without.predict_proba(X), with_them.predict_proba(X))
-
-
 def test_fine_tuning_of_no_epochs_is_cross_entropy_to_the_bit(blobs):
     X, y, X_meta, y_meta, *_ = blobs
     plain = small(CrossEntropyClassifier).fit(X, y)

@@ -2,7 +2,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-import torch
 from estimators import small
 from torch import nn
 from training import Batches, fit_noisy, refused
@@ -96,8 +95,3 @@ def test_an_array_is_T_itself(blobs):
     clf = fit(blobs, transition_init=T)
     np.testing.assert_allclose(clf.transition_matrix_, floor_transition_matrix(T, 1e-3 / 3))
     assert list(clf.histories_) == ["forward"]
-
-
-def test_a_module_in_double_precision(blobs):
-    assert fit(blobs, module=nn.Linear(4, 3).double()).predict_proba(blobs[0]).dtype == np.float64
-    assert torch.get_default_dtype() is torch.float32

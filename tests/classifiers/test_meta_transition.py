@@ -5,7 +5,6 @@ from estimators import small
 from skorch.callbacks import Callback
 from skorch.dataset import ValidSplit
 from torch import nn
-from torch.utils.data import Dataset, IterableDataset
 from training import refused
 
 from noisytransition import (
@@ -15,7 +14,7 @@ from noisytransition import (
     gold_transition_matrix,
     transition_error,
 )
-from noisytransition.transition import label_posterior, pair_noise, symmetric_noise
+from noisytransition.transition import pair_noise, symmetric_noise
 from noisytransition.transition._estimation import floor_transition_matrix
 from noisytransition.updates import MetaGradient
 
@@ -98,15 +97,6 @@ def test_as_published_a_new_network_is_trained_on_all_rows(blobs):
 
 
 # ---------------------------------------------------------------------------- what is learned
-def test_T_and_its_history_are_row_stochastic(blobs):
-    clf = fit(blobs, max_epochs=4, transition_lr=50.0)
-    assert clf.transition_history_.shape == (5, 3, 3)
-    for T in (*clf.transition_history_, clf.transition_matrix_):
-        np.testing.assert_allclose(T.sum(-1), 1, rtol=1e-12)
-    np.testing.assert_array_equal(clf.transition_history_[0], clf.transition_init_)
-    assert clf.transition_matrix_.dtype == np.float64
-
-
 def test_permuting_the_classes_permutes_T(blobs):
     X, y, X_meta, y_meta, *_ = blobs
     place = np.array([2, 0, 1])  # class k sorts at place[k]
@@ -241,57 +231,11 @@ def test_a_split_of_the_user_s_selects_in_place_of_the_fraction(blobs):
 
 
 # ---------------------------------------------------------------------------- predictions
-def test_noisy_probabilities_and_label_posteriors(blobs):
-    X, y = blobs[:2]
-    clf = fit(blobs)
-    proba, T = clf.predict_proba(X), clf.transition_matrix_
-    np.testing.assert_allclose(clf.predict_noisy_proba(X), proba @ T)
-    np.testing.assert_allclose(clf.label_posterior(X, y), label_posterior(proba, y, T))
-    with pytest.raises(ValueError, match=r"labels \[7\]"):
-        clf.label_posterior(X[:1], [7])
-
-
 def test_too_few_rows_to_hold_any_out_are_named():
     rows, y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 0])
     clf = MetaTransitionClassifier(max_epochs=1, validation_fraction=0.9)
     with refused(r"validation_fraction=0.9 of 3 noisy rows leaves none to train on; give 0"):
         clf.fit(rows, y, meta=(rows, y))
-
-
-class Lazy(Dataset):
-    """Stands for images on disk."""
-
-    def __init__(self, X):
-        self.X = X
-
-    def __len__(self):
-        return len(self.X)
-
-    def __getitem__(self, i):
-        return self.X[i].astype(np.float32)
-
-
-class Stream(IterableDataset):
-    def __iter__(self):
-        return iter(())
-
-
-@pytest.mark.parametrize("cls", [CrossEntropyClassifier, MetaTransitionClassifier])
-def test_a_torch_dataset_with_labels_as_an_array(blobs, cls):
-    X, y, X_meta, y_meta, *_ = blobs
-    module = nn.Linear(4, 3)  # the built-in network scales the columns of arrays alone
-    lazy = small(cls, module=module).fit(Lazy(X), y, meta=(Lazy(X_meta), y_meta))
-    plain = small(cls, module=module).fit(X.astype(np.float32), y, meta=(X_meta.astype(np.float32), y_meta))
-    np.testing.assert_array_equal(lazy.predict_proba(Lazy(X)), plain.predict_proba(X))
-    trusted = np.arange(len(X)) < 50
-    by_mask = small(cls, module=module).fit(Lazy(X), y, trusted=trusted)
-    np.testing.assert_array_equal(
-        by_mask.predict_proba(X), small(cls, module=module).fit(X, y, trusted=trusted).predict_proba(X)
-    )
-    with refused("map-style"):
-        small(cls, module=module).fit(Stream(), y)
-    with refused("5 labels for 300 rows"):
-        small(cls, module=module).fit(Lazy(X), y[:5])
 
 
 class Words(nn.Module):

@@ -85,22 +85,10 @@ def test_flipped_rows_end_with_smaller_weights():
     assert clf.score(X, y) > 0.95
 
 
-def test_the_network_s_optimiser_does_not_see_the_weights(blobs):
-    clf = fit(blobs, optimizer__weight_decay=0.5)
-    ours = {id(p) for p in clf.net_.criterion_.parameters()}
-    assert not ours & {id(p) for group in clf.net_.optimizer_.param_groups for p in group["params"]}
-
-
 def test_weights_that_vanish_are_warned_of(blobs, constant):
     constant(-100.0)
     with pytest.warns(UserWarning, match="went to zero"):
         fit(blobs, optimizer=torch.optim.SGD)
-
-
-def test_any_module_does(blobs):
-    module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3))
-    assert fit(blobs, module=module).net_.update.method_ == "dual"
-    assert fit(blobs).net_.update.method_ == "factored"
 
 
 def test_unknown_labels_are_refused(blobs):

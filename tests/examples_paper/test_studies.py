@@ -4,10 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from scipy.special import softmax
 from stub_networks import Stub
-from torch import nn
 
 from examples.paper import bound, label_distribution, probe
 from examples.paper.pairs import by_residuals, counted
@@ -51,28 +49,6 @@ def test_a_network_that_separates_the_classes_is_right(tmp_path):
 
 
 # ---------------------------------------------------------------------------- label distribution
-
-
-class Body(nn.Module):
-    """Each pixel of a small image is a feature."""
-
-    def extract_features(self, x):
-        return nn.functional.adaptive_avg_pool2d(x, 4).flatten(1)[:, :, None, None]
-
-
-def test_attacks_lower_the_accuracy(monkeypatch):
-    pytest.importorskip("foolbox")
-    images = np.random.default_rng(0).integers(256, size=(40, 8, 8, 3), dtype=np.uint8)
-    monkeypatch.setattr(label_distribution, "test_images", lambda places, n: images)
-    monkeypatch.setattr(label_distribution, "body", Body)
-    monkeypatch.setattr(label_distribution, "EPSILON", 40)
-    head, (mean, std) = nn.Linear(48, 2), (np.zeros(48, np.float32), np.ones(48, np.float32))
-    whole = label_distribution.Whole(head, mean, std)
-    with torch.no_grad():
-        y = whole(torch.from_numpy(images).permute(0, 3, 1, 2) / 255).argmax(dim=1).numpy()
-    found = label_distribution.attacked(head, mean, std, None, y)
-    assert found["none"] == 1
-    assert found["PGD"] <= found["FGSM"] < 0.5
 
 
 def test_other_test_sets_are_those_that_are_there(tmp_path):

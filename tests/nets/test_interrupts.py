@@ -13,7 +13,7 @@ from estimators import CLASSIFIERS, small
 from skorch.callbacks import Callback, EarlyStopping
 from training import assert_same, fit
 
-from noisytransition import CrossEntropyClassifier, MetaTransitionClassifier
+from noisytransition import MetaTransitionClassifier
 
 
 @pytest.fixture(autouse=True)
@@ -47,11 +47,6 @@ def test_inside_callbacks(method, blobs):
         clf.fit(X, y, meta=(X_meta, y_meta))
     assert outside() == before
     assert not [name for name in vars(clf) if name.endswith("_")]
-
-
-def test_early_stopping_s_own_interrupt_is_none_of_the_user_s(blobs):
-    stop = EarlyStopping(monitor="train_loss", patience=1, threshold=10.0, threshold_mode="abs")
-    assert len(fit(CrossEntropyClassifier, blobs, callbacks=[stop], max_epochs=9).history_) == 2
 
 
 class Clock:

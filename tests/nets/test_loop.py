@@ -5,7 +5,7 @@ import pytest
 import torch
 from estimators import CLASSIFIERS
 from skorch import NeuralNetClassifier
-from skorch.callbacks import Callback, LRScheduler, PrintLog
+from skorch.callbacks import Callback, LRScheduler
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from training import fit
@@ -60,17 +60,6 @@ class Noting(Callback):
     def on_batch_end(self, net, **kwargs):
         self.seen.append("on_batch_end")
         assert net.history[-1, "batches", -1, "train_batch_size"] == 5
-
-
-def test_the_table_of_epochs_is_made_where_it_is_seen(capsys, monkeypatch):
-    lines = []
-    train(verbose=1)
-    assert len(capsys.readouterr().out.splitlines()) == 4
-    train(callbacks__print_log__sink=lines.append)
-    assert len(lines) == 4
-    monkeypatch.delattr(PrintLog, "table")
-    train()
-    assert not capsys.readouterr().out
 
 
 class Unrelated:
@@ -242,25 +231,3 @@ def test_losses_of_an_epoch_that_is_cut_off_are_numbers():
 
 
 # ---------------------------------------------------------------------------- optimisers
-def test_an_optimiser_s_own_way_to_drop_gradients_is_used():
-    seen = []
-
-    class Zeroing(torch.optim.SGD):
-        def zero_grad(self, set_to_none=True):
-            seen.append(set_to_none)
-            super().zero_grad(set_to_none=False)
-
-    train(optimizer=Zeroing)
-    assert seen == [True] * 8
-
-
-def test_a_net_may_keep_zeros_as_gradients():
-    class Keeping(NoisyLabelNet):
-        def _zero_grad_optimizer(self, set_to_none=None):
-            super()._zero_grad_optimizer(set_to_none=False)
-            if self.module_[0].weight.grad is not None:
-                assert not self.module_[0].weight.grad.any()
-
-    kept, dropped = train(net=Keeping), train()
-    for a, b in zip(kept.module_.parameters(), dropped.module_.parameters(), strict=True):
-        assert torch.equal(a, b)

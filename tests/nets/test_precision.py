@@ -61,10 +61,6 @@ def test_compiled_networks_in_it(cls, blobs):
     assert_same(compiled, fit(cls, blobs, **given), blobs[0])
 
 
-def test_float32_is_what_it_was(blobs):
-    assert_same(*(fit(MetaTransitionClassifier, blobs, **p) for p in ({}, {"precision": "float32"})), blobs[0])
-
-
 @pytest.mark.parametrize("cls", [FineTuningClassifier, MetaTransitionClassifier])
 @half
 def test_an_interrupted_fit_goes_on_to_the_same_bits(cls, blobs, tmp_path, precision, dtype):
@@ -186,12 +182,6 @@ def test_a_step_that_overflows_is_left_out(blobs):
 
 
 # ---------------------------------------------------------------------------- wrong values
-@pytest.mark.parametrize("value", ["half", "float16", None, 16, torch.bfloat16])
-def test_a_wrong_value_is_refused(blobs, value):
-    with refused("precision"):
-        fit(CrossEntropyClassifier, blobs, precision=value)
-
-
 def test_modules_of_another_type_are_refused(blobs):
     with refused("float64"):
         fit(CrossEntropyClassifier, blobs, precision="bf16", module=nn.Linear(4, 3).double())

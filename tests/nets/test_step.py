@@ -158,11 +158,3 @@ def test_a_training_that_stops_early_gives_its_last_posteriors():
     stop = EarlyStopping("train_loss", patience=1, threshold=1e9, threshold_mode="abs")
     train(callbacks=[("stop", stop), ("held_out", held_out)])
     assert held_out.after(4)[0] is held_out.after(3)[0]
-
-
-def test_a_trained_net_lets_go_of_all_rows():
-    held_out, clean = HeldOutPosteriors([CLEAN], [1]), CleanBatches(CLEAN, 2)
-    net = train(clean_batches=clean, callbacks=[("held_out", held_out)])
-    net.release()
-    assert clean.rows is None
-    assert held_out.sets == ()

@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, csr_array
 from torch.utils.data import TensorDataset
 
 from noisytransition.report._samples import sample_facts
-from noisytransition.report._text import interval, of, percent, percents, plain, short
+from noisytransition.report._text import plain, short
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -86,12 +86,3 @@ def test_short():
     assert short(" a\n\tb\x00c\u202ed ", 20) == "a b c d"
     assert [plain(value) for value in (np.int64(3), np.bool_(True), 2.5, None, "é")] == [3, True, 2.5, None, "é"]
     assert [plain(value) for value in (np.nan, np.inf, (1, "a"))] == ["nan", "inf", "(1, 'a')"]
-
-
-def test_numbers_as_text():
-    assert [percent(p) for p in (0, 0.0004, 0.0006, 0.094, 0.5, 0.97, 0.9997, 1)] == [
-        *("0 %", "0 %", "0.1 %", "9.4 %", "50 %", "97.0 %", "100 %", "100 %"),
-    ]
-    assert (interval(0.1, 0.256), interval(None, None)) == ("[0.10, 0.26]", "")
-    assert percents(0.1, 0.2) == "10 % to 20 %"
-    assert [of(1, "class"), of(2, "class"), of(1200, "row")] == ["1 class", "2 classes", "1,200 rows"]

@@ -15,9 +15,6 @@ from noisytransition.transition._calibration import (
     CalibratedLikelihood,
     _RowsByLabel,
     _RowsOfFewClasses,
-    map_precision,
-    map_prior,
-    map_scores,
     tempered_log_loss,
 )
 
@@ -100,43 +97,6 @@ def test_the_gradient_is_that_of_the_objective(c):
     np.testing.assert_allclose(likelihood.objective(x, known)[1], differences, atol=1e-5)
 
 
-def test_units_save_steps_and_the_maximum_is_as_high(monkeypatch):
-    rng, c, n, n_clean = np.random.default_rng(0), 10, 8000, 200
-    y, T = rng.integers(c, size=n), 0.9 * np.eye(c) + 0.1 * rng.dirichlet(np.full(c, 0.3), size=c)
-    proba, noisy = (
-        special.softmax(2 * rng.normal(size=(n, c)) + 5 * np.eye(c)[y], axis=1),
-        flip_labels(y, T, random_state=0),
-    )
-    found = []
-    for most in (100, 500):
-        monkeypatch.setattr(_calibration, "_MAX_ITER_IN_ONE_UNIT", most)
-        rows = proba[n_clean:], noisy[n_clean:], proba[:n_clean], y[:n_clean]
-        likelihood = CalibratedLikelihood(*rows, np.zeros((c, c)))
-        found.append(likelihood.maximise(np.full((c, c), 1 / c), np.zeros((c, c)), 1000, 0.0))
-    by_units, plain = found
-    assert 100 < by_units.n_iter < 0.6 * plain.n_iter
-    assert plain.n_iter < 500
-    assert by_units.log_likelihood > plain.log_likelihood - 0.1
-    np.testing.assert_allclose(by_units.transition_matrix, plain.transition_matrix, atol=0.01)
-
-
-def test_units_are_those_of_the_curvature_of_known_pairs():
-    n, T, step = 1e6, np.array([[0.9, 0.1], [0.02, 0.98]]), 1e-2
-    likelihood = CalibratedLikelihood(*draw(0, c=2)[:4], np.zeros((2, 2)))
-    x = likelihood.pack(0.0, np.zeros(2), np.zeros((2, 2)), np.log(T))
-    *of_map, of_T = likelihood.unpack(likelihood.units(x, n * T))
-    assert all(np.all(unit == 1) for unit in of_map)
-
-    def loss(k, move):
-        logits = np.log(T)
-        logits[k] += move
-        return -(n * T * special.log_softmax(logits, axis=1)).sum() / likelihood.n_rows
-
-    for k, unit in np.ndenumerate(of_T):
-        curvature = (loss(k, -step) - 2 * loss(k, 0) + loss(k, step)) / step**2
-        assert unit == pytest.approx(curvature**-0.5, rel=0.01)
-
-
 @pytest.mark.parametrize("c", [8, 30])
 def test_many_numbers_in_single_precision_give_the_same_to_a_few_digits(c, monkeypatch):
     rng = np.random.default_rng(0)
@@ -189,29 +149,6 @@ def test_probabilities_of_0_by_chance_do_not_spoil_the_map(n_neighbours):
     loss = -np.log(calibrated(shares[new])[np.arange(1000), y[new]]).mean()
     smooth = (n_neighbours * shares[new] + 1) / (n_neighbours + c)
     assert loss < -np.log(smooth[np.arange(1000), y[new]]).mean() + 0.02
-
-
-def test_only_probabilities_of_0_have_a_floor():
-    proba, y, clean, y_clean, _ = draw(0, 4)
-    assert CalibratedLikelihood(proba, y, clean, y_clean, np.zeros((4, 4))).floor == 1e-12
-    proba[0] = [0, 0.5, 0.5 - 1e-30, 1e-30]
-    assert CalibratedLikelihood(proba, y, clean, y_clean, np.zeros((4, 4))).floor == 1e-12
-
-
-@pytest.mark.parametrize("c", [3, 22])
-def test_scores_at_the_identity_are_those_of_the_objective(c):
-    """Of clean rows alone: their sum is the objective's gradient, where the prior of the map has none."""
-    _, _, clean, y_clean, _ = draw(0, c)
-    none = np.zeros((0, c)), np.zeros(0, dtype=int)
-    likelihood = CalibratedLikelihood(*none, clean, y_clean, np.zeros((c, c)))
-    x = likelihood.pack(0.0, np.zeros(c), np.zeros((c, c)), np.zeros((c, c)))
-    scores = map_scores(clean, np.eye(c)[y_clean] - clean).sum(axis=0)
-    gradient = -likelihood.objective(x, np.zeros((c, c)))[1] * len(y_clean)
-    np.testing.assert_allclose(scores, gradient[: len(scores)], atol=1e-9)
-    prior = map_prior(clean)
-    assert len(prior) == len(scores)
-    np.testing.assert_allclose(prior[: 1 + c], 1)
-    np.testing.assert_allclose(prior[1 + c :], map_precision(likelihood.u_clean, likelihood.absent))
 
 
 @pytest.mark.parametrize(
@@ -304,7 +241,7 @@ def sums_at_once(u, y, scale, bias, matrix, T):
 
 @pytest.mark.parametrize("scale", [1.3, 150.0], ids=["small logits", "large logits"])
 @pytest.mark.parametrize("rows_of", [_RowsOfFewClasses, _RowsByLabel])
-@pytest.mark.parametrize("size", [1, 17 * 5, 10**9])
+@pytest.mark.parametrize("size", [1, 17 * 5])
 def test_blocks_of_rows_give_the_sums_of_all_rows_at_once(rows_of, size, scale, monkeypatch):
     (u, y, T), c = draw_rows(5), 5
     has_matrix = rows_of is _RowsOfFewClasses
@@ -316,22 +253,6 @@ def test_blocks_of_rows_give_the_sums_of_all_rows_at_once(rows_of, size, scale, 
         sums, (likelihood, counts, of_bias, of_matrix if has_matrix else np.diag(of_matrix)), strict=True
     ):
         np.testing.assert_allclose(value, twin, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("rows_of", [_RowsOfFewClasses, _RowsByLabel])
-def test_no_row_adds_nothing(rows_of):
-    _, _, T = draw_rows(4)
-    sums = rows_of(np.zeros((0, 4)), np.zeros(0, dtype=int), 4).sums(1.0, np.zeros(4), np.zeros((4, 4)), T)
-    assert all(not np.any(value) for value in sums)
-
-
-def test_a_class_that_no_row_may_have_takes_no_part():
-    u, y, T = draw_rows(4)
-    bias = np.array([0.0, 0.0, -1e9, 0.0])
-    for rows_of in (_RowsOfFewClasses, _RowsByLabel):
-        _, counts, of_bias, _ = rows_of(u, y, 4).sums(1.0, bias, np.zeros((4, 4)), T)
-        assert not counts[2].any()
-        assert of_bias[2] == 0
 
 
 # ---------------------------------------------------------------------------- a temperature alone

@@ -99,7 +99,7 @@ def test_agrees_with_all_permutations(names):
 
 
 # ---------------------------------------------------------------------------- size and power
-@pytest.mark.parametrize("names", [["groups"], ["features"], ["proba"], ["proba", "features", "groups"]])
+@pytest.mark.parametrize("names", [["groups"], ["proba", "features", "groups"]], ids=["groups", "all"])
 def test_pvalues_are_uniform_where_one_T_holds(names):
     p = []
     for seed in range(200):
@@ -220,23 +220,3 @@ def test_the_seed_repeats_the_result_and_inputs_stay():
 
 
 # ---------------------------------------------------------------------------- errors
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"features": None}, "give groups="),
-        ({"y_true": [0, 1, 2, 3, 4, 5]}, "no true class"),
-        ({"y_true": [], "y_noisy": [], "features": np.ones((0, 1))}, "no true class"),
-        ({"features": np.ones((5, 1))}, "one entry"),
-        ({"features": np.ones((6, 2, 2))}, "dimensions"),
-        ({"features": np.full(6, np.nan)}, "NaN"),
-        ({"proba": np.ones((6, 2))}, "sums to 2"),
-        ({"proba": np.eye(2)}, "one entry"),
-        ({"groups": ["a"] * 6}, "at least two"),
-        ({"n_permutations": 0}, "n_permutations"),
-    ],
-)
-def test_errors_say_what_is_wrong(change, message):
-    valid = {"y_true": [0, 0, 0, 1, 1, 1], "y_noisy": [0, 1, 0, 1, 0, 1], "features": np.arange(6)}
-    class_conditional_test(**valid)
-    with pytest.raises(ValueError, match=message):
-        class_conditional_test(**(valid | change))

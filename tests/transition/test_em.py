@@ -254,36 +254,6 @@ def test_probabilities_of_any_classifier():
 
 
 # ---------------------------------------------------------------------------- errors
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"prior": "pairs"}, 'prior=.*"symmetric"'),
-        ({"prior": [0, 1]}, r"prior has shape \(2,\)"),
-        ({"prior": np.eye(2)}, "prior has 2 rows"),
-        ({"counts": np.eye(2)}, "counts must be 3 x 3"),
-        ({"counts": -np.eye(3)}, "at least 0"),
-        ({"y_meta": [0]}, "go together"),
-        ({"proba_meta": np.eye(3)[:1]}, "go together"),
-        ({"proba_meta": np.eye(3), "y_meta": [0, 1, 3]}, "y_meta holds"),
-        ({"init": np.eye(2)}, "init has 2 rows"),
-        ({"max_iter": 0}, "max_iter=0"),
-        ({"tol": float("nan")}, "tol=nan"),
-        ({"tol": None}, "tol=None"),
-        ({"prior": [0.0, 1.0, float("nan")]}, "superclass that is NaN"),
-    ],
-)
-def test_errors_say_what_is_wrong(change, message):
-    proba, y = draw(0)
-    with pytest.raises(ValueError, match=message):
-        em_transition_matrix(proba, y, **change)
-
-
-@pytest.mark.parametrize("proba", [np.ones((3, 1)), np.ones((0, 3))])
-def test_no_rows_or_one_class(proba):
-    with pytest.raises(ValueError, match="at least one row and two classes"):
-        em_transition_matrix(proba, np.zeros(len(proba), dtype=int))
-
-
 def test_too_few_steps_are_warned_of():
     with pytest.warns(UserWarning, match="still moved after 1 steps"):
         em_transition_matrix(*draw(0), prior=None, max_iter=1)

@@ -117,12 +117,6 @@ def test_a_percentile_ignores_outliers():
     np.testing.assert_allclose(anchor_transition_matrix(proba, percentile="auto")[0], [0.75, 0.25])
 
 
-@pytest.mark.parametrize("percentile", [0, "most", 100.5, np.nan])
-def test_percentiles_out_of_range(percentile):
-    with pytest.raises(ValueError, match="percentile"):
-        anchor_transition_matrix(np.eye(3), percentile=percentile)
-
-
 # ---------------------------------------------------------------------------- counts, confusion and floors
 @given(labels_of_every_class(20, 3), labels(20, 3), floats(0, 5))
 def test_counts_are_counted(y, y_noisy, smoothing):
@@ -139,20 +133,6 @@ def test_counts_need_rows_of_every_class_or_smoothing():
         count_transition_matrix([0, 0], [0, 1])
     np.testing.assert_allclose(count_transition_matrix([0, 0], [0, 1], smoothing=1), [[0.5, 0.5], [0.5, 0.5]])
     assert count_transition_matrix([0, 1], [0, 3], smoothing=1).shape == (4, 4)
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (([0, 2], [0, 1], 2), "y_true"),
-        (([0, 1], [0, 2], 2), "y_noisy"),
-        (([0, 1], [0]), "y_noisy"),
-        (([], []), "n_classes"),
-    ],
-)
-def test_counts_refuse(args, message):
-    with pytest.raises(ValueError, match=message):
-        count_transition_matrix(*args)
 
 
 @given(st.integers(2, 6).flatmap(lambda c: st.tuples(row_stochastic(15, c), labels(15, c))))

@@ -112,7 +112,7 @@ def test_at_power_0_it_is_the_likelihood_of_one_T():
 
 
 # ---------------------------------------------------------------------------- where labels depend on the row
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("power", [0.2, 0.4])
 def test_it_finds_the_power_and_the_mean_T(seed, power):
     one_T, found = both(rows := drawn(seed, power))
@@ -141,7 +141,7 @@ def test_permuting_classes_permutes_the_estimate():
 
 
 # ---------------------------------------------------------------------------- where one T is true
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("T", [pair_noise(3, 0.3), symmetric_noise(4, 0.4), np.eye(3), R3])
 def test_one_T_stays(T, seed):
     proba, y, noisy = simulated(seed, T)
@@ -158,15 +158,6 @@ def test_a_strong_prior_is_part_of_the_evidence_of_one_T():
     assert instance_dependent(*labels, one_T=better, init=np.full((3, 3), 1 / 3)) is None
     without = instance_dependent(*labels, one_T=better, init=np.full((3, 3), 1 / 3), prior=None)
     assert without.log_evidence == pytest.approx(found.log_evidence)
-
-
-@pytest.mark.parametrize(("score", "taken"), [(-1.0, False), (0.0, True), (1.0, True)])
-def test_clean_rows_must_not_be_less_likely(score, taken, monkeypatch):
-    rows = drawn(0, 0.3)
-    one_T = both(rows)[0]
-    of_one = one_T.calibration.matrix
-    monkeypatch.setattr(module, "_log_score", lambda map_, *rows: 0.0 if (map_.matrix == of_one).all() else score)
-    assert (both(rows)[1] is not None) == taken
 
 
 @pytest.mark.usefixtures("always")

@@ -145,18 +145,6 @@ def test_without_pairs_T_is_left_alone():
 
 
 # ---------------------------------------------------------------------------- laws
-def test_the_posterior_under_one_T_is_that_of_powers_of_one():
-    proba, _, noisy, _ = problem(n=50)
-    posterior = module._Posterior(np.log(T3.clip(1e-3)), np.ones(2), np.zeros((3, 3)))
-    q = proba * T3.clip(1e-3).T[noisy]
-    q /= q.sum(axis=1, keepdims=True)
-    for j in range(3):
-        own, _ = posterior.covariances(proba[noisy == j], j)
-        mine = q[noisy == j]
-        np.testing.assert_allclose(posterior.of_rows(proba[noisy == j], j)[0], mine, rtol=1e-6)
-        np.testing.assert_allclose(own, sum(np.diag(p) - np.outer(p, p) for p in mine), atol=1e-8)
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1000), st.permutations(range(3)))
 def test_classes_that_change_places_change_the_revision_s(seed, order):

@@ -204,12 +204,6 @@ def test_quality_is_the_share_of_right_labels():
     assert (changed == y).mean() > (noisy == y).mean() + 0.2
 
 
-@pytest.mark.parametrize("function", [find_label_issues, relabel])
-def test_thresholds_are_probabilities(function):
-    with pytest.raises(ValueError, match="threshold"):
-        function([[0.5, 0.5]], [0], np.eye(2), threshold=1.1)
-
-
 # ---------------------------------------------------------------------------- memory
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

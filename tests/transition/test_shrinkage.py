@@ -152,54 +152,7 @@ def test_few_rows_of_weak_probabilities_do_not_hide_a_prior_that_fits(seed):
     assert transition_error(T, found.transition_matrix) < 0.3 * transition_error(T, plain.transition_matrix)
 
 
-class ThreeMaxima:
-    """A likelihood that is lower far from the prior than near it, and lowest at the prior itself."""
-
-    def __init__(self, c):
-        rng, self.tried = np.random.default_rng(0), []
-        self.near = 50 * symmetric_noise(c, 0.3)
-        self.far = np.array([rng.multinomial(15, np.full(c, 1 / c)) ** 2.0 for _ in range(c)]) + 35 * np.eye(c)
-
-    def maximise(self, T, pseudo_counts, max_iter, tol):
-        self.tried.append(pseudo_counts.sum() / len(T))
-        counts, log_likelihood = self.far, -1000.0
-        if pseudo_counts.any():
-            counts, log_likelihood = self.near, -1100.0 if self.tried[-1] < 1e5 else -1e5
-        T = (counts + pseudo_counts) / (counts + pseudo_counts).sum(axis=1, keepdims=True)
-        return _em.Maximum(T, counts, None, log_likelihood + xlogy(pseudo_counts, T).sum(), True, 1)
-
-
-@pytest.mark.parametrize(("c", "strength"), [(30, 1e6), (20, 0.0)])
-def test_of_many_classes_the_weakest_prior_that_counts_is_tried(c, strength):
-    likelihood = ThreeMaxima(c)
-    M, a, _ = fitted_prior("symmetric", likelihood.far)
-    assert a == 0
-    search = _em._Search("symmetric", 1000, 1e-5)
-    found = _em._begun(likelihood, np.full((c, c), 1 / c), search).settled()
-    assert found.strength == pytest.approx(strength)
-    weak = [round(tried, 6) for tried in likelihood.tried if 0 < tried < 1e5]
-    assert weak[:1] == ([] if c == 20 else [round(_shrinkage.least_strength(M), 6)])
-
-
-@given(transition_matrices(4))
-def test_at_the_least_strength_half_of_the_wrong_labels_get_a_pseudo_count(M):
-    wrong = M * ~np.eye(4, dtype=bool)
-    least = _shrinkage.least_strength(M)
-    if not wrong.any():
-        assert least == 0
-        return
-    share = [wrong[a * M >= 1].sum() / wrong.sum() for a in (least * (1 - 1e-9), least * (1 + 1e-9))]
-    assert share[0] < 0.5 + 1e-6
-    assert share[1] >= 0.5 - 1e-6
-
-
-@pytest.mark.parametrize("shape", [(7,), (50, 400)])
-def test_trigamma_is_that_of_scipy(shape):
-    x = np.geomspace(1e-12, 1e12, np.prod(shape)).reshape(shape)
-    np.testing.assert_allclose(_shrinkage._trigamma(x), polygamma(1, x), rtol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_strength_is_that_of_a_search_among_all(seed):
     """Of counts whose T varies around one noise rate, little and much, with few rows and many."""
     rng = np.random.default_rng(seed)

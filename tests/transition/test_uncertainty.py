@@ -168,23 +168,6 @@ def test_intervals_hold_the_estimate_and_grow_with_the_level(drawn, n_clean):
         assert (higher >= high - 1e-12).all()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"y_noisy": [5] * 300}, "y_noisy"),
-        ({"proba_meta": [[0.5, 0.5]]}, "proba_meta"),
-        ({"counts": -np.eye(3)}, "counts"),
-        ({"T": [[1, 0, 0]] * 3}, "no probability"),
-        ({"proba": np.zeros((0, 3)), "y_noisy": []}, "proba has no rows"),
-        ({"proba": np.full((300, 51), 1 / 51), "T": np.eye(51)}, "51 classes"),
-    ],
-)
-def test_bad_input_is_named(change, message):
-    proba, y, *_ = rows()
-    with pytest.raises(ValueError, match=message):
-        transition_uncertainty(**({"proba": proba, "y_noisy": y, "T": T3} | change))
-
-
 # ---------------------------------------------------------------------------- two estimates of one T
 def test_joined_intervals_hold_both():
     proba, y, clean, _ = rows()

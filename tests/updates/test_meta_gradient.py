@@ -93,12 +93,6 @@ def test_every_method_learns_the_same_T(blobs):
         assert clf.net_.update.method_ == ("factored" if method == "auto" else method)
 
 
-def test_the_network_s_optimiser_sees_no_parameter_of_the_loss(blobs):
-    clf = fit(blobs, optimizer__weight_decay=0.5)
-    ours = {id(p) for p in clf.net_.criterion_.parameters()}
-    assert not ours & {id(p) for group in clf.net_.optimizer_.param_groups for p in group["params"]}
-
-
 def test_the_meta_weight_trains_on_the_clean_rows(blobs):
     plain, weighted = fit(blobs, meta_weight=0.0, max_epochs=10), fit(blobs, meta_weight=5.0, max_epochs=10)
     X_meta, y_meta = blobs[2:4]
