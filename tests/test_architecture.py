@@ -177,7 +177,7 @@ def test_a_class_has_few_parameters(cls):
 
 
 @pytest.mark.skipif(not STRUCTURE.exists(), reason="needs .ci/structure.py, which a source archive does not have")
-@pytest.mark.parametrize("name", ["meta-transition", "EM"])
+@pytest.mark.parametrize("name", ["meta-transition", pytest.param("EM", marks=pytest.mark.slow)])
 def test_a_fit_is_a_short_walk(name):
     spec = importlib.util.spec_from_file_location("structure", STRUCTURE)
     structure = importlib.util.module_from_spec(spec)

@@ -7,7 +7,7 @@ from two_processes import SIZE, TOGETHER, fits, fitted, results, started
 from noisytransition import EMTransitionClassifier, data_parallel
 
 # the two processes are started once
-pytestmark = pytest.mark.xdist_group("two processes")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("two processes")]
 
 
 @pytest.fixture(scope="module")

@@ -52,6 +52,7 @@ def test_the_oldest_versions_are_the_bounds():
         assert f"{version}.".startswith(f"{bounds[name]}."), name
 
 
+@pytest.mark.slow
 def test_the_wheel_installs_and_works_outside_of_the_checkout(archives, tmp_path):
     installed(archives[0], tmp_path / "site")
     done = subprocess.run(
@@ -67,6 +68,7 @@ def test_the_wheel_installs_and_works_outside_of_the_checkout(archives, tmp_path
     assert version == noisytransition.__version__
 
 
+@pytest.mark.slow
 def test_the_source_archive_installs_what_the_wheel_does(archives, tmp_path):
     wheel, source = archives
     installed(source, tmp_path)

