@@ -46,7 +46,7 @@ def diagnose(
     found = {
         "missing_class": _missing_class(n_clean, classes),
         "unknown_shares": _unknown_shares(estimate, n_clean),
-        "not_one_T": _not_one_T(estimate, labels),
+        "not_one_T": _not_one_T(estimate),
         "under_trained": _under_trained(candidates, labels.clean, estimate.offset),
         "not_separated": _not_separated(estimate.bars, classes),
     }
@@ -75,7 +75,7 @@ def _unknown_shares(estimate: Estimate, n_clean: NDArray) -> str:
     )
 
 
-def _not_one_T(estimate: Estimate, labels: Labels) -> str:
+def _not_one_T(estimate: Estimate) -> str:
     """Labels contradict that one T is true for all rows, which the likelihood supposes."""
     advice = "; verify rows with their noisy label (trusted= with y_meta=), which T is then fitted to"
     if isinstance(estimate.revised, PairEstimate):

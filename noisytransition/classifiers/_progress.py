@@ -5,7 +5,6 @@ import sys
 from typing import Any
 
 from skorch.callbacks import Callback
-from torch.utils.data import Dataset
 
 from ..nets import NoisyLabelNet
 from ..nets._batches import Batch
@@ -31,9 +30,9 @@ class ShowProgress(Callback):
             done = {"initial": len(net.history), "total": max(net.max_epochs, 1)}
             self.bar = tqdm(desc=self.title, bar_format=_FORMAT, leave=False, dynamic_ncols=True, **done)
 
-    def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Dataset | None = None, **kwargs: Any) -> None:
+    def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Any = None, **kwargs: Any) -> None:
         """Name the epoch."""
-        self.n_rows = max(len(dataset_train), 1)  # type: ignore[arg-type]
+        self.n_rows = max(len(dataset_train), 1)
         if self.bar is not None:
             epoch = f"{self.title}, epoch {len(net.history)} of {net.max_epochs}"
             self.bar.set_description_str(epoch, refresh=False)

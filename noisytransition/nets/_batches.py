@@ -188,7 +188,7 @@ class BatchLoader(DataLoader):
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Any,
         batch_size: int = 1,
         shuffle: bool = False,
         drop_last: bool = False,
@@ -197,7 +197,7 @@ class BatchLoader(DataLoader):
         **kwargs: Any,
     ) -> None:
         if sampler is None:
-            sampler = _shuffled(dataset) if shuffle else SequentialSampler(dataset)  # type: ignore[arg-type]
+            sampler = _shuffled(dataset) if shuffle else SequentialSampler(dataset)
         batches = JoinedSampler(sampler, batch_size, drop_last)
         super().__init__(dataset, batch_sampler=batches, collate_fn=_Collate(collate_fn), **kwargs)
 

@@ -235,12 +235,6 @@ class NoisyLabelNet(LeanNet):
         return {"loss": loss, "y_pred": logits}
 
     # ---- parameters of the criterion
-    def initialize_criterion(self) -> "NoisyLabelNet":
-        """Make the criterion, and let the update prepare it."""
-        super().initialize_criterion()
-        self._update.attach(self.criterion_)
-        return self
-
     def torch_compile(self, module: nn.Module, name: str) -> nn.Module:
         """Compile the module only: the loss is cheap, and the names in its state dict stay the same."""
         return module if name in self._criteria else super().torch_compile(module, name)

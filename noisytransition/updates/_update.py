@@ -50,9 +50,6 @@ class Update(Callback):
     [[0.7, 0.3], [0.86, 0.14], [0.95, 0.05]]
     """
 
-    def attach(self, loss: nn.Module) -> None:
-        """Prepare the loss, before the optimiser is made."""
-
     def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
         """Parameters of the loss that belong to the network's optimiser; here none."""
         yield from ()
@@ -115,12 +112,9 @@ class ByGradient(Update):
     def __init__(self, lr: float) -> None:
         self.lr = lr
 
-    def attach(self, loss: nn.Module) -> None:
-        """Make the parameters of the loss require gradients."""
-        loss.requires_grad_(True)
-
     def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-        """All parameters of the loss, under prefixed names."""
+        """All parameters of the loss, which require gradients from here on, under prefixed names."""
+        loss.requires_grad_(True)
         yield from ((f"{_PREFIX}{name}", parameter) for name, parameter in loss.named_parameters())
 
     def param_groups(self) -> list[tuple[str, dict[str, Any]]]:
