@@ -42,7 +42,8 @@ def spaces(table, scale):
         "forward": {"lr": rates, "warm_up_epochs": lengths},
         "MW-Net": {"lr": rates, "weight_lr": [1e-3, 1e-2]},
         "GLC": {"lr": rates, "warm_up_epochs": lengths},
-        "S-Model": {"transition_lr": [_rounded(k * lr) for k in (0.1, 1, 10)], "warm_up_epochs": lengths},
+        # ten times that of the network is the same step: T's has no momentum
+        "S-Model": {"transition_lr": [_rounded(k * lr) for k in (1, 10, 100)], "warm_up_epochs": lengths},
         "T-Revision": {"revision_lr": [5e-7, 1e-5, 1e-4], "warm_up_epochs": lengths},
         "meta-transition": of_meta,
         "EM": {"lr": rates} | decays,

@@ -11,6 +11,10 @@ from ._parameters import Module
 from ._run import Run
 from ._transition import TransitionClassifier
 
+# of Theta: ten problems of the design half of examples/benchmarks/zoo, two seeds: error of T 0.32 under Adam and 0.28
+# under SGD; by the step of `optimizer` 0.38 and 0.30, with accuracies that are 0.003 higher
+_STEP = 0.05
+
 
 class SModelClassifier(TransitionClassifier):
     """Learn T by the noisy loss itself, jointly with the network, as a noise adaptation layer.
@@ -24,8 +28,9 @@ class SModelClassifier(TransitionClassifier):
     ----------
     transition_init : str or array-like, default="confusion"
         Start of T, as in `TransitionClassifier`. With clean rows, "gold" is nearer to the truth.
-    transition_lr : float, optional
-        Step size of Theta; default: `lr`. With 0, T keeps its start: forward correction.
+    transition_lr : float or None, default=0.05
+        Step size of Theta, which plain SGD moves. With 0, T keeps its start: forward correction. None, as published:
+        `optimizer` moves Theta too, by its step.
     **params
         As in `TransitionClassifier`: `warm_up_epochs`, `module`, `lr`, `max_epochs`, `optimizer`, ...
 
@@ -50,12 +55,12 @@ class SModelClassifier(TransitionClassifier):
     >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, pair_noise(3, 0.3), random_state=0)
     >>> clf = SModelClassifier(random_state=0).fit(X, y_noisy, meta=(X[::5], y[::5]))
     >>> clf.transition_matrix_.round(1)
-    array([[0.7, 0.2, 0.1],
-           [0.2, 0.6, 0.2],
-           [0.1, 0.1, 0.8]])
+    array([[0.8, 0.2, 0.1],
+           [0.1, 0.7, 0.2],
+           [0.1, 0.1, 0.9]])
     """
 
-    _PUBLISHED: ClassVar = {}
+    _PUBLISHED: ClassVar = {"transition_lr": None}
     _parameter_constraints: ClassVar = {
         **TransitionClassifier._parameter_constraints,
         "transition_lr": [NUMBER, None],
@@ -66,7 +71,7 @@ class SModelClassifier(TransitionClassifier):
         module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "confusion",
-        transition_lr: float | None = None,
+        transition_lr: float | None = _STEP,
         **net_params: Any,
     ) -> None:
         super().__init__(module, transition_init=transition_init, **net_params)
@@ -83,6 +88,6 @@ class SModelClassifier(TransitionClassifier):
             "s_model",
             module=warm_up.plain_module_,
             loss=ForwardLoss(start),
-            update=ByGradient(run.params["lr"] if self.transition_lr is None else self.transition_lr),
+            update=ByGradient(self.transition_lr),
         )
         self._keep_transition(run, start)

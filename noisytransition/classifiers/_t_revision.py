@@ -92,7 +92,7 @@ class TRevisionClassifier(TransitionClassifier):
             "revision",
             module=reweighted.plain_module_,
             loss=loss,
-            update=ByGradient(self.revision_lr),
+            update=ByGradient(),
             optimizer=torch.optim.Adam,
             lr=self.revision_lr,
             **self._best_epoch(),

@@ -123,8 +123,15 @@ class LeanNet(NeuralNetClassifier):
             super()._step_optimizer(None)
             return
         for name in self._optimizers:
-            scaler.step(getattr(self, f"{name}_"))
+            self.take_step(getattr(self, f"{name}_"))
         scaler.update()
+
+    def take_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Let an optimiser take a step after `backward`: in fp16 with gradients as they are, if all are finite."""
+        if self._is_scaled:
+            self._scaler.step(optimizer)
+        else:
+            optimizer.step()
 
 
 def _listens(callback: Callback, method_name: str) -> bool:

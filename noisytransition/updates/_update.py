@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from skorch.callbacks import Callback
 from torch import Tensor, nn
@@ -82,12 +83,11 @@ class Update(Callback):
 class ByGradient(Update):
     """The parameters of the loss are learned with the network, by the gradient of the noisy loss.
 
-    They form a group of the network's optimiser without weight decay, which would shrink T to the uniform matrix.
-
     Parameters
     ----------
-    lr : float
-        Learning rate of the loss's parameters.
+    lr : float, optional
+        Step size of plain SGD. Default: the network's optimiser moves them too, by its step, in a group without weight
+        decay, which would shrink T to the uniform matrix.
 
     Examples
     --------
@@ -109,14 +109,29 @@ class ByGradient(Update):
            [0. , 1. ]])
     """
 
-    def __init__(self, lr: float) -> None:
+    reads_batches = False
+
+    def __init__(self, lr: float | None = None) -> None:
         self.lr = lr
 
     def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
         """All parameters of the loss, which require gradients from here on, under prefixed names."""
         loss.requires_grad_(True)
-        yield from ((f"{_PREFIX}{name}", parameter) for name, parameter in loss.named_parameters())
+        if self.lr is None:
+            yield from ((f"{_PREFIX}{name}", parameter) for name, parameter in loss.named_parameters())
 
     def param_groups(self) -> list[tuple[str, dict[str, Any]]]:
-        """One group, with its learning rate."""
-        return [(f"{_PREFIX}*", {"lr": self.lr, "weight_decay": 0.0})]
+        """One group, without weight decay."""
+        return [(f"{_PREFIX}*", {"weight_decay": 0.0})] if self.lr is None else []
+
+    def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+        """Make the optimiser of the loss's parameters; the loss is on the net's device by now."""
+        super().on_train_begin(net, **kwargs)
+        if self.lr is not None:
+            self.optimizer_ = torch.optim.SGD(net.criterion_.parameters(), lr=self.lr)
+
+    def on_grad_computed(self, net: "NoisyLabelNet", *args: Any, **kwargs: Any) -> None:
+        """Take a step, with the gradient at the weights before that of the network."""
+        if self.lr is not None:
+            net.take_step(self.optimizer_)
+            self.optimizer_.zero_grad()

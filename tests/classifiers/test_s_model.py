@@ -57,16 +57,21 @@ def test_with_T_frozen_it_is_the_forward_correction(blobs):
 
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])
 def test_weight_decay_does_not_reach_T(blobs, optimizer):
-    params = {"transition_lr": 0.0, "optimizer": optimizer, "optimizer__weight_decay": 0.5, "lr": 0.01}
+    params = {"transition_lr": None, "optimizer": optimizer, "optimizer__weight_decay": 0.5, "lr": 0.01}
     clf = fit(blobs, **params)
-    np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_init_)
     groups = clf.net_.optimizer_.param_groups
     assert sorted(group["weight_decay"] for group in groups) == [0.0, 0.5]
 
 
 def test_the_user_s_groups_stay(blobs):
-    clf = fit(blobs, module__hidden=8, optimizer__param_groups=[("*bias", {"lr": 0.001})], transition_lr=0.02)
-    assert sorted(group["lr"] for group in clf.net_.optimizer_.param_groups) == [0.001, 0.02, 0.1]
+    clf = fit(blobs, module__hidden=8, optimizer__param_groups=[("*bias", {"lr": 0.001})], transition_lr=None)
+    assert sorted(group["lr"] for group in clf.net_.optimizer_.param_groups) == [0.001, 0.1, 0.1]
+
+
+def test_the_step_of_T_does_not_depend_on_the_optimiser_of_the_network(blobs):
+    one, other = (fit(blobs, optimizer=optimizer, lr=0.0) for optimizer in ("sgd", "adam"))
+    assert np.abs(one.transition_matrix_ - one.transition_init_).max() > 0
+    np.testing.assert_array_equal(one.transition_matrix_, other.transition_matrix_)
 
 
 def test_the_step_of_T_is_its_own(blobs):
@@ -83,7 +88,7 @@ def test_the_step_of_T_is_its_own(blobs):
     "params", [{"optimizer__param_groups": [("*", {"lr": 0.1})]}, {"compile": True, "compile__backend": "eager"}]
 )
 def test_nothing_takes_T_out_of_its_group(blobs, params):
-    clf = fit(blobs, transition_lr=0.0, **params)
+    clf = fit(blobs, transition_lr=None, lr=0.0, **params)
     np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_init_)
 
 
