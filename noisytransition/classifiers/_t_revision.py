@@ -98,7 +98,7 @@ class TRevisionClassifier(TransitionClassifier):
             **self._best_epoch(),
         )
         self._keep_transition(run, start)
-        self.transition_revision_ = loss.revision.detach().double().cpu().numpy()
+        self.transition_revision_ = self.net_.criterion_.revision.detach().double().cpu().numpy()
 
     def _best_epoch(self) -> dict[str, Any]:
         select = BestEpoch("valid_noisy_acc", lower_is_better=False)
