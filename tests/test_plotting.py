@@ -17,7 +17,7 @@ from noisytransition.transition import transition_error
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # noqa: E402
-from matplotlib.colors import PowerNorm, to_rgb  # noqa: E402
+from matplotlib.colors import PowerNorm  # noqa: E402
 
 T_TRUE = np.array([[0.7, 0.3, 0.0], [0.0, 0.9, 0.1], [0.2, 0.0, 0.8]])
 T_LEARNED = np.array([[0.65, 0.348, 0.002], [0.004, 0.896, 0.1], [0.25, 0.05, 0.7]])
@@ -84,21 +84,6 @@ def test_numbers_where_legible(n_classes, include_values, written):
     display.figure_.draw_without_rendering()
     for ax in display.axes_:
         assert all(text.get_window_extent().width < ax.get_window_extent().width / n_classes for text in ax.texts)
-
-
-@pytest.mark.parametrize("cmap", ["Blues", "viridis", "gray"])
-def test_numbers_contrast_with_their_cells(cmap):
-    T = np.array([[0.02, 0.98], [0.95, 0.05]])
-    display = drawn(T, cmap=cmap)
-    cells = display.im_.to_rgba(T)[..., :3].mean(axis=-1)
-    texts = np.vectorize(lambda text: np.mean(to_rgb(text.get_color())))(display.text_)
-    assert (np.abs(cells - texts) > 0.4).all()
-
-
-def test_many_classes_thin_the_ticks():
-    ax = drawn(random_matrix(100)).ax_
-    for axis in (ax.xaxis, ax.yaxis):
-        assert [label.get_text() for label in axis.get_ticklabels()] == [str(i) for i in range(0, 100, 4)]
 
 
 def test_given_axes_and_image_keywords():

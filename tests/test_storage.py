@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from skorch.history import History
 from torch import nn
 
-from noisytransition._storage import NAMED, about, is_plain, read, write
+from noisytransition._storage import NAMED, is_plain, read, write
 
 VALUES = [1, 2.5, "x", None, True, -0.0, 2**100, [1, (2, {3})], frozenset([4]), float("inf"), [float("nan")]]
 VALUES += [{}, [], (), {1: 2, (1, "a"): [3], None: {True: 0.5}}, {"$": 1}, [{"$": ["x"]}]]
@@ -65,13 +65,6 @@ def test_other_values_are_no_plain_data(value, tmp_path):
     with pytest.raises(TypeError, match="plain data"):
         write(tmp_path / "a", "fit", {"a": [value]})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_file_is_safetensors_and_json(tmp_path):
-    write(tmp_path / "a", "fit", {"weight": torch.arange(3)}, {"epochs": 2})
-    (weight,) = load_file(tmp_path / "a").values()
-    assert torch.equal(weight, torch.arange(3))
-    assert about(tmp_path / "a", "fit") == {"epochs": 2}
 
 
 def test_a_write_that_fails_leaves_the_former_file(tmp_path, monkeypatch):

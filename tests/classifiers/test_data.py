@@ -178,15 +178,6 @@ def test_images_and_tokens_for_a_module_of_the_user_s_are_not_warned_of(dtype, s
 
 
 # ---------------------------------------------------------------------------- modules and parameters
-def test_weights_may_start_at_zero_and_logits_be_positive(blobs):
-    module = nn.Linear(4, 3)
-    for weight in module.parameters():
-        nn.init.zeros_(weight)
-    fit(CrossEntropyClassifier, blobs, module=module, max_epochs=1)
-    nn.init.constant_(module.bias, 50.0)
-    fit(CrossEntropyClassifier, blobs, module=module, max_epochs=1, lr=1e-3)
-
-
 @pytest.mark.parametrize("module", ["mlp", "linear"])
 def test_numbers_of_a_grid_of_arrays_are_taken(module, blobs):
     X, y, *_ = blobs

@@ -6,12 +6,11 @@ import pytest
 import torch
 from estimators import small
 from reference import meta_weight_net as twin
+from skorch.callbacks import Callback
 from torch import nn
 from training import fit as fit_blobs
 
 from noisytransition import CrossEntropyClassifier, MWNetClassifier, flip_labels
-from noisytransition.classifiers import _mw_net
-from noisytransition.losses import WeightedLoss
 from noisytransition.transition import symmetric_noise
 
 fit = partial(fit_blobs, MWNetClassifier)
@@ -33,25 +32,36 @@ def constant(monkeypatch):
     return set_to
 
 
+class Started(Callback):
+    """Keeps the weighting network as it is at the beginning."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.weight_net = copy.deepcopy(net.criterion_.weight_net)
+
+    def __copy__(self):  # the training would have its own
+        return self
+
+
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("kind", ["mlp", "batch-norm"])
 @pytest.mark.parametrize("inner_lr", [None, 0.03])
-def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, inner_lr, monkeypatch):
+def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, inner_lr):
     X, y, X_meta, y_meta, *_ = blobs
     torch.manual_seed(0)
     norm = nn.BatchNorm1d(8) if kind == "batch-norm" else nn.Identity()
     module = nn.Sequential(nn.Linear(4, 8), norm, nn.Tanh(), nn.Linear(8, 3))
-    started = []
-
-    class Remembered(WeightedLoss):
-        def __init__(self):
-            super().__init__()
-            started.append(copy.deepcopy(self.weight_net))
-
-    monkeypatch.setattr(_mw_net, "WeightedLoss", Remembered)
+    started = Started()
     params = {"batch_size": -1, "max_epochs": 5, "lr": 0.1, "optimizer": torch.optim.SGD}
-    clf = fit(blobs, module=module, weight_lr=0.05, inner_lr=inner_lr, optimizer__weight_decay=0.01, **params)
-    theirs, V = copy.deepcopy(module), started[0]
+    clf = fit(
+        blobs,
+        module=module,
+        weight_lr=0.05,
+        inner_lr=inner_lr,
+        optimizer__weight_decay=0.01,
+        callbacks=[started],
+        **params,
+    )
+    theirs, V = copy.deepcopy(module), started.weight_net
     optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1, weight_decay=0.01)
     weight_optimizer = torch.optim.Adam(V.parameters(), lr=0.05, weight_decay=1e-4)
     noisy, meta = ((torch.tensor(a), torch.tensor(b)) for a, b in ((X, y), (X_meta, y_meta)))

@@ -7,10 +7,9 @@ import pytest
 from scipy.special import softmax
 from stub_networks import Stub
 
-from examples.paper import bound, label_distribution, probe
+from examples.paper import bound, probe
 from examples.paper.pairs import by_residuals, counted
 from noisytransition import flip_labels
-from noisytransition.datasets import CIFAR10_CLASSES
 from noisytransition.transition import pair_noise
 
 
@@ -49,21 +48,3 @@ def test_a_network_that_separates_the_classes_is_right(tmp_path):
 
 
 # ---------------------------------------------------------------------------- label distribution
-
-
-def test_other_test_sets_are_those_that_are_there(tmp_path):
-    Image = pytest.importorskip("PIL.Image")
-    places = label_distribution.Places(tmp_path)
-    assert label_distribution.other_sets(places) == {}
-    (tmp_path / "cifar10.1").mkdir()
-    np.save(tmp_path / "cifar10.1" / "cifar10.1_v4_data.npy", np.zeros((20, 32, 32, 3), np.uint8))
-    np.save(tmp_path / "cifar10.1" / "cifar10.1_v4_labels.npy", np.arange(20) % 10)
-    for c, name in enumerate(CIFAR10_CLASSES):
-        folder = tmp_path / "cinic10" / "test" / name
-        folder.mkdir(parents=True)
-        for file in ("n0_0.png", "n0_1.png", "cifar10-test-0.png"):
-            Image.fromarray(np.full((32, 32, 3), c, dtype=np.uint8)).save(folder / file)
-    found = label_distribution.other_sets(places)
-    assert [(name, len(y)) for name, (_, y) in found.items()] == [("CIFAR-10.1 v4", 20), ("CINIC-10, ImageNet", 20)]
-    X, y = found["CINIC-10, ImageNet"]
-    np.testing.assert_array_equal(X[:, 0, 0, 0], y)
