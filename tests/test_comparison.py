@@ -59,6 +59,7 @@ def test_processes_give_the_same_rows_in_the_same_order(data):
     pd.testing.assert_frame_equal(one, two)
 
 
+@pytest.mark.slow
 def test_the_nine_published_methods_are_the_default(data):
     few = data._replace(X=data.X[:60], y=data.y[:60], transition_matrix=None, y_true=None)
     table = compare(few, seeds=[0])

@@ -140,9 +140,9 @@ def test_a_noisy_label_may_be_among_those_of_verified_rows_alone(verified):
 def test_true_labels_in_place_of_noisy_ones_are_warned_of(verified):
     X, y, mask, true = verified
     mixed = np.where(mask, true, y)
-    with pytest.warns(UserWarning, match=r"all 60 clean rows agree.*leave y_meta out"):
+    with pytest.warns(UserWarning, match="leave y_meta out"):
         small(CrossEntropyClassifier).fit(X, mixed, trusted=mask, y_meta=true[mask])
-    with pytest.warns(UserWarning, match=r"all 60 clean rows agree.*y_meta_noisy"):
+    with pytest.warns(UserWarning, match="y_meta_noisy"):
         small(CrossEntropyClassifier).fit(X, y, trusted=mask, y_meta_noisy=y)
     few = mask & (np.cumsum(mask) <= 19)
     with warnings.catch_warnings():
@@ -201,7 +201,7 @@ def test_a_score_takes_true_labels_of_some_rows(verified):
     for y_meta in (labels, labels.tolist(), pd.Series(labels), NAMES[true[mask]]):
         assert clf.score(X, NAMES[y], trusted=mask, y_meta=y_meta) == expected
     assert clf.score(X, NAMES[y], trusted=~mask & mask, y_meta=labels) == clf.score(X, NAMES[y])
-    with pytest.raises(ValueError, match=r"text labels.*number labels"):
+    with pytest.raises(ValueError, match="text labels"):
         clf.score(X, NAMES[y], trusted=mask, y_meta=true)
 
 
@@ -223,7 +223,7 @@ def test_a_fold_without_trusted_rows_is_refused_with_what_to_do(cls, rows):
         lambda: cross_validate(small(cls), *rows, cv=KFold(5), params={"trusted": TOGETHER}, error_score="raise"),
         lambda: CalibratedClassifierCV(small(cls), cv=KFold(5)).fit(*rows, trusted=TOGETHER),
     ):
-        with refused("no row is trusted.*TrustedKFold"):
+        with refused("TrustedKFold"):
             tool()
 
 

@@ -10,6 +10,7 @@ from estimators import small
 from skorch.callbacks import Callback
 
 from noisytransition.nets import NoisyLabelNet
+from noisytransition.transition._estimation import floor_transition_matrix
 
 
 def fit(cls, blobs, **params):
@@ -21,6 +22,11 @@ def fit(cls, blobs, **params):
 def fit_noisy(cls, blobs, **params):
     """A small classifier that has learned the noisy rows of `blobs` alone."""
     return small(cls, **params).fit(*blobs[:2])
+
+
+def floored(T):
+    """A start of T of three classes as a method takes it: without zeros."""
+    return floor_transition_matrix(T, 1e-3 / 3)
 
 
 # ---------------------------------------------------------------------------- equal fits

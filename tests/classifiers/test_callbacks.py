@@ -7,7 +7,6 @@ from skorch.dataset import ValidSplit
 from training import fit, fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
-from noisytransition.classifiers._checks import _OURS
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 OF_SKORCH = ["epoch_timer", "train_loss", "valid_loss", "valid_acc", "print_log"]
@@ -53,9 +52,9 @@ def test_a_setting_of_a_callback_counts(blobs):
         fit_noisy(CrossEntropyClassifier, blobs, callbacks=[stop], callbacks__stop__monitor="valid_acc")
 
 
-@pytest.mark.parametrize("name", sorted(_OURS))
+@pytest.mark.parametrize("name", ["update", "save_state"])
 def test_callbacks_of_the_library_cannot_be_set(name, blobs):
-    with refused(f"'callbacks__{name}' sets no callback"):
+    with refused("sets no callback"):
         fit(CrossEntropyClassifier, blobs, **{f"callbacks__{name}": None})
 
 

@@ -75,7 +75,7 @@ def test_labels_of_rows_that_are_not_trusted_may_be_missing(blobs):
 
 def test_minus_one_may_be_a_class(blobs):
     X, y = blobs[:2]
-    with pytest.warns(UserWarning, match="-1 .*is taken as a class"):
+    with pytest.warns(UserWarning, match="taken as a class"):
         assert small(CrossEntropyClassifier).fit(X, y - 1).classes_.tolist() == [-1, 0, 1]
     for classes in ([-1, 1, 2], [-2, -1, 0], [-1, 0, 2], [-1, 0, 0], [-1, 1, 1]):
         assert not told(small(CrossEntropyClassifier), X, np.array(classes)[y])
@@ -85,7 +85,7 @@ def test_minus_one_may_be_a_class(blobs):
 def test_a_clean_class_without_noisy_labels_is_warned_of(cls, blobs):
     X, y, X_meta, y_meta, *_ = blobs
     names, clean = np.array(["ant", "bee", "cat"]), np.array(["Ant", "bee", "cat"])
-    with pytest.warns(UserWarning, match=r"\['Ant'\], which no noisy label has"):
+    with pytest.warns(UserWarning, match="Ant"):
         small(cls, max_epochs=1).fit(X, names[y], meta=(X_meta, clean[y_meta]))
 
 

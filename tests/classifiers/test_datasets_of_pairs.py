@@ -76,14 +76,14 @@ def test_each_sample_is_loaded_once_for_its_label(blobs):
 def test_without_labels_there_is_no_fit_and_no_score(blobs):
     X, y = blobs[:2]
     inputs = TensorDataset(torch.tensor(X))
-    with refused("no labels were given, and sample 0 of X is no pair"):
+    with refused("no pair"):
         small(CrossEntropyClassifier).fit(inputs)
-    with refused("sample 0 of meta is no pair"):
+    with refused("no pair"):
         small(FineTuningClassifier).fit(X, y, meta=inputs)
-    with refused("requires y to be passed"):
+    with refused("requires y"):
         small(CrossEntropyClassifier).fit(X)
     clf = small(CrossEntropyClassifier).fit(X, y)
-    with pytest.raises(ValueError, match="y is None: give the labels"):
+    with pytest.raises(ValueError, match="y is None"):
         clf.score(X)
 
 
@@ -124,7 +124,7 @@ def test_searches_without_y_take_the_labels_of_pairs(kind, blobs):
     clf, params = small(CrossEntropyClassifier), {"cv": [(np.arange(200), np.arange(200, 300))], "error_score": "raise"}
     score = cross_val_score(clf, KINDS[kind](X, y), **params)
     np.testing.assert_array_equal(score, cross_val_score(clf, X, y, **params))
-    with refused("no labels were given, and sample 0 of X is no pair"):
+    with refused("no pair"):
         cross_val_score(clf, TensorDataset(torch.tensor(X)), **params)
 
 

@@ -137,7 +137,7 @@ def test_what_cannot_be_pickled_is_refused():
 def test_a_parameter_tells_fits_apart(blobs, tmp_path, changes):
     given = {"module__hidden": [8], "batch_transform": shifted}
     small(CrossEntropyClassifier, **given).fit(*blobs[:2], state=tmp_path / "fit")
-    with refused(f"differs.*{next(iter(changes))}"):
+    with refused(next(iter(changes))):
         small(CrossEntropyClassifier, **(given | changes)).fit(*blobs[:2], state=tmp_path / "fit")
     with no_training():
         small(CrossEntropyClassifier, **given, verbose=0).fit(*blobs[:2], state=tmp_path / "fit")

@@ -12,7 +12,7 @@ from skorch.callbacks import Callback
 from strategies import labels
 from torch import nn
 from torch.utils.data import Dataset
-from training import StopAfter, refused
+from training import StopAfter, floored, refused
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -29,7 +29,6 @@ from noisytransition.transition import (
     pair_noise,
     symmetric_noise,
 )
-from noisytransition.transition._estimation import floor_transition_matrix
 from noisytransition.transition._shrinkage import shrunk_to_symmetric
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "random_state": 0}
@@ -273,12 +272,12 @@ def test_T_starts_from_shrunk_mean_posteriors():
     X, y, (X_meta, y_meta), _ = overlapping(pair_noise(3, 0.4))
     proba = CrossEntropyClassifier(**FAST).fit(X, y).predict_proba(X_meta)
     gold = gold_transition_matrix(proba, y_meta)
-    shrunk = floor_transition_matrix(shrunk_to_symmetric(gold, proba, y_meta), 1e-3 / 3)
+    shrunk = floored(shrunk_to_symmetric(gold, proba, y_meta))
     clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=(X_meta, y_meta))
     np.testing.assert_allclose(clf.transition_init_, shrunk, atol=1e-6)
     assert np.abs(shrunk - gold).max() > 1e-3
     named = EMTransitionClassifier(**OF_T, transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
-    np.testing.assert_allclose(named.transition_init_, floor_transition_matrix(gold, 1e-3 / 3), atol=1e-6)
+    np.testing.assert_allclose(named.transition_init_, floored(gold), atol=1e-6)
 
 
 @pytest.mark.parametrize("more", [0, pytest.param(1, marks=pytest.mark.slow)])
@@ -317,12 +316,12 @@ class LockedRows(Dataset):
         return self.X[i]
 
 
-@pytest.mark.parametrize(("what", "name"), [("callbacks", "callbacks=.*Locked"), ("rows", "X=")])
+@pytest.mark.parametrize(("what", "name"), [("callbacks", "Locked"), ("rows", "X=")])
 def test_what_other_processes_cannot_have_is_refused_before_training(what, name):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
     X, own = (LockedRows(X), {}) if what == "rows" else (X, {"callbacks": [Locked()]})
     em = EMTransitionClassifier(**OF_T | {"max_epochs": 1}, **own)
-    with refused(f"n_jobs=2 cannot send {name}.* to 2 processes: cannot pickle"):
+    with refused(name):
         em.set_params(n_jobs=2).fit(X, y, meta=meta)
     with joblib.parallel_config("threading", n_jobs=2):
         em.set_params(n_jobs=None).fit(X, y, meta=meta)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from estimators import small
 from torch import nn
-from training import Batches, fit_noisy, refused
+from training import Batches, fit_noisy, floored, refused
 
 from noisytransition import CrossEntropyClassifier, ForwardClassifier
 from noisytransition.transition import anchor_transition_matrix, pair_noise
-from noisytransition.transition._estimation import floor_transition_matrix
 
 fit = partial(fit_noisy, ForwardClassifier)
 
@@ -22,7 +21,7 @@ def warm_up_proba(blobs):
 def test_T_is_the_warm_up_s_posterior_at_the_anchors_and_stays(blobs, warm_up_proba):
     clf = fit(blobs, validation_fraction=0)
     anchors = warm_up_proba[warm_up_proba.argmax(axis=0)]
-    np.testing.assert_allclose(clf.transition_matrix_, floor_transition_matrix(anchors, 1e-3 / 3), rtol=1e-6)
+    np.testing.assert_allclose(clf.transition_matrix_, floored(anchors), rtol=1e-6)
     np.testing.assert_array_equal(clf.transition_init_, clf.transition_matrix_)
     assert list(clf.histories_) == ["warm_up", "forward"]
     np.testing.assert_allclose(clf.net_.criterion_.transition_matrix, clf.transition_matrix_, rtol=1e-5)
@@ -50,7 +49,7 @@ def test_the_warm_up_ends_with_its_best_epoch_on_held_out_rows(blobs):
 def test_the_percentile_of_the_anchors(blobs, warm_up_proba, percentile):
     clf = fit(blobs, validation_fraction=0, anchor_percentile=percentile)
     T = anchor_transition_matrix(warm_up_proba, percentile=percentile)
-    np.testing.assert_allclose(clf.transition_matrix_, floor_transition_matrix(T, 1e-3 / 3), rtol=1e-6)
+    np.testing.assert_allclose(clf.transition_matrix_, floored(T), rtol=1e-6)
     assert not np.allclose(T, anchor_transition_matrix(warm_up_proba))
 
 
@@ -93,5 +92,5 @@ def test_every_start_is_a_floored_transition_matrix(blobs, name):
 def test_an_array_is_T_itself(blobs):
     T = pair_noise(3, 0.4)
     clf = fit(blobs, transition_init=T)
-    np.testing.assert_allclose(clf.transition_matrix_, floor_transition_matrix(T, 1e-3 / 3))
+    np.testing.assert_allclose(clf.transition_matrix_, floored(T))
     assert list(clf.histories_) == ["forward"]

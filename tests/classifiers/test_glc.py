@@ -11,7 +11,6 @@ from torch.utils.data import TensorDataset
 
 from noisytransition import CrossEntropyClassifier, GLCClassifier
 from noisytransition.transition import anchor_transition_matrix, gold_transition_matrix
-from noisytransition.transition._estimation import floor_transition_matrix
 
 fit = partial(training.fit, GLCClassifier)
 
@@ -21,7 +20,7 @@ def test_T_is_the_mean_posterior_of_the_clean_rows_under_cross_entropy(blobs):
     clf = fit(blobs, warm_up_epochs=None)
     noisy_model = small(CrossEntropyClassifier).fit(X, y)
     T = gold_transition_matrix(noisy_model.predict_proba(X_meta), y_meta)
-    np.testing.assert_allclose(clf.transition_matrix_, floor_transition_matrix(T, 1e-3 / 3), rtol=1e-6)
+    np.testing.assert_allclose(clf.transition_matrix_, training.floored(T), rtol=1e-6)
     np.testing.assert_array_equal(clf.transition_init_, clf.transition_matrix_)
     assert clf.transition_history_.shape == (1, 3, 3)
 
@@ -73,7 +72,7 @@ def test_whole_batches_agree_with_the_algorithm_written_by_hand(blobs):
 def test_a_class_without_clean_rows_gets_an_anchor_and_a_warning_that_names_it(blobs):
     X, y, X_meta, y_meta, *_ = blobs
     names = np.array(["ant", "bee", "cat"])
-    with pytest.warns(UserWarning, match=r"no clean row of class \['cat'\]"):
+    with pytest.warns(UserWarning, match="cat"):
         clf = small(GLCClassifier).fit(X, names[y], meta=(X_meta[y_meta < 2], names[y_meta[y_meta < 2]]))
     warm_up = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)
     anchors = anchor_transition_matrix(warm_up.predict_proba(X))

@@ -74,7 +74,7 @@ def test_relabelled_are_of_the_kind_that_the_labels_were(blobs, names):
 def test_labels_that_do_not_fit_are_refused(fitted, blobs, method):
     X, y = blobs[:2]
     call = getattr(fitted, method)
-    with pytest.raises(ValueError, match=r"'dog'.*not among classes_"):
+    with pytest.raises(ValueError, match="dog"):
         call(X, np.where(y == 0, "dog", NAMES[y]))
     with pytest.raises(NotFittedError):
         getattr(GLCClassifier(), method)(X, NAMES[y])

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 import torch
 from estimators import small
-from training import fit_noisy, refused
+from training import fit_noisy, floored, refused
 
 from noisytransition import CrossEntropyClassifier, ForwardClassifier, SModelClassifier
 from noisytransition.losses import ForwardLoss
 from noisytransition.transition import confusion_transition_matrix, gold_transition_matrix
-from noisytransition.transition._estimation import floor_transition_matrix
 
 fit = partial(fit_noisy, SModelClassifier)
 
@@ -26,10 +25,10 @@ def test_it_starts_from_the_confusion_of_the_warm_up(blobs):
     X, y, X_meta, y_meta, *_ = blobs
     noisy_model = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)
     T = confusion_transition_matrix(noisy_model.predict_proba(X), y)
-    np.testing.assert_allclose(fit(blobs).transition_init_, floor_transition_matrix(T, 1e-3 / 3), rtol=1e-5)
+    np.testing.assert_allclose(fit(blobs).transition_init_, floored(T), rtol=1e-5)
     gold = gold_transition_matrix(noisy_model.predict_proba(X_meta), y_meta)
     clf = small(SModelClassifier, transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
-    np.testing.assert_allclose(clf.transition_init_, floor_transition_matrix(gold, 1e-3 / 3), rtol=1e-5)
+    np.testing.assert_allclose(clf.transition_init_, floored(gold), rtol=1e-5)
 
 
 def test_it_goes_on_from_the_warm_up_s_weights(blobs):

@@ -146,7 +146,7 @@ def test_changed_files_are_refused(fit, tmp_path, name, change):
     path = tmp_path / "fit" / name
     path.write_bytes(change(path.read_bytes()))
     before = content(tmp_path / "fit")
-    with refused(f"{name}.*damaged"):
+    with refused("damaged"):
         fit(ForwardClassifier)
     assert content(tmp_path / "fit") == before
 

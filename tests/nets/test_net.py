@@ -231,5 +231,5 @@ def test_batch_transform_sees_training_batches_alone(cls, blobs):
 
 def test_an_epoch_without_batches_is_an_error(blobs):
     split = {"batch_size": 280, "train_split": ValidSplit(5)}  # leaves 240 of 300 rows to train on
-    with pytest.raises(ValueError, match=r"drop_last=True with fewer rows than batch_size=280"):
+    with pytest.raises(ValueError, match="drop_last"):
         small(CrossEntropyClassifier, iterator_train__drop_last=True, **split).fit(*blobs[:2])

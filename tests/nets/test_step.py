@@ -100,7 +100,7 @@ def test_a_loss_gets_the_columns_that_it_names_in_training_and_validation():
 
 
 def test_a_loader_that_gives_no_columns_is_refused_by_a_loss_that_needs_them():
-    with pytest.raises(ValueError, match=r"needs the columns \['trusted'\].*leave out iterator_train"):
+    with pytest.raises(ValueError, match="iterator_train"):
         train(criterion=GoldCorrectionLoss(T), iterator_train=PlainLoader)
 
 
