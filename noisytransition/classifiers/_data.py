@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -37,6 +38,8 @@ HOW_TO_PASS = (
     "Pass verified labels as fit(X, y, trusted=mask, y_meta=labels), with a boolean mask over the rows of X; or, for "
     "rows that are not in X, as fit(X, y, meta=(X_meta, y_meta)), or fit(X, y, X_meta=..., y_meta=...)."
 )
+# for several inputs of a sample, as tokenizers give them
+_PACK = "give one array, such as np.hstack of the inputs, and take them apart in the module's forward"
 # for labels of other classes than those of y
 _ENCODE_ALL = (
     "some tools of scikit-learn give y as 0, 1, 2, ... and clean labels as they are (VotingClassifier, "
@@ -50,6 +53,8 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
     if isinstance(X, Dataset):
         _check_dataset(X, name)
         return X
+    if isinstance(X, Mapping):
+        raise ValueError(f"{name} is a {type(X).__name__} of {list(X)}; {_PACK}.")
     refuse_masked(X, name)
     if are_samples(X):
         X = [sample[0] for sample in X]
@@ -93,7 +98,8 @@ def _check_dataset(X: Any, name: str) -> None:
         sample = rows[i][0]
         is_array = isinstance(sample, np.ndarray) and sample.dtype.kind in "biuf"
         if not (is_array or isinstance(sample, Tensor | Real)):
-            raise ValueError(f"sample {i} of {name} is a {type(sample).__name__}; give tensors or arrays of numbers.")
+            advice = _PACK if isinstance(sample, Mapping) else "give tensors or arrays of numbers"
+            raise ValueError(f"sample {i} of {name} is a {type(sample).__name__}; {advice}.")
         shapes.add(tuple(np.shape(sample)))
     if len(shapes) > 1:
         raise ValueError(f"samples of {name} have the shapes {sorted(shapes)}; give them one shape, by padding.")
@@ -251,8 +257,8 @@ def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
     """Labels with the type of others, which must be of the same kind."""
     if _kind(y) != _kind(model):
         raise ValueError(
-            f"y holds {_kind(model)} labels such as {model[0]!r}, but {name} holds {_kind(y)} labels such as {y[0]!r}: "
-            f"both must name classes in the same way; {_ENCODE_ALL}."
+            f"y holds {_kind(model)} labels such as {model.item(0)!r}, but {name} holds {_kind(y)} labels such as "
+            f"{y.item(0)!r}: both must name classes in the same way; {_ENCODE_ALL}."
         )
     if y.dtype.kind == "O" and model.dtype.kind == "U":
         return y.astype(str)

@@ -55,7 +55,7 @@ ROWS = [
     ("one axis", X[:, 0], "1D array|Expected 2D"),
     ("a number", 3.0, "scalar array|Expected 2D|0D"),
     ("None", None, "None|NoneType|dtype|scalar"),
-    ("a dict", {"a": 1}, "float|dict|scalar|dtype"),
+    ("a dict", {"a": X, "b": X}, "is a dict of .* give one array"),
     ("ragged rows", [[1.0] * (3 + i % 2) for i in range(60)], "inhomogeneous|sequence"),
     ("an empty array", X[:0], "0 sample|minimum of 1|inconsistent"),
     ("no columns", X[:, :0], "0 feature"),
@@ -65,7 +65,7 @@ ROWS = [
     ("a Dataset without a length", NoLength(), "IterableDataset"),
     ("an empty Dataset", Samples([]), "0 samples"),
     ("a Dataset of text", Samples(["a word"] * 60), "is a str"),
-    ("a Dataset of dicts", Samples([{"x": 1}] * 60), "is a dict"),
+    ("a Dataset of dicts", Samples([{"x": 1}] * 60), "is a dict; give one array"),
     ("a Dataset of None", Samples([None] * 60), "is a NoneType"),
     ("a Dataset of ragged samples", Samples(RAGGED), "shapes"),
     ("a Dataset of another length", TensorDataset(torch.zeros(50, 4)), "60 labels for 50 rows|50"),
@@ -73,7 +73,7 @@ ROWS = [
 CLEAN_ROWS = [
     (name, value, words)
     for name, value, words in ROWS
-    if not isinstance(value, Dataset | type(None)) and name not in ("a number", "a dict")
+    if not isinstance(value, Dataset | type(None)) and name != "a number"
 ] + [
     ("a column less", X[:, :3], "features"),
     ("a sparse column less", scipy.sparse.csr_array(X[:, :3]), "features"),
