@@ -1,6 +1,6 @@
 """Shared by the scripts of labels of rules, of a language model and of a crowd: methods, splits, pages.
 
-All methods train a linear head on the same features with the library's defaults; nothing is tuned.
+All methods train the built-in linear network on the same features with the library's defaults; nothing is tuned.
 """
 
 import argparse
@@ -14,8 +14,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
+from scipy.sparse import issparse, vstack
 from sklearn.linear_model import LogisticRegression
-from torch import nn
 
 from examples.benchmarks.shared import (
     Results,
@@ -51,7 +51,7 @@ def split(X, y_true, y_noisy, X_test, y_test, seed, n_verified=N_VERIFIED):
     """Draw the verified rows, which keep their noisy labels; the others have noisy labels alone."""
     order, n_classes = np.random.default_rng(seed).permutation(len(y_true)), y_true.max() + 1
     clean, noisy = order[:n_verified], order[n_verified:]
-    X, X_test, T = np.float32(X), np.float32(X_test), count_transition_matrix(y_true, y_noisy, n_classes)
+    X, X_test, T = X.astype("float32"), X_test.astype("float32"), count_transition_matrix(y_true, y_noisy, n_classes)
     return ComparisonData(
         X[noisy], y_noisy[noisy], X[clean], y_true[clean], X_test, y_test, T, y_true[noisy], y_noisy[clean]
     )
@@ -60,7 +60,8 @@ def split(X, y_true, y_noisy, X_test, y_test, seed, n_verified=N_VERIFIED):
 # ---------------------------------------------------------------------------- methods
 def pooled(data, y_verified):
     """All rows, the verified ones with these labels."""
-    return np.concatenate([data.X, data.X_meta]), np.concatenate([data.y, y_verified])
+    stacked = vstack if issparse(data.X) else np.concatenate
+    return stacked([data.X, data.X_meta]), np.concatenate([data.y, y_verified])
 
 
 def ignoring(make, data):
@@ -106,23 +107,16 @@ METHODS = {
     "cleanlab": (cleanlab, CrossEntropyClassifier),
     "GLC": (with_clean, GLCClassifier),
     "meta-transition": (with_clean, MetaTransitionClassifier),
-    "meta-transition, pairs": (with_pairs, MetaTransitionClassifier),
     "EM": (with_clean, EMTransitionClassifier),
     "EM, pairs": (with_pairs, EMTransitionClassifier),
 }
-
-
-def linear(data):
-    """Parameters of a linear head."""
-    n_columns, n_classes = data.X.shape[1], len(data.transition_matrix)
-    return {"module": nn.Linear, "module__in_features": n_columns, "module__out_features": n_classes, "batch_size": 64}
 
 
 def measured(load, name, seed, folder):
     """Fit a method on a split; return its row."""
     torch.set_num_threads(1)
     data, (fit, kind), started = load(seed, folder), METHODS[name], time.perf_counter()
-    make = partial(kind, **linear(data), random_state=seed) if kind else partial(LogisticRegression, max_iter=1000)
+    make = partial(kind, "linear", random_state=seed) if kind else partial(LogisticRegression, max_iter=1000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of T that may be wrong: the error of T is in the table
         clf = fit(make, data)

@@ -16,7 +16,6 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from examples.benchmarks.zoo.rows import reduced
 from examples.paper import features
 from examples.real_labels.common import main, split
 
@@ -55,8 +54,7 @@ def load(seed, folder):
     X, y, y_noisy = read(folder)
     order = np.random.default_rng(1000 + seed).permutation(len(y))
     test, train = order[:N_TEST], order[N_TEST:]
-    X, X_test = reduced(X[train], X[test], 100)
-    return split(X, y[train], y_noisy[train], X_test, y[test], seed)
+    return split(X[train], y[train], y_noisy[train], X[test], y[test], seed)
 
 
 if __name__ == "__main__":

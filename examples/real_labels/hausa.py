@@ -5,17 +5,15 @@
 DIR has ``hausa_*.tsv``: the corpus of Hedderich et al., "Transfer Learning and Distant Supervision for Multilingual
 Transformer Models", EMNLP 2020 (github.com/uds-lsv/transfer-distant-transformer-african), with the names of its files
 in lower case after ``hausa_``. A rule gives a title the topic in whose list of names it finds a word; half of the
-labels are wrong. Features: components of TF-IDF of parts of words.
+labels are wrong. Features: TF-IDF of parts of words, a sparse matrix.
 """
 
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from examples.benchmarks.zoo.rows import reduced
 from examples.real_labels.common import main, split
 
 
@@ -32,7 +30,7 @@ def read(folder):
     y, y_noisy, y_test = (np.searchsorted(topics, frame["label"]) for frame in (clean, noisy, test))
     words = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), min_df=3, sublinear_tf=True)
     X, X_test = words.fit_transform(clean["news_title"]), words.transform(test["news_title"])
-    return *reduced(X, X_test, 200, TruncatedSVD), y, y_noisy, y_test
+    return X.tocsr(), X_test.tocsr(), y, y_noisy, y_test
 
 
 def load(seed, folder):

@@ -4,15 +4,14 @@
 
 DIR has ``labelme_*`` of github.com/fmenat/PyLearningCrowds (Rodrigues and Pereira, "Deep Learning from Crowds", AAAI
 2018): eight kinds of places, 1,000 photographs to train with, of which 59 people labelled some, one to three people
-each one. The noisy label is the majority's, at a tie that of one of them by chance. Features: components of those of a
-VGG network, which come with the data. The 1,188 test photographs are those of the data.
+each one. The noisy label is the majority's, at a tie that of one of them by chance. Features: those of a VGG network,
+which come with the data. The 1,188 test photographs are those of the data.
 """
 
 from functools import lru_cache
 
 import numpy as np
 
-from examples.benchmarks.zoo.rows import reduced
 from examples.real_labels.common import main, split
 
 N_CLASSES = 8
@@ -24,7 +23,7 @@ def read(folder):
     X, X_test = (np.load(folder / f"labelme_LabelMe_VGG_avg_{part}.npy").squeeze() for part in ("train", "test"))
     y, y_test = (np.loadtxt(folder / f"labelme_LabelMe_Z_{part}.txt").astype(int) for part in ("train", "test"))
     answers = np.loadtxt(folder / "labelme_answers.txt").astype(int)
-    return *reduced(X, X_test, 128), y, answers, y_test
+    return X, X_test, y, answers, y_test
 
 
 def majority(answers, seed):

@@ -18,7 +18,8 @@ from ..transition._uncertainty import MOST_CLASSES, TransitionUncertainty
 # How often a clean row counts in the calibration behind T: n / n_meta to this power, without and with verified pairs. 0
 # is the likelihood, 1 gives all clean rows the weight of all noisy ones. Design half of examples/benchmarks/zoo (two
 # seeds), error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099, 0.086, 0.091, 0.110.
-_POWER, _POWER_WITH_PAIRS = 1.0, 0.5
+# With one clean row of each class 1 is too much.
+_POWER, _POWER_WITH_PAIRS = 0.75, 0.5
 # the same where labels may depend on the row: at 3/4 and 1 that is found where there is no noise at all
 _POWER_OF_ROWS = 0.5
 # standard errors by which a fine-tuned network must be better (0 to 2 are as good on the design half), and by which a

@@ -6,6 +6,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import issparse
 
 from examples.real_labels import common, global_warming, hausa, labelme
 
@@ -71,8 +72,9 @@ def test_a_script_writes_its_table(name, tmp_path, monkeypatch):
     monkeypatch.setattr(global_warming, "N_TEST", N_TEST)
     monkeypatch.setattr("sys.argv", [name, "--data", str(folder), "--jobs", "1"])
     data = script.load(0, folder)
-    seen = {row.tobytes() for row in np.concatenate([data.X, data.X_meta])}
-    assert not any(row.tobytes() in seen for row in data.X_test)
+    X, X_meta, X_test = (rows.toarray() if issparse(rows) else rows for rows in (data.X, data.X_meta, data.X_test))
+    seen = {row.tobytes() for row in np.concatenate([X, X_meta])}
+    assert not any(row.tobytes() in seen for row in X_test)
     for _ in range(2):  # the second call finds all rows
         common.main(name, script.__doc__, script.load)
     rows = [json.loads(line) for line in (results / f"{name}.jsonl").read_text().splitlines()]
