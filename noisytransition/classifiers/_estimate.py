@@ -18,8 +18,10 @@ from ..transition._uncertainty import MOST_CLASSES, TransitionUncertainty
 # How often a clean row counts in the calibration behind T: n / n_meta to this power, without and with verified pairs. 0
 # is the likelihood, 1 gives all clean rows the weight of all noisy ones. Design half of examples/benchmarks/zoo (two
 # seeds), error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099, 0.086, 0.091, 0.110.
-# With one clean row of each class 1 is too much.
-_POWER, _POWER_WITH_PAIRS = 0.75, 0.5
+# With few clean rows of a class, which the zoo has not, 1 is too much (one of each of 12 classes: 0.29 in place of 0.11).
+_POWER, _POWER_OF_FEW, _POWER_WITH_PAIRS = 1.0, 0.75, 0.5
+# fewer clean rows than so many times the classes are few
+_FEW = 5
 # the same where labels may depend on the row: at 3/4 and 1 that is found where there is no noise at all
 _POWER_OF_ROWS = 0.5
 # standard errors by which a fine-tuned network must be better (0 to 2 are as good on the design half), and by which a
@@ -124,7 +126,8 @@ def estimate_transition(
     equal = len(labels.noisy) / len(labels.clean)  # weight of a clean row at which both sets count alike
     offset = _offset(candidates[-1], labels, start) if stratified else np.zeros(len(start))
     model = _Model(labels, start, prior, offset)
-    weight = equal ** (_POWER_WITH_PAIRS if has_pairs else _POWER)
+    power = _POWER_OF_FEW if len(labels.clean) < _FEW * len(start) else _POWER
+    weight = equal ** (_POWER_WITH_PAIRS if has_pairs else power)
     one_T, candidate, log_evidence = model.most_likely(candidates, weight)
     calibration: Any = one_T.calibration  # there are clean rows
     revised: Any = model.by_pairs(one_T, candidate) if has_pairs else model.by_rows(candidate, equal**_POWER_OF_ROWS)
