@@ -18,7 +18,7 @@ from ..transition._uncertainty import MOST_CLASSES, TransitionUncertainty
 # How often a clean row counts in the calibration behind T: n / n_meta to this power, without and with verified pairs. 0
 # is the likelihood, 1 gives all clean rows the weight of all noisy ones. Design half of examples/benchmarks/zoo (two
 # seeds), error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099, 0.086, 0.091, 0.110.
-# With few clean rows of a class, which the zoo has not, 1 is too much (one of each of 12 classes: 0.29 in place of 0.11).
+# With few clean rows of a class, which the zoo has not, 1 is too much (one of each of 12 classes: 0.29 for 0.11).
 _POWER, _POWER_OF_FEW, _POWER_WITH_PAIRS = 1.0, 0.75, 0.5
 # fewer clean rows than so many times the classes are few
 _FEW = 5
