@@ -53,7 +53,7 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
     if isinstance(X, Dataset):
         _check_dataset(X, name)
         return X
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not issparse(X):  # a DOK matrix is one too
         raise ValueError(f"{name} is a {type(X).__name__} of {list(X)}; {_PACK}.")
     refuse_masked(X, name)
     if are_samples(X):

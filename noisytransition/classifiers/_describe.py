@@ -61,10 +61,11 @@ def _source(of: Any) -> tuple[str, str, str]:
 
 
 def _is_installed(of: Any) -> bool:
+    """Whether code is of a package, this one too: its version tells, and its source need not be read."""
     top = (of.__module__ or "builtins").partition(".")[0]
     file = getattr(sys.modules.get(top), "__file__", None) or ""
     is_site = top != "__main__" and {"site-packages", "dist-packages"} & set(Path(file).parts)
-    return top in sys.stdlib_module_names or bool(is_site)
+    return top in (*sys.stdlib_module_names, __name__.partition(".")[0]) or bool(is_site)
 
 
 def describe(value: Any, name: str = "value") -> str:

@@ -85,6 +85,6 @@ def test_killed_fits_resume_to_the_same_bits(name, problem, tmp_path):
         path = tmp_path / str(i)
         in_a_write = partial(killed_in_a_write, path, int(rng.integers(30)))
         for _ in range(rng.integers(1, 3)):
-            prepare, seconds = (in_a_write, SECONDS) if i % 2 else (lambda: None, rng.uniform(0.05, duration))
+            prepare, seconds = (in_a_write, SECONDS) if i % 2 else (lambda: None, rng.uniform(0, duration))
             attacked(name, problem, path, prepare, seconds)
         assert bits(name, problem, path) == whole
