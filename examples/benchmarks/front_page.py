@@ -16,7 +16,7 @@ IGNORING, TUNED, OURS = "ignoring the noise", "fine-tuning", "EM, pairs"
 SHOWN = (IGNORING, "cleanlab", TUNED, "GLC", OURS)
 # rows, verified rows, and file of the results
 DATA = {
-    "CIFAR-10N, people, features": ("49,000", "1,000", "paper/results/cifar10n_features.jsonl"),
+    "CIFAR-10N, people, features": ("49,000", "1,000", "paper/results/cifar10n_present.jsonl"),
     "LabelMe, a crowd, features": ("900", "100", "real_labels/results/labelme.jsonl"),
     "Hausa titles, rules, TF-IDF": ("1,945", "100", "real_labels/results/hausa.jsonl"),
     "climate, GPT, embeddings": ("1,499", "100", "real_labels/results/global_warming.jsonl"),

@@ -70,7 +70,10 @@ def attacked(name, problem, path, prepare, seconds):
     process.start()
     process.join(seconds)
     if process.is_alive():
-        os.killpg(process.pid, signal.SIGKILL)
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:  # it has no group of its own yet, and no children
+            process.kill()
     process.join(SECONDS)
     assert process.exitcode in (0, -signal.SIGKILL)
 
