@@ -47,12 +47,12 @@ __all__ = [
 ]
 
 # where the public names live; what needs the least comes first
-_HOMES = ("transition", "plotting", "model_selection", "classifiers", "nets", "datasets", "comparison")
+_HOMES = ("transition", "plotting", "model_selection", "methods", "nets", "datasets", "comparison")
 
 if TYPE_CHECKING:
-    from .classifiers import *
     from .comparison import *
     from .datasets import *
+    from .methods import *
     from .model_selection import *
     from .nets import *
     from .plotting import *

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_consistent_length
 
-from .classifiers import METHODS, NoisyLabelClassifier
 from .datasets import ComparisonData
+from .methods import METHODS, NoisyLabelClassifier
 from .transition import sampling_limit, transition_error
 from .transition._checks import check_count, check_transition_matrix
 from .transition._labels import in_class_order

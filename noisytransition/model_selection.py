@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 
-from ._unwrap import inner_classifier
 from .transition import transition_error
 from .transition._checks import as_array, check_count, check_mask, check_transition_matrix
 from .transition._labels import in_class_order, of_one_type
@@ -150,3 +149,14 @@ def make_transition_scorer(T_true: ArrayLike) -> _TransitionScorer:
     """
     T = check_transition_matrix(T_true, name="T_true")
     return _TransitionScorer(T_true if hasattr(T_true, "columns") else T)
+
+
+def inner_classifier(estimator: object) -> Any:
+    """Last step of a Pipeline, best estimator of a search, however they are nested; else the estimator itself."""
+    while True:
+        if hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            return estimator

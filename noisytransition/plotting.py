@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._unwrap import inner_classifier
+from .model_selection import inner_classifier
 from .transition import transition_error
 from .transition._checks import as_floats, check_count, check_transition_matrix
 from .transition._labels import in_class_order

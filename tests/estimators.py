@@ -4,7 +4,7 @@ import numpy as np
 import page_methods
 from sklearn.utils import _safe_indexing
 
-from noisytransition.classifiers import METHODS, TransitionClassifier
+from noisytransition.methods import METHODS, TransitionClassifier
 
 # the library's own, and those that the docs build as examples
 CLASSIFIERS = [

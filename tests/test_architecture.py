@@ -1,6 +1,7 @@
 """The design, held by tests: imports go one way, light parts stay light, and what a reader must know stays small."""
 
 import ast
+import graphlib
 import importlib.util
 import inspect
 import re
@@ -12,31 +13,34 @@ from pathlib import Path
 import pytest
 
 import noisytransition
-from noisytransition import classifiers
+from noisytransition import methods
 
 ROOT = Path(noisytransition.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 STRUCTURE = ROOT.parent / ".ci" / "structure.py"
 
-# layer -> what it may import besides the standard library and numpy
+# room -> what it may import besides the standard library and numpy; rooms below stand above
 ALLOWED = {
     "transition": {"scipy"},
     "losses": {"torch"},
-    "_forward_pass": {"torch"},
-    "meta_gradient": {"torch", "_forward_pass"},
-    "updates": {"torch", "skorch", "losses", "meta_gradient"},
-    "selection": {"torch", "skorch", "scipy", "losses"},
-    "nets": {"torch", "skorch", "scipy", "meta_gradient", "updates", "_forward_pass"} | {"_storage"},
+    "meta_gradient": {"torch"},
+    "nets": {"torch", "skorch", "scipy", "meta_gradient"},
+    "persistence": {"torch", "skorch", "safetensors", "nets"},
+    "updates": {"torch", "skorch", "losses", "meta_gradient", "nets"},
+    "selection": {"torch", "skorch", "scipy", "losses", "nets"},
     "report": {"scipy", "jinja2", "transition"},
-    "classifiers": {"torch", "skorch", "sklearn", "scipy", "joblib", "pandas", "tqdm", "transition", "losses", "report"}
-    | {"meta_gradient", "updates", "selection", "nets", "_storage", "_forward_pass"},
-    "_storage": {"torch", "skorch", "safetensors"},
-    "_unwrap": set(),
-    "model_selection": {"sklearn", "transition", "_unwrap"},
-    "comparison": {"sklearn", "joblib", "scipy", "pandas", "classifiers", "datasets", "transition"},
+    "data": {"torch", "sklearn", "scipy", "nets", "transition"},
+    "fitting": {"torch", "skorch", "sklearn", "scipy", "joblib", "tqdm", "transition", "losses", "meta_gradient"}
+    | {"nets", "persistence", "updates", "selection"},
+    "base": {"torch", "skorch", "sklearn", "scipy", "pandas", "transition", "nets", "persistence", "report", "data"}
+    | {"fitting"},
+    "methods": {"torch", "skorch", "sklearn", "scipy", "transition", "losses", "nets", "persistence", "updates"}
+    | {"selection", "data", "fitting", "base"},
+    "model_selection": {"sklearn", "transition"},
+    "comparison": {"sklearn", "joblib", "scipy", "pandas", "methods", "datasets", "transition"},
     "datasets": {"torch", "torchvision", "transition"},
-    "plotting": {"sklearn", "matplotlib", "transition", "_unwrap"},
-    "__init__": {"classifiers", "comparison", "datasets", "nets", "model_selection", "plotting", "transition"},
+    "plotting": {"sklearn", "matplotlib", "transition", "model_selection"},
+    "__init__": {"methods", "comparison", "datasets", "nets", "model_selection", "plotting", "transition"},
 }
 
 
@@ -44,17 +48,21 @@ def layer(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def imported(path):
-    """Top-level packages, and layers of the library, that a file imports anywhere."""
-    depth = len(path.relative_to(ROOT).parts)
-    tree = ast.parse(path.read_text())
-    for_types = {  # imports that a type checker alone makes
+def running(tree):
+    """Nodes of a file but for imports that a type checker alone makes."""
+    for_types = {
         id(node)
         for block in ast.walk(tree)
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
         for node in ast.walk(block)
     }
-    for node in (node for node in ast.walk(tree) if id(node) not in for_types):
+    return [node for node in ast.walk(tree) if id(node) not in for_types]
+
+
+def imported(path):
+    """Top-level packages, and layers of the library, that a file imports anywhere."""
+    depth = len(path.relative_to(ROOT).parts)
+    for node in running(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level in (0, depth):
@@ -69,6 +77,26 @@ def test_every_layer_is_named():
 def test_imports_go_one_way(path):
     free = sys.stdlib_module_names | {"numpy", layer(path)}
     assert set(imported(path)) - free <= ALLOWED[layer(path)]
+
+
+def imported_files(path):
+    """Files of the library that a file imports when it runs."""
+    package = path.relative_to(ROOT).parent.parts
+    for node in running(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            at = ROOT.joinpath(*package[: len(package) - node.level + 1], *(node.module or "").split("."))
+            for place in (at, *(at / alias.name for alias in node.names)):
+                yield from (file for file in (place.with_suffix(".py"), place / "__init__.py") if file.exists())
+
+
+def test_there_are_no_circles():
+    """Neither between files nor between rooms."""
+    files = {path: set(imported_files(path)) - {path} for path in FILES if path.name != "__init__.py"}
+    rooms = {}
+    for path, others in files.items():
+        rooms.setdefault(layer(path), set()).update(layer(other) for other in others)
+    for graph in files, {room: others - {room} for room, others in rooms.items()}:
+        graphlib.TopologicalSorter(graph).prepare()  # raises for a circle
 
 
 def arrows():
@@ -115,10 +143,10 @@ def test_all_public_names_are_there():
 
 def test_a_method_has_its_places():
     """Those that docs/adding_a_method.rst names: METHODS, the public names, the table of methods, the API."""
-    bases = {classifiers.NoisyLabelClassifier, classifiers.TransitionClassifier}
-    imported_here = {value for value in vars(classifiers).values() if isinstance(value, type)}
-    assert set(classifiers.METHODS.values()) == imported_here - bases
-    names = {cls.__name__ for cls in classifiers.METHODS.values()}
+    bases = {methods.NoisyLabelClassifier, methods.TransitionClassifier}
+    imported_here = {value for value in vars(methods).values() if isinstance(value, type)}
+    assert set(methods.METHODS.values()) == imported_here - bases
+    names = {cls.__name__ for cls in methods.METHODS.values()}
     assert names <= set(noisytransition.__all__)
     for page in ("methods/index.rst", "api.rst"):
         assert names <= set(
@@ -170,7 +198,7 @@ def test_public_names_are_few():
     assert len(public) <= 80
 
 
-@pytest.mark.parametrize("cls", classifiers.METHODS.values())
+@pytest.mark.parametrize("cls", methods.METHODS.values())
 def test_a_class_has_few_parameters(cls):
     parameters = inspect.signature(cls).parameters.values()
     assert len([p for p in parameters if p.kind is not p.VAR_KEYWORD]) <= 20
@@ -182,7 +210,7 @@ def test_a_fit_is_a_short_walk(name):
     spec = importlib.util.spec_from_file_location("structure", STRUCTURE)
     structure = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(structure)
-    functions, files, calls = structure.fit(classifiers.METHODS[name](max_epochs=3, random_state=0))
+    functions, files, calls = structure.fit(methods.METHODS[name](max_epochs=3, random_state=0))
     assert functions <= 400
     assert files <= 50
     assert calls <= 120  # from one package of the library into another

@@ -37,7 +37,7 @@ from noisytransition import (
     TrustedKFold,
     make_transition_scorer,
 )
-from noisytransition.classifiers import METHODS
+from noisytransition.methods import METHODS
 from noisytransition.transition import label_posterior
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)

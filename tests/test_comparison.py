@@ -15,7 +15,7 @@ from noisytransition import (
     sampling_limit,
     transition_error,
 )
-from noisytransition.classifiers import METHODS
+from noisytransition.methods import METHODS
 
 TWO = {"cross-entropy": CrossEntropyClassifier(max_epochs=2), "GLC": GLCClassifier(max_epochs=2)}
 

@@ -9,7 +9,7 @@ from training import StopAfter
 from two_processes import SIZE, on_device, on_devices
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
-from noisytransition.classifiers import METHODS
+from noisytransition.methods import METHODS
 from noisytransition.nets import NoisyLabelNet, Rows
 from noisytransition.nets._batches import BatchLoader
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from numpydoc.docscrape import NumpyDocString
 
 import noisytransition
-from noisytransition import classifiers, transition
+from noisytransition import methods, transition
 
 ROOT = Path(noisytransition.__file__).parents[1]
 PACKAGES = ["", ".transition", ".datasets", ".losses", ".updates", ".selection", ".nets", ".meta_gradient", ".report"]
@@ -33,7 +33,7 @@ def public():
 
 PUBLIC = dict(public())
 # their example is docs/all_classifiers.rst
-BASES = {cls.__name__: cls for cls in (classifiers.NoisyLabelClassifier, classifiers.TransitionClassifier)}
+BASES = {cls.__name__: cls for cls in (methods.NoisyLabelClassifier, methods.TransitionClassifier)}
 
 # an option of pytest's: numbers are compared as far as they are shown
 doctest.register_optionflag("NUMBER")

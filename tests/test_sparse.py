@@ -22,7 +22,7 @@ from noisytransition import (
     MetaTransitionClassifier,
     TrustedKFold,
 )
-from noisytransition.classifiers._describe import describe
+from noisytransition.fitting._describe import describe
 from noisytransition.nets import SparseRows, _batches
 from noisytransition.nets._batches import BatchLoader
 from noisytransition.nets._rows import canonical

@@ -27,7 +27,7 @@ from noisytransition import (
     MetaTransitionClassifier,
     TrustedKFold,
 )
-from noisytransition.classifiers._data import read_rows
+from noisytransition.data._read import read_rows
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 NAMES = np.array(["ant", "bee", "cat"])

@@ -23,7 +23,7 @@ from noisytransition import (
     data_parallel,
     flip_labels,
 )
-from noisytransition.classifiers import METHODS
+from noisytransition.methods import METHODS
 from noisytransition.transition import pair_noise
 
 SIZE = 2

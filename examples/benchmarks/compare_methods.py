@@ -47,7 +47,7 @@ from shared import (
 from sklearn.linear_model import LogisticRegression
 
 from noisytransition import CrossEntropyClassifier, compare, transition_error
-from noisytransition.classifiers import METHODS as ALL_METHODS
+from noisytransition.methods import METHODS as ALL_METHODS
 
 RESULTS = PAGES / "compare_methods"
 SHARED = {

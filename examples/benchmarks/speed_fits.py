@@ -9,8 +9,8 @@ import numpy as np
 from speed_turns import ratio, turns
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
-from noisytransition.classifiers import _em_transition
-from noisytransition.classifiers._run import Run
+from noisytransition.fitting._run import Run
+from noisytransition.methods import _em_transition
 from noisytransition.transition import flip_labels, pair_noise
 
 N_TURNS = 5

@@ -41,7 +41,7 @@ def wine(seed):
 # Two need no clean rows (GCE, Forward), two learn no T (GCE, fine-tuning). Give
 # ``METHODS["GLC"].as_published()`` for a method exactly as in its paper.
 from noisytransition import compare
-from noisytransition.classifiers import METHODS
+from noisytransition.methods import METHODS
 
 names = ["GCE", "forward", "fine-tuning", "GLC", "EM"]
 methods = {name: METHODS[name](max_epochs=15) for name in names}

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from examples.benchmarks.shared import PLAIN
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier
-from noisytransition.classifiers import METHODS as ALL_METHODS
 from noisytransition.datasets import CIFAR100_SUPERCLASSES
+from noisytransition.methods import METHODS as ALL_METHODS
 from noisytransition.transition import cifar10_noise, pair_noise, superclass_noise, symmetric_noise
 
 TUNED = Path(__file__).with_name("tuned.json")

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from .._forward_pass import PRECISIONS, called_with, logits_of, places_of
 from ._batch_norm import fused_batch_norms
 from ._factored import is_relu_mlp
+from ._forward_pass import PRECISIONS, called_with, logits_of, places_of
 
 # of a direction: sums of PyTorch's forward rule of batch normalisation over rows and pixels overflow at 1 already
 # (images of 32 x 32 pixels, batches of 32 and 128); at 1/32 and 1/256 the tangent is that of float32

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from .._forward_pass import full_precision, logits_of
-from ..updates import Update
+from ..meta_gradient._forward_pass import full_precision, logits_of
 from ._batches import Batch, BatchLoader, CleanBatches, Loaded, on_device, rows_at_once
 from ._checks import check_losses, check_proba, check_weights, uncompiled
 from ._loop import GradientScaling, LeanNet
 from ._mlp import MLP
+from ._update import Update
 
 # used by nets without an update: its hooks do nothing
 _NO_UPDATE = Update()

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..meta_gradient import look_ahead
 from ..meta_gradient._methods import candidate_methods
-from ._update import Update
+from ..nets import Update
 
 if TYPE_CHECKING:
     from ..nets import CleanBatches, NoisyLabelNet

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..losses import ForwardLoss
-from ._update import Update
+from ..nets import Update
 
 if TYPE_CHECKING:
     from ..nets import NoisyLabelNet

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from ._update import Update
+from ..nets import Update
 
 if TYPE_CHECKING:
     from ..nets import NoisyLabelNet

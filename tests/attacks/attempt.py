@@ -12,8 +12,8 @@ from training import no_training
 import noisytransition
 import noisytransition.transition
 from noisytransition import TrustedKFold
-from noisytransition.classifiers import METHODS as NAMED
-from noisytransition.classifiers import NoisyLabelClassifier
+from noisytransition.methods import METHODS as NAMED
+from noisytransition.methods import NoisyLabelClassifier
 
 OF_CLASSIFIERS = [*of_parameters.CASES, *of_data.CASES]
 OF_FUNCTIONS = [*of_functions.CASES, *of_tools.CASES]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from estimators import small
 
-from noisytransition.classifiers import METHODS
+from noisytransition.methods import METHODS
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked"),

@@ -8,7 +8,7 @@ import torch
 
 from examples.benchmarks.shared import add_row, read_rows
 from examples.paper import page, run, tables, tune
-from noisytransition.classifiers import METHODS, EMTransitionClassifier
+from noisytransition.methods import METHODS, EMTransitionClassifier
 
 WITHOUT_T = {"cross-entropy", "clean rows only", "fine-tuning", "GCE", "MW-Net"}
 

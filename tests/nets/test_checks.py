@@ -18,8 +18,8 @@ from noisytransition import (
     MetaTransitionClassifier,
     TRevisionClassifier,
 )
-from noisytransition.classifiers import METHODS
 from noisytransition.meta_gradient import look_ahead
+from noisytransition.methods import METHODS
 from noisytransition.nets import MLP
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)

@@ -1,0 +1,296 @@
+"""Base class of all classifiers: scikit-learn's interface, with one skorch net per training stage."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags, check_random_state
+from torch import nn
+from torch.utils.data import Dataset
+
+from ..data._read import HOW_TO_PASS, Samples, read_rows
+from ..data._warnings import warn_of_equal_shares, warn_of_scale
+from ..fitting._checks import CONSTRAINTS, check_callbacks, check_net_parameters
+from ..fitting._describe import describe_fit
+from ..fitting._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, as_python
+from ..fitting._parts import torch_as_it_was
+from ..fitting._run import RUN_CLASS, Run
+from ._prediction import PredictionMixin
+from ._save import save
+
+
+class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
+    """Base class of all classifiers: validates and encodes the data, sets the seed, predicts. Methods train in `_fit`.
+
+    Parameters
+    ----------
+    module : nn.Module class or instance, "mlp" or "linear", default="mlp"
+        Network that returns logits of shape (n_samples, n_classes). An instance is copied, never changed. "mlp": an
+        `MLP` sized from the data; "linear": the same without a hidden layer (logistic regression). Both subtract the
+        means of columns of X that are not mostly 0, and scale columns that are not of the order of 1.
+    lr : float or "auto", default="auto"
+        Step size of the module's optimiser. "auto": 0.005 for a linear network, one with a single weight matrix to
+        train; 0.001 for others; 0.1 for SGD.
+    max_epochs : int or "auto", default="auto"
+        Epochs of the final training stage. "auto": 30, or more where 30 epochs of the noisy rows are fewer than 500
+        steps; all stages have the same.
+    batch_size : int, default=32
+        Rows in a batch; -1 for all.
+    optimizer : class or str, default=torch.optim.Adam
+        Any torch optimiser, or the name of one in `torch.optim`, such as "adamw"; ``optimizer__...`` sets its
+        parameters.
+    device : str or torch.device, optional
+        Default: the device of a module instance, else the CPU.
+    dtype : str or torch.dtype, default="auto"
+        Type that inputs are cast to, batch by batch. "auto": the module's floating type, for uint8 images too (which
+        modules of your own scale); integers stay integers if the module has an embedding.
+    precision : {"float32", "bf16", "fp16"}, default="float32"
+        Precision that a float32 module computes in, in training, look-ahead and prediction, by `torch.autocast`;
+        weights, losses, T and probabilities stay in float32. "fp16" scales the gradients.
+    batch_transform : callable, optional
+        Augmentation: function of a batch of training inputs on the device. Predictions do not use it.
+    callbacks : list of skorch callbacks, optional
+        Every training stage gets copies of them: a schedule of a fixed number of steps, as OneCycleLR, suits methods
+        with stages of equal length alone. ``callbacks__name__...`` sets their parameters. One that needs held-out rows,
+        as EarlyStopping and EpochScoring do by default, needs a `train_split`.
+    random_state : int, RandomState instance or None, default=None
+        An int makes a fit repeatable to the bit on a CPU; with None, torch's global generator gives the seed.
+    verbose : int, default=0
+        0: silent. 1: a bar for each training, with the time left, where standard error is a terminal or a notebook;
+        nothing elsewhere. 2: a line for each epoch of every stage, skorch's table, in any case.
+    **net_params
+        Every other parameter of `skorch.NeuralNetClassifier` by skorch's own name: ``module__...``,
+        ``optimizer__...``, ``iterator_train__num_workers``, ``train_split``, ``compile``, ...
+    """
+
+    # searches and pipelines route clean data to `fit` without a `set_fit_request` by the user
+    __metadata_request__fit = dict.fromkeys(("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"), True)
+    # with routing, held-out trusted rows of a search are scored by their true labels
+    __metadata_request__score = dict.fromkeys(("trusted", "y_meta"), True)
+
+    #: what each parameter may be, as in scikit-learn
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    #: whether `fit` refuses to run without clean rows
+    _needs_clean_data = False
+    #: parameters with which a classifier is the algorithm of its paper; None: there is no paper
+    _PUBLISHED: ClassVar[dict[str, Any] | None] = None
+    classes_: NDArray
+
+    def __init__(
+        self,
+        module: Module = "mlp",
+        *,
+        lr: float | str = "auto",
+        max_epochs: int | str = "auto",
+        batch_size: int = 32,
+        optimizer: Optimizer = torch.optim.Adam,
+        device: str | torch.device | None = None,
+        dtype: str | torch.dtype = "auto",
+        precision: str = "float32",
+        batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        callbacks: Callbacks = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        **net_params: Any,
+    ) -> None:
+        self.module = module
+        self.lr = lr
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.device = device
+        self.dtype = dtype
+        self.precision = precision
+        self.batch_transform = batch_transform
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.verbose = verbose
+        self._set_net_params(net_params)
+
+    @classmethod
+    def as_published(cls, **params: Any) -> Self:
+        """Make a classifier that is exactly the algorithm of its paper, trained by SGD with a step of 0.1.
+
+        Parameters
+        ----------
+        **params
+            Parameters to set instead, or besides. With an `optimizer`, the step is the default.
+
+        Returns
+        -------
+        classifier
+
+        Raises
+        ------
+        TypeError
+            For a class without a paper.
+        """
+        if cls._PUBLISHED is None:
+            raise TypeError(f"{cls.__name__} is published in no paper; make it by {cls.__name__}(...).")
+        sgd: dict[str, Any] = {} if "optimizer" in params else {"optimizer": torch.optim.SGD, "lr": 0.1}
+        return cls(**(sgd | cls._PUBLISHED | params))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse matrices are taken too."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ---- fit
+    def fit(
+        self,
+        X: Samples,
+        y: ArrayLike | None = None,
+        *,
+        meta: tuple[Samples, ArrayLike] | Dataset | None = None,
+        X_meta: Samples | None = None,
+        y_meta: ArrayLike | None = None,
+        trusted: ArrayLike | None = None,
+        y_meta_noisy: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        state: str | PathLike | None = None,
+    ) -> "NoisyLabelClassifier":
+        """Train on noisy labels, with the help of clean rows: rows of X that were verified, or others.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Table, images or sequences. Rows of a sparse matrix are made dense batch by batch. A Dataset gives inputs,
+            or pairs of input and label.
+        y : array-like of shape (n_samples,)
+            Noisy labels of any kind: str, bool, numbers. Rows without a label (None, NaN, -1 beside 0, 1, 2) are an
+            error: leave them out. Optional for a Dataset of pairs: its labels are taken, which
+            loads each sample once, but not those of a TensorDataset. Where `y` is given, the labels of the Dataset are
+            not used.
+        trusted : array-like of shape (n_samples,) of bool, optional
+            Marks the rows of X whose labels were verified: the clean rows. They leave the noisy set. Give their true
+            labels as `y_meta`; without it, y has the true labels of these rows.
+        y_meta : array-like of shape (n_meta,) or (n_samples,), optional
+            True labels of the clean rows. With `trusted`, y keeps their noisy labels, which methods that count pairs of
+            true and noisy labels use. One label for each trusted row, or one for each row of X: the form for searches
+            with metadata routing. Labels of other rows are ignored, and may be missing.
+        X_meta : array-like, sparse matrix or torch Dataset, optional
+            Clean rows that are not in X, with labels `y_meta`: the form that ``Pipeline(...,
+            transform_input=["X_meta"])`` transforms. Searches cut what is as long as X: if X_meta is, give `meta`.
+        meta : tuple of (X_meta, y_meta), or torch Dataset of pairs, optional
+            The same as one argument. Searches pass a tuple through whole; a Pipeline does not transform it.
+        y_meta_noisy : array-like of shape (n_meta,) or (n_samples,), optional
+            Noisy labels of the clean rows, where both are known and y does not have them. With `trusted` and with true
+            labels in y, one for each trusted row or one for each row of X: the form for searches without routing.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows of X in every training on noisy rows: a row is drawn as often as its weight says, those
+            of weight 0 are left out. Weights of trusted rows are not used. T is a conditional probability, so that rows
+            count once where it is estimated from posteriors; a weight must not depend on the noisy label of a row with
+            this true label.
+        state : str or path, optional
+            Folder in which the fit is saved after every epoch. If it exists, the fit resumes from it: see
+            `docs/saving.rst`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For data or parameters that cannot be trained on, before any training.
+        """
+        self._forget()
+        try:
+            self._check_parameters()
+            classes, noisy, clean = read_rows(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
+            if clean is None and self._needs_clean_data:
+                raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
+            fingerprint = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
+            run = RUN_CLASS.get()(
+                self._shared_params(classes),
+                noisy,
+                clean,
+                classes,
+                seed=self._seed(),
+                watch=not self._needs_clean_data,
+                bar=type(self).__name__ if self.verbose == 1 else None,
+            )
+            self._check_data(run)
+            if clean is not None and self._needs_clean_data and not hasattr(self, "meta_sampling"):
+                warn_of_equal_shares(noisy.label, clean.label, classes)
+            if not isinstance(self.module, str):  # those scale their inputs
+                warn_of_scale(noisy)
+            with torch_as_it_was():
+                if state is not None:
+                    run.save_in(state, fingerprint)
+                self._fit(run)
+            self.classes_, self.histories_ = run.classes, run.histories
+        except BaseException:
+            self._forget()
+            raise
+        return self
+
+    @abstractmethod
+    def _fit(self, run: Run) -> None:
+        """Train with `run.train`, once for each stage, and set `net_`."""
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that no data could make valid."""
+        self._validate_params()
+        check_net_parameters(self)
+        check_callbacks(self.callbacks, self._net_params)
+
+    def _check_data(self, run: Run) -> None:
+        """Raise for data that the parameters do not fit, before any training."""
+
+    def _forget(self) -> None:
+        """Remove all fitted attributes, so that a failed refit does not leave those of an earlier fit."""
+        for name in set(vars(self)) - set(self.get_params(deep=False)):
+            if name.endswith("_") and not name.startswith("_"):
+                delattr(self, name)
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return int(torch.randint(2**31 - 1, ()))
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _shared_params(self, classes: NDArray) -> dict[str, Any]:
+        """Parameters of all nets of a fit."""
+        own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED} | self._net_params
+        lines = max(int(self.verbose) - 1, 0)  # 1 is the bar
+        of_fit = {"classes": np.arange(len(classes)), "device": self._device(), "verbose": lines}
+        return {name: as_python(value) for name, value in own.items()} | of_fit
+
+    def _device(self) -> str | torch.device:
+        if self.device is not None:
+            return self.device
+        parameters = self.module.parameters() if isinstance(self.module, nn.Module) else iter(())
+        return next((str(p.device) for p in parameters), "cpu")
+
+    # ---- save
+    def save(self, path: str | PathLike) -> None:
+        """Save the fitted classifier in one file, from which `noisytransition.load` reads it again.
+
+        Saved are the parameters that are plain data, the fitted attributes and the weights; not the code of a module of
+        your own, callbacks, functions and optimiser classes. The file is in the format safetensors: loading it runs no
+        code.
+
+        Parameters
+        ----------
+        path : str or Path
+            A saved classifier that is there already is replaced.
+
+        Raises
+        ------
+        ValueError
+            If there is a file of another kind, or something cannot be saved.
+        """
+        save(self, path)
+
+    def _loss(self) -> nn.Module:
+        """Loss of a classifier that is loaded; override it if methods besides `fit` need the fitted one."""
+        return nn.CrossEntropyLoss()
+
+
+# parameters that the nets have too, under the same name
+_SHARED = NET_NAMES | {"dtype", "precision", "batch_transform"}

@@ -1,0 +1,65 @@
+"""Save a fitted classifier: plain data and tensors in one file, which runs no code when it is loaded."""
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from ..nets import NoisyLabelNet
+from ..persistence._storage import NAMED, about, is_plain, plain_history, write
+from ..transition._calibration import Calibration
+from ..transition._uncertainty import TransitionUncertainty
+
+if TYPE_CHECKING:
+    from ._classifier import NoisyLabelClassifier
+
+KIND = "classifier"
+NAMED.update({cls.__name__: cls for cls in (Calibration, TransitionUncertainty)})
+
+
+def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
+    """Write a fitted classifier: its class, its parameters that are plain data, fitted attributes and weights."""
+    check_is_fitted(clf, "net_")
+    net = type(clf.net_)
+    if (net.infer, net.predict_proba) != (NoisyLabelNet.infer, NoisyLabelNet.predict_proba):
+        raise ValueError(f"{net.__name__} predicts in a way of its own: pickle the classifier.")
+    path = Path(path)
+    if path.exists():
+        about(path, KIND)  # a file of another kind is not overwritten
+    module, params = clf.net_.plain_module_, clf.get_params(deep=False)
+    plain = {k: v for k, v in params.items() if is_plain(v)}
+    content = {
+        "class": name_of(type(clf)),
+        "module": None if isinstance(clf.module, str) else name_of(type(module)),
+        "params": plain,
+        "not_saved": sorted(k for k in params.keys() - plain.keys() if k.startswith("module__")),
+        "fitted": _fitted(clf),
+        "weights": module.state_dict(),
+        "loss": _loss_state(clf),
+    }
+    write(path, KIND, content)
+
+
+def _fitted(clf: "NoisyLabelClassifier") -> dict[str, Any]:
+    """Fitted attributes, but for the net."""
+    names = [k for k in vars(clf) if k.endswith("_") and not k.startswith("_") and k not in clf.get_params(deep=False)]
+    fitted = {name: getattr(clf, name) for name in names if name != "net_"}
+    fitted["histories_"] = {stage: plain_history(history) for stage, history in clf.histories_.items()}
+    for name, value in fitted.items():
+        if not is_plain(value):
+            raise ValueError(f"{type(clf).__name__}.{name} is not plain data: pickle the classifier.")
+    return fitted
+
+
+def _loss_state(clf: "NoisyLabelClassifier") -> dict[str, Tensor]:
+    """Weights of the loss, where methods of the classifier need it."""
+    with torch.random.fork_rng(devices=()):
+        is_needed = type(clf._loss()) is type(clf.net_.criterion_)
+    return clf.net_.criterion_.state_dict() if is_needed else {}
+
+
+def name_of(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

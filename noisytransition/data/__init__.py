@@ -1,0 +1,1 @@
+"""X, y and clean data in: read, checked, encoded."""

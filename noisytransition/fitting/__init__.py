@@ -1,0 +1,1 @@
+"""One call of fit: defaults, checks, trainings, folds, progress."""

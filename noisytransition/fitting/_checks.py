@@ -1,0 +1,216 @@
+"""Checks of parameters and callbacks, made before any training."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from skorch.callbacks import (
+    BatchScoring,
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    EpochScoring,
+    LoadInitState,
+    LRScheduler,
+    TrainEndCheckpoint,
+)
+from torch import nn
+
+from ..meta_gradient._forward_pass import PRECISIONS
+from ..nets import NoisyLabelNet
+from ..nets._checks import check_sized
+from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer
+
+# ---------------------------------------------------------------------------- numbers
+# what parameters may be, for `_parameter_constraints` as in scikit-learn
+NUMBER = Interval(Real, 0, np.inf, closed="left")
+FRACTION = Interval(Real, 0, 1, closed="left")
+COUNT = Interval(Integral, 1, None, closed="left")
+COUNT_FROM_0 = Interval(Integral, 0, None, closed="left")
+ALL_ROWS = Options(Integral, {-1})
+
+# of all classifiers
+CONSTRAINTS: dict[str, list[Any]] = {
+    "module": [nn.Module, StrOptions(set(MODULES)), callable],
+    "lr": [NUMBER, StrOptions({"auto"})],
+    "max_epochs": [COUNT_FROM_0, StrOptions({"auto"})],
+    "batch_size": [COUNT, ALL_ROWS],
+    "precision": [StrOptions(set(PRECISIONS))],
+    "batch_transform": [callable, None],
+    "train_split": [callable, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+
+
+# ---------------------------------------------------------------------------- the network
+def check_net_parameters(estimator: Any) -> None:
+    """Raise if a parameter that all nets share is of no valid kind."""
+    _check_module(estimator.module, [name for name in estimator._net_params if name.startswith("module__")])
+    _check_optimizer(estimator.optimizer)
+    if estimator.device is not None:
+        check_device(estimator.device)
+    if estimator.dtype != "auto":
+        _check_dtype(estimator.dtype)
+    if estimator.precision != "float32" and estimator.dtype not in ("auto", "float32", torch.float32):
+        raise ValueError(
+            f"precision={estimator.precision!r} is for float32 inputs; leave dtype={estimator.dtype!r} out."
+        )
+    if estimator.precision == "fp16" and _is_lbfgs(estimator.optimizer):
+        raise ValueError("precision='fp16' scales gradients, which LBFGS cannot take; give 'bf16' or 'float32'.")
+
+
+def _check_module(module: Any, given: list[str]) -> None:
+    if isinstance(module, type) and not issubclass(module, nn.Module):
+        raise TypeError(f"module={module!r}; give an nn.Module class or instance that returns logits.")
+    if module == "linear" and "module__hidden" in given:
+        raise ValueError("module='linear' has no hidden layer, but module__hidden was given; give module='mlp'.")
+    if not isinstance(module, nn.Module):
+        return
+    if given:
+        raise ValueError(f"{given} set up a module class, but module is an instance of {type(module)}.")
+    if not any(p.requires_grad for p in module.parameters()):
+        raise ValueError(
+            f"{type(module).__name__} has no trainable parameter: all are frozen, or there is none; set requires_grad "
+            "for those that should be learned."
+        )
+    check_sized(module)
+
+
+def _check_optimizer(value: Any) -> None:
+    if isinstance(value, str) and value.lower() in OPTIMIZERS:
+        return
+    is_class = isinstance(value, type)
+    if isinstance(value, str) or not (issubclass(value, torch.optim.Optimizer) if is_class else callable(value)):
+        given = value if is_class or isinstance(value, str) else type(value).__name__
+        raise ValueError(
+            f"optimizer={given!r}; give a class such as torch.optim.SGD, or the name of one in torch.optim, and no "
+            "instance; its parameters are given as optimizer__..., or by functools.partial."
+        )
+
+
+def check_device(device: Any) -> None:
+    """Raise if torch cannot compute on a device."""
+    try:
+        torch.zeros(1, device=device).item()
+    except Exception as error:
+        usable = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+        why = str(error).splitlines()[0].partition(". ")[0]
+        raise ValueError(
+            f"device={device!r} cannot be used: {why}; give one of {usable}, or leave device out."
+        ) from None
+
+
+def _check_dtype(dtype: Any) -> None:
+    found = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
+    if not isinstance(found, torch.dtype) or found.is_complex or found is torch.bool:
+        raise ValueError(f"dtype={dtype!r}; give 'auto', or a real type of torch such as 'float32' or torch.float64.")
+
+
+def _is_lbfgs(optimizer: Optimizer) -> bool:
+    optimizer = as_optimizer(optimizer)
+    kind = getattr(optimizer, "func", optimizer)  # of a partial
+    return isinstance(kind, type) and issubclass(kind, torch.optim.LBFGS)
+
+
+def check_takes_step_sizes(estimator: Any) -> None:
+    """Raise for LBFGS where T has a step size of its own in the module's optimiser."""
+    if _is_lbfgs(estimator.optimizer):
+        raise ValueError(
+            f"optimizer is LBFGS, which has one step size for all parameters: {type(estimator).__name__} learns T with "
+            "another than the network's. Give an optimiser such as torch.optim.SGD or Adam."
+        )
+
+
+# ---------------------------------------------------------------------------- callbacks
+# callbacks of the library, which a fit needs: not to be set
+_OURS = {
+    *("update", "select", "scaling", "held_out_posteriors", "in_step", "save_state", "show_progress"),
+    *(f"valid_{labels}_{score}" for labels in ("noisy", "clean") for score in ("loss", "acc")),
+}
+# callbacks that compute or follow the scores or the epochs of a training, or write and read its files
+_BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
+# scores that skorch computes of rows that `train_split` holds out
+_HELD_OUT = {f"valid_{score}{best}" for score in ("loss", "acc", "noisy_loss", "noisy_acc") for best in ("", "_best")}
+
+
+def named_callbacks(callbacks: Sequence | None) -> list[tuple[str | None, Any]]:
+    """The user's callbacks as pairs of name and callback; the name is None where none is given."""
+    return [tuple(cb) if isinstance(cb, tuple | list) else (None, cb) for cb in callbacks or ()]
+
+
+def check_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> None:
+    """Raise for what is no list of callbacks, for settings of the library's own, and for scores that nothing has."""
+    is_list = isinstance(callbacks, Sequence) and not isinstance(callbacks, str)
+    if not (callbacks is None or (is_list and all(map(_is_callback, callbacks)))):
+        raise TypeError(f"callbacks={callbacks!r}: give a list of skorch callbacks, or of pairs (name, callback).")
+    known = _callback_names(callbacks) - _OURS
+    for setting in net_params:
+        if setting.startswith("callbacks__") and setting.split("__")[1] not in known:
+            raise ValueError(f"{setting!r} sets no callback of yours or of skorch's; there are {sorted(known)}.")
+    if net_params.get("train_split") is not None:
+        return
+    for name, callback in named_callbacks(callbacks):
+        if _follows_held_out_rows(name, callback, net_params):
+            raise ValueError(
+                f"{kind_of(callback).__name__} needs scores of held-out rows, and none are held out for it: give "
+                "train_split=skorch.dataset.ValidSplit(10), monitor='train_loss', or on_train=True."
+            )
+
+
+def _follows_held_out_rows(name: str | None, callback: Any, net_params: Mapping[str, Any]) -> bool:
+    made = callback
+    if isinstance(callback, type):
+        made = callback() if issubclass(callback, EarlyStopping | Checkpoint) else callback
+    if issubclass(kind_of(callback), EpochScoring | BatchScoring):
+        return not callback_setting(name, made, "on_train", net_params)
+    monitor = callback_setting(name, made, "monitor", net_params)
+    return isinstance(monitor, str) and monitor in _HELD_OUT
+
+
+def _is_callback(given: Any) -> bool:
+    if isinstance(given, tuple | list):
+        return len(given) == 2 and isinstance(given[0], str) and _is_callback(given[1])
+    return issubclass(given, Callback) if isinstance(given, type) else isinstance(given, Callback)
+
+
+def kind_of(callback: Any) -> type:
+    """Class of a callback, which may be given as a class."""
+    return callback if isinstance(callback, type) else type(callback)
+
+
+def callback_setting(name: str | None, callback: object, attribute: str, params: Mapping[str, Any]) -> Any:
+    """Value of a callback's attribute, or of ``callbacks__name__attribute`` among the parameters."""
+    name = name or kind_of(callback).__name__
+    return params.get(f"callbacks__{name}__{attribute}", getattr(callback, attribute, None))
+
+
+def _callback_names(callbacks: Callbacks) -> set[str]:
+    """Names of a net's callbacks, skorch's own among them."""
+    return set(NoisyLabelNet(nn.Identity, callbacks=callbacks)._callbacks_grouped_by_name()[0])
+
+
+def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a net without callbacks that are made for another training, and without their settings."""
+    given = params["callbacks"] or ()
+    pairs = zip(given, named_callbacks(given), strict=True)
+    kept = [one for one, (_, callback) in pairs if not issubclass(kind_of(callback), _BOUND)]
+    known = _callback_names(kept)
+    others = {k: v for k, v in params.items() if not k.startswith("callbacks__") or k.split("__")[1] in known}
+    return others | {"callbacks": kept}
+
+
+def check_checkpoints(callbacks: Sequence | None, net_params: Mapping[str, Any]) -> None:
+    """Raise if a Checkpoint would restore the module without its T."""
+    for name, callback in named_callbacks(callbacks):
+        load_best, f_criterion = (
+            callback_setting(name, callback, attribute, net_params) for attribute in ("load_best", "f_criterion")
+        )
+        if isinstance(callback, Checkpoint) and load_best and f_criterion is None:
+            raise ValueError(
+                "Checkpoint(load_best=True, f_criterion=None) would restore the module without its transition "
+                "matrix, which the criterion holds: give f_criterion a file name (default 'criterion.pt')."
+            )

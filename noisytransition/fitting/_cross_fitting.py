@@ -1,0 +1,184 @@
+"""Joint training of network and T on noisy and clean rows, and posteriors of rows that are held out."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..losses import ForwardLoss
+from ..nets import CleanBatches, NoisyLabelNet, Rows
+from ..nets._callbacks import HeldOutPosteriors
+from ..transition._noise_model import Candidate
+from ..updates import PosteriorCounts
+from ._checks import without_bound_callbacks
+from ._parts import train_parts
+from ._run import Run
+
+# Choices, of which those of the folds and of the fine-tuning were measured.
+# without folds, one training goes without a third of the noisy rows and half of the clean ones: better than a fifth and
+# a half, a tenth and 0.3, a third and a third (one seed of the cells of em_transition.py)
+_SPLIT = (3, 2)
+# numbers of epochs that are compared, an eighth of the training apart
+_N_CANDIDATES = 8
+# epochs on the clean rows alone: a choice among seven numbers was no better on the design half of the zoo
+_FINE_TUNING_EPOCHS = 50
+# the running counts of T average over about a quarter of an epoch, and over at least four batches
+_AVERAGED_EPOCHS, _HIGHEST_RATE = 0.25, 0.25
+# share of the training before T first moves: until then the network knows little of the classes
+_BURN_IN = 0.1
+
+
+class JointTraining(NamedTuple):
+    """Training on noisy rows through T and, in every step, on clean rows without it.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_classes, n_classes)
+        T at the start of each training in which it is learned.
+    weight : float
+        Weight of the clean batch's mean loss beside the noisy batch's.
+    """
+
+    start: NDArray
+    weight: float
+
+    def train(self, run: Run, stage: str, T: NDArray, clean: Rows, **params: Any) -> NoisyLabelNet:
+        """Train a network on all rows through a T that is known; parameters are those of `Run.prepare`."""
+        return run.train(stage, loss=ForwardLoss(T), **self._clean(run, clean), **params)
+
+    def train_with_transition(
+        self, run: Run, stage: str, noisy: Rows, clean: Rows, held_out: HeldOutPosteriors
+    ) -> NoisyLabelNet:
+        """Train a network and T together."""
+        size, epochs = run.params["batch_size"], run.params["max_epochs"]
+        size = size if 0 < size < len(noisy) else len(noisy)
+        rate = min(size / (_AVERAGED_EPOCHS * len(noisy)), _HIGHEST_RATE)
+        return run.train(
+            stage,
+            noisy,
+            loss=ForwardLoss(self.start),
+            update=PosteriorCounts(rate, burn_in=int(_BURN_IN * epochs * len(noisy) / size)),
+            callbacks=[("held_out_posteriors", held_out)],
+            **self._clean(run, clean),
+        )
+
+    def _clean(self, run: Run, clean: Rows) -> dict[str, Any]:
+        """Clean rows of a step: a quarter of the batch size."""
+        batch_size = run.params["batch_size"]
+        size = max(batch_size // 4, 1) if batch_size > 0 else -1
+        return {"clean_batches": CleanBatches(clean, size, joint=True), "clean_weight": self.weight}
+
+
+def fine_tune(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, **params: Any) -> NoisyLabelNet:
+    """Train on from a network with the clean rows alone, without what the user gives for the noisy rows."""
+    own = without_bound_callbacks(run.params) | {"train_split": None} | params
+    if len(clean) < own["batch_size"] and "iterator_train__drop_last" in own:
+        own["iterator_train__drop_last"] = False  # no batch would be left
+    with run.changed(own):
+        return run.train(stage, clean, labels="clean", module=net.plain_module_, max_epochs=_FINE_TUNING_EPOCHS)
+
+
+class CrossFit(NamedTuple):
+    """Posteriors by networks that were not trained on these rows.
+
+    Attributes
+    ----------
+    noisy, clean : ndarray of int
+        Which of the noisy and clean rows these are, in rising order: all of them with folds.
+    candidates : list of Candidate
+        One for each number of epochs, by rising number.
+    fine_tuned : ndarray of shape (n_clean, n_classes) or None
+        Posteriors of the clean rows after the last epoch and a training on the other clean rows alone.
+    """
+
+    noisy: NDArray[np.intp]
+    clean: NDArray[np.intp]
+    candidates: list[Candidate]
+    fine_tuned: NDArray | None
+
+
+def cross_fit(
+    run: Run, joint: JointTraining, *, cv: int | None, n_jobs: int | None = None, fine_tuning: bool = False
+) -> CrossFit:
+    """Train without each fold in turn; return the posteriors of all rows, by networks that were not trained on them.
+
+    Parameters
+    ----------
+    run : Run
+    joint : JointTraining
+    cv : int or None
+        Folds of the noisy rows and of the clean ones. None: one training, without a third of the noisy rows and half
+        of the clean ones; posteriors are of these alone.
+    n_jobs : int, optional
+        Folds that are trained at the same time, by joblib.
+    fine_tuning : bool, default=False
+        Whether to go on with the clean rows alone after each training.
+    """
+    most = run.params["max_epochs"]
+    epochs = sorted({-(-most * k // _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
+    parts = _held_out_rows(run, cv)
+    task = partial(_train_without, joint=joint, epochs=epochs, fine_tuning=fine_tuning)
+    done = train_parts(run, {f"fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(parts)}, n_jobs)
+    noisy, clean = (np.concatenate(rows) for rows in zip(*parts, strict=True))
+    of_noisy, of_clean = np.argsort(noisy), np.argsort(clean)
+
+    def candidate(k: int) -> Candidate:
+        proba, proba_meta = (np.concatenate(p) for p in zip(*(part[k] for part in done), strict=True))
+        return Candidate(epochs[k], proba[of_noisy], proba_meta[of_clean])
+
+    after = np.concatenate([part[-1][1] for part in done])[of_clean] if fine_tuning else None
+    return CrossFit(noisy[of_noisy], clean[of_clean], [candidate(k) for k in range(len(epochs))], after)
+
+
+def _train_without(
+    run: Run,
+    stage: str,
+    *,
+    joint: JointTraining,
+    held_out: tuple[NDArray, NDArray],
+    epochs: Sequence[int],
+    fine_tuning: bool,
+) -> list[list[NDArray]]:
+    """Train without some noisy and some clean rows; give their posteriors after each number of epochs, and fine-tuned.
+
+    Of the fine-tuned network those of the noisy rows are not asked for: there is an empty array.
+    """
+    noisy, clean = (
+        rows.take(np.delete(np.arange(len(rows)), out))
+        for rows, out in zip((run.noisy, run.clean), held_out, strict=True)
+    )
+    out = [run.noisy.take(held_out[0]), run.clean.take(held_out[1])]
+    watched = HeldOutPosteriors(out, epochs)
+    net = joint.train_with_transition(run, stage, noisy, clean, watched)
+    posteriors = [watched.after(n) for n in epochs]
+    if fine_tuning:
+        tuned = fine_tune(run, f"{stage}_fine_tuned", net, clean, verbose=0)
+        posteriors.append([np.empty(0), tuned.predict_proba(out[1])])
+    return posteriors
+
+
+def _held_out_rows(run: Run, cv: int | None) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Draw the noisy and the clean rows of each part that is held out in turn."""
+    random, (n_noisy, n_clean) = np.random.default_rng(run.seed), n_folds(cv)
+    noisy, clean = fold_of_rows(run.noisy.label, n_noisy, random), fold_of_rows(run.clean.label, n_clean, random)
+    return [(np.flatnonzero(noisy == k), np.flatnonzero(clean == k)) for k in range(cv or 1)]
+
+
+def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Draw the fold of each row, with the classes dealt out evenly.
+
+    As scikit-learn's `StratifiedKFold`, which refuses labels where every class has fewer rows than there are folds, as
+    a few clean rows have.
+    """
+    order = random.permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    folds = np.empty(len(y), dtype=np.intp)
+    folds[order] = np.arange(len(y)) % n
+    return folds
+
+
+def n_folds(cv: int | None) -> tuple[int, int]:
+    """Folds of the noisy rows and of the clean ones."""
+    return (cv, cv) if cv else _SPLIT

@@ -1,0 +1,291 @@
+"""Data-parallel training: the processes of a `torch.distributed` group train one network together.
+
+All processes draw the same whole batches. In a training, the network of each computes its part of the rows, and the
+logits of all parts are put together, so that losses, updates, callbacks and the look-ahead see what they would see in
+one process. Gradients go back through the own part alone, and are summed over the processes where they reach the
+weights.
+
+`DistributedDataParallel` does not fit: it averages over equal parts, and sums the gradients of its own forward pass
+alone, while the look-ahead needs gradients at other weights, and tangents.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from os import PathLike
+from typing import Any
+
+import joblib
+import torch
+import torch.distributed as dist
+from skorch.callbacks import Callback
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from ..meta_gradient._forward_pass import called_with, full_precision, places_of
+from ..nets import DatasetRows, NoisyLabelNet, Rows
+from ..persistence._fit_state import FitState
+from ..updates import MetaGradient
+from ._run import RUN_CLASS, Run
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+@contextmanager
+def data_parallel() -> Iterator[None]:
+    """Fits inside of this with-block train each network by all processes of the default `torch.distributed` group.
+
+    Each process calls `fit` with the same data and parameters, but for ``device``, and computes its part of every
+    batch. All end with the same classifier, that of one process up to rounding. See `docs/long_fits.rst`.
+
+    Raises
+    ------
+    ValueError
+        If there is no process group.
+
+    Examples
+    --------
+    >>> import torch.distributed as dist
+    >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import CrossEntropyClassifier, data_parallel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)  # torchrun says which
+    >>> with data_parallel():
+    ...     clf = CrossEntropyClassifier(max_epochs=2, random_state=0).fit(X, y)
+    >>> dist.destroy_process_group()
+    """
+    if not (dist.is_available() and dist.is_initialized()):
+        raise ValueError(
+            "data_parallel() needs the processes of torch.distributed: start the program by 'torchrun "
+            "--nproc-per-node 2 program.py', and call torch.distributed.init_process_group() in it."
+        )
+    if dist.get_world_size() == 1:
+        yield
+        return
+    token = RUN_CLASS.set(_Together)
+    try:
+        with joblib.parallel_config("sequential"):  # all processes train each fold
+            yield
+    finally:
+        RUN_CLASS.reset(token)
+
+
+class _Together(Run):
+    """A fit by all processes: by the seed and the initial weights of the first, which shows it and saves it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        params = {k: v for k, v in self.params.items() if k not in ("device", "verbose") and isinstance(v, _PLAIN)}
+        rows = [
+            (len(rows), rows.columns, _first_inputs(rows)) for rows in (self.noisy, self._clean) if rows is not None
+        ]
+        if not _agree(joblib.hash([params, self.classes, rows, torch.get_default_dtype()])):
+            raise ValueError(
+                "the processes have different data or parameters. Give each all rows, with the same labels, and seeds "
+                "for all that is random (flip_labels(..., random_state=0))."
+            )
+        self.seed = _of_first(self.seed)
+        if dist.get_rank():
+            self.bar, self.params = None, self.params | {"verbose": 0}
+
+    def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
+        """The first process writes the files, and all read them: from a disk that all hosts share."""
+        opened: Any = None
+        if dist.get_rank() == 0:
+            try:
+                opened = FitState(path, fingerprint | {"processes": str(dist.get_world_size())}, self.seed)
+            except ValueError as error:
+                opened = error  # the others would wait for ever
+        opened = _of_first(opened)
+        if isinstance(opened, ValueError):
+            raise opened
+        opened.writes = dist.get_rank() == 0
+        self.state, self.seed = opened, opened.seed
+
+    def prepare(self, stage: str, rows: Rows, **how: Any) -> NoisyLabelNet:
+        """Make a net with the initial weights of the first process."""
+        in_step = ("in_step", _InStep())
+        net = super().prepare(stage, rows, **how | {"callbacks": [*how.get("callbacks", ()), in_step]})
+        _check_normalisation(net)
+        _copy_from_first(net)
+        return net
+
+    def _resume(self, stage: str, net: NoisyLabelNet, rows: Rows, state: FitState) -> None:
+        if not _agree((state.epochs_done(stage), state.is_complete(stage))):
+            raise ValueError(
+                f"the processes read other states of {stage!r} in {str(state.path)!r}: give a folder on a disk that "
+                "all hosts share, or leave state out."
+            )
+        super()._resume(stage, net, rows, state)
+
+    def _train(self, stage: str, net: NoisyLabelNet, rows: Rows, done: int = 0) -> None:
+        with _divided(net.plain_module_):
+            super()._train(stage, net, rows, done)
+
+
+class _InStep(Callback):
+    """Check before each epoch that all processes draw the same batches, and give all the weights of the first.
+
+    Rounding on a GPU depends on the order of additions, so that T could drift apart.
+    """
+
+    def on_epoch_begin(self, net: NoisyLabelNet, **datasets: Any) -> None:
+        rows = [getattr(dataset, "indices", None) for dataset in datasets.values()]
+        if not _agree(joblib.hash([torch.get_rng_state().numpy(), *rows])):
+            raise ValueError(
+                "the processes are not in step: they hold out other rows, or have drawn other random numbers. Give "
+                "train_split a random_state, and let callbacks draw the same from torch's generator in each process."
+            )
+        _copy_from_first(net)
+
+
+def _first_inputs(rows: Rows) -> Any:
+    return None if isinstance(rows, DatasetRows) else rows.take([0, len(rows) - 1]).dense()
+
+
+def _agree(value: Any) -> bool:
+    """Whether all processes give the same value."""
+    found: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(found, value)
+    return all(other == value for other in found)
+
+
+def _of_first(value: Any) -> Any:
+    """Copy of a value of the first process."""
+    values = [value]
+    dist.broadcast_object_list(values, 0)
+    return values[0]
+
+
+def _copy_from_first(net: NoisyLabelNet) -> None:
+    """Give the modules of a net the state that they have in the first process."""
+    for part in (net.plain_module_, net.criterion_):
+        tensors = {k: v.contiguous() for k, v in part.state_dict().items() if isinstance(v, Tensor)}
+        for tensor in tensors.values():
+            dist.broadcast(tensor, 0)
+        part.load_state_dict(tensors, strict=False)
+
+
+def _check_normalisation(net: NoisyLabelNet) -> None:
+    """Raise for modules that would normalise a part of a batch by itself."""
+    looks_ahead = isinstance(net.update, MetaGradient)
+    for name, module in net.plain_module_.train().named_modules():
+        is_alone = looks_ahead or not isinstance(module, nn.SyncBatchNorm)
+        if isinstance(module, _BatchNorm) and module.training and is_alone:
+            raise ValueError(
+                f"{name!r} of the module is a {type(module).__name__}: each process would normalise its part of a "
+                "batch alone. Normalise rows (GroupNorm, LayerNorm) or, on GPUs and without a meta-gradient, convert "
+                "it by torch.nn.SyncBatchNorm.convert_sync_batchnorm(module)."
+            )
+
+
+# ---------------------------------------------------------------------------- the network
+@contextmanager
+def _divided(module: nn.Module) -> Iterator[None]:
+    """The forward pass of a module computes the part of this process, and gives the logits of all."""
+    module.forward = partial(_forward, module)
+    try:
+        yield
+    finally:
+        del module.forward
+
+
+@torch.compiler.disable
+def _forward(module: nn.Module, x: Tensor) -> Tensor:
+    n, rank, size = len(x), dist.get_rank(), dist.get_world_size()
+    own = slice(n * rank // size, n * (rank + 1) // size)
+    rows = x[own] if own.stop > own.start else x[:1]  # of an empty part the first row, whose result is not used
+    # without gradients the weights may have tangents
+    weights = {k: w for k, w in module.named_parameters() if w.requires_grad or not torch.is_grad_enabled()}
+    replicated = dict(zip(weights, _Replicated.apply(*weights.values()), strict=True)) if weights else {}
+    divided = vars(module).pop("forward")
+    try:
+        with _own_draws(x, rank):
+            logits = full_precision(called_with(module, places_of(module, weights), replicated, rows))
+    finally:
+        module.forward = divided
+    return _Gathered.apply(logits[: own.stop - own.start], own, n)
+
+
+@contextmanager
+def _own_draws(x: Tensor, rank: int) -> Iterator[None]:
+    """Draw for the own part (dropout) by a seed of the common generators, which stay the same in all processes."""
+    devices = [x.device] if x.is_cuda else []
+    with torch.random.fork_rng(devices):
+        seed = int(torch.randint(2**62, ()))
+        common = torch.get_rng_state()
+        torch.manual_seed(seed + rank)
+        before = [torch.get_rng_state(), *map(torch.cuda.get_rng_state, devices)]
+        yield
+        has_drawn = not all(map(torch.equal, before, [torch.get_rng_state(), *map(torch.cuda.get_rng_state, devices)]))
+    if has_drawn:  # the next forward pass draws other numbers
+        torch.set_rng_state(common)
+
+
+class _Gathered(Function):
+    """Rows of all processes, of which each gives its part."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Tensor, own: slice, n: int) -> Tensor:
+        ctx.own, ctx.n = own, n
+        return _gathered(part, own, n)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return _Part.apply(gradient, ctx.own), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *others: None) -> Tensor:
+        return _gathered(tangent, ctx.own, ctx.n)
+
+
+def _gathered(part: Tensor, own: slice, n: int) -> Tensor:
+    whole = torch.zeros((n, *part.shape[1:]), dtype=part.dtype, device=part.device)
+    whole[own] = part
+    dist.all_reduce(whole)  # parts of any sizes, with any backend: a sum of zeros and one part is exact
+    return whole
+
+
+class _Part(Function):
+    """Own rows of what is the same in all processes."""
+
+    @staticmethod
+    def forward(ctx: Any, whole: Tensor, own: slice) -> Tensor:
+        ctx.own, ctx.n = own, len(whole)
+        return whole[own].clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return _Gathered.apply(gradient, ctx.own, ctx.n), None
+
+
+class _Replicated(Function):
+    """Weights, which are the same in all processes; their gradients are sums over the processes."""
+
+    @staticmethod
+    def forward(ctx: Any, *weights: Tensor) -> tuple[Tensor, ...]:
+        return tuple(w.view_as(w) for w in weights)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
+        return _Summed.apply(*gradients)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:
+        return tuple(None if t is None else t.view_as(t) for t in tangents)
+
+
+class _Summed(Function):
+    """Sums over the processes; every process goes back with the same gradient of them."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
+        flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
+        dist.all_reduce(flat)
+        parts = flat.split([tensor.numel() for tensor in tensors])
+        return tuple(part.view(t.shape).to(t.dtype) for part, t in zip(parts, tensors, strict=True))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
+        return gradients

@@ -1,0 +1,88 @@
+"""Generalized cross-entropy: a loss with a small gradient for improbable labels."""
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from ..base._classifier import NoisyLabelClassifier
+from ..fitting._checks import COUNT_FROM_0
+from ..fitting._parameters import Module
+from ..fitting._run import Run
+from ..losses import GeneralizedCrossEntropyLoss
+from ..updates import Truncation
+
+
+class GCEClassifier(NoisyLabelClassifier):
+    """Train by a robust loss, ``(1 - p_y^q) / q``, between cross-entropy and the absolute error; no clean rows.
+
+    The gradient is ``p_y^q`` times that of cross-entropy, so a class whose labels are all improbable under the net is
+    learned slowly or never.
+
+    Parameters
+    ----------
+    q : float in [0, 1], default=0.7
+        0 is cross-entropy; 1 is ``1 - p_y``, robust to symmetric noise and slow to train.
+    truncation : float in (0, 1), optional
+        Leave out the rows whose label has at most this probability under the current net (the paper's k, there 0.5).
+        All rows are checked again every 10 epochs, so a row can return. Default: no row is left out.
+    truncation_start : int, optional
+        Epochs before rows are left out; default: a third of `max_epochs`.
+    **params
+        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
+
+    Attributes
+    ----------
+    classes_, net_, histories_, n_features_in_
+        As in `CrossEntropyClassifier`.
+
+    References
+    ----------
+    Zhang, Sabuncu, "Generalized Cross Entropy Loss for Training Deep Neural Networks with Noisy Labels", NeurIPS
+    2018, equations (6), (8) and Algorithm 1. There the rows are checked with the net that is best so far on validation
+    data; here with the current one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from noisytransition import CrossEntropyClassifier, GCEClassifier, flip_labels
+    >>> from noisytransition.transition import symmetric_noise
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, symmetric_noise(3, 0.4), random_state=0)
+    >>> plain = CrossEntropyClassifier(optimizer="sgd", max_epochs=200, random_state=0).fit(X, y_noisy)
+    >>> robust = GCEClassifier(truncation=0.3, optimizer="sgd", max_epochs=200, random_state=0).fit(X, y_noisy)
+    >>> print(f"cross-entropy {plain.score(X, y):.1f}, GCE {robust.score(X, y):.1f}")
+    cross-entropy 0.8, GCE 0.9
+    """
+
+    _PUBLISHED: ClassVar = {}
+    _parameter_constraints: ClassVar = {
+        **NoisyLabelClassifier._parameter_constraints,
+        "q": [Interval(Real, 0, 1, closed="both")],
+        "truncation": [Interval(Real, 0, 1, closed="neither"), None],
+        "truncation_start": [COUNT_FROM_0, None],
+    }
+
+    def __init__(
+        self,
+        module: Module = "mlp",
+        *,
+        q: float = 0.7,
+        truncation: float | None = None,
+        truncation_start: int | None = None,
+        **net_params: Any,
+    ) -> None:
+        super().__init__(module, **net_params)
+        self.q = q
+        self.truncation = truncation
+        self.truncation_start = truncation_start
+
+    def _fit(self, run: Run) -> None:
+        start = run.params["max_epochs"] // 3 if self.truncation_start is None else self.truncation_start
+        self.net_ = run.train(
+            "generalized_cross_entropy",
+            run.noisy.with_columns(index=np.arange(len(run.noisy)), weight=1.0),
+            loss=GeneralizedCrossEntropyLoss(self.q, truncation=self.truncation),
+            update=None if self.truncation is None else Truncation(self.truncation, start),
+        )

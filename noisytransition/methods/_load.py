@@ -1,0 +1,129 @@
+"""Load a classifier that `save` wrote."""
+
+import copy
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..base._classifier import NoisyLabelClassifier
+from ..base._save import KIND, name_of
+from ..fitting._checks import check_device
+from ..fitting._defaults import built_in
+from ..nets import MLP, NoisyLabelNet
+from ..nets._checks import check_sized
+from ..persistence._storage import read
+
+# parameters of a net that predictions depend on
+_OF_PREDICTION = ("module", "batch_size", "device", "dtype", "precision", "compile", "iterator_valid", "classes")
+
+
+def load(
+    path: str | PathLike,
+    module: type[nn.Module] | nn.Module | None = None,
+    *,
+    cls: type[NoisyLabelClassifier] | None = None,
+    **net_params: Any,
+) -> Any:
+    """Load a classifier that `NoisyLabelClassifier.save` wrote. Reading the file runs no code, whoever wrote it.
+
+    The classifier predicts as the one that was saved, to the bit on the same processor with the same torch. It has its
+    fitted attributes and those parameters that are plain data. `net_` predicts, and does not go on training.
+
+    Parameters
+    ----------
+    path : str or Path
+        File that `save` wrote.
+    module : nn.Module class or instance, optional
+        The module that was fitted, if it was not the default one: the file has its weights and not its code. An
+        instance is copied. A class is called with the parameters ``module__...``.
+    cls : class, optional
+        The classifier's class, if it is not one of the library's.
+    **net_params
+        Parameters that are set in the loaded classifier: those that were not saved (callbacks, functions, optimiser
+        classes), or others, such as ``device="cpu"``.
+
+    Returns
+    -------
+    NoisyLabelClassifier
+
+    Raises
+    ------
+    ValueError
+        If the file is not a saved classifier or is damaged, if the module, one of its parameters or the class is
+        missing, if the module has other weights than the file, or if this machine does not have the `device`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from noisytransition import CrossEntropyClassifier, load
+    >>> X, y = np.eye(4).repeat(10, axis=0), np.arange(40) // 20
+    >>> path = os.path.join(tempfile.mkdtemp(), "clf.safetensors")
+    >>> clf = CrossEntropyClassifier(random_state=0).fit(X, y)
+    >>> clf.save(path)
+    >>> load(path).predict(X[::10])
+    array([0, 0, 1, 1])
+    """
+    content = read(Path(path), KIND)
+    if content["module"] is not None and module is None:
+        raise ValueError(
+            f"{str(path)!r} has the weights of {content['module']}, and not its code: give the class or an instance as "
+            "load(path, module=...)."
+        )
+    if missing := [k for k in content["not_saved"] if k not in net_params and not isinstance(module, nn.Module)]:
+        raise ValueError(f"{missing} cannot be saved: give them again, as load(path, {missing[0]}=...).")
+    params = content["params"] | net_params | ({} if module is None else {"module": module})
+    clf = _class_of(content["class"], cls)(**params)
+    if clf.device is not None:
+        check_device(clf.device)
+    for name, value in content["fitted"].items():
+        if name.endswith("_") and not name.startswith("_"):  # none of Python's own, which a file may name
+            setattr(clf, name, value)
+    with torch.random.fork_rng(devices=()):  # the weights are drawn, before they are replaced
+        clf.net_ = _net(clf, content["weights"])
+    _load_state(clf.net_.plain_module_, content["weights"], "module")
+    if content["loss"]:
+        _load_state(clf.net_.criterion_, content["loss"], "loss")
+    clf.net_.history_ = list(clf.histories_.values())[-1]
+    return clf
+
+
+def _class_of(name: str, cls: type[NoisyLabelClassifier] | None) -> type[NoisyLabelClassifier]:
+    """Class of the classifier: the user's, or one of the table of methods."""
+    from . import METHODS  # which has classes that save themselves
+
+    known = {name_of(method): method for method in METHODS.values()} if cls is None else {name_of(cls): cls}
+    if name not in known:
+        raise ValueError(f"the classifier is a {name}: give this class, as load(path, cls=...).")
+    return known[name]
+
+
+def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet:
+    """Net that predicts, with the classifier's module."""
+    params = {k: v for k, v in clf._shared_params(clf.classes_).items() if k.startswith(_OF_PREDICTION)}
+    if isinstance(clf.module, str):
+        layers = [weight for weight in weights.values() if weight.ndim == 2]
+        n_in, n_out = layers[0].shape[1], layers[-1].shape[0]
+        params |= {"module": MLP, **built_in(clf.module, n_in, n_out, np.zeros(n_in), np.ones(n_in))}
+    elif isinstance(clf.module, nn.Module):
+        params = {k: v for k, v in params.items() if not k.startswith("module__")}
+        params["module"] = copy.deepcopy(clf.module)
+    net = NoisyLabelNet(**params, criterion=clf._loss(), callbacks__print_log=None).initialize()
+    check_sized(net.plain_module_)
+    return net
+
+
+def _load_state(part: nn.Module, state: dict[str, Tensor], name: str) -> None:
+    """Load weights; raise if names, shapes or types differ."""
+    mine, theirs = ({k: (v.dtype, tuple(v.shape)) for k, v in of.items()} for of in (part.state_dict(), state))
+    if differ := sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key)):
+        key = differ[0]
+        raise ValueError(
+            f"the {name} has other weights than the saved one, in {differ[:3]}: {key} is {mine.get(key)}, and "
+            f"{theirs.get(key)} was saved. Give the module that was fitted, with its parameters."
+        )
+    part.load_state_dict(state)

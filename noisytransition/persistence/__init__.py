@@ -1,0 +1,1 @@
+"""Files of fits that resume, and of fitted classifiers."""

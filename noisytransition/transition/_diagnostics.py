@@ -1,0 +1,128 @@
+"""Reasons not to trust T: functions of arrays."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import transition_error
+from ._calibration import tempered_log_loss
+from ._class_offset import equally_many, unlike_shares, weights_of_clean_rows
+from ._noise_model import Candidate, Estimate, Labels
+from ._pair_posterior import PairEstimate
+from ._uncertainty import TransitionUncertainty
+
+# Thresholds were chosen on the design half of examples/benchmarks/zoo.
+# distance of the T of both weights of the clean rows: in half widths of their 90 % intervals, and as an error
+_APART, _FAR = 0.25, 0.1
+# half widths of intervals are at least this: of entries at 0 they are nearly nothing
+_LEAST_WIDTH = 0.005
+# a network is trained too little if the loss of held-out clean rows, as a share of that of guessing, is above this ...
+_HIGH_LOSS = 0.65
+# ... and still fell in the second half of the training, by so many standard errors
+_FALLING = 2.0
+# half width of the 90 % interval of a diagonal entry beyond which its class is not told from others
+_WIDE = 0.25
+
+
+def diagnose(
+    estimate: Estimate, candidates: Sequence[Candidate], labels: Labels, all_clean: NDArray, classes: NDArray
+) -> dict[str, str]:
+    """Reasons not to trust T, by name; empty if there are none.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    candidates : sequence of Candidate
+        By rising number of epochs.
+    labels : Labels
+        Of their rows.
+    all_clean : ndarray of int
+        Labels of all clean rows.
+    classes : ndarray
+    """
+    n_clean = np.bincount(all_clean, minlength=len(classes))
+    found = {
+        "missing_class": _missing_class(n_clean, classes),
+        "unknown_shares": _unknown_shares(estimate, n_clean),
+        "not_one_T": _not_one_T(estimate),
+        "under_trained": _under_trained(candidates, labels.clean, estimate.offset),
+        "not_separated": _not_separated(estimate.bars, classes),
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+def warn_of_reasons(reasons: dict[str, str]) -> None:
+    """Warn of reasons not to trust T, from a function that `_fit` calls."""
+    if reasons:
+        warnings.warn(f"T may be wrong: {'; '.join(reasons.values())}.", UserWarning, stacklevel=5)
+
+
+def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
+    absent = classes[n_clean == 0].tolist()
+    return f"no clean row of class {absent}: verify some rows of it" if absent else ""
+
+
+def _unknown_shares(estimate: Estimate, n_clean: NDArray) -> str:
+    """There are equally many clean rows of each class, though the classes are unequal."""
+    of_noisy = estimate.counts.sum(axis=1)
+    if estimate.offset.any() or not equally_many(n_clean) or not unlike_shares(n_clean, of_noisy):
+        return ""
+    return (
+        "there are equally many clean rows of each class, while the noisy rows' classes seem unequal: were they drawn "
+        "class by class? Then give meta_sampling='stratified'"
+    )
+
+
+def _not_one_T(estimate: Estimate) -> str:
+    """Labels contradict that one T is true for all rows, which the likelihood supposes."""
+    advice = "; verify rows with their noisy label (trusted= with y_meta=), which T is then fitted to"
+    if isinstance(estimate.revised, PairEstimate):
+        return (
+            "the verified pairs contradict the T of all labels: T probably differs between rows; the flips below are "
+            "means over them, by a posterior that fits the pairs"
+        )
+    if estimate.revised is not None:
+        return (
+            "labels are wrong on rows that look like another class more often, so that T differs between rows; the "
+            f"flips below are means over them{advice}"
+        )
+    if estimate.bars is None or not estimate.bars.others:
+        return ""
+    weights = estimate.bars._replace(others=()), estimate.bars.others[0]
+    T, other = (bars.transition_matrix for bars in weights)
+    width = np.maximum(np.maximum(*map(_half_width, weights)), _LEAST_WIDTH)
+    if (np.abs(T - other) / width).mean() <= _APART or transition_error(T, other) <= _FAR:
+        return ""
+    return (
+        "clean rows and noisy rows contradict each other under one T: T probably differs between rows, and the flips "
+        f"below are means at best{advice}"
+    )
+
+
+def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
+    low, high = bars.interval(0.9)
+    return (high - low) / 2
+
+
+def _under_trained(candidates: Sequence[Candidate], y: NDArray, offset: NDArray) -> str:
+    """Held-out clean rows were still predicted better and better, and not well at the end."""
+    weights = weights_of_clean_rows(offset, y)
+    half, end = (tempered_log_loss(candidates[k].proba_meta, y, weights) for k in ((len(candidates) - 1) // 2, -1))
+    fell, guessing = half - end, np.log(len(offset))
+    if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
+        return ""
+    return (
+        f"the network is trained too little: its loss of held-out clean rows, {end.mean():.2f} (guessing: "
+        f"{guessing:.2f}), still fell at the end; give more epochs, or a larger lr"
+    )
+
+
+def _not_separated(bars: TransitionUncertainty | None, classes: NDArray) -> str:
+    if bars is None:
+        return ""
+    wide = np.diag(_half_width(bars)) > _WIDE
+    if not wide.any():
+        return ""
+    return f"the labels leave T open for class {classes[wide].tolist()}: its error bars are wide; verify more rows"

@@ -1,0 +1,72 @@
+"""The update by the gradient of the loss itself."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from ..nets import Update
+
+if TYPE_CHECKING:
+    from ..nets import NoisyLabelNet
+
+# prefix of the names of the loss's parameters, which keeps them apart from those of the module
+_PREFIX = "criterion_."
+
+
+class ByGradient(Update):
+    """The parameters of the loss are learned with the network, by the gradient of the noisy loss.
+
+    Parameters
+    ----------
+    lr : float, optional
+        Step size of plain SGD. Default: the network's optimiser moves them too, by its step, in a group without weight
+        decay, which would shrink T to the uniform matrix.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from noisytransition.losses import ForwardLoss
+    >>> from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
+    >>> from noisytransition.updates import ByGradient
+    >>> y = np.arange(200) % 2
+    >>> y_noisy = np.where(np.isin(np.arange(200) % 10, [0, 2]), 1, y)  # 40 % of class 0 are called 1
+    >>> rows = Rows((2.0 * y - 1)[:, None].astype(np.float32), y_noisy)
+    >>> _ = torch.manual_seed(0)
+    >>> loss, update = ForwardLoss([[0.9, 0.1], [0.1, 0.9]]), ByGradient(lr=1.0)
+    >>> given = {"clean_batches": CleanBatches(Rows(rows.X[:20], y[:20]), 10), "clean_weight": 9.0}
+    >>> net = NoisyLabelNet(
+    ...     torch.nn.Linear(1, 2), criterion=loss, update=update, **given, lr=1.0, max_epochs=10, verbose=0)
+    >>> net = net.fit(rows, rows.label)
+    >>> net.criterion_.transition_matrix.round(1)
+    array([[0.6, 0.4],
+           [0. , 1. ]])
+    """
+
+    reads_batches = False
+
+    def __init__(self, lr: float | None = None) -> None:
+        self.lr = lr
+
+    def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+        """All parameters of the loss, which require gradients from here on, under prefixed names."""
+        loss.requires_grad_(True)
+        if self.lr is None:
+            yield from ((f"{_PREFIX}{name}", parameter) for name, parameter in loss.named_parameters())
+
+    def param_groups(self) -> list[tuple[str, dict[str, Any]]]:
+        """One group, without weight decay."""
+        return [(f"{_PREFIX}*", {"weight_decay": 0.0})] if self.lr is None else []
+
+    def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+        """Make the optimiser of the loss's parameters; the loss is on the net's device by now."""
+        super().on_train_begin(net, **kwargs)
+        if self.lr is not None:
+            self.optimizer_ = torch.optim.SGD(net.criterion_.parameters(), lr=self.lr)
+
+    def on_grad_computed(self, net: "NoisyLabelNet", *args: Any, **kwargs: Any) -> None:
+        """Take a step, with the gradient at the weights before that of the network."""
+        if self.lr is not None:
+            net.take_step(self.optimizer_)
+            self.optimizer_.zero_grad()

@@ -1,0 +1,122 @@
+"""Predictions of a fitted classifier, and its network under skorch's names."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from estimators import CLASSIFIERS, small
+from sklearn.exceptions import NotFittedError
+from torch import nn
+from training import fit, fit_noisy, refused
+
+from noisytransition import CrossEntropyClassifier, load
+from noisytransition.fitting import _checks
+
+every = pytest.mark.parametrize("cls", CLASSIFIERS)
+
+
+@every
+def test_logarithms_of_the_probabilities(cls, blobs):
+    clf = fit(cls, blobs)
+    np.testing.assert_allclose(clf.predict_log_proba(blobs[4]), np.log(clf.predict_proba(blobs[4])), rtol=1e-3)
+
+
+def test_logarithms_are_finite_where_probabilities_are_not_apart_from_0(blobs):
+    clf = fit_noisy(CrossEntropyClassifier, blobs, module=nn.Linear(4, 3))
+    X = 1e3 * blobs[4]
+    logits = torch.from_numpy(X).float() @ clf.net_.module_.weight.T + clf.net_.module_.bias
+    assert (clf.predict_proba(X) == 0).any()
+    expected = logits - logits.double().logsumexp(1, keepdim=True)
+    np.testing.assert_allclose(clf.predict_log_proba(X), expected.detach(), rtol=1e-4, atol=1e-3)
+
+
+class NoThird(nn.Linear):
+    """Gives the third class no probability."""
+
+    def forward(self, x):
+        return super().forward(x).index_fill(1, torch.tensor([2]), float("-inf"))
+
+
+def test_a_class_may_have_no_probability_but_no_output_may_be_undefined(blobs):
+    X, y = blobs[0], blobs[1] % 2
+    module = NoThird(4, 3)
+    clf = small(CrossEntropyClassifier, module=nn.Linear(4, 3)).fit(X, np.r_[2, y[1:]])
+    clf.net_.module_ = module
+    assert (clf.predict_log_proba(X)[:, 2] == -np.inf).all()
+    with torch.no_grad():
+        module.weight.fill_(np.nan)
+    with pytest.raises(ValueError, match="not finite"):
+        clf.predict_log_proba(X)
+
+
+@every
+def test_there_is_no_prediction_before_fit(cls, blobs):
+    with pytest.raises(NotFittedError):
+        cls().predict_log_proba(blobs[0])
+
+
+# ---------------------------------------------------------------------------- the network, by skorch's names
+@every
+def test_the_network_is_the_last_one_s_and_gives_logits(cls, blobs):
+    clf = fit(cls, blobs)
+    assert clf.module_ is clf.net_.module_
+    with torch.no_grad():
+        proba = clf.module_.eval()(torch.from_numpy(blobs[4]).float()).softmax(1)
+    np.testing.assert_allclose(clf.predict_proba(blobs[4]), proba, rtol=1e-4, atol=1e-6)
+    assert not hasattr(cls(), "module_")
+
+
+# ---------------------------------------------------------------------------- devices that are not there
+@pytest.fixture
+def without_gpu(monkeypatch):
+    """A machine without a GPU, whatever this one has."""
+
+    def zeros(*size, device=None):
+        if device is not None and str(device).startswith("cuda"):
+            raise RuntimeError("no driver")
+        return torch.ones(*size)
+
+    monkeypatch.setattr(_checks.torch, "zeros", zeros)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+
+
+@every
+def test_a_gpu_that_is_not_there_is_an_error_before_training(cls, blobs, without_gpu):
+    with refused("device='cuda' cannot be used"):
+        fit(cls, blobs, device="cuda")
+
+
+def test_a_classifier_of_a_gpu_is_loaded_on_the_cpu(blobs, tmp_path, without_gpu):
+    clf, path = fit_noisy(CrossEntropyClassifier, blobs), tmp_path / "clf.safetensors"
+    clf.set_params(device="cuda").save(path)
+    with pytest.raises(ValueError, match="cannot be used"):
+        load(path)
+    np.testing.assert_array_equal(load(path, device="cpu").predict(blobs[4]), clf.predict(blobs[4]))
+
+
+def test_the_score_weighs_rows(blobs):
+    clf, y, weight = fit_noisy(CrossEntropyClassifier, blobs), blobs[5], np.random.default_rng(0).random(len(blobs[5]))
+    right = clf.predict(blobs[4]) == y
+    assert clf.score(blobs[4], y, sample_weight=weight) == pytest.approx(weight[right].sum() / weight.sum())
+
+
+# ---------------------------------------------------------------------------- labels of dtype object
+FORMS = [lambda y: y.astype(object), lambda y: pd.Series(y, dtype=object)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", [bool, int])
+def test_the_score_takes_objects_that_fit_takes(form, kind, blobs):
+    X, y = blobs[0], blobs[1].astype(kind)
+    clf = small(CrossEntropyClassifier).fit(X, form(y))
+    assert clf.score(X, form(y)) == clf.score(X, y)
+    trusted, true = np.arange(len(y)) < 20, np.roll(y, 1)
+    some = {"trusted": trusted, "y_meta": true[trusted]}
+    assert clf.score(X, form(y), **some) == clf.score(X, y, **some) == clf.score(X, np.where(trusted, true, y))
+
+
+def test_the_score_takes_a_column_of_truth_values_with_gaps_at_trusted_rows(blobs):
+    X, y, trusted = blobs[0], blobs[1] == 1, np.arange(len(blobs[1])) >= len(blobs[1]) - 20
+    clf = small(CrossEntropyClassifier).fit(X, y)
+    gaps = pd.Series(y, dtype=object).mask(trusted)
+    assert clf.score(X, gaps, trusted=trusted, y_meta=~y[trusted]) == clf.score(X, np.where(trusted, ~y, y))

@@ -1,0 +1,199 @@
+"""Fitted classifiers in files: they predict the same; what is not saved is given again; other files are refused."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from estimators import CLASSIFIERS, WITH_TRANSITION, small
+from safetensors.torch import save_file
+from sklearn.base import clone
+from torch import nn
+from training import fit
+
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MWNetClassifier, load
+from noisytransition.methods import METHODS
+from noisytransition.persistence._storage import read, write
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "clf.safetensors"
+
+
+def loaded(clf, path, *args, **params):
+    clf.save(path)
+    own = {} if type(clf) in METHODS.values() else {"cls": type(clf)}
+    return load(path, *args, **own, **params)
+
+
+def fitted(clf):
+    return {k: v for k, v in vars(clf).items() if k.endswith("_") and k not in ("net_", "histories_")}
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_a_loaded_classifier_is_the_same(cls, blobs, path):
+    clf = fit(cls, blobs, module__hidden=12, lr=0.05)
+    before = torch.get_rng_state()
+    again = loaded(clf, path)
+    assert torch.equal(torch.get_rng_state(), before)
+    np.testing.assert_array_equal(again.predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
+    np.testing.assert_array_equal(again.predict(blobs[4]), clf.predict(blobs[4]))
+    assert fitted(again).keys() == fitted(clf).keys()
+    for name, value in fitted(clf).items():
+        assert type(getattr(again, name)) is type(value)
+        assert repr(getattr(again, name)) == repr(value)
+    assert again.histories_ == clf.histories_
+    assert again.history_[:, "train_loss"] == clf.history_[:, "train_loss"]
+    assert again.get_params() == clf.get_params()
+    np.testing.assert_array_equal(
+        clone(again).fit(*blobs[:2], meta=blobs[2:4]).predict_proba(blobs[4]), clf.predict_proba(blobs[4])
+    )
+
+
+@pytest.mark.parametrize("cls", [cls for cls in WITH_TRANSITION if cls in METHODS.values()])
+def test_a_loaded_T_finds_label_issues(cls, blobs, path):
+    clf = fit(cls, blobs)
+    again = loaded(clf, path)
+    np.testing.assert_array_equal(again.label_quality(*blobs[:2]), clf.label_quality(*blobs[:2]))
+    np.testing.assert_array_equal(again.predict_noisy_proba(blobs[4]), clf.predict_noisy_proba(blobs[4]))
+    if cls is EMTransitionClassifier:
+        assert again.transition_summary() == clf.transition_summary()
+
+
+def test_a_loaded_loss_weighs_rows(blobs, path):
+    clf = fit(MWNetClassifier, blobs)
+    np.testing.assert_array_equal(loaded(clf, path).sample_weights(*blobs[:2]), clf.sample_weights(*blobs[:2]))
+
+
+NAMES = [["ant", "bee", "cat"], [-7, 10, 300], [False, True, True]]
+
+
+@pytest.mark.parametrize("names", [*map(np.array, NAMES), np.array(NAMES[0], dtype=object)], ids=lambda n: str(n.dtype))
+def test_classes_of_any_kind(blobs, path, names):
+    X, y, *_, X_test, _, _ = blobs
+    clf = small(CrossEntropyClassifier).fit(X, names[y])
+    again = loaded(clf, path)
+    assert again.classes_.dtype == clf.classes_.dtype
+    np.testing.assert_array_equal(again.predict(X_test), clf.predict(X_test))
+
+
+# ---------------------------------------------------------------------------- what is given again
+class Net(nn.Module):
+    def __init__(self, width=5, act=nn.ReLU):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, width), nn.BatchNorm1d(width), act(), nn.Linear(width, 3))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def test_a_module_of_the_user_s_is_given_again(blobs, path):
+    for params, given in (({"module": Net, "module__width": 6}, Net), ({"module": Net(6)}, Net(6))):
+        clf = fit(CrossEntropyClassifier, blobs, **params)
+        again = loaded(clf, path, given)
+        np.testing.assert_array_equal(again.predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
+    for other in (Net(7), nn.Linear(4, 3), Net(6).double()):
+        with pytest.raises(ValueError, match="other weights"):
+            load(path, other)
+    with pytest.raises(ValueError, match="module="):
+        load(path)
+
+
+def test_a_parameter_of_the_module_that_is_not_saved_is_given_again(blobs, path):
+    clf = fit(CrossEntropyClassifier, blobs, module=Net, module__act=nn.Tanh)
+    clf.save(path)
+    with pytest.raises(ValueError, match="module__act"):
+        load(path, Net)
+    for again in (load(path, Net, module__act=nn.Tanh), load(path, Net(act=nn.Tanh))):
+        np.testing.assert_array_equal(again.predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
+
+
+def test_what_is_not_plain_data_is_given_again(blobs, path):
+    params = {"optimizer": torch.optim.Adam, "optimizer__betas": (0.8, 0.9)}
+    clf = small(CrossEntropyClassifier, **params).fit(*blobs[:2])
+    again = loaded(clf, path, max_epochs=7)
+    assert (again.optimizer, again.max_epochs) == (CrossEntropyClassifier().optimizer, 7)
+    assert load(path, optimizer=torch.optim.Adam).get_params() == clf.get_params()
+    np.testing.assert_array_equal(again.predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
+
+
+def test_the_device_may_be_set_for_another_machine(blobs, path):
+    clf = fit(CrossEntropyClassifier, blobs)
+    clf.set_params(device="cuda:99").save(path)
+    with pytest.raises(ValueError, match="device"):
+        load(path)
+    np.testing.assert_array_equal(load(path, device="cpu").predict(blobs[4]), clf.predict(blobs[4]))
+
+
+class Own(CrossEntropyClassifier):
+    def _fit(self, run):
+        super()._fit(run)
+        self.thing_ = (1, "two")
+
+
+class Unsaveable(CrossEntropyClassifier):
+    def _fit(self, run):
+        super()._fit(run)
+        self.thing_ = object()
+
+
+def test_classes_of_the_user_s(blobs, path):
+    fit(Own, blobs).save(path)
+    for given in ({}, {"cls": CrossEntropyClassifier}):
+        with pytest.raises(ValueError, match="cls="):
+            load(path, **given)
+    assert type(load(path, cls=Own)) is Own
+    with pytest.raises(ValueError, match="thing_"):
+        fit(Unsaveable, blobs).save(path)
+
+
+# ---------------------------------------------------------------------------- files
+def test_other_files_are_refused_and_not_overwritten(blobs, path, tmp_path):
+    clf = fit(CrossEntropyClassifier, blobs)
+    save_file({"a": torch.zeros(2)}, tmp_path / "tensors")
+    (tmp_path / "text").write_text("a,b\n")
+    for name in ("tensors", "text"):
+        before = (tmp_path / name).read_bytes()
+        for call in (load, clf.save):
+            with pytest.raises(ValueError, match="is not a saved classifier"):
+                call(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == before
+    for call in (load, clf.save):
+        with pytest.raises(FileNotFoundError):
+            call(tmp_path / "nowhere" / "clf")
+    clf.save(path)
+    clf.save(path)
+
+
+class Exploit:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.write_text, (self.path, "owned")
+
+
+def test_a_pickle_in_place_of_the_file_runs_no_code(path, tmp_path):
+    path.write_bytes(pickle.dumps(Exploit(tmp_path / "owned")))
+    pickle.loads(path.read_bytes())  # the exploit works
+    (tmp_path / "owned").unlink()
+    with pytest.raises(ValueError, match="is not a saved classifier"):
+        load(path)
+    assert not (tmp_path / "owned").exists()
+
+
+def test_no_attribute_of_python_s_own_comes_from_a_file(blobs, path):
+    clf = fit(CrossEntropyClassifier, blobs)
+    clf.save(path)
+    content = read(path, "classifier")
+    content["fitted"] |= {"__dict__": {}, "__class__": "x", "predict": 1}
+    write(path, "classifier", content)
+    np.testing.assert_array_equal(load(path).predict(blobs[0]), clf.predict(blobs[0]))
+
+
+def test_a_classifier_that_is_not_fitted_is_refused(path):
+    with pytest.raises(ValueError, match="not fitted"):
+        CrossEntropyClassifier().save(path)
+    assert not path.exists()

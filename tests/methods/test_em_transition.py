@@ -1,0 +1,327 @@
+"""Classifier and T by joint likelihood: what is held out, what is chosen, what comes out."""
+
+import threading
+
+import joblib
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from skorch.callbacks import Callback
+from strategies import labels
+from torch import nn
+from torch.utils.data import Dataset
+from training import StopAfter, floored, refused
+
+from noisytransition import (
+    CrossEntropyClassifier,
+    EMTransitionClassifier,
+    GLCClassifier,
+    transition_error,
+)
+from noisytransition.fitting._cross_fitting import fold_of_rows
+from noisytransition.methods import _estimate
+from noisytransition.transition import (
+    flip_labels,
+    gold_transition_matrix,
+    pair_noise,
+    symmetric_noise,
+)
+from noisytransition.transition._noise_model import Candidate, last_training
+from noisytransition.transition._shrinkage import shrunk_to_symmetric
+
+FAST = {"max_epochs": 8, "batch_size": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "random_state": 0}
+OF_T = FAST | {"fine_tune": False}
+
+
+def overlapping(T, n=1500, seed=0):
+    """Classes that overlap: GLC's estimate is biased there."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n + 90)
+    X = rng.normal(size=(len(y), 2)) + 2.2 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    y_noisy = flip_labels(y, T, random_state=seed)
+    return X[90:], y_noisy[90:], (X[:90], y[:90]), y_noisy[:90]
+
+
+PAIR, SYMMETRIC = pair_noise(3, 0.4), symmetric_noise(3, 0.5)
+
+
+@pytest.mark.parametrize(("T", "params"), [(PAIR, {}), (PAIR, {"meta_weight": 0.2}), (SYMMETRIC, {"cv": None})])
+def test_finds_T_where_classes_overlap(T, params):
+    X, y, meta, _ = overlapping(T)
+    errors = [
+        transition_error(T, clf.fit(X, y, meta=meta).transition_matrix_)
+        for clf in (EMTransitionClassifier(**OF_T, **params), GLCClassifier(**FAST))
+    ]
+    assert errors[0] < 0.5 * errors[1]
+
+
+@pytest.mark.parametrize(("cv", "n_rows"), [(4, (40, 20)), (None, (14, 10))])
+def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(cv, n_rows, monkeypatch):
+    """Each row is its own feature and all weights start at 0: of a row not trained on, the net knows nothing."""
+    seen = []
+    whole = _estimate.first_maximum
+    monkeypatch.setattr(
+        _estimate,
+        "first_maximum",
+        lambda proba, y, **kw: seen.append((proba, kw["proba_meta"])) or whole(proba, y, **kw),
+    )
+    module = nn.Linear(60, 3, bias=False)
+    nn.init.zeros_(module.weight)
+    rows, y = np.eye(60), np.arange(60) % 3
+    clf = EMTransitionClassifier(module, transition_init="diagonal", cv=cv, **OF_T)
+    clf.fit(rows[:40], y[:40], meta=(rows[40:], y[40:]))
+    assert seen
+    for posteriors in seen:
+        assert tuple(map(len, posteriors)) == n_rows
+        for proba in posteriors:
+            np.testing.assert_allclose(proba, 1 / 3, rtol=1e-6)
+    assert clf.predict_proba(rows).std() > 1e-5  # the last net has learned from all rows
+
+
+def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta)
+    results = clf.cv_results_
+    np.testing.assert_array_equal(results["epochs"], np.arange(1, 9))
+    assert clf.n_epochs_ == results["epochs"][results["log_evidence"].argmax()]
+    assert len(clf.history_) == clf.n_epochs_
+
+
+TRUE = np.repeat([0, 1, 2], 200)
+NOISY = np.concatenate([np.roll([0, 1, 2], -i).repeat([140, 40, 20]) for i in range(3)])
+T_OF_NOISY = np.array([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
+
+
+def candidate(epochs, decided):
+    return Candidate(epochs, np.eye(3)[decided], np.eye(3)[:1])
+
+
+def wrong_on(n, first=0):
+    """Decisions that are wrong on every so many-th row, whatever its labels."""
+    decided = TRUE.copy()
+    decided[first::n] = (decided[first::n] + 1) % 3
+    return decided
+
+
+def test_the_last_network_is_trained_longer_where_it_is_then_right_more_often():
+    earlier, best, later = candidate(2, TRUE), candidate(4, np.zeros_like(TRUE)), candidate(6, TRUE)
+    assert last_training([earlier, best, later], best, T_OF_NOISY, NOISY) is later
+    assert last_training([earlier, best], best, T_OF_NOISY, NOISY) is best  # an earlier network is not asked for
+    assert last_training([earlier, later], later, T_OF_NOISY, NOISY) is later
+    assert last_training([best, later], best, np.full((3, 3), 1 / 3), NOISY) is best  # labels that tell nothing
+
+
+@pytest.mark.parametrize(("decided", "epochs"), [(wrong_on(300, 190), 4), (wrong_on(200), 7), (wrong_on(10), 7)])
+def test_chance_does_not_make_the_last_training_longer(decided, epochs):
+    """Without errors on these 2, 3 and 60 rows the gain is 0.8, 1.7 and 4.4 standard errors."""
+    best, wrong, later = candidate(4, decided), candidate(6, (TRUE + 1) % 3), candidate(7, TRUE)
+    assert last_training([best, wrong, later], best, T_OF_NOISY, NOISY).epochs == epochs
+
+
+def test_the_weight_of_the_clean_batches_is_the_root_of_their_share():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=120)
+    short = OF_T | {"max_epochs": 2}
+    auto, same, other = (
+        EMTransitionClassifier(**short, meta_weight=weight).fit(X, y, meta=meta).oof_proba_
+        for weight in ("auto", np.sqrt(90 / 120), 0.1)
+    )
+    np.testing.assert_array_equal(auto, same)
+    assert not np.array_equal(auto, other)
+
+
+@pytest.mark.xdist_group("workers")
+def test_folds_in_parallel_give_the_same_bits():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=120)
+    params = FAST | {"max_epochs": 4}
+    one, two = (EMTransitionClassifier(**params, n_jobs=n).fit(X, y, meta=meta) for n in (None, 2))
+    np.testing.assert_array_equal(two.transition_matrix_, one.transition_matrix_)
+    np.testing.assert_array_equal(two.oof_proba_, one.oof_proba_)
+    np.testing.assert_array_equal(two.predict_proba(X), one.predict_proba(X))
+    assert list(two.histories_) == list(one.histories_)
+    for choice in ("final_", "final_scores_", "diagnostics_"):
+        assert getattr(two, choice) == getattr(one, choice)
+
+
+def test_noisy_labels_of_clean_rows_enter_the_counts():
+    T = pair_noise(3, 0.4)
+    X, y, meta, y_meta_noisy = overlapping(T, n=60)
+    clf = EMTransitionClassifier(**OF_T)
+    without = clf.fit(X, y, meta=meta).transition_counts_
+    with_them = clf.fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy).transition_counts_
+    assert without.sum() == pytest.approx(60)
+    assert with_them.sum() == pytest.approx(150)
+    assert clf.class_counts_.sum() == pytest.approx(60)  # they are no noisy rows
+    assert transition_error(T, clf.transition_matrix_) < 0.25
+
+
+def test_the_fitted_T_has_the_prior_in_it():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    clf = EMTransitionClassifier(**OF_T, transition_prior=pair_noise(3, 0.4)).fit(X, y, meta=meta)
+    assert clf.prior_strength_ > 0
+    assert transition_error(pair_noise(3, 0.4), clf.transition_matrix_) < 0.02
+    plain = clf.set_params(transition_prior=None).fit(X, y, meta=meta)
+    assert plain.prior_strength_ == 0
+    counts = plain.transition_counts_
+    np.testing.assert_allclose(plain.transition_matrix_, counts / counts.sum(1, keepdims=True), atol=1e-3)
+
+
+def test_without_folds_three_trainings_are_enough():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    clf = EMTransitionClassifier(**OF_T, cv=None).fit(X, y, meta=meta)
+    assert list(clf.histories_) == ["warm_up", "fold_0", "em"]
+    assert clf.transition_counts_.sum() == pytest.approx(500)
+    assert clf.class_counts_.sum() == pytest.approx(1500)
+    assert not hasattr(clf, "oof_proba_")
+
+
+def test_error_bars_hold_T_and_are_told_in_words():
+    T = np.array([[0.6, 0.4, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    X, y, meta, _ = overlapping(T)
+    names = np.array(["ant", "bee", "cat"])
+    clf = EMTransitionClassifier(**OF_T).fit(X, names[y], meta=(meta[0], names[meta[1]]))
+    low, high = clf.transition_interval(0.99)
+    assert ((low <= T) & (high >= T)).all()
+    assert (high - low).max() < 0.3
+    np.testing.assert_array_equal(clf.transition_std_, clf.transition_uncertainty_.std)
+    first, *_, last = clf.transition_summary(least=0.2).splitlines()
+    value = clf.transition_matrix_[0, 1]
+    low, high = clf.transition_interval()
+    assert first == f"ant -> bee {value:.2f} [{low[0, 1]:.2f}, {high[0, 1]:.2f}]"
+    with pytest.raises(ValueError, match="least=nan; give a probability"):
+        clf.transition_summary(least=np.nan)
+    off = ~np.eye(3, dtype=bool) & (clf.transition_matrix_ < 0.2)
+    assert last == f"5 other flips: each below 0.2, at most {high[off].max():.2f}"
+    *listed, rest = clf.transition_summary(least=0, top=2).splitlines()
+    T = np.sort(clf.transition_matrix_[~np.eye(3, dtype=bool)])[::-1]
+    assert [float(line.split()[3]) for line in listed] == T[:2].round(2).tolist()
+    assert rest.startswith(f"4 other flips: each {T[2]:.2f} or less, at most ")
+    assert len(clf.transition_summary(least=0, top=6).splitlines()) == 6
+    with pytest.raises(ValueError, match="top"):
+        clf.transition_summary(top=-1)
+
+
+def test_known_pairs_narrow_the_error_bars():
+    X, y, meta, y_meta_noisy = overlapping(pair_noise(3, 0.4))
+    clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy)
+    without = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta)
+    assert (clf.transition_std_ < without.transition_std_).all()
+    assert clf.oof_proba_.shape == (1500, 3)
+    assert (clf.oof_proba_.argmax(axis=1) == clf.predict(X)).mean() > 0.8  # in the order of the rows
+
+
+def test_error_bars_are_for_some_classes_alone(monkeypatch):
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
+    monkeypatch.setattr(_estimate, "MOST_CLASSES", 2)
+    clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta)
+    assert not hasattr(clf, "transition_std_")
+    with pytest.raises(ValueError, match="3 classes"):
+        clf.transition_interval()
+    assert "[" not in clf.transition_summary()
+
+
+def test_folds_of_another_seed_are_not_taken_up(tmp_path):
+    """Without a seed of the user's, a file of a fold alone does not tell which rows it held out."""
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=90)
+    params = FAST | {"cv": 2, "transition_init": "diagonal", "random_state": None}
+    torch.manual_seed(0)
+    with pytest.raises(KeyboardInterrupt):
+        EMTransitionClassifier(**params, callbacks=[StopAfter(12)]).fit(X, y, meta=meta, state=tmp_path / "fit")
+    torch.manual_seed(1)
+    resumed = EMTransitionClassifier(**params).fit(X, y, meta=meta, state=tmp_path / "fit")
+    torch.manual_seed(0)
+    whole = EMTransitionClassifier(**params).fit(X, y, meta=meta)
+    np.testing.assert_array_equal(resumed.oof_proba_, whole.oof_proba_)
+    np.testing.assert_array_equal(resumed.transition_matrix_, whole.transition_matrix_)
+
+
+def test_a_relative_path_is_that_of_the_caller_s_folder(tmp_path, monkeypatch):
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=90)
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        with joblib.parallel_config("multiprocessing"):
+            EMTransitionClassifier(**(OF_T | {"max_epochs": 1}), cv=2, n_jobs=2).fit(X, y, meta=meta, state="fit")
+        assert [path.name for path in (tmp_path / folder).iterdir()] == ["fit"]
+
+
+def test_batch_normalisation_and_adam():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    module = nn.Sequential(nn.Linear(2, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 3))
+    clf = EMTransitionClassifier(module, optimizer=torch.optim.Adam, lr=0.01, max_epochs=8, random_state=0)
+    assert transition_error(pair_noise(3, 0.4), clf.fit(X, y, meta=meta).transition_matrix_) < 0.2
+
+
+@given(st.data(), st.integers(2, 5), st.integers(1, 4))
+def test_folds_are_even_in_size_and_classes(data, n_folds, c):
+    y = data.draw(labels(data.draw(st.integers(n_folds, 40)), c))
+    folds = fold_of_rows(y, n_folds, np.random.default_rng(0))
+    assert np.ptp(np.bincount(folds, minlength=n_folds)) <= 1
+    for k in range(c):
+        assert np.ptp(np.bincount(folds[y == k], minlength=n_folds)) <= 1
+
+
+def test_each_fold_needs_a_row():
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
+    with refused("cv=70"):
+        EMTransitionClassifier(**FAST, cv=70).fit(X, y, meta=meta)
+
+
+def test_T_starts_from_shrunk_mean_posteriors():
+    X, y, (X_meta, y_meta), _ = overlapping(pair_noise(3, 0.4))
+    proba = CrossEntropyClassifier(**FAST).fit(X, y).predict_proba(X_meta)
+    gold = gold_transition_matrix(proba, y_meta)
+    shrunk = floored(shrunk_to_symmetric(gold, proba, y_meta))
+    clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=(X_meta, y_meta))
+    np.testing.assert_allclose(clf.transition_init_, shrunk, atol=1e-6)
+    assert np.abs(shrunk - gold).max() > 1e-3
+    named = EMTransitionClassifier(**OF_T, transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
+    np.testing.assert_allclose(named.transition_init_, floored(gold), atol=1e-6)
+
+
+@pytest.mark.parametrize("more", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_one_clean_row_of_each_class(more):
+    """A mean posterior of one row makes the network exchange classes; so it does if one class has a second row."""
+    T, rng, m = pair_noise(12, 0.4), np.random.default_rng(0), 12 + more
+    y = np.concatenate([np.arange(m) % 12, rng.integers(12, size=1500)])
+    X = rng.normal(size=(12, 10))[y] + rng.normal(size=(len(y), 10))
+    noisy, params = flip_labels(y[m:], T, random_state=0), OF_T | {"module": "linear", "lr": 0.1}
+    shrunk, gold = (
+        EMTransitionClassifier(**params, transition_init=start).fit(X[m:], noisy, meta=(X[:m], y[:m]))
+        for start in ("gold-shrunk", "gold")
+    )
+    error = transition_error(T, shrunk.transition_matrix_)
+    assert error < 0.2
+    assert transition_error(T, gold.transition_matrix_) > 1.5 * error
+
+
+class Locked(Callback):
+    """Has what cannot be pickled."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+
+class LockedRows(Dataset):
+    """Has what cannot be pickled too."""
+
+    def __init__(self, X):
+        self.X, self.lock = X.astype(np.float32), threading.Lock()
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, i):
+        return self.X[i]
+
+
+@pytest.mark.parametrize(("what", "name"), [("callbacks", "Locked"), ("rows", "X=")])
+def test_what_other_processes_cannot_have_is_refused_before_training(what, name):
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
+    X, own = (LockedRows(X), {}) if what == "rows" else (X, {"callbacks": [Locked()]})
+    em = EMTransitionClassifier(**OF_T | {"max_epochs": 1}, **own)
+    with refused(name):
+        em.set_params(n_jobs=2).fit(X, y, meta=meta)
+    with joblib.parallel_config("threading", n_jobs=2):
+        em.set_params(n_jobs=None).fit(X, y, meta=meta)
