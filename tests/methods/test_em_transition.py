@@ -21,7 +21,7 @@ from noisytransition import (
     transition_error,
 )
 from noisytransition.fitting._cross_fitting import fold_of_rows
-from noisytransition.methods import _estimate
+from noisytransition.transition import _noise_model as _estimate
 from noisytransition.transition import (
     flip_labels,
     gold_transition_matrix,
