@@ -1,29 +1,55 @@
 """Base class of all classifiers: scikit-learn's interface, with one skorch net per training stage."""
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+from skorch.history import History
 from torch import nn
 from torch.utils.data import Dataset
 
-from ..data._read import HOW_TO_PASS, Samples, read_rows
+from ..data._read import (
+    HOW_TO_PASS,
+    Samples,
+    are_samples,
+    as_column,
+    labels_of,
+    read_rows,
+    validate_rows,
+    with_true_labels,
+)
 from ..data._warnings import warn_of_equal_shares, warn_of_scale
 from ..fitting._checks import CONSTRAINTS, check_callbacks, check_net_parameters
 from ..fitting._describe import describe_fit
-from ..fitting._parameters import NET_NAMES, Callbacks, Module, NetParameters, Optimizer, RandomState, as_python
+from ..fitting._parameters import (
+    NET_NAMES,
+    WRITTEN,
+    Callbacks,
+    Module,
+    Optimizer,
+    RandomState,
+    as_python,
+    is_net_name,
+    merged_signature,
+)
 from ..fitting._parts import torch_as_it_was
 from ..fitting._run import RUN_CLASS, Run
-from ._prediction import PredictionMixin
+from ..nets import NoisyLabelNet
+from ..nets._rows import as_rows
+from ..transition._checks import as_array
+from ..transition._labels import of_one_type
 from ._save import save
 
 
-class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
+class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base class of all classifiers: validates and encodes the data, sets the seed, predicts. Methods train in `_fit`.
 
     Parameters
@@ -76,9 +102,18 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     #: whether `fit` refuses to run without clean rows
     _needs_clean_data = False
+    #: whether the method can allow for clean rows whose shares of the classes are others than those of the noisy rows
+    _allows_for_shares = False
     #: parameters with which a classifier is the algorithm of its paper; None: there is no paper
     _PUBLISHED: ClassVar[dict[str, Any] | None] = None
     classes_: NDArray
+    net_: NoisyLabelNet
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if (init := vars(cls).get("__init__")) is not None:
+            setattr(init, WRITTEN, inspect.signature(init))
+            init.__signature__ = merged_signature(cls)
 
     def __init__(
         self,
@@ -109,7 +144,9 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
         self.callbacks = callbacks
         self.random_state = random_state
         self.verbose = verbose
-        self._set_net_params(net_params)
+        self._check_names(net_params, TypeError)
+        for name, value in net_params.items():
+            setattr(self, name, value)
 
     @classmethod
     def as_published(cls, **params: Any) -> Self:
@@ -216,7 +253,7 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
                 bar=type(self).__name__ if self.verbose == 1 else None,
             )
             self._check_data(run)
-            if clean is not None and self._needs_clean_data and not hasattr(self, "meta_sampling"):
+            if clean is not None and self._needs_clean_data and not self._allows_for_shares:
                 warn_of_equal_shares(noisy.label, clean.label, classes)
             if not isinstance(self.module, str):  # those scale their inputs
                 warn_of_scale(noisy)
@@ -266,6 +303,160 @@ class NoisyLabelClassifier(PredictionMixin, NetParameters, ABC):
             return self.device
         parameters = self.module.parameters() if isinstance(self.module, nn.Module) else iter(())
         return next((str(p.device) for p in parameters), "cpu")
+
+    # ---- predict
+    @property
+    def history_(self) -> History:
+        """skorch's history of the last stage; `histories_` has one for every stage."""
+        check_is_fitted(self, "net_")
+        return self.net_.history
+
+    @property
+    def module_(self) -> nn.Module:
+        """The trained network; it returns logits."""
+        check_is_fitted(self, "net_")
+        return self.net_.module_
+
+    def predict_proba(self, X: Samples) -> NDArray:
+        """Posterior of the true class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns as in `classes_`; rows sum to 1.
+        """
+        check_is_fitted(self, "net_")
+        return self.net_.predict_proba(as_rows(validate_rows(self, X, reset=False)))
+
+    def predict_log_proba(self, X: Samples) -> NDArray:
+        """Logarithm of `predict_proba`, from the network's logits: finite where a probability is rounded to 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns as in `classes_`.
+        """
+        check_is_fitted(self, "net_")
+        return self.net_.predict_log_proba(as_rows(validate_rows(self, X, reset=False)))
+
+    def predict(self, X: Samples) -> NDArray:
+        """Most probable true class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of `classes_`.
+        """
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
+
+    def score(
+        self,
+        X: Samples,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        trusted: ArrayLike | None = None,
+        y_meta: ArrayLike | None = None,
+    ) -> float:
+        """Accuracy.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
+        y : array-like of shape (n_samples,)
+            Labels to compare predictions with: true ones, except for what `y_meta` replaces. Optional for a Dataset of
+            pairs of input and label.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts in the mean; default: all alike.
+        trusted, y_meta : array-like, optional
+            As in `fit`: the true labels of trusted rows, where y has noisy ones. Searches pass them with metadata
+            routing. One without the other is ignored.
+
+        Returns
+        -------
+        float
+        """
+        if y is None:
+            if not isinstance(X, Dataset) and not are_samples(X):
+                raise ValueError("y is None: give the labels to compare predictions with.")
+            y = labels_of(X, "X")
+        if trusted is not None and y_meta is not None:
+            y = with_true_labels(y, trusted, y_meta)
+        return float(super().score(X, of_one_type(as_array(as_column(y), "y")), sample_weight))
+
+    # ---- parameters
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Names for `get_params`, clones and searches; also of classes that combine parents without a constructor."""
+        return sorted(name for name in merged_signature(cls).parameters if name != "self")
+
+    def _check_names(self, given: Iterable[str], error: type[Exception]) -> None:
+        """Raise for a name that neither the class nor skorch has; as Python in a constructor, else as scikit-learn."""
+        own = self._get_param_names()
+        for name in given:
+            if name not in own and not is_net_name(name):
+                raise error(
+                    f"{type(self).__name__} has no parameter {name!r}. It has {own}, and those of "
+                    "skorch.NeuralNetClassifier that it does not set itself, such as module__... and optimizer__..."
+                )
+
+    @property
+    def _net_params(self) -> dict[str, Any]:
+        named = set(self._get_param_names())
+        return {name: value for name, value in vars(self).items() if is_net_name(name) and name not in named}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Get the parameters, including those of skorch that were given.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            As in scikit-learn.
+
+        Returns
+        -------
+        dict of str to object
+        """
+        return super().get_params(deep) | self._net_params
+
+    def set_params(self, **params: Any) -> "NoisyLabelClassifier":
+        """Set parameters, of the classifier or of its nets (``lr``, ``module__hidden``, ``optimizer__momentum``).
+
+        Parameters
+        ----------
+        **params
+            Names and values.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For an unknown name.
+        """
+        self._check_names(params, ValueError)
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
 
     # ---- save
     def save(self, path: str | PathLike) -> None:

@@ -140,8 +140,9 @@ class TransitionClassifier(
     def _keep_transition(self, run: Run, start: NDArray[np.float64], *, learned: bool = True) -> None:
         """Set the fitted attributes of T: of the trained net's loss or, where it was not learned, of its start."""
         T = self.net_.criterion_.transition_matrix if learned else start
+        update: Any = self.net_.update
         # of many classes the update has no history
-        history = (self.net_.update.transition_history_ or [start, T]) if learned else [T]
+        history = (update.transition_history_ or [start, T]) if learned else [T]
         noisy = np.bincount(run.noisy.label, minlength=len(T))
         self.transition_history_ = np.stack(history)
         self.transition_init_, self.transition_matrix_ = self.transition_history_[0], T

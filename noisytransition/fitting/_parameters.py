@@ -2,12 +2,11 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from skorch import NeuralNet, NeuralNetClassifier
 from skorch.callbacks import Callback
 from torch import nn
@@ -35,79 +34,7 @@ OPTIMIZERS = {
 MODULES: dict[str, dict[str, Any]] = {"mlp": {}, "linear": {"module__hidden": ()}}
 
 # attribute of a constructor: its signature as written, without the parameters of parents
-_WRITTEN = "__written_signature__"
-
-
-class NetParameters(BaseEstimator):
-    """An estimator whose ``**net_params`` are parameters like the named ones: in `get_params`, clones and searches."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if (init := vars(cls).get("__init__")) is not None:
-            setattr(init, _WRITTEN, inspect.signature(init))
-            init.__signature__ = merged_signature(cls)
-
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        """Names for `get_params`, clones and searches; also of classes that combine parents without a constructor."""
-        return sorted(name for name in merged_signature(cls).parameters if name != "self")
-
-    def _set_net_params(self, net_params: dict[str, Any]) -> None:
-        """Store what the constructor received beyond its named parameters."""
-        self._check_names(net_params, TypeError)
-        for name, value in net_params.items():
-            setattr(self, name, value)
-
-    def _check_names(self, given: Iterable[str], error: type[Exception]) -> None:
-        """Raise for a name that neither the class nor skorch has; as Python in a constructor, else as scikit-learn."""
-        own = self._get_param_names()
-        for name in given:
-            if name not in own and not is_net_name(name):
-                raise error(
-                    f"{type(self).__name__} has no parameter {name!r}. It has {own}, and those of "
-                    "skorch.NeuralNetClassifier that it does not set itself, such as module__... and optimizer__..."
-                )
-
-    @property
-    def _net_params(self) -> dict[str, Any]:
-        named = set(self._get_param_names())
-        return {name: value for name, value in vars(self).items() if is_net_name(name) and name not in named}
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Get the parameters, including those of skorch that were given.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            As in scikit-learn.
-
-        Returns
-        -------
-        dict of str to object
-        """
-        return super().get_params(deep) | self._net_params
-
-    def set_params(self, **params: Any) -> "NetParameters":
-        """Set parameters, of the classifier or of its nets (``lr``, ``module__hidden``, ``optimizer__momentum``).
-
-        Parameters
-        ----------
-        **params
-            Names and values.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For an unknown name.
-        """
-        self._check_names(params, ValueError)
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
+WRITTEN = "__written_signature__"
 
 
 def as_python(value: Any) -> Any:
@@ -133,7 +60,7 @@ def merged_signature(cls: type) -> inspect.Signature:
     """
     found: dict[str, inspect.Parameter] = {}
     for init in (vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)):
-        own = (getattr(init, _WRITTEN, None) or inspect.signature(init)).parameters
+        own = (getattr(init, WRITTEN, None) or inspect.signature(init)).parameters
         kept = [
             p for p in own.values() if p.kind is p.KEYWORD_ONLY or (not found and p.kind is p.POSITIONAL_OR_KEYWORD)
         ]

@@ -156,6 +156,7 @@ class EMTransitionClassifier(TransitionClassifier):
     """
 
     _needs_clean_data = True
+    _allows_for_shares = True
     _parameter_constraints: ClassVar = {
         **TransitionClassifier._parameter_constraints,
         "meta_weight": [NUMBER, StrOptions({"auto"})],

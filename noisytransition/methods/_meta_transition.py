@@ -5,15 +5,16 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from ..base._transition import TransitionClassifier
-from ..fitting._checks import NUMBER
+from ..fitting._checks import ALL_ROWS, COUNT, NUMBER
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..losses import ForwardLoss
+from ..nets import CleanBatches
 from ..selection import HeldOutLikelihood
-from ._look_ahead import LooksAhead
+from ..updates import MetaGradient
 
 
-class MetaTransitionClassifier(LooksAhead, TransitionClassifier):
+class MetaTransitionClassifier(TransitionClassifier):
     r"""Learn the noise transition matrix T and the classifier together, guided by clean rows (Algorithm 1).
 
     A net is trained by cross-entropy; T starts from its mean posterior of each class's clean rows, and the network from
@@ -82,10 +83,11 @@ class MetaTransitionClassifier(LooksAhead, TransitionClassifier):
     _needs_clean_data = True
     _PUBLISHED: ClassVar = {"inner_lr": None, "validation_fraction": 0, "from_warm_up": False}
     _parameter_constraints: ClassVar = {
-        **LooksAhead._parameter_constraints,
         **TransitionClassifier._parameter_constraints,
         "transition_lr": [NUMBER],
+        "inner_lr": [NUMBER, None],
         "meta_weight": [NUMBER],
+        "meta_batch_size": [COUNT, ALL_ROWS, None],
         "from_warm_up": ["boolean"],
     }
 
@@ -115,14 +117,14 @@ class MetaTransitionClassifier(LooksAhead, TransitionClassifier):
         held_out: dict[str, Any] = {"held_out": self.validation_fraction}
         warm_up = self._warm_up(run, **held_out) if self.from_warm_up else None
         start = self._start(run, warm_up, **held_out)
-        update = self._update(run, lr=self.transition_lr)
+        clean = CleanBatches(run.clean, self.meta_batch_size or self.batch_size)
         self.net_ = run.train(
             "meta_transition",
             module=warm_up and warm_up.plain_module_,
             loss=ForwardLoss(start),
-            update=update,
+            update=MetaGradient(clean, lr=self.transition_lr, inner_lr=self.inner_lr),
             select=HeldOutLikelihood(),
-            clean_batches=update.clean,
+            clean_batches=clean,
             clean_weight=self.meta_weight,
             **held_out,
         )

@@ -9,18 +9,20 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..base._classifier import NoisyLabelClassifier
 from ..data._read import Samples, label_codes
-from ..fitting._checks import NUMBER
+from ..fitting._checks import ALL_ROWS, COUNT, NUMBER
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..losses import WeightedLoss
-from ._look_ahead import LooksAhead
+from ..nets import CleanBatches
+from ..updates import MetaGradient
 
 # weights start near 1/2; if none is above this, the user is warned that all went to 0; a choice, not measured
 _COLLAPSED = 1e-2
 
 
-class MWNetClassifier(LooksAhead):
+class MWNetClassifier(NoisyLabelClassifier):
     r"""Weight every row by V(its loss); V, a 1-100-1 network, is learned by the clean loss one step ahead.
 
     In every iteration a noisy and a clean batch are drawn, and with l_n the cross-entropy of row n::
@@ -71,8 +73,10 @@ class MWNetClassifier(LooksAhead):
     _needs_clean_data = True
     _PUBLISHED: ClassVar = {"inner_lr": None}
     _parameter_constraints: ClassVar = {
-        **LooksAhead._parameter_constraints,
+        **NoisyLabelClassifier._parameter_constraints,
         "weight_lr": [NUMBER],
+        "inner_lr": [NUMBER, None],
+        "meta_batch_size": [COUNT, ALL_ROWS, None],
     }
 
     def __init__(
@@ -93,7 +97,12 @@ class MWNetClassifier(LooksAhead):
         return WeightedLoss()
 
     def _fit(self, run: Run) -> None:
-        update = self._update(run, lr=self.weight_lr, optimizer=partial(torch.optim.Adam, weight_decay=1e-4))
+        update = MetaGradient(
+            CleanBatches(run.clean, self.meta_batch_size or self.batch_size),
+            lr=self.weight_lr,
+            optimizer=partial(torch.optim.Adam, weight_decay=1e-4),
+            inner_lr=self.inner_lr,
+        )
         self.net_ = run.train("meta_weight_net", loss=WeightedLoss, update=update)
         if self._weights(self.net_.predict_proba(run.noisy), run.noisy.label).max() < _COLLAPSED:
             warnings.warn("the weights of all rows went to zero: take a smaller weight_lr.", UserWarning, stacklevel=3)
