@@ -16,16 +16,7 @@ from skorch.history import History
 from torch import nn
 from torch.utils.data import Dataset
 
-from ..data._read import (
-    HOW_TO_PASS,
-    Samples,
-    are_samples,
-    as_column,
-    labels_of,
-    read_rows,
-    validate_rows,
-    with_true_labels,
-)
+from ..data._read import HOW_TO_PASS, Samples, labels_to_score, read_rows, validate_rows
 from ..data._warnings import warn_of_equal_shares, warn_of_scale
 from ..fitting._checks import CONSTRAINTS, check_callbacks, check_net_parameters
 from ..fitting._describe import describe_fit
@@ -43,9 +34,6 @@ from ..fitting._parameters import (
 from ..fitting._parts import torch_as_it_was
 from ..fitting._run import RUN_CLASS, Run
 from ..nets import NoisyLabelNet
-from ..nets._rows import as_rows
-from ..transition._checks import as_array
-from ..transition._labels import of_one_type
 from ._save import save
 
 
@@ -331,7 +319,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Columns as in `classes_`; rows sum to 1.
         """
         check_is_fitted(self, "net_")
-        return self.net_.predict_proba(as_rows(validate_rows(self, X, reset=False)))
+        return self.net_.predict_proba(validate_rows(self, X, reset=False))
 
     def predict_log_proba(self, X: Samples) -> NDArray:
         """Logarithm of `predict_proba`, from the network's logits: finite where a probability is rounded to 0.
@@ -347,7 +335,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Columns as in `classes_`.
         """
         check_is_fitted(self, "net_")
-        return self.net_.predict_log_proba(as_rows(validate_rows(self, X, reset=False)))
+        return self.net_.predict_log_proba(validate_rows(self, X, reset=False))
 
     def predict(self, X: Samples) -> NDArray:
         """Most probable true class.
@@ -393,13 +381,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         float
         """
-        if y is None:
-            if not isinstance(X, Dataset) and not are_samples(X):
-                raise ValueError("y is None: give the labels to compare predictions with.")
-            y = labels_of(X, "X")
-        if trusted is not None and y_meta is not None:
-            y = with_true_labels(y, trusted, y_meta)
-        return float(super().score(X, of_one_type(as_array(as_column(y), "y")), sample_weight))
+        return float(super().score(X, labels_to_score(X, y, trusted, y_meta), sample_weight))
 
     # ---- parameters
     @classmethod

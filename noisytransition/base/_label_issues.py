@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..data._read import Samples, label_codes, validate_rows
-from ..nets._rows import as_rows
 from ..transition import find_label_issues, label_posterior, label_quality, relabel
 from ..transition._checks import check_rate
 from ..transition._labels import as_positions, like_series
@@ -100,5 +99,5 @@ class LabelIssuesMixin:
         """Posteriors of the classifier, labels as indices, and T; labels are validated first."""
         check_is_fitted(self, "transition_matrix_")
         rows = validate_rows(self, X, reset=False)
-        codes = label_codes(y_noisy, self.classes_, len(as_rows(rows)))
+        codes = label_codes(y_noisy, self.classes_, len(rows))
         return self.predict_proba(X), codes, self.transition_matrix_

@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_is_fitted
 from torch.utils.data import Dataset
 
 from ..data._read import Samples, label_codes, validate_rows
-from ..nets._rows import as_rows
 from ..report import NoiseReport
 from ..report._facts import Clean, Judged, make_facts
 from ..report._samples import sample_facts
@@ -84,7 +83,7 @@ class NoiseReportMixin:
         check_is_fitted(self, "transition_matrix_")
         check_level(level)
         check_count(max_rows, 0, "max_rows")
-        n = len(as_rows(validate_rows(self, X, reset=False)))
+        n = len(validate_rows(self, X, reset=False))
         given = label_codes(y_noisy, self.classes_, n)
         proba = self.predict_proba(X) if proba is None else check_probabilities(proba, len(self.classes_))
         display_rows = _as_sequence(X if display_rows is None else display_rows)
@@ -126,7 +125,7 @@ def _clean(clf: Any, X_meta: Any, y_meta: Any, y_meta_noisy: Any) -> Clean | Non
         raise ValueError("X_meta, y_meta and y_meta_noisy go together: give clean rows with their labels.")
     if X_meta is None:
         return None
-    n = len(as_rows(validate_rows(clf, X_meta, reset=False, name="X_meta")))
+    n = len(validate_rows(clf, X_meta, reset=False, name="X_meta"))
     y = label_codes(y_meta, clf.classes_, n, "y_meta")
     noisy = None if y_meta_noisy is None else label_codes(y_meta_noisy, clf.classes_, n, "y_meta_noisy")
     return Clean(clf.predict_proba(X_meta), y, noisy)

@@ -1,10 +1,10 @@
-"""Convert the data given to `fit` into two data sets with integer labels: noisy rows and clean rows."""
+"""X, y and clean data of `fit`: from what the user gave to two sets of rows with class indices as labels."""
 
 import re
 import warnings
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,33 +47,108 @@ _ENCODE_ALL = (
 )
 
 
+def read_rows(
+    estimator: BaseEstimator,
+    X: Samples,
+    y: ArrayLike | None,
+    meta: tuple[Samples, ArrayLike] | Dataset | None = None,
+    X_meta: Samples | None = None,
+    y_meta: ArrayLike | None = None,
+    trusted: ArrayLike | None = None,
+    y_meta_noisy: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[NDArray, Rows, Rows | None]:
+    """Read noisy and clean rows, whichever form the clean data has, and encode the labels as 0..c-1.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+        Sorted labels.
+    noisy : Rows
+        Those of weight 0 are left out.
+    clean : Rows or None
+        With a column ``noisy_label`` if `y_meta_noisy` is given, or `y_meta` for trusted rows.
+
+    Both have a column ``sample_weight`` if that is given.
+    """
+    X_meta, y_meta = separate_rows(meta, X_meta, y_meta, trusted, y_meta_noisy)
+    drawn = sorted(name for name in DRAWS if name in estimator.get_params(deep=False))
+    if sample_weight is not None and drawn:
+        raise ValueError(f"weights decide how rows are drawn, and so do {drawn}; give one of the two.")
+    warn_of_order(X, y)
+    if y is None and (isinstance(X, Dataset) or _are_samples(X)):
+        y = _labels_of_pairs(X, "X")
+    rows = validate_rows(estimator, X, reset=True)
+    clean = None if X_meta is None else _rows_beside(estimator, rows, X_meta)
+    n_meta = None if clean is None else len(clean)
+    labels = read_labels(len(rows), y, trusted, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
+    if trusted is not None:
+        clean = rows.take(np.flatnonzero(labels.is_clean))
+    noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
+    noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
+    if clean is not None:  # as much weight as the mean of the noisy rows
+        weight = None if labels.weights is None else 1.0
+        clean = clean.with_columns(label=labels.clean, noisy_label=labels.noisy_of_clean, sample_weight=weight)
+    return labels.classes, noisy, clean
+
+
+# ---------------------------------------------------------------------------- the form of clean data
+def separate_rows(
+    meta: object, X_meta: object, y_meta: object, trusted: object, y_meta_noisy: object
+) -> tuple[Any, Any]:
+    """X_meta and y_meta, also of clean data that is given as `meta`; raise unless all is given once and together."""
+    given = [n for n, v in {"meta": meta, "X_meta": X_meta, "trusted": trusted}.items() if v is not None]
+    if len(given) > 1:
+        raise ValueError(f"clean data was given {len(given)} times, as {given}; give it once. {HOW_TO_PASS}")
+    if X_meta is not None and y_meta is None:
+        raise ValueError(f"X_meta and y_meta go together; X_meta was given alone. {HOW_TO_PASS}")
+    if y_meta is not None and X_meta is None and trusted is None:
+        raise ValueError(f"y_meta goes together with trusted or X_meta; it was given alone. {HOW_TO_PASS}")
+    if not given and y_meta_noisy is not None:
+        raise ValueError(f"y_meta_noisy has noisy labels of clean rows, but there is no clean row. {HOW_TO_PASS}")
+    if trusted is not None and y_meta is not None and y_meta_noisy is not None:
+        raise ValueError(
+            "the noisy labels of the trusted rows were given twice: with trusted and y_meta, y already has them. "
+            "Leave y_meta_noisy out; or put the true labels into y and leave y_meta out."
+        )
+    if meta is None:
+        return X_meta, y_meta
+    if isinstance(meta, Dataset):
+        _check_dataset(meta, "meta")
+        return meta, _labels_of_pairs(meta, "meta")
+    if not isinstance(meta, tuple | list) or len(meta) != 2:
+        what = f"{type(meta).__name__} of length {len(meta)}" if hasattr(meta, "__len__") else type(meta).__name__
+        raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}.")
+    return meta[0], meta[1]
+
+
 # ---------------------------------------------------------------------------- rows
-def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> Any:
-    """Validate X: return a numeric ndarray of at least 2 dimensions, a CSR matrix, or the torch Dataset itself."""
+def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> Rows:
+    """Validate X: return rows of a numeric ndarray of at least 2 dimensions, a CSR matrix, or a torch Dataset."""
     if isinstance(X, Dataset):
         _check_dataset(X, name)
-        return X
+        return as_rows(X)
     if isinstance(X, Mapping) and not issparse(X):  # a DOK matrix is one too
         raise ValueError(f"{name} is a {type(X).__name__} of {list(X)}; {_PACK}.")
     refuse_masked(X, name)
-    if are_samples(X):
+    if _are_samples(X):
         X = [sample[0] for sample in X]
     elif issparse(X) and X.ndim == 2:
         X = canonical(X)
     try:
-        rows = validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True, accept_sparse="csr")
+        values = validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True, accept_sparse="csr")
     except ValueError as error:
         raise ValueError(re.sub(r"\bX\b", name, str(error))) from error
-    if rows.dtype.kind not in "biuf":
-        raise ValueError(f"{name} has dtype {rows.dtype}; give numbers: encode text, categories and dates before.")
-    if rows.dtype.itemsize > 8:  # torch has no such type
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {values.dtype}; give numbers: encode text, categories and dates before.")
+    if values.dtype.itemsize > 8:  # torch has no such type
         with np.errstate(over="ignore"):
-            rows = rows.astype(np.float64)
-        assert_all_finite(rows, input_name=name)
-    return rows.astype(rows.dtype.newbyteorder("="), copy=False)
+            values = values.astype(np.float64)
+        assert_all_finite(values, input_name=name)
+    return as_rows(values.astype(values.dtype.newbyteorder("="), copy=False))
 
 
-def are_samples(X: Any) -> bool:
+def _are_samples(X: Any) -> bool:
     """Whether X is a list of samples that hold an input and others, as searches make one of a Dataset.
 
     Rows of numbers, or of arrays of one shape, are none, but for tuples as a TensorDataset gives them.
@@ -107,33 +182,73 @@ def _check_dataset(X: Any, name: str) -> None:
         raise ValueError(f"{name} contains NaN or infinity: leave out these rows, or replace such values.")
 
 
-def _check_shapes(rows: Rows, clean: Rows) -> None:
-    """Raise for clean rows of another shape than the noisy ones, which one network cannot take in a batch."""
+def _rows_beside(estimator: BaseEstimator, rows: Rows, X_meta: Samples) -> Rows:
+    """Validate clean rows that are not among the noisy ones, and that one network takes in a batch with them."""
+    clean = validate_rows(estimator, X_meta, reset=False, name="X_meta")
     shape, of_clean = (tuple(some.take([0]).inputs().shape[1:]) for some in (rows, clean))
     if shape != of_clean:
         raise ValueError(f"rows of X_meta have the shape {of_clean}, and rows of X {shape}; give all the same.")
+    warn_if_unscaled(rows, clean)
+    return clean
 
 
-# ---------------------------------------------------------------------------- labels of one kind
+# ---------------------------------------------------------------------------- labels
+class EncodedLabels(NamedTuple):
+    """Labels of a fit, as indices of the sorted classes."""
+
+    classes: NDArray
+    is_noisy: NDArray[np.bool_]  # rows of X, but for trusted ones and those of weight 0
+    is_clean: NDArray[np.bool_]  # rows of X that are trusted
+    noisy: NDArray[np.intp]
+    clean: NDArray[np.intp] | None  # true labels of the trusted rows, or of those beside X
+    noisy_of_clean: NDArray[np.intp] | None  # their noisy labels, where these are known
+    weights: NDArray[np.float64] | None  # of the noisy rows, of mean 1
+
+
+def read_labels(
+    n: int,
+    y: ArrayLike | None,
+    trusted: ArrayLike | None = None,
+    y_meta: ArrayLike | None = None,
+    y_meta_noisy: ArrayLike | None = None,
+    *,
+    n_meta: int | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> EncodedLabels:
+    """Validate the labels of `fit`, without its rows: n of X, and `n_meta` clean ones beside X, if there are such."""
+    labels = {"y": validate_labels(y, n, "y")}
+    is_noisy = np.ones(n, dtype=bool) if trusted is None else ~_trusted_rows(trusted, n)
+    is_clean = ~is_noisy
+    if n_meta is not None:
+        labels["y_meta"] = validate_labels(y_meta, n_meta, "y_meta")
+        if y_meta_noisy is not None:
+            labels["y_meta_noisy"] = validate_labels(y_meta_noisy, n_meta, "y_meta_noisy")
+    elif trusted is not None and y_meta is None:  # y has their true labels
+        labels["y_meta"] = labels["y"][is_clean]
+        if y_meta_noisy is not None:
+            labels["y_meta_noisy"] = _verified_labels(y_meta_noisy, is_clean, "y_meta_noisy")
+    elif trusted is not None:
+        labels |= {"y_meta": _verified_labels(y_meta, is_clean, "y_meta"), _IN_Y: labels["y"][is_clean]}
+    weights = None
+    if sample_weight is not None:
+        weights = _row_weights(sample_weight, is_noisy)
+        is_noisy &= weights > 0
+        weights = weights[is_noisy] / weights[is_noisy].max()  # equal ones are 1 without rounding
+        weights /= weights.mean()
+    labels["y"] = labels["y"][is_noisy]
+    labels = {name: _like(of_rows, labels["y"], name) for name, of_rows in labels.items()}
+    classes = np.unique(np.concatenate(list(labels.values())))
+    _check_classes(labels, classes)
+    codes = {name: np.searchsorted(classes, of_rows) for name, of_rows in labels.items()}
+    pairs = codes.get("y_meta_noisy", codes.get(_IN_Y))
+    if pairs is not None:
+        warn_of_true_labels(codes["y_meta"], pairs, in_y=_IN_Y in codes)
+    return EncodedLabels(classes, is_noisy, is_clean, codes["y"], codes.get("y_meta"), pairs, weights)
+
+
 def as_column(y: object) -> Any:
     """Convert a column of a data frame: scikit-learn would make floats of pandas' nullable integers and booleans."""
     return y.to_numpy() if hasattr(y, "to_numpy") else y
-
-
-def labels_of(data: Any, name: str) -> NDArray:
-    """Labels of pairs of input and label in a Dataset or list, sample by sample unless it is a TensorDataset."""
-    if isinstance(data, TensorDataset) and len(data.tensors) == 2:
-        return data.tensors[1].numpy(force=True)
-    labels = []
-    for i in range(len(data)):
-        sample = data[i]
-        if not isinstance(sample, tuple | list) or len(sample) != 2:
-            raise ValueError(
-                f"no labels were given, and sample {i} of {name} is no pair of input and label: give labels."
-            )
-        label = sample[1]
-        labels.append(label.item() if isinstance(label, Tensor) and not label.ndim else label)
-    return np.array(labels)
 
 
 def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
@@ -169,11 +284,12 @@ def _check_kind(labels: NDArray, name: str) -> None:
     if labels.dtype.kind not in "fO" or not labels.ndim:
         return
     labels = labels.ravel()
-    is_missing = np.array([label is None or _differs(label) for label in labels], dtype=bool)
-    if is_missing.any():
+    # NaN, NaT and pandas' NA do not equal themselves
+    is_missing = [v is None or (not isinstance(v, str) and str(v == v) in ("False", "<NA>")) for v in labels]
+    if any(is_missing):
         found = sorted({str(label).replace("nan", "NaN") for label in labels[is_missing]})
         raise ValueError(
-            f"{name} has missing labels ({', '.join(found)}) in {is_missing.sum()} of {len(labels)} rows: leave out "
+            f"{name} has missing labels ({', '.join(found)}) in {sum(is_missing)} of {len(labels)} rows: leave out "
             f"rows without a label, and keep those with pandas.notna({name})."
         )
     if labels.dtype.kind == "f" and np.isinf(labels).any():
@@ -182,17 +298,34 @@ def _check_kind(labels: NDArray, name: str) -> None:
         raise ValueError(f"{name} mixes labels of several kinds, text and others; name all classes in the same way.")
 
 
-def _differs(label: Any) -> bool:
-    """Whether a label is none that equals itself: NaN, NaT or pandas' NA."""
-    return not isinstance(label, str) and str(label == label) in ("False", "<NA>")
+def _labels_of_pairs(data: Any, name: str) -> NDArray:
+    """Labels of pairs of input and label in a Dataset or list, sample by sample unless it is a TensorDataset."""
+    if isinstance(data, TensorDataset) and len(data.tensors) == 2:
+        return data.tensors[1].numpy(force=True)
+    labels = []
+    for i in range(len(data)):
+        sample = data[i]
+        if not isinstance(sample, tuple | list) or len(sample) != 2:
+            raise ValueError(
+                f"no labels were given, and sample {i} of {name} is no pair of input and label: give labels."
+            )
+        label = sample[1]
+        labels.append(label.item() if isinstance(label, Tensor) and not label.ndim else label)
+    return np.array(labels)
 
 
-def label_codes(y: ArrayLike, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
-    """Encode the labels of n rows as indices in `classes`; raise a ValueError for an unknown label."""
-    labels = validate_labels(y, n, name)
-    if unknown := sorted(set(labels.tolist()) - set(classes.tolist()), key=str):
-        raise ValueError(f"{name} has labels {unknown} that are not among classes_ {classes.tolist()}.")
-    return np.searchsorted(classes, labels)
+def _trusted_rows(trusted: ArrayLike, n: int) -> NDArray[np.bool_]:
+    """Validate the mask of the trusted rows."""
+    mask = check_mask(as_column(trusted), n, "trusted")
+    if mask.all():
+        raise ValueError("all rows are trusted: no noisy row is left to train on.")
+    if not mask.any():
+        raise ValueError(
+            "the clean set is empty: no row is trusted. In cross-validation give a cv that keeps trusted rows in each "
+            "fold, such as TrustedKFold (in CalibratedClassifierCV after sklearn.set_config(enable_metadata_routing="
+            f"True)) or one that shuffles. {HOW_TO_PASS}"
+        )
+    return mask
 
 
 def _verified_labels(labels: Any, mask: NDArray[np.bool_], name: str) -> NDArray:
@@ -215,38 +348,17 @@ def _verified_labels(labels: Any, mask: NDArray[np.bool_], name: str) -> NDArray
     return validate_labels(labels, m, name)
 
 
+def _row_weights(sample_weight: ArrayLike, is_noisy: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Validate the weights of all rows, of which those of trusted rows are not used."""
+    weights: NDArray[np.float64] = _check_sample_weight(
+        as_column(sample_weight), is_noisy[:, None], dtype=np.float64, ensure_non_negative=True
+    )
+    if not weights[is_noisy].any():
+        raise ValueError("sample_weight is zero for all noisy rows; give a weight above 0 to those that shall be used.")
+    return weights
+
+
 # ---------------------------------------------------------------------------- classes
-def with_true_labels(y: ArrayLike, trusted: ArrayLike, y_meta: ArrayLike) -> NDArray:
-    """Labels of all rows: of trusted rows those in `y_meta`, of others those in `y`."""
-    labels = of_one_type(as_array(as_column(y), "y"))
-    mask = check_mask(as_column(trusted), len(labels), "trusted")
-    if not mask.any():
-        return labels
-    verified = _like(_verified_labels(y_meta, mask, "y_meta"), labels, "y_meta")
-    order = np.concatenate([np.flatnonzero(~mask), np.flatnonzero(mask)])
-    return np.concatenate([labels[~mask], verified])[np.argsort(order)]
-
-
-def class_codes(labels: dict[str, NDArray]) -> tuple[NDArray, dict[str, NDArray]]:
-    """Sorted classes of all labels, and all labels as indices of them.
-
-    Parameters
-    ----------
-    labels : dict of str to ndarray
-        Labels by name: those of the noisy rows as ``y``; of clean rows ``y_meta`` and, where they are known, the noisy
-        ones as ``y_meta_noisy``, or as `_IN_Y` if they are entries of y.
-    """
-    labels = {name: _like(y, labels["y"], name) for name, y in labels.items()}
-    classes, noisy = np.unique(np.concatenate(list(labels.values()))), np.unique(labels["y"])
-    if len(noisy) < 2:
-        raise ValueError(f"at least 2 classes are needed among the noisy labels, got one class: y holds {noisy} alone.")
-    if classes.dtype.kind == "f" and np.abs(classes).max() >= _LARGEST_FLOAT:
-        raise ValueError(f"labels up to {np.abs(classes).max():.6g}: floats cannot tell them apart; give text.")
-    _check_classes(labels)
-    _check_unlabelled(labels, classes)
-    return classes, {name: np.searchsorted(classes, y) for name, y in labels.items()}
-
-
 def _kind(y: NDArray) -> str:
     """Kind of the labels: bool, number or text."""
     first = y.dtype.kind if y.dtype.kind != "O" else np.asarray(y[:1].tolist()).dtype.kind
@@ -267,8 +379,13 @@ def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
     return y.astype(model.dtype) if is_exact and np.array_equal(y, y.astype(model.dtype)) else y
 
 
-def _check_classes(labels: dict[str, NDArray]) -> None:
-    """Warn of clean classes that no noisy label has, and raise for noisy labels of clean rows that no other has."""
+def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
+    """Raise for classes that labels cannot have meant, and warn of those that they may not have meant."""
+    found = np.unique(labels["y"])
+    if len(found) < 2:
+        raise ValueError(f"at least 2 classes are needed among the noisy labels, got one class: y holds {found} alone.")
+    if classes.dtype.kind == "f" and np.abs(classes).max() >= _LARGEST_FLOAT:
+        raise ValueError(f"labels up to {np.abs(classes).max():.6g}: floats cannot tell them apart; give text.")
     noisy = set(labels["y"].tolist()) | set(labels.get(_IN_Y, labels["y"]).tolist())
     clean = set(labels.get("y_meta", labels["y"]).tolist())
     if absent := sorted(set(labels.get("y_meta_noisy", labels["y"]).tolist()) - noisy - clean):
@@ -283,6 +400,7 @@ def _check_classes(labels: dict[str, NDArray]) -> None:
             UserWarning,
             stacklevel=5,
         )
+    _check_unlabelled(labels, classes)
 
 
 def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
@@ -294,141 +412,33 @@ def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
     leave_out = f"leave out rows without a label, and keep those with {'y' if name == _IN_Y else name} != -1"
     if len(classes) > 3:
         raise ValueError(f"{found}: {leave_out}; if -1 is a class, give the classes other numbers, or names.")
-    warnings.warn(f"{found}, and it is taken as a class: if it is none, {leave_out}.", UserWarning, stacklevel=5)
+    warnings.warn(f"{found}, and it is taken as a class: if it is none, {leave_out}.", UserWarning, stacklevel=6)
 
 
-# ---------------------------------------------------------------------------- noisy and clean rows
-def read_rows(
-    estimator: BaseEstimator,
-    X: Samples,
-    y: ArrayLike | None,
-    meta: tuple[Samples, ArrayLike] | Dataset | None = None,
-    X_meta: Samples | None = None,
-    y_meta: ArrayLike | None = None,
-    trusted: ArrayLike | None = None,
-    y_meta_noisy: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-) -> tuple[NDArray, Rows, Rows | None]:
-    """Read noisy and clean rows, whichever form the clean data has, and encode the labels as 0..c-1.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-        Sorted labels.
-    noisy : Rows
-        Those of weight 0 are left out.
-    clean : Rows or None
-        With a column ``noisy_label`` if `y_meta_noisy` is given, or `y_meta` for trusted rows.
-
-    Both have a column ``sample_weight`` if that is given.
-    """
-    _check_forms(meta, X_meta, y_meta, trusted, y_meta_noisy)
-    warn_of_order(X, y)
-    if meta is not None:
-        X_meta, y_meta = _pair(meta)
-    if y is None and (isinstance(X, Dataset) or are_samples(X)):
-        y = labels_of(X, "X")
-    inputs = validate_rows(estimator, X, reset=True)
-    rows = as_rows(inputs)
-    labels = {"y": validate_labels(y, len(rows), "y")}
-    is_noisy, clean = np.ones(len(rows), dtype=bool), None
-    if trusted is not None:
-        is_noisy = ~_checked_mask(trusted, len(rows))
-        clean = rows.take(np.flatnonzero(~is_noisy))
-        labels |= _labels_of_trusted(labels["y"], ~is_noisy, y_meta, y_meta_noisy)
-    elif X_meta is not None:
-        clean_inputs = validate_rows(estimator, X_meta, reset=False, name="X_meta")
-        clean = as_rows(clean_inputs)
-        _check_shapes(rows, clean)
-        warn_if_unscaled(inputs, clean_inputs)
-        given = {"y_meta": y_meta} | ({} if y_meta_noisy is None else {"y_meta_noisy": y_meta_noisy})
-        labels |= {name: validate_labels(of_clean, len(clean), name) for name, of_clean in given.items()}
-    weights = None if sample_weight is None else _row_weights(estimator, sample_weight, is_noisy)
-    kept = is_noisy if weights is None else is_noisy & (weights > 0)
-    labels["y"] = labels["y"][kept]
-    classes, codes = class_codes(labels)
-    noisy = (rows if kept.all() else rows.take(np.flatnonzero(kept))).with_columns(label=codes["y"])
-    clean = None if clean is None else _with_labels(clean, codes)
-    if weights is not None:
-        noisy, clean = _weighted(noisy, clean, weights[kept])
-    return classes, noisy, clean
+# ---------------------------------------------------------------------------- labels of a fitted classifier
+def label_codes(y: ArrayLike, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
+    """Encode the labels of n rows as indices in `classes`; raise a ValueError for an unknown label."""
+    labels = validate_labels(y, n, name)
+    if unknown := sorted(set(labels.tolist()) - set(classes.tolist()), key=str):
+        raise ValueError(f"{name} has labels {unknown} that are not among classes_ {classes.tolist()}.")
+    return np.searchsorted(classes, labels)
 
 
-def _with_labels(clean: Rows, codes: dict[str, NDArray]) -> Rows:
-    """Clean rows with their true labels and, where they are known, the noisy ones."""
-    clean = clean.with_columns(label=codes["y_meta"])
-    known = next((name for name in ("y_meta_noisy", _IN_Y) if name in codes), None)
-    if known is None:
-        return clean
-    warn_of_true_labels(codes["y_meta"], codes[known], in_y=known == _IN_Y)
-    return clean.with_columns(noisy_label=codes[known])
-
-
-def _weighted(noisy: Rows, clean: Rows | None, weights: NDArray[np.float64]) -> tuple[Rows, Rows | None]:
-    """Noisy rows with weights of mean 1, as much as clean rows beside them have."""
-    weights = weights / weights.max()  # equal ones are 1 without rounding
-    noisy = noisy.with_columns(sample_weight=weights / weights.mean())
-    return noisy, None if clean is None else clean.with_columns(sample_weight=1.0)
-
-
-def _check_forms(meta: object, X_meta: object, y_meta: object, trusted: object, y_meta_noisy: object) -> None:
-    given = [n for n, v in {"meta": meta, "X_meta": X_meta, "trusted": trusted}.items() if v is not None]
-    if len(given) > 1:
-        raise ValueError(f"clean data was given {len(given)} times, as {given}; give it once. {HOW_TO_PASS}")
-    if X_meta is not None and y_meta is None:
-        raise ValueError(f"X_meta and y_meta go together; X_meta was given alone. {HOW_TO_PASS}")
-    if y_meta is not None and X_meta is None and trusted is None:
-        raise ValueError(f"y_meta goes together with trusted or X_meta; it was given alone. {HOW_TO_PASS}")
-    if not given and y_meta_noisy is not None:
-        raise ValueError(f"y_meta_noisy has noisy labels of clean rows, but there is no clean row. {HOW_TO_PASS}")
-    if trusted is not None and y_meta is not None and y_meta_noisy is not None:
-        raise ValueError(
-            "the noisy labels of the trusted rows were given twice: with trusted and y_meta, y already has them. "
-            "Leave y_meta_noisy out; or put the true labels into y and leave y_meta out."
-        )
-
-
-def _pair(meta: object) -> tuple[Any, Any]:
-    if isinstance(meta, Dataset):
-        _check_dataset(meta, "meta")
-        return meta, labels_of(meta, "meta")
-    if not isinstance(meta, tuple | list) or len(meta) != 2:
-        what = f"{type(meta).__name__} of length {len(meta)}" if hasattr(meta, "__len__") else type(meta).__name__
-        raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}.")
-    return meta[0], meta[1]
-
-
-def _checked_mask(trusted: ArrayLike, n: int) -> NDArray[np.bool_]:
-    mask = check_mask(as_column(trusted), n, "trusted")
-    if mask.all():
-        raise ValueError("all rows are trusted: no noisy row is left to train on.")
+def labels_to_score(
+    X: Samples, y: ArrayLike | None, trusted: ArrayLike | None = None, y_meta: ArrayLike | None = None
+) -> NDArray:
+    """Labels that predictions of X are compared with: y, or those of pairs in X; of trusted rows those in `y_meta`."""
+    if y is None:
+        if not isinstance(X, Dataset) and not _are_samples(X):
+            raise ValueError("y is None: give the labels to compare predictions with.")
+        y = _labels_of_pairs(X, "X")
+    labels = of_one_type(as_array(as_column(y), "y"))
+    if trusted is None or y_meta is None:
+        return labels
+    mask = check_mask(as_column(trusted), len(labels), "trusted")
     if not mask.any():
-        raise ValueError(
-            "the clean set is empty: no row is trusted. In cross-validation give a cv that keeps trusted rows in each "
-            "fold, such as TrustedKFold (in CalibratedClassifierCV after sklearn.set_config(enable_metadata_routing="
-            f"True)) or one that shuffles. {HOW_TO_PASS}"
-        )
-    return mask
-
-
-def _labels_of_trusted(
-    y: NDArray, mask: NDArray[np.bool_], y_meta: ArrayLike | None, y_meta_noisy: ArrayLike | None
-) -> dict[str, NDArray]:
-    """True and noisy labels of trusted rows: y has the noisy ones if `y_meta` is given, and else the true ones."""
-    if y_meta is not None:
-        return {"y_meta": _verified_labels(y_meta, mask, "y_meta"), _IN_Y: y[mask]}
-    if y_meta_noisy is not None:
-        return {"y_meta": y[mask], "y_meta_noisy": _verified_labels(y_meta_noisy, mask, "y_meta_noisy")}
-    return {"y_meta": y[mask]}
-
-
-def _row_weights(estimator: Any, sample_weight: ArrayLike, is_noisy: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Weights of all rows, of which trusted ones are not used."""
-    if own := sorted(name for name in DRAWS if name in estimator._net_params):
-        raise ValueError(f"weights decide how rows are drawn, and so do {own}; give one of the two.")
-    weights: NDArray[np.float64] = _check_sample_weight(
-        as_column(sample_weight), is_noisy[:, None], dtype=np.float64, ensure_non_negative=True
-    )
-    if not weights[is_noisy].any():
-        raise ValueError("sample_weight is zero for all noisy rows; give a weight above 0 to those that shall be used.")
-    return weights
+        return labels
+    verified = _like(_verified_labels(y_meta, mask, "y_meta"), labels, "y_meta")
+    labels = labels.astype(np.result_type(labels, verified))
+    labels[mask] = verified
+    return of_one_type(labels)

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from torch.utils.data import Dataset
 
 from ..nets import DatasetRows, Rows
 from ..transition._class_offset import equally_many
@@ -38,18 +37,18 @@ def warn_of_order(X: Any, y: Any) -> None:
         )
 
 
-def warn_if_unscaled(X: Any, X_meta: Any) -> None:
+def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
     """Warn if the clean rows seem unscaled: a Pipeline passes `meta=` to its last step without transforming it."""
-    if isinstance(X, Dataset) or isinstance(X_meta, Dataset):
+    if isinstance(rows, DatasetRows) or isinstance(clean, DatasetRows):
         return
-    (mean, std), (of_clean, _) = map(_mean_and_std, (X, X_meta))
+    (mean, std), (of_clean, _) = map(_mean_and_std, (rows.source, clean.source))
     if np.median(np.abs(of_clean - mean) / np.maximum(std, 1e-12)) > _FAR:
         warnings.warn(
             "the clean rows lie far from X in most features: were they scaled alike? A Pipeline transforms neither "
             "meta= nor X_meta= by itself; use Pipeline(..., transform_input=['X_meta']) with metadata routing, or "
             "trusted=.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

@@ -82,10 +82,10 @@ class Rows(Dataset):
         rows.columns = {name: column[indices] for name, column in self.columns.items()}
         return rows
 
-    def with_columns(self, **columns: ArrayLike) -> "Rows":
-        """Return the same rows with columns added or replaced; a scalar is repeated for all rows."""
-        rows, given = copy(self), {k: np.broadcast_to(np.asarray(v), len(self)) for k, v in columns.items()}
-        rows.columns = self.columns | _as_columns(given)
+    def with_columns(self, **columns: ArrayLike | None) -> "Rows":
+        """Return the same rows with columns added or replaced, but for None; a scalar is repeated for all rows."""
+        rows, given = copy(self), {k: v for k, v in columns.items() if v is not None}
+        rows.columns = self.columns | _as_columns({k: np.broadcast_to(v, len(self)) for k, v in given.items()})
         return rows
 
     def inputs(self) -> Any:
