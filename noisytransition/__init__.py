@@ -20,6 +20,7 @@ __all__ = [
     "ForwardClassifier",
     "GCEClassifier",
     "GLCClassifier",
+    "LabelNoiseModel",
     "MWNetClassifier",
     "MetaTransitionClassifier",
     "SModelClassifier",

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..transition import class_conditional_test
 from ._text import plain, short
 
 # classes and flips that are listed and drawn: those with the most noise
@@ -54,11 +53,24 @@ class Judged(NamedTuple):
 
 
 class Clean(NamedTuple):
-    """Rows whose true label is known: the classifier's probabilities, true labels, and noisy ones or None."""
+    """Samples whose true label is known.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n, c)
+        The classifier's probabilities.
+    y : ndarray of int, shape (n,)
+        True labels.
+    y_noisy : ndarray of int, shape (n,), or None
+        Noisy labels.
+    pvalue : float or None
+        Of the test that one T holds for all samples; None without noisy labels, or without any noise.
+    """
 
     proba: NDArray[np.float64]
     y: NDArray[np.intp]
-    y_noisy: NDArray[np.intp] | None
+    y_noisy: NDArray[np.intp] | None = None
+    pvalue: float | None = None
 
 
 class _Known(NamedTuple):
@@ -81,13 +93,19 @@ _NO_BOUNDS: dict[str, Any] = {"low": None, "high": None}
 
 
 def make_facts(
-    clf: Any, judged: Judged, clean: Clean | None, samples: Sequence[Mapping], index: Sequence, level: float, title: str
+    model: Any,
+    judged: Judged,
+    clean: Clean | None,
+    samples: Sequence[Mapping],
+    index: Sequence,
+    level: float,
+    title: str,
 ) -> Facts:
     """Put together the facts of a report.
 
     Parameters
     ----------
-    clf : TransitionClassifier
+    model : LabelNoiseModel
         Fitted.
     judged : Judged
         The rows whose labels are judged.
@@ -105,9 +123,9 @@ def make_facts(
     dict
         See `NoiseReport`.
     """
-    T, bars = clf.transition_matrix_, hasattr(clf, "transition_std_")
-    low, high = clf.transition_interval(level) if bars else (T, T)
-    known = _Known([plain(name) for name in clf.classes_], T, clf.class_counts_, low, high, bars)
+    T, bars = model.transition_matrix_, hasattr(model, "transition_std_")
+    low, high = model.transition_interval(level) if bars else (T, T)
+    known = _Known([plain(name) for name in model.classes_], T, model.class_counts_, low, high, bars)
     noise = _noise(known, clean, level)
     return {
         "title": short(title, 200),
@@ -115,7 +133,7 @@ def make_facts(
         "data": {
             "n_rows": len(judged.given),
             "n_classes": len(T),
-            "classifier": type(clf).__name__,
+            "classifier": type(model).__name__,
             "level": level,
             "error_bars": bars,
         },
@@ -126,7 +144,7 @@ def make_facts(
         "calibration": None if clean is None else _calibration(clean, level),
         "label_issues": _label_issues(known.names, judged, samples, index, 1 - noise["rate"]),
         "one_transition_matrix": _one_transition_matrix(clean),
-        "diagnostics": dict(getattr(clf, "diagnostics_", {})),
+        "diagnostics": dict(model.diagnostics_),
     }
 
 
@@ -284,11 +302,4 @@ def _label_issues(names: list, judged: Judged, samples: Sequence, index: Sequenc
 
 
 def _one_transition_matrix(clean: Clean | None) -> Facts | None:
-    """p-value of the test of one T; None without both labels of clean rows, or where nothing can be tested."""
-    if clean is None or clean.y_noisy is None:
-        return None
-    try:
-        found = class_conditional_test(clean.y, clean.y_noisy, proba=clean.proba, random_state=0)
-    except ValueError:  # no noise
-        return None
-    return {"pvalue": found.pvalue, "n_rows": len(clean.y)}
+    return None if clean is None or clean.pvalue is None else {"pvalue": clean.pvalue, "n_rows": len(clean.y)}

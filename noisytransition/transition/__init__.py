@@ -13,11 +13,13 @@ from ._estimation import (
 )
 from ._metrics import sampling_limit, transition_error
 from ._noise import cifar10_noise, digits_noise, flip_labels, flip_noise, pair_noise, superclass_noise, symmetric_noise
+from ._noise_model import LabelNoiseModel
 from ._posterior import denoise_proba, find_label_issues, label_posterior, label_quality, relabel
 from ._uncertainty import transition_uncertainty
 
 __all__ = [
     "EMResult",
+    "LabelNoiseModel",
     "anchor_transition_matrix",
     "cifar10_noise",
     "class_conditional_test",

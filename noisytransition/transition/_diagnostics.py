@@ -1,15 +1,15 @@
 """Reasons not to trust T: functions of arrays."""
 
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import transition_error
 from ._calibration import tempered_log_loss
 from ._class_offset import equally_many, unlike_shares, weights_of_clean_rows
-from ._noise_model import Candidate, Estimate, Labels
+from ._held_out import HeldOut
+from ._instance_dependent import InstanceDependentEstimate
+from ._metrics import transition_error
 from ._pair_posterior import PairEstimate
 from ._uncertainty import TransitionUncertainty
 
@@ -24,39 +24,54 @@ _HIGH_LOSS = 0.65
 _FALLING = 2.0
 # half width of the 90 % interval of a diagonal entry beyond which its class is not told from others
 _WIDE = 0.25
+_NOT_VERIFIED = (
+    "no sample is verified, so that T rests on the probabilities as they are, and its error bars are too short: verify "
+    "some samples"
+)
 
 
 def diagnose(
-    estimate: Estimate, candidates: Sequence[Candidate], labels: Labels, all_clean: NDArray, classes: NDArray
+    held_out: HeldOut,
+    classes: NDArray,
+    counts: NDArray,
+    offset: NDArray,
+    *,
+    revised: PairEstimate | InstanceDependentEstimate | None,
+    bars: TransitionUncertainty | None,
 ) -> dict[str, str]:
     """Reasons not to trust T, by name; empty if there are none.
 
     Parameters
     ----------
-    estimate : Estimate
-    candidates : sequence of Candidate
-        By rising number of epochs.
-    labels : Labels
-        Of their rows.
-    all_clean : ndarray of int
-        Labels of all clean rows.
-    classes : ndarray
+    held_out : HeldOut
+        Candidates by rising number of epochs.
+    classes : ndarray of shape (c,)
+    counts : ndarray of shape (c, c)
+        Expected numbers of samples of each true and noisy label.
+    offset : ndarray of shape (c,)
+        As `class_offset_` of `LabelNoiseModel`.
+    revised : PairEstimate, InstanceDependentEstimate or None
+        What took the place of the most likely one T.
+    bars : TransitionUncertainty or None
+        Error bars of T.
     """
-    n_clean = np.bincount(all_clean, minlength=len(classes))
-    found = {
-        "missing_class": _missing_class(n_clean, classes),
-        "unknown_shares": _unknown_shares(estimate, n_clean),
-        "not_one_T": _not_one_T(estimate),
-        "under_trained": _under_trained(candidates, labels.clean, estimate.offset),
-        "not_separated": _not_separated(estimate.bars, classes),
-    }
+    found = {"not_separated": _not_separated(bars, classes)}
+    if not len(held_out.clean):
+        found = {"not_verified": _NOT_VERIFIED} | found
+    else:
+        found = {
+            "missing_class": _missing_class(held_out.n_clean, classes),
+            "unknown_shares": _unknown_shares(held_out.n_clean, counts, offset),
+            "not_one_T": _not_one_T(revised, bars),
+            "under_trained": _under_trained(held_out, offset),
+        } | found
     return {name: text for name, text in found.items() if text}
 
 
-def warn_of_reasons(reasons: dict[str, str]) -> None:
-    """Warn of reasons not to trust T, from a function that `_fit` calls."""
+def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
+    """Warn of reasons not to trust T."""
     if reasons:
-        warnings.warn(f"T may be wrong: {'; '.join(reasons.values())}.", UserWarning, stacklevel=5)
+        warnings.warn(f"T may be wrong: {'; '.join(reasons.values())}.", UserWarning, stacklevel=stacklevel)
 
 
 def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
@@ -64,10 +79,10 @@ def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
     return f"no clean row of class {absent}: verify some rows of it" if absent else ""
 
 
-def _unknown_shares(estimate: Estimate, n_clean: NDArray) -> str:
+def _unknown_shares(n_clean: NDArray, counts: NDArray, offset: NDArray) -> str:
     """There are equally many clean rows of each class, though the classes are unequal."""
-    of_noisy = estimate.counts.sum(axis=1)
-    if estimate.offset.any() or not equally_many(n_clean) or not unlike_shares(n_clean, of_noisy):
+    of_noisy = counts.sum(axis=1)
+    if offset.any() or not equally_many(n_clean) or not unlike_shares(n_clean, of_noisy):
         return ""
     return (
         "there are equally many clean rows of each class, while the noisy rows' classes seem unequal: were they drawn "
@@ -75,23 +90,23 @@ def _unknown_shares(estimate: Estimate, n_clean: NDArray) -> str:
     )
 
 
-def _not_one_T(estimate: Estimate) -> str:
+def _not_one_T(revised: PairEstimate | InstanceDependentEstimate | None, bars: TransitionUncertainty | None) -> str:
     """Labels contradict that one T is true for all rows, which the likelihood supposes."""
-    advice = "; verify rows with their noisy label (trusted= with y_meta=), which T is then fitted to"
-    if isinstance(estimate.revised, PairEstimate):
+    advice = "; verify rows that keep their noisy label, which T is then fitted to"
+    if isinstance(revised, PairEstimate):
         return (
             "the verified pairs contradict the T of all labels: T probably differs between rows; the flips below are "
             "means over them, by a posterior that fits the pairs"
         )
-    if estimate.revised is not None:
+    if revised is not None:
         return (
             "labels are wrong on rows that look like another class more often, so that T differs between rows; the "
             f"flips below are means over them{advice}"
         )
-    if estimate.bars is None or not estimate.bars.others:
+    if bars is None or not bars.others:
         return ""
-    weights = estimate.bars._replace(others=()), estimate.bars.others[0]
-    T, other = (bars.transition_matrix for bars in weights)
+    weights = bars._replace(others=()), bars.others[0]
+    T, other = (of.transition_matrix for of in weights)
     width = np.maximum(np.maximum(*map(_half_width, weights)), _LEAST_WIDTH)
     if (np.abs(T - other) / width).mean() <= _APART or transition_error(T, other) <= _FAR:
         return ""
@@ -106,8 +121,9 @@ def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
     return (high - low) / 2
 
 
-def _under_trained(candidates: Sequence[Candidate], y: NDArray, offset: NDArray) -> str:
+def _under_trained(held_out: HeldOut, offset: NDArray) -> str:
     """Held-out clean rows were still predicted better and better, and not well at the end."""
+    candidates, y = held_out.candidates, held_out.clean
     weights = weights_of_clean_rows(offset, y)
     half, end = (tempered_log_loss(candidates[k].proba_meta, y, weights) for k in ((len(candidates) - 1) // 2, -1))
     fell, guessing = half - end, np.log(len(offset))

@@ -17,6 +17,55 @@ def class_indices(
     return check_label_indices(indices, n_classes, n_rows, name)
 
 
+def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -> tuple[NDArray[np.bool_], NDArray]:
+    """Which of n samples have a label, and these labels; missing are None, NaN, NA and, if so, -1.
+
+    Without any labels, None, none is known.
+    """
+    if y is None:
+        return np.zeros(n, dtype=bool), np.zeros(0, dtype=np.intp)
+    given = as_array(y.to_numpy() if hasattr(y, "to_numpy") else y, name)
+    if given.shape != (n,):
+        raise ValueError(f"{name} has shape {given.shape} for {n} samples; give one entry for each.")
+    known = np.ones(n, dtype=bool)
+    if given.dtype.kind in "fO":
+        known = np.array([not is_missing(label) for label in given], dtype=bool)
+    labels = of_one_type(given[known])
+    if labels.dtype.kind == "f" and (labels == np.round(labels)).all():
+        labels = labels.astype(np.intp)  # a column of integers with gaps
+    if minus_one_is_missing and labels.dtype.kind in "iu":
+        known[known], labels = labels != -1, labels[labels != -1]
+    return known, labels
+
+
+def complete_labels(y: Any, n: int, name: str) -> NDArray:
+    """Labels of all n samples; raise if some are missing."""
+    known, labels = known_labels(y, n, name, minus_one_is_missing=False)
+    if not known.all():
+        raise ValueError(f"{name} has missing labels in {(~known).sum()} of {n} samples; leave these samples out.")
+    return labels
+
+
+def is_missing(label: object) -> bool:
+    """Whether a label is None, NaN, NaT or pandas' NA: all but text that does not equal itself."""
+    return label is None or (not isinstance(label, str) and str(label == label) in ("False", "<NA>"))
+
+
+def encode_all(
+    labels: dict[str, NDArray], n_classes: int, classes: ArrayLike | None
+) -> tuple[NDArray, dict[str, NDArray[np.intp]]]:
+    """Names of the classes, and labels of several kinds of samples as class indices."""
+    given = {name: y for name, y in labels.items() if len(y)}
+    if len({is_text(y) for y in given.values()}) > 1:
+        raise ValueError(f"of {', '.join(given)} some have text labels and others have none; name classes in one way.")
+    if classes is None:
+        all_labels = np.concatenate(list(given.values()))
+        are_indices = all_labels.dtype.kind in "iu" and all_labels.min() >= 0 and all_labels.max() < n_classes
+        classes = np.arange(n_classes) if are_indices else sorted_classes(all_labels, n_classes, "y_noisy")
+    classes = check_classes(classes, n_classes)
+    return classes, {name: encode(y, classes, name) if len(y) else y.astype(np.intp) for name, y in labels.items()}
+
+
 def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
     """Columns of a data frame, and its rows, in the order of the classes if it names these; else what was given.
 

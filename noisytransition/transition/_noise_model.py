@@ -1,281 +1,727 @@
-"""T from posteriors of held-out rows, and what follows from them: functions of arrays."""
+"""T and what follows from it, from probabilities of any classifier, noisy labels and verified labels."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from . import EMResult, transition_uncertainty
-from ._calibration import CalibratedLikelihood, Calibration, tempered_log_loss
-from ._class_offset import class_offset, tilted, weights_of_clean_rows
-from ._em import FirstMaximum, first_maximum
+from ._calibration import CalibratedLikelihood
+from ._checks import (
+    check_count,
+    check_level,
+    check_probabilities,
+    check_rate,
+    check_transition_matrix,
+    checked_probabilities,
+)
+from ._class_conditional import class_conditional_test
+from ._class_offset import class_offset, tilted
+from ._diagnostics import diagnose, warn_of_reasons
+from ._em import EMResult, FirstMaximum, first_maximum
+from ._estimation import anchor_transition_matrix, gold_transition_matrix, pair_counts
+from ._held_out import Candidate, HeldOut
 from ._instance_dependent import InstanceDependentEstimate, instance_dependent
+from ._labels import as_positions, class_indices, complete_labels, encode_all, in_class_order, known_labels, like_series
 from ._pair_posterior import PairEstimate, revised_by_pairs
-from ._shrinkage import Prior
-from ._uncertainty import MOST_CLASSES, TransitionUncertainty
+from ._posterior import posterior_blocks
+from ._shrinkage import Prior, check_prior, shrunk_to_symmetric
+from ._uncertainty import MOST_CLASSES, TransitionUncertainty, transition_uncertainty
 
-# How often a clean row counts in the calibration behind T: n / n_meta to this power, without and with verified pairs. 0
-# is the likelihood, 1 gives all clean rows the weight of all noisy ones. Design half of examples/benchmarks/zoo (two
-# seeds), error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099, 0.086, 0.091, 0.110.
-# With few clean rows of a class, which the zoo has not, 1 is too much (one of each of 12 classes: 0.29 for 0.11).
+if TYPE_CHECKING:
+    from ..report import NoiseReport
+    from ..report._facts import Clean, Judged
+
+_Maximise = Callable[[Candidate, float], FirstMaximum]
+
+# How often a clean sample counts in the calibration behind T: n / n_meta to this power, without and with verified
+# pairs. 0 is the likelihood, 1 gives all clean samples the weight of all noisy ones. Design half of
+# examples/benchmarks/zoo (two seeds), error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099,
+# 0.086, 0.091, 0.110. With few clean samples of a class, which the zoo has not, 1 is too much (one of each of 12
+# classes: 0.29 for 0.11).
 _POWER, _POWER_OF_FEW, _POWER_WITH_PAIRS = 1.0, 0.75, 0.5
-# fewer clean rows than so many times the classes are few
+# fewer clean samples than so many times the classes are few
 _FEW = 5
-# the same where labels may depend on the row: at 3/4 and 1 that is found where there is no noise at all
-_POWER_OF_ROWS = 0.5
-# standard errors by which a fine-tuned network must be better (0 to 2 are as good on the design half), and by which a
-# longer training must make a network right more often: with 10,000 rows 2 points of accuracy are 1.2 to 2.6 of them
-_LEAST_GAIN = 1.0
-# with more, the inverse of T takes too long for the choice of the last network
-_MOST_CLASSES_TO_INVERT = 1000
+# the same where labels may depend on the features: at 3/4 and 1 that is found where there is no noise at all
+_POWER_OF_FEATURES = 0.5
 
 
-class Candidate(NamedTuple):
-    """Posteriors of held-out noisy and clean rows after a number of epochs."""
+class LabelNoiseModel:
+    r"""Transition matrix T with error bars, and P(true | x, label), from probabilities of any classifier.
 
-    epochs: int
-    proba: NDArray
-    proba_meta: NDArray
+    The classifier gives out-of-sample probabilities of each sample, for example by
+    `sklearn.model_selection.cross_val_predict`. Some samples are verified: their true label is known. ::
 
+        calibration   softmax(A log proba + b), fitted to verified samples and noisy labels together
+        T             the most likely one under the calibrated probabilities, shrunk by the evidence
+        pairs         of true and noisy labels test whether one T holds for all samples; if not, T is the mean of a
+                      posterior that is fitted to them
+        posterior     P(true = i | x, label j) ~ proba_i(x) T[i, j]
 
-class Labels(NamedTuple):
-    """Labels of these rows, as class indices.
-
-    Attributes
-    ----------
-    noisy, clean : ndarray of int, shape (n,) and (n_meta,)
-        Noisy labels, and true ones of the clean rows.
-    noisy_of_clean : ndarray of int, shape (n_meta,), or None
-        Noisy labels of the clean rows, if they are known.
-    pairs : ndarray of shape (c, c) or None
-        Counts of all rows of which both labels are known, also those without posteriors.
-    """
-
-    noisy: NDArray[np.int64]
-    clean: NDArray[np.int64]
-    noisy_of_clean: NDArray[np.int64] | None = None
-    pairs: NDArray | None = None
-
-
-class Estimate(NamedTuple):
-    """T, and what it comes from.
-
-    Attributes
-    ----------
-    transition_matrix : ndarray of shape (c, c)
-    counts : ndarray of shape (c, c)
-        Expected numbers of rows of each true and noisy label.
-    calibration : Calibration
-        Map that calibrates the posteriors.
-    candidate : Candidate
-        Whose posteriors T comes from.
-    log_evidence : ndarray of float
-        Of all candidates.
-    one_T : EMResult
-        The most likely T that is true for all rows.
-    revised : PairEstimate, InstanceDependentEstimate or None
-        What took its place, since verified pairs, or without them all labels, spoke against it.
-    offset : ndarray of shape (c,)
-        Logarithm of how much more often each class is among the clean rows than among the noisy ones.
-    bars : TransitionUncertainty or None
-        Error bars; None with too many classes.
-    """
-
-    transition_matrix: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    calibration: Calibration
-    candidate: Candidate
-    log_evidence: NDArray[np.float64]
-    one_T: EMResult
-    revised: PairEstimate | InstanceDependentEstimate | None
-    offset: NDArray[np.float64]
-    bars: TransitionUncertainty | None
-
-    @property
-    def proba(self) -> NDArray[np.float64]:
-        """Calibrated probabilities of the noisy rows."""
-        return self.calibration(self.candidate.proba)
-
-
-def estimate_transition(
-    candidates: Sequence[Candidate],
-    labels: Labels,
-    start: NDArray,
-    *,
-    prior: Prior = "symmetric",
-    stratified: bool = False,
-) -> Estimate:
-    """T of the candidate under which all labels have the highest evidence, T integrated out.
-
-    It is replaced if verified pairs contradict that one T is true for all rows; or, where there are none, if all labels
-    are more likely where they depend on the row. Clean rows that are stratified have other shares of the classes.
+    See :doc:`/methods/maximum_likelihood` for the statistics, and :doc:`/trust` for how far T can be trusted.
 
     Parameters
     ----------
-    candidates : sequence of Candidate
-    labels : Labels
-    start : ndarray of shape (c, c)
-        Where the maximisation starts.
-    prior : "symmetric", array-like or None
-        As in `em_transition_matrix`.
-    stratified : bool, default=False
-        Whether the clean rows were drawn class by class.
+    prior : "symmetric", array-like or None, default="symmetric"
+        What T is shrunk towards, as `prior` of `em_transition_matrix`.
+    meta_sampling : {"random", "stratified"}, default="random"
+        How the verified samples were drawn: at random, or a number of each class. Stratified ones have another class
+        prior than the noisy samples, which is then allowed for.
+    proba_of : {"true", "noisy"}, optional
+        Without verified samples: whether `proba` are of the true label or of the noisy label. A classifier that was
+        trained on noisy labels gives the latter; T then starts from anchor points. With verified samples it has no
+        effect: the calibration finds it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (c,)
+        Labels in the order of the columns of `proba` and of T.
+    transition_matrix_ : ndarray of shape (c, c)
+        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
+    transition_counts_ : ndarray of shape (c, c)
+        Expected number of samples of each true and noisy label, behind T.
+    class_counts_ : ndarray of shape (c,)
+        Expected number of noisy samples of each true class.
+    calibration_ : Calibration or None
+        Map that `calibrate` applies. None without verified samples.
+    uncertainty_ : TransitionUncertainty or None
+        Error bars of T; None with more than 50 classes.
+    prior_strength_ : float
+        Pseudo-counts per class of the prior.
+    class_offset_ : ndarray of shape (c,)
+        Logarithm of how much more often each class is among the verified samples; 0 unless they are stratified.
+    instance_dependence_ : float
+        How much labels depend on the features without pairs: the power a of :doc:`/trust`; 0 for one T.
+    log_evidence_ : ndarray of shape (n_candidates,)
+        Log-evidence of all labels under the probabilities of each candidate; of `fit`, there is one.
+    diagnostics_ : dict of str to str
+        Reasons not to trust T, of which `fit` warns; empty if none was found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> from noisytransition import LabelNoiseModel, flip_labels
+    >>> from noisytransition.transition import pair_noise
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y_noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
+    >>> checked = np.where(np.arange(150) % 3 == 0, y, -1)  # -1: not verified
+    >>> proba = cross_val_predict(LogisticRegression(max_iter=1000), X, y_noisy, method="predict_proba")
+    >>> model = LabelNoiseModel().fit(proba, y_noisy, y_verified=checked)
+    >>> print(model.transition_summary(top=3))
+    1 -> 2 0...
+    >>> issues = model.find_label_issues(proba, y_noisy, y_verified=checked)
+    >>> print(f"{(y_noisy != y)[issues].mean():.0%} of {len(issues)} found labels are wrong")
     """
-    has_pairs = labels.pairs is not None
-    equal = len(labels.noisy) / len(labels.clean)  # weight of a clean row at which both sets count alike
-    offset = _offset(candidates[-1], labels, start) if stratified else np.zeros(len(start))
-    model = _Model(labels, start, prior, offset)
-    power = _POWER_OF_FEW if len(labels.clean) < _FEW * len(start) else _POWER
-    weight = equal ** (_POWER_WITH_PAIRS if has_pairs else power)
-    one_T, candidate, log_evidence = model.most_likely(candidates, weight)
-    calibration: Any = one_T.calibration  # there are clean rows
-    revised: Any = model.by_pairs(one_T, candidate) if has_pairs else model.by_rows(candidate, equal**_POWER_OF_ROWS)
-    found = one_T if revised is None else revised
-    if revised is not None and not has_pairs:
-        calibration = revised.calibration
-    bars = model.error_bars(one_T, candidate, revised) if len(start) <= MOST_CLASSES else None
-    T, counts = found.transition_matrix, found.counts
-    return Estimate(T, counts, calibration, candidate, log_evidence, one_T, revised, offset, bars)
 
+    def __init__(self, *, prior: Prior = "symmetric", meta_sampling: str = "random", proba_of: str | None = None):
+        self.prior = prior
+        self.meta_sampling = meta_sampling
+        self.proba_of = proba_of
 
-class _Model(NamedTuple):
-    """One T for all rows: labels, where the search for T starts, and what is known of T and of the clean rows."""
-
-    labels: Labels
-    start: NDArray
-    prior: Prior
-    offset: NDArray
-
-    def first_maximum(self, candidate: Candidate, weight: float) -> FirstMaximum:
-        """Maximum with the posteriors of a candidate, at this weight of a clean row."""
-        return first_maximum(
-            candidate.proba,
-            self.labels.noisy,
-            init=self.start,
-            prior=self.prior,
-            proba_meta=candidate.proba_meta,
-            y_meta=self.labels.clean,
-            meta_weight=weight,
-            meta_offset=self.offset,
-            counts=self.labels.pairs,
+    def __repr__(self) -> str:
+        return (
+            f"LabelNoiseModel(prior={self.prior!r}, meta_sampling={self.meta_sampling!r}, proba_of={self.proba_of!r})"
         )
 
-    def most_likely(
-        self, candidates: Sequence[Candidate], weight: float
-    ) -> tuple[EMResult, Candidate, NDArray[np.float64]]:
-        """T of the candidate with the highest evidence; the evidence of all."""
-        best, chosen, log_evidence = None, candidates[0], []
-        for candidate in candidates:
-            found = self.first_maximum(candidate, weight)
-            log_evidence.append(found.log_evidence)
-            if best is None or found.log_evidence > best.log_evidence:
-                best, chosen = found, candidate  # of the others no copy of the posteriors is kept
-        assert best is not None  # there is at least one candidate
-        return best.settled(), chosen, np.array(log_evidence)
+    # ---- fit
+    def fit(
+        self,
+        proba: ArrayLike,
+        y_noisy: ArrayLike,
+        *,
+        y_verified: ArrayLike | None = None,
+        proba_clean: ArrayLike | None = None,
+        y_clean: ArrayLike | None = None,
+        y_clean_noisy: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """Estimate T.
 
-    def by_pairs(self, one_T: EMResult, candidate: Candidate) -> PairEstimate | None:
-        """T by verified pairs, if they contradict the most likely one."""
-        calibration: Any = one_T.calibration
-        assert self.labels.noisy_of_clean is not None
-        assert self.labels.pairs is not None
-        return revised_by_pairs(
-            calibration(candidate.proba),
-            self.labels.noisy,
-            one_T.transition_matrix,
-            proba_pairs=calibration(candidate.proba_meta),
-            y_pairs=self.labels.clean,
-            y_noisy_pairs=self.labels.noisy_of_clean,
-            counts=self.labels.pairs,
-            offset=self.offset,
-        )
+        Parameters
+        ----------
+        proba : array-like of shape (n, c)
+            Out-of-sample probabilities of the samples, by any classifier. Columns of a data frame are read by name.
+        y_noisy : array-like of shape (n,)
+            Noisy labels of any kind.
+        y_verified : array-like of shape (n,), optional
+            True labels of verified samples; missing (None, NaN, NA, or -1 beside 0, 1, 2) where nobody checked.
+        proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
+            Probabilities and true labels of verified samples that are not among the others.
+        y_clean_noisy : array-like of shape (n_clean,), optional
+            Their noisy labels; missing where they are not known.
+        classes : array-like of shape (c,), optional
+            The labels in the order of the columns of `proba`. Default: 0, 1, ..., or the sorted labels.
 
-    def by_rows(self, candidate: Candidate, weight: float) -> InstanceDependentEstimate | None:
-        """T of labels that depend on the row, if all labels contradict the most likely one."""
-        return instance_dependent(
-            candidate.proba.astype(np.float64),
-            self.labels.noisy,
-            candidate.proba_meta.astype(np.float64),
-            self.labels.clean,
-            one_T=self.first_maximum(candidate, weight).settled(),
-            init=self.start,
-            prior=self.prior,
-            meta_weight=weight,
-            meta_offset=self.offset,
-        )
+        Returns
+        -------
+        self
 
-    def error_bars(
-        self, one_T: EMResult, candidate: Candidate, revised: PairEstimate | InstanceDependentEstimate | None
-    ) -> TransitionUncertainty | None:
-        """Error bars; without pairs they reach over those of T where a clean row counts once.
+        Raises
+        ------
+        ValueError
+            If an input is not valid, all samples are verified, or none is and `proba_of` is not given.
 
-        How far these are apart shows what the assumption of one T is worth.
+        Warns
+        -----
+        UserWarning
+            Of reasons not to trust T.
         """
-        own = self._bars(one_T, candidate)
-        if isinstance(revised, PairEstimate):
-            return revised.error_bars(own.std)
-        if self.labels.pairs is not None:
-            return own
-        once = self.first_maximum(candidate, 1.0).settled()
-        bars = own.joined(self._bars(once, candidate))
-        return bars if revised is None else bars.around(revised.transition_matrix)
+        given = check_probabilities(in_class_order(proba, classes, rows=False))
+        held_out, names = self._read(given, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes)
+        check_prior(self.prior, len(names))
+        self.fit_candidates(held_out, names, _start(held_out, self.proba_of))
+        warn_of_reasons(self.diagnostics_, stacklevel=3)
+        return self
 
-    def _bars(self, one_T: EMResult, candidate: Candidate) -> TransitionUncertainty:
-        calibration: Any = one_T.calibration
-        return transition_uncertainty(
-            calibration(candidate.proba),
-            self.labels.noisy,
-            one_T.transition_matrix,
-            proba_meta=tilted(calibration(candidate.proba_meta), self.offset),
-            counts=self.labels.pairs,
+    def fit_candidates(self, held_out: HeldOut, classes: NDArray, start: NDArray) -> Self:
+        """Estimate T by that candidate under which all labels have the highest evidence, T integrated out.
+
+        Parameters
+        ----------
+        held_out : HeldOut
+            Probabilities of several candidates, such as numbers of epochs, and all labels.
+        classes : ndarray of shape (c,)
+        start : ndarray of shape (c, c)
+            Where the maximisation starts.
+
+        Returns
+        -------
+        self
+        """
+        has_clean, has_pairs = len(held_out.clean) > 0, bool(held_out.pairs.any())
+        self.classes_, self.class_offset_ = classes, np.zeros(len(start))
+        if self.meta_sampling == "stratified":
+            self.class_offset_ = _class_offset(held_out, start)
+        maximum = partial(_first_maximum, held_out, start, self.prior, self.class_offset_)
+        one_T, best, self.log_evidence_ = _most_likely(maximum, held_out, _weight(held_out))
+        revised: PairEstimate | InstanceDependentEstimate | None = None
+        if has_pairs:
+            revised = _by_pairs(held_out, best, one_T, self.class_offset_)
+        elif has_clean:
+            revised = _by_features(maximum, held_out, best, start, self.prior, self.class_offset_)
+        found = one_T if revised is None else revised
+        self.best_, self.prior_strength_ = best, one_T.strength
+        self.transition_matrix_, self.transition_counts_ = found.transition_matrix, found.counts
+        self.calibration_ = revised.calibration if isinstance(revised, InstanceDependentEstimate) else one_T.calibration
+        self.instance_dependence_ = getattr(revised, "power", 0.0)
+        self.uncertainty_ = None
+        if len(start) <= MOST_CLASSES:
+            self.uncertainty_ = _error_bars(maximum, held_out, best, one_T, revised, self.class_offset_)
+        # counts from features too are nearer than those that T makes of the noisy labels
+        self.class_counts_ = (found.counts - held_out.pairs).sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
+        self.diagnostics_ = diagnose(
+            held_out, classes, found.counts, self.class_offset_, revised=revised, bars=self.uncertainty_
         )
+        return self
+
+    @classmethod
+    def from_transition_matrix(cls, T: ArrayLike, classes: ArrayLike, class_counts: ArrayLike | None = None) -> Self:
+        """Make the model of a T that is known, without error bars.
+
+        Parameters
+        ----------
+        T : array-like of shape (c, c)
+        classes : array-like of shape (c,)
+        class_counts : array-like of shape (c,), optional
+            Number of samples of each true class.
+
+        Returns
+        -------
+        LabelNoiseModel
+        """
+        model = cls()
+        model.classes_ = np.asarray(classes)
+        model.transition_matrix_ = check_transition_matrix(T, len(model.classes_), "T")
+        model.class_counts_ = np.ones(len(model.classes_)) if class_counts is None else np.asarray(class_counts)
+        model.calibration_ = model.uncertainty_ = None
+        model.diagnostics_ = {}
+        return model
+
+    # ---- T in words and with error bars
+    @property
+    def transition_std_(self) -> NDArray[np.float64]:
+        """Standard errors of T's entries, shape (c, c), where there are error bars."""
+        try:
+            return self._error_bars().std
+        except ValueError as error:
+            raise AttributeError(str(error)) from None
+
+    def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Bounds of T in the population that the samples come from.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Probability that the population's entry is within its bounds.
+
+        Returns
+        -------
+        low, high : ndarray of shape (c, c)
+            Where `low` is 0, the flip may not happen at all, and `high` is an upper bound.
+
+        Raises
+        ------
+        ValueError
+            If there are no error bars: of a T that was given, or with more than 50 classes.
+        """
+        return self._error_bars().interval(level)
+
+    def transition_summary(self, level: float = 0.9, *, least: float = 0.01, top: int = 15) -> str:
+        """List the flips of T, with their error bars if there are any.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Level of the error bars.
+        least : float, default=0.01
+            Flips that are less probable are not listed one by one.
+        top : int, default=15
+            Number of flips that are listed one by one.
+
+        Returns
+        -------
+        str
+            A line for each flip, the most probable first, such as ``cat -> dog 0.38 [0.35, 0.42]``; without error bars
+            ``cat -> dog 0.38``.
+        """
+        check_rate(least, "least")
+        check_count(top, 0, "top")
+        T, c = self.transition_matrix_, len(self.classes_)
+        bounds = None if self.uncertainty_ is None else self.transition_interval(level)
+        order = np.argsort(np.where(np.eye(c, dtype=bool), np.inf, -T), axis=None, kind="stable")[: c * (c - 1)]
+        flips = [divmod(int(at), c) for at in order]
+        n = min(int(sum(T[flip] >= least for flip in flips)), top)
+        lines = [
+            f"{self.classes_[i]} -> {self.classes_[j]} {T[i, j]:.2f}"
+            + ("" if bounds is None else f" [{bounds[0][i, j]:.2f}, {bounds[1][i, j]:.2f}]")
+            for i, j in flips[:n]
+        ]
+        if rest := flips[n:]:
+            each = f"below {least:g}" if T[rest[0]] < least else f"{T[rest[0]]:.2f} or less"
+            at_most = "" if bounds is None else f", at most {max(bounds[1][flip] for flip in rest):.2f}"
+            lines.append(f"{len(rest)} other flips: each {each}{at_most}")
+        return "\n".join(lines)
+
+    def _error_bars(self) -> TransitionUncertainty:
+        if self.uncertainty_ is None:
+            raise ValueError(
+                f"T of {len(self.classes_)} classes has no error bars: they need a T that was estimated from "
+                f"out-of-sample probabilities, and at most {MOST_CLASSES} classes."
+            )
+        return self.uncertainty_
+
+    # ---- samples
+    def calibrate(self, proba: ArrayLike) -> NDArray:
+        """P(true class | x) from probabilities of the classifier that the model was fitted to.
+
+        Parameters
+        ----------
+        proba : array-like of shape (n, c)
+
+        Returns
+        -------
+        ndarray of shape (n, c)
+        """
+        given = check_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
+        return given if self.calibration_ is None else self.calibration_(given)
+
+    def posterior(
+        self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
+    ) -> NDArray[np.float64]:
+        """P(true class | x, noisy label), by Bayes' rule.
+
+        Parameters
+        ----------
+        proba : array-like of shape (n, c)
+            Probabilities of the classifier that the model was fitted to.
+        y_noisy : array-like of shape (n,)
+            Noisy labels, out of `classes_`.
+        y_verified : array-like of shape (n,), optional
+            True labels of verified samples, as in `fit`: these are certain.
+        calibrate : bool, default=True
+            Whether to `calibrate` the probabilities. False: they are of the true label as they are.
+
+        Returns
+        -------
+        ndarray of shape (n, c)
+            Columns as in `classes_`; rows sum to 1.
+        """
+        given, codes = self._checked(proba, y_noisy, calibrate)
+        found = np.empty(given.shape)
+        for rows, posterior in posterior_blocks(given, codes, self.transition_matrix_):
+            found[rows] = posterior
+        is_verified, verified = self._verified(y_verified, len(codes))
+        found[is_verified] = np.eye(len(self.classes_))[verified]
+        return found
+
+    def label_quality(
+        self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
+    ) -> Any:
+        """P(true class = noisy label | x, noisy label): the probability that each label is correct.
+
+        Parameters
+        ----------
+        proba, y_noisy, y_verified, calibrate
+            As in `posterior`.
+
+        Returns
+        -------
+        ndarray of shape (n,), or Series
+            A pandas Series with the same index if `y_noisy` is one.
+        """
+        posterior = self.posterior(proba, y_noisy, y_verified=y_verified, calibrate=calibrate)
+        codes = self._codes(y_noisy, len(posterior))
+        return like_series(posterior[np.arange(len(codes)), codes], y_noisy, "label_quality")
+
+    def find_label_issues(
+        self,
+        proba: ArrayLike,
+        y_noisy: ArrayLike,
+        *,
+        threshold: float = 0.5,
+        y_verified: ArrayLike | None = None,
+        calibrate: bool = True,
+    ) -> Any:
+        """Find samples whose label is probably wrong, the most probably wrong first.
+
+        Parameters
+        ----------
+        proba, y_noisy, calibrate
+            As in `posterior`.
+        threshold : float in [0, 1], default=0.5
+            Samples with a `label_quality` below this are returned; 0.5: labels that are more probably wrong than
+            correct.
+        y_verified : array-like of shape (n,), optional
+            True labels of verified samples, which are left out.
+
+        Returns
+        -------
+        ndarray of int, shape (n_issues,), or Series
+            Positions of samples, in ascending order of `label_quality`. If `y_noisy` is a pandas Series, a Series of
+            these positions that has the index of these samples: ``X.iloc[issues]`` is ``X.loc[issues.index]``.
+        """
+        check_rate(threshold, "threshold")
+        quality = np.asarray(self.label_quality(proba, y_noisy, calibrate=calibrate))
+        order = np.argsort(quality, kind="stable")
+        is_issue = (quality < threshold) & ~self._verified(y_verified, len(quality))[0]
+        return as_positions(order[is_issue[order]], y_noisy)
+
+    def relabel(
+        self,
+        proba: ArrayLike,
+        y_noisy: ArrayLike,
+        *,
+        threshold: float = 0.9,
+        y_verified: ArrayLike | None = None,
+        calibrate: bool = True,
+    ) -> Any:
+        """Replace labels whose true class is nearly certain, and those of verified samples.
+
+        Parameters
+        ----------
+        proba, y_noisy, y_verified, calibrate
+            As in `posterior`.
+        threshold : float in [0, 1], default=0.9
+            A sample gets its most probable true class if the posterior of that class is at least this.
+
+        Returns
+        -------
+        ndarray of shape (n,), or Series
+            Labels of the kind of `classes_`; samples below the threshold keep theirs. A pandas Series with the same
+            index and name if `y_noisy` is one.
+        """
+        check_rate(threshold, "threshold")
+        posterior = self.posterior(proba, y_noisy, y_verified=y_verified, calibrate=calibrate)
+        codes = self._codes(y_noisy, len(posterior))
+        codes = np.where(posterior.max(axis=1) >= threshold, posterior.argmax(axis=1), codes)
+        return like_series(self.classes_[codes], y_noisy, getattr(y_noisy, "name", None))
+
+    def noise_report(
+        self,
+        proba: ArrayLike,
+        y_noisy: ArrayLike,
+        *,
+        proba_meta: ArrayLike | None = None,
+        y_meta: ArrayLike | None = None,
+        y_meta_noisy: ArrayLike | None = None,
+        display_rows: Any = None,
+        columns: ArrayLike | None = None,
+        level: float = 0.9,
+        max_rows: int = 200,
+        title: str = "Noise report",
+        calibrate: bool = True,
+    ) -> "NoiseReport":
+        """Report the noise in words, pictures and numbers, for notebooks and as an HTML page.
+
+        It has the share of wrong labels, T with its error bars, the most probable flips, classes at risk, the
+        calibration of the classifier on clean samples, the labels that are most probably wrong with a proposal for
+        each, a test of whether one T is enough, and how many samples to verify.
+
+        Parameters
+        ----------
+        proba, y_noisy, calibrate
+            As in `posterior`.
+        proba_meta, y_meta : array-like of shape (n_meta, c) and (n_meta,), optional
+            Clean samples for the calibration of the classifier.
+        y_meta_noisy : array-like of shape (n_meta,), optional
+            Their noisy labels, for a share of wrong labels that is counted, and the test of one T.
+        display_rows : sequence of n samples or data frame, optional
+            What to show of a sample: its text, image or row of a table. Default: nothing.
+        columns : sequence of str, optional
+            Names of the columns of `display_rows`, of a table without names.
+        level : float in (0, 1), default=0.9
+            Of all intervals.
+        max_rows : int, default=200
+            Samples that are listed.
+        title : str, default="Noise report"
+            Heading of the page.
+
+        Returns
+        -------
+        NoiseReport
+            With `save`, `to_html`, `words` and `facts`. Samples have the names of the index of `display_rows` or
+            `y_noisy` if that is a data frame or Series, else their positions.
+        """
+        from ..report import NoiseReport  # needs jinja2
+        from ..report._facts import make_facts
+        from ..report._samples import sample_facts
+
+        check_level(level)
+        check_count(max_rows, 0, "max_rows")
+        given, codes = self._checked(proba, y_noisy, calibrate)
+        judged = self._judged(given, codes)
+        listed = judged.issues(max_rows)
+        shown = [""] * len(codes) if display_rows is None else display_rows
+        if (length := shown.shape[0] if hasattr(shown, "shape") else len(shown)) != len(codes):
+            raise ValueError(f"display_rows has {length} entries for {len(codes)} samples; give one for each.")
+        clean = self._clean(proba_meta, y_meta, y_meta_noisy, calibrate)
+        names = next((of.index for of in (display_rows, y_noisy) if hasattr(of, "iloc")), None)
+        index = listed.tolist() if names is None else list(names[listed])
+        samples = sample_facts(shown, listed.tolist(), columns)
+        return NoiseReport(make_facts(self, judged, clean, samples, index, level, str(title)))
+
+    # ---- inputs
+    def _checked(self, proba: ArrayLike, y_noisy: ArrayLike, calibrate: bool) -> tuple[NDArray, NDArray[np.intp]]:
+        """Probabilities of the true label, and noisy labels as class indices."""
+        given = in_class_order(proba, self.classes_, rows=False)
+        given = self.calibrate(given) if calibrate else checked_probabilities(given, len(self.classes_))
+        return given, self._codes(y_noisy, len(given))
+
+    def _codes(self, y: ArrayLike, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
+        return class_indices(y, len(self.classes_), n, name, self.classes_)
+
+    def _verified(self, y_verified: ArrayLike | None, n: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+        """Which samples are verified, and their true labels as class indices."""
+        known, labels = known_labels(y_verified, n, "y_verified")
+        return known, self._codes(labels, len(labels), "y_verified")
+
+    def _judged(self, proba: NDArray, codes: NDArray[np.intp]) -> "Judged":
+        """What the posterior says of each label, of which no table is kept."""
+        from ..report._facts import Judged
+
+        n = len(codes)
+        quality, proposed, certainty = np.empty(n), np.empty(n, dtype=np.intp), np.empty(n)
+        for rows, posterior in posterior_blocks(proba, codes, self.transition_matrix_):
+            quality[rows] = posterior[np.arange(len(posterior)), codes[rows]]
+            proposed[rows], certainty[rows] = posterior.argmax(axis=1), posterior.max(axis=1)
+        return Judged(codes, quality, proposed, certainty, float((proba.argmax(axis=1) == codes).mean()))
+
+    def _clean(self, proba: Any, y: Any, y_noisy: Any, calibrate: bool) -> "Clean | None":
+        """Clean samples of a report, with the test of one T."""
+        from ..report._facts import Clean
+
+        if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
+            raise ValueError("proba_meta, y_meta and y_meta_noisy go together: give clean samples with their labels.")
+        if proba is None:
+            return None
+        given, codes = self._checked(proba, y, calibrate)
+        if y_noisy is None:
+            return Clean(given, codes, None)
+        noisy, pvalue = self._codes(y_noisy, len(codes), "y_meta_noisy"), None
+        with suppress(ValueError):  # there is no noise
+            pvalue = class_conditional_test(codes, noisy, proba=given, random_state=0).pvalue
+        return Clean(given, codes, noisy, pvalue)
+
+    def _read(
+        self,
+        proba: NDArray,
+        y_noisy: ArrayLike,
+        y_verified: ArrayLike | None,
+        proba_clean: ArrayLike | None,
+        y_clean: ArrayLike | None,
+        y_clean_noisy: ArrayLike | None,
+        classes: ArrayLike | None,
+    ) -> tuple[HeldOut, NDArray]:
+        """Probabilities and labels of noisy and clean samples, and the classes."""
+        n, c = proba.shape
+        if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
+            raise ValueError("proba_clean, y_clean and y_clean_noisy go together; give proba_clean with y_clean.")
+        others = np.empty((0, c)) if proba_clean is None else check_probabilities(proba_clean, c, "proba_clean")
+        noisy = complete_labels(y_noisy, n, "y_noisy")
+        is_code = not np.isin(-1, noisy)  # -1 is no class, and marks samples that are not verified
+        is_verified, verified = known_labels(y_verified, n, "y_verified", is_code)
+        has_noisy, noisy_of_others = known_labels(y_clean_noisy, len(others), "y_clean_noisy", is_code)
+        of_others = complete_labels(y_clean, len(others), "y_clean") if len(others) else verified[:0]
+        given = {"y_noisy": noisy, "y_verified": verified, "y_clean": of_others, "y_clean_noisy": noisy_of_others}
+        names, codes = encode_all(given, c, classes)
+        self._check(is_verified, codes["y_noisy"], len(others))
+        clean = np.concatenate([codes["y_verified"], codes["y_clean"]])
+        noisy_of_clean = np.full(len(clean), -1)
+        noisy_of_clean[: is_verified.sum()] = codes["y_noisy"][is_verified]
+        noisy_of_clean[is_verified.sum() :][has_noisy] = codes["y_clean_noisy"]
+        known = noisy_of_clean >= 0
+        candidate = Candidate(0, proba[~is_verified], np.concatenate([proba[is_verified], others]))
+        return HeldOut(
+            [candidate],
+            codes["y_noisy"][~is_verified],
+            clean,
+            noisy_of_clean,
+            pair_counts(clean[known], noisy_of_clean[known], c),
+            np.bincount(clean, minlength=c),
+            n - int(is_verified.sum()),
+        ), names
+
+    def _check(self, is_verified: NDArray[np.bool_], noisy: NDArray[np.intp], n_others: int) -> None:
+        """Raise for parameters, and for samples from which T cannot be estimated."""
+        if self.meta_sampling not in ("random", "stratified"):
+            raise ValueError(f"meta_sampling={self.meta_sampling!r}; give 'random' or 'stratified'.")
+        if self.proba_of not in (None, "true", "noisy"):
+            raise ValueError(f"proba_of={self.proba_of!r}; give 'true' or 'noisy', or None with verified samples.")
+        if is_verified.all():
+            raise ValueError("all samples are verified; count their labels by count_transition_matrix.")
+        if not is_verified.any() and not n_others and self.proba_of is None:
+            raise ValueError(
+                "no sample is verified: say what proba are. Give proba_of='noisy' for a classifier that was trained on "
+                "noisy labels, proba_of='true' for one that predicts the true label."
+            )
+        if not np.ptp(noisy):
+            raise ValueError("y_noisy holds one class alone; at least two are needed.")
 
 
-def _offset(candidate: Candidate, labels: Labels, start: NDArray) -> NDArray[np.float64]:
-    """Logarithm of how much more often each class is among the clean rows."""
-    pairs = np.zeros_like(start) if labels.pairs is None else labels.pairs
-    proba, proba_meta = (p.astype(np.float64) for p in candidate[1:])
-    return class_offset(CalibratedLikelihood(proba, labels.noisy, proba_meta, labels.clean, pairs), start)
+# ---------------------------------------------------------------------------- T: functions of held-out samples
+def _start(held_out: HeldOut, proba_of: str | None) -> NDArray[np.float64]:
+    """Where the maximisation starts: mean probabilities of the clean samples of each class, or anchor points."""
+    c, (_, proba, proba_meta) = len(held_out.pairs), held_out.candidates[0]
+    if len(held_out.clean):
+        absent = (held_out.n_clean == 0).any()
+        missing = anchor_transition_matrix(proba) if absent else None
+        T = gold_transition_matrix(proba_meta, held_out.clean, missing=missing)
+        return shrunk_to_symmetric(T, proba_meta, held_out.clean)
+    return anchor_transition_matrix(proba) if proba_of == "noisy" else np.full((c, c), 1 / c)
 
 
-# ---------------------------------------------------------------------------- the last network
-def last_training(candidates: Sequence[Candidate], best: Candidate, T: NDArray, y: NDArray) -> Candidate:
-    """The candidate after whose number of epochs the last network ends: a longer one than the best, if it is better.
+def _weight(held_out: HeldOut) -> float:
+    """How often a clean sample counts in the calibration."""
+    n_clean, c = len(held_out.clean), len(held_out.pairs)
+    if not n_clean:
+        return 1.0
+    power = _POWER_OF_FEW if n_clean < _FEW * c else _POWER
+    return _alike(held_out) ** (_POWER_WITH_PAIRS if held_out.pairs.any() else power)
 
-    T comes from calibrated posteriors, which hardly show that a step is still large, as before the end of a schedule: a
-    network then prefers some classes, and its calibration makes up for it. The last network has no calibration.
 
-    Whether a network is right on its held-out rows is found from their noisy labels y, without bias under T: backward
-    correction (Natarajan et al., 2013; Patrini et al., 2017) of the 0-1 loss. Over the noisy labels of a true class,
-    rows of the inverse of T have the mean 1 at that class and 0 elsewhere. A network's own posteriors would hold its
-    decisions to be right.
+def _alike(held_out: HeldOut) -> float:
+    """Weight of a clean sample at which clean and noisy ones count alike."""
+    return len(held_out.noisy) / len(held_out.clean)
+
+
+def _first_maximum(
+    held_out: HeldOut, start: NDArray, prior: Prior, offset: NDArray, candidate: Candidate, weight: float
+) -> FirstMaximum:
+    """Maximum with the posteriors of a candidate, at this weight of a clean sample."""
+    clean = {"proba_meta": candidate.proba_meta, "y_meta": held_out.clean} if len(held_out.clean) else {}
+    return first_maximum(
+        candidate.proba,
+        held_out.noisy,
+        init=start,
+        prior=prior,
+        **clean,
+        meta_weight=weight,
+        meta_offset=offset,
+        counts=held_out.pairs,
+    )
+
+
+def _most_likely(maximum: _Maximise, held_out: HeldOut, weight: float) -> tuple[EMResult, Candidate, NDArray]:
+    """T of the candidate with the highest evidence, that candidate, and the evidence of all."""
+    best, chosen, log_evidence = None, held_out.candidates[0], []
+    for candidate in held_out.candidates:
+        found = maximum(candidate, weight)
+        log_evidence.append(found.log_evidence)
+        if best is None or found.log_evidence > best.log_evidence:
+            best, chosen = found, candidate  # of the others no copy of the posteriors is kept
+    assert best is not None  # there is at least one candidate
+    return best.settled(), chosen, np.array(log_evidence)
+
+
+def _by_pairs(held_out: HeldOut, candidate: Candidate, one_T: EMResult, offset: NDArray) -> PairEstimate | None:
+    """T by verified pairs, if they contradict the most likely one."""
+    assert one_T.calibration is not None
+    known = held_out.noisy_of_clean >= 0
+    return revised_by_pairs(
+        one_T.calibration(candidate.proba),
+        held_out.noisy,
+        one_T.transition_matrix,
+        proba_pairs=one_T.calibration(candidate.proba_meta[known]),
+        y_pairs=held_out.clean[known],
+        y_noisy_pairs=held_out.noisy_of_clean[known],
+        counts=held_out.pairs,
+        offset=offset,
+    )
+
+
+def _by_features(
+    maximum: _Maximise, held_out: HeldOut, candidate: Candidate, start: NDArray, prior: Prior, offset: NDArray
+) -> InstanceDependentEstimate | None:
+    """T of labels that depend on the features, if all labels contradict the most likely one."""
+    weight = _alike(held_out) ** _POWER_OF_FEATURES
+    return instance_dependent(
+        candidate.proba.astype(np.float64),
+        held_out.noisy,
+        candidate.proba_meta.astype(np.float64),
+        held_out.clean,
+        one_T=maximum(candidate, weight).settled(),
+        init=start,
+        prior=prior,
+        meta_weight=weight,
+        meta_offset=offset,
+    )
+
+
+def _error_bars(
+    maximum: _Maximise,
+    held_out: HeldOut,
+    candidate: Candidate,
+    one_T: EMResult,
+    revised: PairEstimate | InstanceDependentEstimate | None,
+    offset: NDArray,
+) -> TransitionUncertainty | None:
+    """Error bars; without pairs they reach over those of T where a clean sample counts once.
+
+    How far these are apart shows what the assumption of one T is worth.
     """
-    longer = [c for c in candidates if c.epochs > best.epochs]
-    if not longer or len(T) > _MOST_CLASSES_TO_INVERT:
-        return best
-    inverse = np.linalg.pinv(T)
-    before, *after = (inverse[y, c.proba.argmax(axis=1)] for c in (best, *longer))
-    gains = np.array([right - before for right in after])
-    k = gains.mean(axis=1).argmax()
-    return longer[k] if gains[k].mean() > _LEAST_GAIN * gains[k].std() / len(y) ** 0.5 else best
+
+    def bars(found: EMResult) -> TransitionUncertainty:
+        proba, meta = candidate.proba, None
+        if found.calibration is not None:
+            proba, meta = found.calibration(proba), tilted(found.calibration(candidate.proba_meta), offset)
+        T = found.transition_matrix
+        return transition_uncertainty(proba, held_out.noisy, T, proba_meta=meta, counts=held_out.pairs)
+
+    own = bars(one_T)
+    if isinstance(revised, PairEstimate):
+        return revised.error_bars(own.std)
+    if held_out.pairs.any() or not len(held_out.clean):
+        return own
+    joined = own.joined(bars(maximum(candidate, 1.0).settled()))
+    return joined if revised is None else joined.around(revised.transition_matrix)
 
 
-def fine_tuning_helps(own: NDArray, fine_tuned: NDArray, y: NDArray, offset: NDArray) -> tuple[bool, dict[str, float]]:
-    """Whether held-out clean rows are predicted better after a training on the others alone, and the mean losses.
-
-    Losses are those of both networks at their best temperatures.
-
-    Parameters
-    ----------
-    own, fine_tuned : ndarray of shape (n, c)
-        Posteriors of held-out clean rows.
-    y : ndarray of int, shape (n,)
-        Their labels.
-    offset : ndarray of shape (c,)
-        As in `Estimate`; the fine-tuned network has the shares of the clean rows.
-    """
-    weights = weights_of_clean_rows(offset, y)
-    before, after = (tempered_log_loss(proba, y, weights) for proba in (own, tilted(fine_tuned, -offset)))
-    gain = before - after
-    helps = gain.mean() > _LEAST_GAIN * gain.std(ddof=1) / len(y) ** 0.5
-    return bool(helps), {"own": float(before.mean()), "fine-tuned": float(after.mean())}
+def _class_offset(held_out: HeldOut, start: NDArray) -> NDArray[np.float64]:
+    """Logarithm of how much more often each class is among the clean samples."""
+    proba, proba_meta = (p.astype(np.float64) for p in held_out.candidates[-1][1:])
+    return class_offset(CalibratedLikelihood(proba, held_out.noisy, proba_meta, held_out.clean, held_out.pairs), start)
