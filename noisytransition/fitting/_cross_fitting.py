@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ..losses import ForwardLoss
 from ..nets import CleanBatches, NoisyLabelNet, Rows
 from ..nets._callbacks import HeldOutPosteriors
-from ..transition._noise_model import Candidate
+from ..transition._estimation import pair_counts
+from ..transition._held_out import Candidate, HeldOut
 from ..updates import PosteriorCounts
 from ._checks import without_bound_callbacks
 from ._parts import train_parts
@@ -80,28 +81,9 @@ def fine_tune(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, **params: A
         return run.train(stage, clean, labels="clean", module=net.plain_module_, max_epochs=_FINE_TUNING_EPOCHS)
 
 
-class CrossFit(NamedTuple):
-    """Posteriors by networks that were not trained on these rows.
-
-    Attributes
-    ----------
-    noisy, clean : ndarray of int
-        Which of the noisy and clean rows these are, in rising order: all of them with folds.
-    candidates : list of Candidate
-        One for each number of epochs, by rising number.
-    fine_tuned : ndarray of shape (n_clean, n_classes) or None
-        Posteriors of the clean rows after the last epoch and a training on the other clean rows alone.
-    """
-
-    noisy: NDArray[np.intp]
-    clean: NDArray[np.intp]
-    candidates: list[Candidate]
-    fine_tuned: NDArray | None
-
-
 def cross_fit(
     run: Run, joint: JointTraining, *, cv: int | None, n_jobs: int | None = None, fine_tuning: bool = False
-) -> CrossFit:
+) -> tuple[HeldOut, NDArray | None]:
     """Train without each fold in turn; return the posteriors of all rows, by networks that were not trained on them.
 
     Parameters
@@ -115,8 +97,15 @@ def cross_fit(
         Folds that are trained at the same time, by joblib.
     fine_tuning : bool, default=False
         Whether to go on with the clean rows alone after each training.
+
+    Returns
+    -------
+    held_out : HeldOut
+        A candidate for each number of epochs; rows in rising order.
+    fine_tuned : ndarray of shape (n_clean, n_classes) or None
+        Posteriors of the clean rows after the last epoch and a training on the other clean rows alone.
     """
-    most = run.params["max_epochs"]
+    most, c = run.params["max_epochs"], len(run.classes)
     epochs = sorted({-(-most * k // _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
     parts = _held_out_rows(run, cv)
     task = partial(_train_without, joint=joint, epochs=epochs, fine_tuning=fine_tuning)
@@ -128,8 +117,18 @@ def cross_fit(
         proba, proba_meta = (np.concatenate(p) for p in zip(*(part[k] for part in done), strict=True))
         return Candidate(epochs[k], proba[of_noisy], proba_meta[of_clean])
 
-    after = np.concatenate([part[-1][1] for part in done])[of_clean] if fine_tuning else None
-    return CrossFit(noisy[of_noisy], clean[of_clean], [candidate(k) for k in range(len(epochs))], after)
+    y = run.clean.label
+    given = run.clean.columns.get("noisy_label")
+    held_out = HeldOut(
+        [candidate(k) for k in range(len(epochs))],
+        run.noisy.label[noisy[of_noisy]],
+        y[clean[of_clean]],
+        (np.full(len(y), -1) if given is None else given)[clean[of_clean]],
+        np.zeros((c, c), dtype=int) if given is None else pair_counts(y, given, c),
+        np.bincount(y, minlength=c),
+        len(run.noisy),
+    )
+    return held_out, np.concatenate([part[-1][1] for part in done])[of_clean] if fine_tuning else None
 
 
 def _train_without(

@@ -10,17 +10,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..base._transition import TransitionClassifier
 from ..data._read import DRAWS
 from ..fitting._checks import COUNT, NUMBER
-from ..fitting._cross_fitting import CrossFit, JointTraining, cross_fit, fine_tune, n_folds
+from ..fitting._cross_fitting import JointTraining, cross_fit, fine_tune, n_folds
 from ..fitting._parameters import Module
 from ..fitting._parts import unsendable
 from ..fitting._run import Run
 from ..fitting._starts import OF_WARM_UP, classes_without_clean_rows
 from ..nets import Rows
+from ..transition import LabelNoiseModel
 from ..transition._class_offset import weights_of_clean_rows
-from ..transition._diagnostics import diagnose, warn_of_reasons
-from ..transition._estimation import pair_counts
+from ..transition._diagnostics import warn_of_reasons
+from ..transition._held_out import HeldOut, fine_tuning_helps, last_training
 from ..transition._labels import in_class_order
-from ..transition._noise_model import Estimate, Labels, estimate_transition, fine_tuning_helps, last_training
 from ..transition._shrinkage import Prior, check_prior
 
 # with fewer clean rows there is no choice by them: a network would be judged by one or two rows
@@ -89,31 +89,17 @@ class EMTransitionClassifier(TransitionClassifier):
         The start that was used.
     transition_history_ : ndarray of shape (2, n_classes, n_classes)
         The start and the result.
-    transition_counts_ : ndarray of shape (n_classes, n_classes)
-        Expected number of held-out rows of each true and noisy label, behind T; clean rows with a known noisy label
-        count too.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class.
-    prior_strength_ : float
-        Pseudo-counts per class of the prior.
-    transition_std_ : ndarray of shape (n_classes, n_classes)
-        Standard errors of T's entries; for up to 50 classes.
-    transition_uncertainty_ : TransitionUncertainty
-        What they and `transition_interval` come from.
+    noise_model_ : LabelNoiseModel
+        T with all that it comes from: counts, error bars, calibration of the networks of the folds, prior.
     oof_proba_ : ndarray of shape (n_noisy, n_classes), float32
         Out-of-fold P(true class | x) of the noisy rows, calibrated; with folds. They find wrong labels that the
         classifier itself has memorised.
-    calibration_ : Calibration
-        The map that calibrated them.
     n_epochs_ : int
         Number of epochs of the last training.
     cv_results_ : dict of ndarray
         ``epochs`` and ``log_evidence`` of each number of epochs.
-    meta_offset_ : ndarray of shape (n_classes,)
-        Logarithm of how much more often each class is among the clean rows than among the noisy ones; 0 where they are
-        taken to be drawn at random.
-    instance_dependence_ : float
-        How much labels depend on the look of a row: the power a of `docs/trust.rst`, 0 where one T is taken for all.
     final_ : str
         If there was a choice, the classifier: "own" or "fine-tuned".
     final_scores_ : dict of str to float
@@ -192,26 +178,29 @@ class EMTransitionClassifier(TransitionClassifier):
         warm_up = self._warm_up(run) if has_warm_up else None
         start = self._start(run, warm_up)
         joint = JointTraining(start, self._weight(run))
-        folds = cross_fit(run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=self._may_fine_tune(run))
-        labels = _labels(run, folds)
-        prior, stratified = in_class_order(self.transition_prior, run.classes), self.meta_sampling == "stratified"
-        T = estimate_transition(folds.candidates, labels, start, prior=prior, stratified=stratified)
-        self._keep(run, start, T, folds, labels)
-        last = last_training(folds.candidates, T.candidate, T.transition_matrix, labels.noisy)
+        held_out, fine_tuned = cross_fit(
+            run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=self._may_fine_tune(run)
+        )
+        model = LabelNoiseModel(
+            prior=in_class_order(self.transition_prior, run.classes), meta_sampling=self.meta_sampling
+        ).fit_candidates(held_out, run.classes, start)
+        self._keep(model, held_out, start)
+        last = last_training(held_out, model.best_candidate_, model.transition_matrix_)
         # a network that is trained too little goes on from the warm-up; one that memorises would keep what that has
-        module = warm_up.plain_module_ if warm_up and "under_trained" in self.diagnostics_ else None
-        self.n_epochs_, clean = last.epochs, self._drawn(run, T)
-        self.net_ = joint.train(run, "em", T.transition_matrix, clean, module=module, max_epochs=last.epochs)
-        if folds.fine_tuned is not None:
-            helps, self.final_scores_ = fine_tuning_helps(last.proba_meta, folds.fine_tuned, labels.clean, T.offset)
+        module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None
+        self.n_epochs_, clean = last.epochs, self._drawn(run, model)
+        self.net_ = joint.train(run, "em", model.transition_matrix_, clean, module=module, max_epochs=last.epochs)
+        if fine_tuned is not None:
+            own, y, offset = last.proba_meta, held_out.clean, model.class_offset_
+            helps, self.final_scores_ = fine_tuning_helps(own, fine_tuned, y, offset)
             self.final_ = "fine-tuned" if helps else "own"
             self.net_ = fine_tune(run, "fine_tuned", self.net_, clean) if helps else self.net_
 
-    def _drawn(self, run: Run, T: Estimate) -> Rows:
-        """Clean rows, drawn in the shares of the noisy rows if they are stratified."""
+    def _drawn(self, run: Run, model: LabelNoiseModel) -> Rows:
+        """Clean rows, drawn in the class prior of the noisy rows if they are stratified."""
         if self.meta_sampling != "stratified":
             return run.clean
-        return run.clean.with_columns(sample_weight=weights_of_clean_rows(T.offset, run.clean.label))
+        return run.clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, run.clean.label))
 
     def _weight(self, run: Run) -> float:
         """Weight of the clean batch's mean loss."""
@@ -223,24 +212,18 @@ class EMTransitionClassifier(TransitionClassifier):
         """Whether it is wished, and there are clean rows of each class: a network would unlearn one that has none."""
         return self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
 
-    def _keep(self, run: Run, start: NDArray, T: Estimate, folds: CrossFit, labels: Labels) -> None:
+    def _keep(self, model: LabelNoiseModel, held_out: HeldOut, start: NDArray) -> None:
         """Set the fitted attributes of T, and warn of reasons not to trust it."""
-        self.transition_init_, self.transition_matrix_ = start, T.transition_matrix
-        self.transition_history_ = np.stack([start, T.transition_matrix])
-        self.transition_counts_, self.prior_strength_ = T.counts, T.one_T.strength
-        self.meta_offset_, self.calibration_ = T.offset, T.calibration
-        self.instance_dependence_ = getattr(T.revised, "power", 0.0)
-        epochs = np.array([candidate.epochs for candidate in folds.candidates])
-        self.cv_results_ = {"epochs": epochs, "log_evidence": T.log_evidence}
-        # from x too: nearer than what T makes of the noisy labels' shares
-        counts = T.counts if labels.pairs is None else T.counts - labels.pairs
-        self.class_counts_ = counts.sum(axis=1) * (len(run.noisy) / len(folds.noisy))
+        self.noise_model_, self.diagnostics_ = model, model.diagnostics_
+        self.transition_init_, self.transition_matrix_ = start, model.transition_matrix_
+        self.transition_history_ = np.stack([start, model.transition_matrix_])
+        self.class_counts_ = model.class_counts_
+        epochs = np.array([candidate.epochs for candidate in held_out.candidates])
+        self.cv_results_ = {"epochs": epochs, "log_evidence": model.log_evidence_}
         if self.cv is not None:
-            self.oof_proba_ = T.proba.astype(np.float32)
-        if T.bars is not None:
-            self.transition_uncertainty_ = T.bars
-        self.diagnostics_ = diagnose(T, folds.candidates, labels, run.clean.label, run.classes)
-        warn_of_reasons(self.diagnostics_)
+            best = held_out.candidates[model.best_candidate_]
+            self.oof_proba_ = model.calibrate(best.proba).astype(np.float32)
+        warn_of_reasons(self.diagnostics_, stacklevel=5)
 
     # ---- checks
     def _check_data(self, run: Run) -> None:
@@ -262,12 +245,3 @@ class EMTransitionClassifier(TransitionClassifier):
             raise ValueError(f"meta_sampling='stratified' decides how clean rows are drawn, and so do {own}; give one.")
         if missing := classes_without_clean_rows(run):
             raise ValueError(f"meta_sampling='stratified' needs clean rows of each class; there are none of {missing}.")
-
-
-def _labels(run: Run, folds: CrossFit) -> Labels:
-    """Labels of the held-out rows, and the pairs of all clean rows."""
-    labels = Labels(run.noisy.label[folds.noisy], run.clean.label[folds.clean])
-    if (noisy_of_clean := run.clean.columns.get("noisy_label")) is None:
-        return labels
-    pairs = pair_counts(run.clean.label, noisy_of_clean, len(run.classes))
-    return labels._replace(noisy_of_clean=noisy_of_clean[folds.clean], pairs=pairs)

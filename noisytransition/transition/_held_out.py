@@ -55,25 +55,25 @@ class HeldOut(NamedTuple):
     n_noisy: int
 
 
-def last_training(candidates: Sequence[Candidate], best: Candidate, T: NDArray, y: NDArray) -> Candidate:
+def last_training(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
     """Choose the number of epochs of the last network: that of the best candidate, or a higher one if it is better.
 
     T comes from calibrated posteriors, which hardly show that a step is still large, as before the end of a schedule: a
     network then prefers some classes, and its calibration makes up for it. The last network has no calibration.
 
-    Whether a network is right on its held-out samples is found from their noisy labels y, without bias under T:
+    Whether a network is right on its held-out samples is found from their noisy labels, without bias under T:
     backward correction (Natarajan et al., 2013; Patrini et al., 2017) of the 0-1 loss. Over the noisy labels of a true
     class, rows of the inverse of T have the mean 1 at that class and 0 elsewhere. A network's own posteriors would hold
     its decisions to be right.
     """
-    longer = [c for c in candidates if c.epochs > best.epochs]
+    y, (chosen, *longer) = held_out.noisy, held_out.candidates[best:]
     if not longer or len(T) > _MOST_CLASSES_TO_INVERT:
-        return best
+        return chosen
     inverse = np.linalg.pinv(T)
-    before, *after = (inverse[y, c.proba.argmax(axis=1)] for c in (best, *longer))
+    before, *after = (inverse[y, c.proba.argmax(axis=1)] for c in (chosen, *longer))
     gains = np.array([right - before for right in after])
     k = gains.mean(axis=1).argmax()
-    return longer[k] if gains[k].mean() > _LEAST_GAIN * gains[k].std() / len(y) ** 0.5 else best
+    return longer[k] if gains[k].mean() > _LEAST_GAIN * gains[k].std() / len(y) ** 0.5 else chosen
 
 
 def fine_tuning_helps(own: NDArray, fine_tuned: NDArray, y: NDArray, offset: NDArray) -> tuple[bool, dict[str, float]]:

@@ -96,6 +96,8 @@ class LabelNoiseModel:
         How much labels depend on the features without pairs: the power a of :doc:`/trust`; 0 for one T.
     log_evidence_ : ndarray of shape (n_candidates,)
         Log-evidence of all labels under the probabilities of each candidate; of `fit`, there is one.
+    best_candidate_ : int
+        That with the highest evidence, behind T.
     diagnostics_ : dict of str to str
         Reasons not to trust T, of which `fit` warns; empty if none was found.
 
@@ -198,14 +200,16 @@ class LabelNoiseModel:
         if self.meta_sampling == "stratified":
             self.class_offset_ = _class_offset(held_out, start)
         maximum = partial(_first_maximum, held_out, start, self.prior, self.class_offset_)
-        one_T, best, self.log_evidence_ = _most_likely(maximum, held_out, _weight(held_out))
+        one_T, self.log_evidence_ = _most_likely(maximum, held_out, _weight(held_out))
+        self.best_candidate_ = int(self.log_evidence_.argmax())
+        best = held_out.candidates[self.best_candidate_]
         revised: PairEstimate | InstanceDependentEstimate | None = None
         if has_pairs:
             revised = _by_pairs(held_out, best, one_T, self.class_offset_)
         elif has_clean:
             revised = _by_features(maximum, held_out, best, start, self.prior, self.class_offset_)
         found = one_T if revised is None else revised
-        self.best_, self.prior_strength_ = best, one_T.strength
+        self.prior_strength_ = one_T.strength
         self.transition_matrix_, self.transition_counts_ = found.transition_matrix, found.counts
         self.calibration_ = revised.calibration if isinstance(revised, InstanceDependentEstimate) else one_T.calibration
         self.instance_dependence_ = getattr(revised, "power", 0.0)
@@ -646,16 +650,16 @@ def _first_maximum(
     )
 
 
-def _most_likely(maximum: _Maximise, held_out: HeldOut, weight: float) -> tuple[EMResult, Candidate, NDArray]:
-    """T of the candidate with the highest evidence, that candidate, and the evidence of all."""
-    best, chosen, log_evidence = None, held_out.candidates[0], []
+def _most_likely(maximum: _Maximise, held_out: HeldOut, weight: float) -> tuple[EMResult, NDArray[np.float64]]:
+    """T of the candidate with the highest evidence, and the evidence of all."""
+    best, log_evidence = None, []
     for candidate in held_out.candidates:
         found = maximum(candidate, weight)
         log_evidence.append(found.log_evidence)
         if best is None or found.log_evidence > best.log_evidence:
-            best, chosen = found, candidate  # of the others no copy of the posteriors is kept
+            best = found  # of the others no copy of the posteriors is kept
     assert best is not None  # there is at least one candidate
-    return best.settled(), chosen, np.array(log_evidence)
+    return best.settled(), np.array(log_evidence)
 
 
 def _by_pairs(held_out: HeldOut, candidate: Candidate, one_T: EMResult, offset: NDArray) -> PairEstimate | None:
