@@ -121,7 +121,7 @@ def run(cell, seed, old=None):
     for name, T in (("oracle EM", oracle), ("EM", em.transition_matrix_)):
         row["error"][name] = transition_error(data.transition_matrix, T)
     row["accuracy"]["EM"] = float(em.score(data.X_test, data.y_test))
-    chosen = {"epochs": em.n_epochs_, "strength": em.prior_strength_}
+    chosen = {"epochs": em.n_epochs_, "strength": em.noise_model_.prior_strength_}
     return {"cell": name_of(cell), "seed": seed} | row | {"chosen": chosen, "version": EM_VERSION}
 
 

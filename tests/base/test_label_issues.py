@@ -92,5 +92,5 @@ def test_class_counts_are_the_most_likely_behind_the_noisy_labels(fitted, blobs)
 def test_em_counts_them_by_its_posteriors(blobs, true_labels):
     X, y, X_meta, y_meta, *_ = blobs
     clf = small(EMTransitionClassifier).fit(X, y, meta=(X_meta, y_meta))
-    np.testing.assert_allclose(clf.class_counts_, clf.transition_counts_.sum(axis=1))
+    np.testing.assert_allclose(clf.class_counts_, clf.noise_model_.transition_counts_.sum(axis=1))
     np.testing.assert_allclose(clf.class_counts_, np.bincount(true_labels), atol=30)

@@ -57,10 +57,10 @@ def test_methods_without_error_bars_say_which_has_them(cls, blobs):
 def test_standard_errors_are_those_of_the_last_fit(blobs):
     clf = named(EMTransitionClassifier, blobs)
     first = clf.transition_std_
-    np.testing.assert_array_equal(first, clf.transition_uncertainty_.std)
+    np.testing.assert_array_equal(first, clf.noise_model_.uncertainty_.std)
     X, y, X_meta, y_meta, *_ = blobs
     clf.fit(X[:150], NAMES[y[:150]], meta=(X_meta, NAMES[y_meta]))
-    np.testing.assert_array_equal(clf.transition_std_, clf.transition_uncertainty_.std)
+    np.testing.assert_array_equal(clf.transition_std_, clf.noise_model_.uncertainty_.std)
     assert not np.array_equal(clf.transition_std_, first)
 
 

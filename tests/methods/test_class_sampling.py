@@ -41,7 +41,7 @@ def fit(sampling="stratified", *, at_random=False, pairs=False, **params):
 def test_T_and_shares_are_those_of_the_noisy_rows(pairs):
     *_, y = problem()
     clf, share = fit(pairs=pairs), y.mean()
-    np.testing.assert_allclose(clf.meta_offset_, np.log([0.5 / (1 - share), 0.5 / share]), atol=0.3)
+    np.testing.assert_allclose(clf.noise_model_.class_offset_, np.log([0.5 / (1 - share), 0.5 / share]), atol=0.3)
     assert transition_error(T2, clf.transition_matrix_) < 0.15
     assert clf.class_counts_[1] / clf.class_counts_.sum() == pytest.approx(share, rel=0.25)
     assert "unknown_shares" not in clf.diagnostics_
@@ -52,7 +52,7 @@ def test_T_and_shares_are_those_of_the_noisy_rows(pairs):
 def test_without_it_they_are_not_and_the_fit_asks():
     *_, y = problem()
     plain = fit("random")
-    assert not plain.meta_offset_.any()
+    assert not plain.noise_model_.class_offset_.any()
     assert transition_error(T2, plain.transition_matrix_) > transition_error(T2, fit().transition_matrix_) + 0.1
     assert plain.class_counts_[1] / plain.class_counts_.sum() > 1.3 * y.mean()
     assert "stratified" in plain.diagnostics_["unknown_shares"]
@@ -68,7 +68,7 @@ def test_the_classifier_is_as_good_as_with_random_rows():
 
 def test_without_folds_the_same_is_found():
     clf = fit(cv=None)
-    np.testing.assert_allclose(clf.meta_offset_, fit().meta_offset_, atol=0.4)
+    np.testing.assert_allclose(clf.noise_model_.class_offset_, fit().noise_model_.class_offset_, atol=0.4)
     assert transition_error(T2, clf.transition_matrix_) < 0.2
 
 

@@ -55,15 +55,15 @@ def test_labels_that_depend_on_the_look_of_the_row_are_found():
     truth, rows = guessed_labels()
     with pytest.warns(UserWarning, match="look like another class"):
         clf = fit(rows)
-    assert clf.instance_dependence_ > 0.1
-    one_T = clf.transition_uncertainty_.others[0].others[0].transition_matrix
+    assert clf.noise_model_.instance_dependence_ > 0.1
+    one_T = clf.noise_model_.uncertainty_.others[0].others[0].transition_matrix
     error = transition_error(truth, clf.transition_matrix_)
     assert error < 0.6 * transition_error(truth, one_T)
     low, high = clf.transition_interval()
     for T in (clf.transition_matrix_, one_T):
         assert ((low <= T) & (high >= T)).all()
     np.testing.assert_allclose(clf.class_counts_.sum(), len(rows[1]) - rows[3], rtol=1e-3)
-    assert fit(rows, pairs=True).instance_dependence_ == 0
+    assert fit(rows, pairs=True).noise_model_.instance_dependence_ == 0
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -121,7 +121,7 @@ def test_labels_that_leave_T_open_are_found():
 def test_error_bars_reach_over_those_of_the_likelihood(tmp_path):
     """Of T where a clean row counts once, and the same after saving."""
     clf = fit(table(by_column=True))
-    (once,) = clf.transition_uncertainty_.others
+    (once,) = clf.noise_model_.uncertainty_.others
     (low, high), (low_once, high_once) = clf.transition_interval(), once.interval(0.9)
     assert (low <= low_once).all()
     assert (high >= high_once).all()

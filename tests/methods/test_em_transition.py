@@ -28,7 +28,7 @@ from noisytransition.transition import (
     pair_noise,
     symmetric_noise,
 )
-from noisytransition.transition._noise_model import Candidate, last_training
+from noisytransition.transition._held_out import Candidate, last_training
 from noisytransition.transition._shrinkage import shrunk_to_symmetric
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "random_state": 0}
@@ -148,8 +148,8 @@ def test_noisy_labels_of_clean_rows_enter_the_counts():
     T = pair_noise(3, 0.4)
     X, y, meta, y_meta_noisy = overlapping(T, n=60)
     clf = EMTransitionClassifier(**OF_T)
-    without = clf.fit(X, y, meta=meta).transition_counts_
-    with_them = clf.fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy).transition_counts_
+    without = clf.fit(X, y, meta=meta).noise_model_.transition_counts_
+    with_them = clf.fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy).noise_model_.transition_counts_
     assert without.sum() == pytest.approx(60)
     assert with_them.sum() == pytest.approx(150)
     assert clf.class_counts_.sum() == pytest.approx(60)  # they are no noisy rows
@@ -159,11 +159,11 @@ def test_noisy_labels_of_clean_rows_enter_the_counts():
 def test_the_fitted_T_has_the_prior_in_it():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
     clf = EMTransitionClassifier(**OF_T, transition_prior=pair_noise(3, 0.4)).fit(X, y, meta=meta)
-    assert clf.prior_strength_ > 0
+    assert clf.noise_model_.prior_strength_ > 0
     assert transition_error(pair_noise(3, 0.4), clf.transition_matrix_) < 0.02
     plain = clf.set_params(transition_prior=None).fit(X, y, meta=meta)
-    assert plain.prior_strength_ == 0
-    counts = plain.transition_counts_
+    assert plain.noise_model_.prior_strength_ == 0
+    counts = plain.noise_model_.transition_counts_
     np.testing.assert_allclose(plain.transition_matrix_, counts / counts.sum(1, keepdims=True), atol=1e-3)
 
 
@@ -171,7 +171,7 @@ def test_without_folds_three_trainings_are_enough():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
     clf = EMTransitionClassifier(**OF_T, cv=None).fit(X, y, meta=meta)
     assert list(clf.histories_) == ["warm_up", "fold_0", "em"]
-    assert clf.transition_counts_.sum() == pytest.approx(500)
+    assert clf.noise_model_.transition_counts_.sum() == pytest.approx(500)
     assert clf.class_counts_.sum() == pytest.approx(1500)
     assert not hasattr(clf, "oof_proba_")
 
@@ -184,7 +184,7 @@ def test_error_bars_hold_T_and_are_told_in_words():
     low, high = clf.transition_interval(0.99)
     assert ((low <= T) & (high >= T)).all()
     assert (high - low).max() < 0.3
-    np.testing.assert_array_equal(clf.transition_std_, clf.transition_uncertainty_.std)
+    np.testing.assert_array_equal(clf.transition_std_, clf.noise_model_.uncertainty_.std)
     first, *_, last = clf.transition_summary(least=0.2).splitlines()
     value = clf.transition_matrix_[0, 1]
     low, high = clf.transition_interval()

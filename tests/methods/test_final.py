@@ -12,7 +12,7 @@ from training import StopAfter, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
 from noisytransition.transition import flip_labels, pair_noise
-from noisytransition.transition._noise_model import fine_tuning_helps
+from noisytransition.transition._held_out import fine_tuning_helps
 
 SGD = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
 FAST = SGD | {"max_epochs": 4, "batch_size": 64, "random_state": 0, "cv": 2}
