@@ -228,7 +228,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         try:
             self._check_parameters()
             classes, noisy, clean = read_rows(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
-            if clean is None and self._needs_clean_data:
+            if self._needs_clean_data and not len(clean):
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
             fingerprint = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
             run = RUN_CLASS.get()(
@@ -241,7 +241,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
                 bar=type(self).__name__ if self.verbose == 1 else None,
             )
             self._check_data(run)
-            if clean is not None and self._needs_clean_data and not self._allows_for_shares:
+            if self._needs_clean_data and not self._allows_for_shares:
                 warn_of_equal_shares(noisy.label, clean.label, classes)
             if not isinstance(self.module, str):  # those scale their inputs
                 warn_of_scale(noisy)

@@ -57,7 +57,7 @@ def read_rows(
     trusted: ArrayLike | None = None,
     y_meta_noisy: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-) -> tuple[NDArray, Rows, Rows | None]:
+) -> tuple[NDArray, Rows, Rows]:
     """Read noisy and clean rows, whichever form the clean data has, and encode the labels as 0..c-1.
 
     Returns
@@ -66,8 +66,9 @@ def read_rows(
         Sorted labels.
     noisy : Rows
         Those of weight 0 are left out.
-    clean : Rows or None
-        With a column ``noisy_label`` if `y_meta_noisy` is given, or `y_meta` for trusted rows.
+    clean : Rows
+        None of them if no clean data is given. With a column ``noisy_label`` if `y_meta_noisy` is given, or `y_meta`
+        for trusted rows.
 
     Both have a column ``sample_weight`` if that is given.
     """
@@ -79,16 +80,14 @@ def read_rows(
     if y is None and (isinstance(X, Dataset) or _are_samples(X)):
         y = _labels_of_pairs(X, "X")
     rows = validate_rows(estimator, X, reset=True)
-    clean = None if X_meta is None else _rows_beside(estimator, rows, X_meta)
-    n_meta = None if clean is None else len(clean)
+    beside = None if X_meta is None else _rows_beside(estimator, rows, X_meta)
+    n_meta = None if beside is None else len(beside)
     labels = read_labels(len(rows), y, trusted, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
-    if trusted is not None:
-        clean = rows.take(np.flatnonzero(labels.is_clean))
+    clean = rows.take(np.flatnonzero(labels.is_clean)) if beside is None else beside
     noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
-    if clean is not None:  # as much weight as the mean of the noisy rows
-        weight = None if labels.weights is None else 1.0
-        clean = clean.with_columns(label=labels.clean, noisy_label=labels.noisy_of_clean, sample_weight=weight)
+    weight = None if labels.weights is None else 1.0  # that of the noisy rows in the mean
+    clean = clean.with_columns(label=labels.clean, noisy_label=labels.noisy_of_clean, sample_weight=weight)
     return labels.classes, noisy, clean
 
 

@@ -46,7 +46,7 @@ class JointTraining(NamedTuple):
     weight: float
 
     def train(self, run: Run, stage: str, T: NDArray, clean: Rows, **params: Any) -> NoisyLabelNet:
-        """Train a network on all rows through a T that is known; parameters are those of `Run.prepare`."""
+        """Train a network on all rows through a T that is known; parameters are those of `Run.train`."""
         return run.train(stage, loss=ForwardLoss(T), **self._clean(run, clean), **params)
 
     def train_with_transition(
@@ -74,11 +74,11 @@ class JointTraining(NamedTuple):
 
 def fine_tune(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, **params: Any) -> NoisyLabelNet:
     """Train on from a network with the clean rows alone, without what the user gives for the noisy rows."""
-    own = without_bound_callbacks(run.params) | {"train_split": None} | params
+    of_clean = {"train_split": None, "labels": "clean", "max_epochs": _FINE_TUNING_EPOCHS}
+    own = without_bound_callbacks(run.params) | of_clean | params
     if len(clean) < own["batch_size"] and "iterator_train__drop_last" in own:
         own["iterator_train__drop_last"] = False  # no batch would be left
-    with run.changed(own):
-        return run.train(stage, clean, labels="clean", module=net.plain_module_, max_epochs=_FINE_TUNING_EPOCHS)
+    return run.train(stage, clean, params=own, module=net.plain_module_)
 
 
 def cross_fit(

@@ -9,13 +9,14 @@ weights.
 alone, while the look-ahead needs gradients at other weights, and tangents.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from typing import Any
 
 import joblib
+import numpy as np
 import torch
 import torch.distributed as dist
 from skorch.callbacks import Callback
@@ -27,7 +28,7 @@ from ..meta_gradient._forward_pass import called_with, full_precision, places_of
 from ..nets import DatasetRows, NoisyLabelNet, Rows
 from ..persistence._fit_state import FitState
 from ..updates import MetaGradient
-from ._run import RUN_CLASS, Run
+from ._run import RUN_CLASS, Named, Run
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -77,9 +78,7 @@ class _Together(Run):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         params = {k: v for k, v in self.params.items() if k not in ("device", "verbose") and isinstance(v, _PLAIN)}
-        rows = [
-            (len(rows), rows.columns, _first_inputs(rows)) for rows in (self.noisy, self._clean) if rows is not None
-        ]
+        rows = [(len(rows), rows.columns, _ends(rows)) for rows in (self.noisy, self.clean)]
         if not _agree(joblib.hash([params, self.classes, rows, torch.get_default_dtype()])):
             raise ValueError(
                 "the processes have different data or parameters. Give each all rows, with the same labels, and seeds "
@@ -103,25 +102,20 @@ class _Together(Run):
         opened.writes = dist.get_rank() == 0
         self.state, self.seed = opened, opened.seed
 
-    def prepare(self, stage: str, rows: Rows, **how: Any) -> NoisyLabelNet:
-        """Make a net with the initial weights of the first process."""
-        in_step = ("in_step", _InStep())
-        net = super().prepare(stage, rows, **how | {"callbacks": [*how.get("callbacks", ()), in_step]})
+    def _callbacks(self, stage: str, users: Sequence[Named], own: Sequence[Named]) -> list[Any]:
+        return super()._callbacks(stage, users, [*own, ("in_step", _InStep())])
+
+    def _train(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
+        """Train a net, which has the initial weights of the first process."""
+        if self.state is not None and not _agree((self.state.epochs_done(stage), self.state.is_complete(stage))):
+            raise ValueError(
+                f"the processes read other states of {stage!r} in {str(self.state.path)!r}: give a folder on a disk "
+                "that all hosts share, or leave state out."
+            )
         _check_normalisation(net)
         _copy_from_first(net)
-        return net
-
-    def _resume(self, stage: str, net: NoisyLabelNet, rows: Rows, state: FitState) -> None:
-        if not _agree((state.epochs_done(stage), state.is_complete(stage))):
-            raise ValueError(
-                f"the processes read other states of {stage!r} in {str(state.path)!r}: give a folder on a disk that "
-                "all hosts share, or leave state out."
-            )
-        super()._resume(stage, net, rows, state)
-
-    def _train(self, stage: str, net: NoisyLabelNet, rows: Rows, done: int = 0) -> None:
         with _divided(net.plain_module_):
-            super()._train(stage, net, rows, done)
+            super()._train(stage, net, rows)
 
 
 class _InStep(Callback):
@@ -140,8 +134,12 @@ class _InStep(Callback):
         _copy_from_first(net)
 
 
-def _first_inputs(rows: Rows) -> Any:
-    return None if isinstance(rows, DatasetRows) else rows.take([0, len(rows) - 1]).dense()
+def _ends(rows: Rows) -> Any:
+    """Inputs of the first row and the last; of a Dataset none."""
+    if isinstance(rows, DatasetRows):
+        return None
+    ends = np.arange(len(rows))[:: max(len(rows) - 1, 1)]
+    return rows.take(ends).dense()
 
 
 def _agree(value: Any) -> bool:

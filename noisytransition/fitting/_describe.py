@@ -78,13 +78,12 @@ def describe(value: Any, name: str = "value") -> str:
         ) from error
 
 
-def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows | None) -> dict[str, str]:
+def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows) -> dict[str, str]:
     """Hashes of a fit: of its class, its parameters but for callbacks, and its data; and versions of libraries."""
     left_out = ("verbose", "callbacks", "n_jobs")
     params = {k: v for k, v in estimator.get_params(deep=False).items() if not k.startswith(left_out)}
     described = {name: describe(value, name) for name, value in {"class": type(estimator), **params}.items()}
-    data = {"X, y": noisy, "clean set": clean}
-    return described | versions() | {name: "" if rows is None else _of_rows(rows, name) for name, rows in data.items()}
+    return described | versions() | {"X, y": _of_rows(noisy, "X, y"), "clean set": _of_rows(clean, "clean set")}
 
 
 def versions() -> dict[str, str]:

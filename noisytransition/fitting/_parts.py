@@ -1,6 +1,5 @@
 """Trainings that do not depend on each other, in this process or in others, by joblib."""
 
-import copy
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,16 +35,14 @@ def train_parts(run: Run, tasks: Mapping[str, Callable[[Run, str], Result]], n_j
     list
         What the tasks gave back.
     """
-    parts = [_part(run, i) for i in range(len(tasks))]
-    calls, n_threads = zip(tasks.items(), parts, strict=True), max(torch.get_num_threads() // len(tasks), 1)
+    n_threads = max(torch.get_num_threads() // len(tasks), 1)
     train = joblib.delayed(_train_part)
     backend, _ = joblib.parallel.get_active_backend()
     in_turn = getattr(backend, "supports_sharedmem", False)
     parallel = joblib.Parallel(n_jobs, **({"backend": "sequential"} if in_turn else {}))
-    done = parallel(train(stage, task, part, n_threads) for (stage, task), part in calls)
-    run.n_stages += len(tasks)
+    done = parallel(train(stage, task, run.part(i), n_threads) for i, (stage, task) in enumerate(tasks.items()))
     results, histories = zip(*done, strict=True)
-    run.histories.update(zip(tasks, histories, strict=True))
+    run.add(dict(zip(tasks, histories, strict=True)))
     return list(results)
 
 
@@ -75,13 +72,6 @@ def unsendable(run: Run, n_jobs: int | None = None) -> str | None:
                 "or train in this process (n_jobs=1)"
             )
     return None
-
-
-def _part(run: Run, i: int) -> Run:
-    """A run for one training, which may be in another process."""
-    part = copy.copy(run)
-    part.histories, part.n_stages = {}, run.n_stages + i
-    return part
 
 
 def _train_part(stage: str, task: Callable[[Run, str], Result], run: Run, n_threads: int) -> tuple[Result, History]:

@@ -1,11 +1,10 @@
 """One call of `fit`: its data, seed and saved state, and the training of each of its nets."""
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import torch
 from numpy.typing import NDArray
@@ -25,6 +24,8 @@ from ._defaults import params_of_fit
 from ._parameters import net_params_of
 from ._progress import ShowProgress
 
+Named = tuple[str | None, Any]
+
 
 class Run:
     """Data, seed and saved state of one call of `fit`; `train` trains one net.
@@ -33,8 +34,8 @@ class Run:
     ----------
     params : dict
         Parameters of every net, by skorch's names, including ``callbacks``.
-    noisy : Rows
-    clean : Rows or None
+    noisy, clean : Rows
+        There may be no clean rows.
     classes : ndarray of shape (n_classes,)
         Sorted labels; the rows hold indices into them.
     seed : int
@@ -55,7 +56,7 @@ class Run:
         self,
         params: dict[str, Any],
         noisy: Rows,
-        clean: Rows | None,
+        clean: Rows,
         classes: NDArray,
         *,
         seed: int,
@@ -63,54 +64,35 @@ class Run:
         bar: str | None,
     ) -> None:
         self.params = params_of_fit(params, noisy, len(classes))
-        self.noisy, self._clean, self.classes = noisy, clean, classes
+        self.noisy, self.clean, self.classes = noisy, clean, classes
         self.seed, self.watch, self.bar = seed, watch, bar
-        self.n_stages = 0
         self.state: FitState | None = None
         self.histories: dict[str, History] = {}
-
-    @property
-    def has_clean(self) -> bool:
-        """Whether there are clean rows."""
-        return self._clean is not None
-
-    @property
-    def clean(self) -> Rows:
-        """Clean rows, of a fit that has some."""
-        assert self._clean is not None, "the method needs clean rows: set _needs_clean_data"
-        return self._clean
+        self._n_elsewhere = 0  # trainings before these, whose histories are in another run
 
     def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
         """Save the fit in this folder; if it has a state of this fit, resume from it."""
         self.state = FitState(path, fingerprint, self.seed)
         self.seed = self.state.seed
 
-    @contextmanager
-    def changed(self, params: dict[str, Any]) -> Iterator[None]:
-        """Train nets with other parameters inside of a with-block."""
-        before, self.params = self.params, params
-        try:
-            yield
-        finally:
-            self.params = before
+    # ---- trainings that do not depend on each other
+    def part(self, i: int) -> Self:
+        """Run of the i-th of such trainings, as if the others were done before it."""
+        part = copy.copy(self)
+        part.histories, part._n_elsewhere = {}, self._n_elsewhere + len(self.histories) + i
+        return part
 
-    def train(self, stage: str, rows: Rows | None = None, **how: Any) -> NoisyLabelNet:
-        """Train one net, as `prepare` makes it."""
-        rows = self.noisy if rows is None else rows
-        net = self.prepare(stage, rows, **how)
-        if self.state is None:
-            self._train(stage, net, rows)
-        else:
-            self._resume(stage, net, rows, self.state)
-        self.histories[stage] = net.history
-        net.release()
-        return net
+    def add(self, histories: Mapping[str, History]) -> None:
+        """Take the histories of such trainings, by stage."""
+        self.histories |= histories
 
-    def prepare(
+    # ---- one training
+    def train(
         self,
         stage: str,
-        rows: Rows,
+        rows: Rows | None = None,
         *,
+        params: dict[str, Any] | None = None,
         loss: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
         update: Update | None = None,
         select: Selection | None = None,
@@ -122,14 +104,16 @@ class Run:
         callbacks: Sequence[tuple[str, Callback]] = (),
         **net_params: Any,
     ) -> NoisyLabelNet:
-        """Make a net that is ready to be trained.
+        """Train one net.
 
         Parameters
         ----------
         stage : str
             Name of the training in `histories` and in a saved state.
-        rows : Rows
-            Rows to train on.
+        rows : Rows, optional
+            Rows to train on; default: the noisy ones.
+        params : dict, optional
+            In place of the parameters of the fit.
         loss : nn.Module, or callable that makes one, default=nn.CrossEntropyLoss
             Criterion. Pass a loss with random initial values as a callable, so that the seed determines them.
         update : Update, optional
@@ -154,72 +138,59 @@ class Run:
         -------
         NoisyLabelNet
         """
-        params = net_params_of(self.params, module, net_params)
-        holds_out = bool(held_out or params.get("train_split"))
-        params |= self._split(held_out)
+        rows = self.noisy if rows is None else rows
+        of_fit = self.params if params is None else params
+        params = net_params_of(of_fit, module, net_params)
+        if held_out and params.get("train_split") is None:  # the same rows in every stage
+            params["train_split"] = ValidSplit(held_out, random_state=self.seed)
         if groups := [*(update.param_groups() if update else ()), *params.get("optimizer__param_groups", ())]:
             params["optimizer__param_groups"] = groups
+        users = named_callbacks(of_fit["callbacks"])
+        user_selects = any(callback_setting(*named, "load_best", of_fit) for named in users)
+        if select is None or (select.needs_validation and (user_selects or params.get("train_split") is None)):
+            select = Selection()  # the last epoch
         torch.manual_seed(self.seed)
         trained = net(
             **params,
             criterion=loss,
             update=update,
-            select=self._selection(select, holds_out),
+            select=select,
             clean_batches=clean_batches,
             clean_weight=clean_weight,
-            callbacks=self._callbacks(stage, callbacks),
+            callbacks=self._callbacks(stage, users, callbacks),
         ).initialize()
         check_start(trained, rows, self.classes)
-        if self.n_stages:
-            torch.manual_seed(self.seed + self.n_stages)  # a later stage draws its own batches
-        self.n_stages += 1
+        if n := self._n_elsewhere + len(self.histories):
+            torch.manual_seed(self.seed + n)  # a later stage draws its own batches
+        self._train(stage, trained, rows)
+        self.histories[stage] = trained.history
+        trained.release()
         return trained
 
-    def _resume(self, stage: str, net: NoisyLabelNet, rows: Rows, state: FitState) -> None:
-        """Train what the saved state lacks, or restore the net from it."""
-        if state.is_complete(stage):
-            state.restore(stage, net)
+    def _train(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
+        """Train a net, or what a saved state lacks; check what comes out."""
+        if self.state is not None and self.state.is_complete(stage):
+            self.state.restore(stage, net)
             return
-        self._train(stage, net, rows, state.epochs_done(stage))
-        state.save(stage, net, complete=True)
-
-    def _train(self, stage: str, net: NoisyLabelNet, rows: Rows, done: int = 0) -> None:
-        """Train, check what comes out, and drop what the history has of single batches."""
         if net.verbose:  # a heading for skorch's table
             print(stage.replace("_", " "))
+        done = 0 if self.state is None else self.state.epochs_done(stage)
         net.partial_fit(rows, rows.label, epochs=net.max_epochs - done)
         for epoch in net.history:
-            epoch["batches"] = []
+            epoch["batches"] = []  # what a history has of single batches is large
+        if self.state is not None:
+            self.state.save(stage, net, complete=True)
 
-    # ---- parameters of a net
-    def _split(self, held_out: float) -> dict[str, Any]:
-        """Hold out a fraction of the rows, the same in every stage, unless the user gives a split."""
-        is_drawn = held_out and self.params.get("train_split") is None
-        return {"train_split": ValidSplit(held_out, random_state=self.seed)} if is_drawn else {}
+    def _callbacks(self, stage: str, users: Sequence[Named], own: Sequence[Named]) -> list[Any]:
+        """Order of callbacks: loss of the clean rows, the user's, the method's, progress, saving.
 
-    # ---- callbacks of a net
-    def _selection(self, select: Selection | None, holds_out: bool) -> Selection:
-        """Keep the last epoch where no rows are held out to select by, or where a callback of the user's selects."""
-        if select is None or not select.needs_validation:
-            return select or Selection()
-        selected = any(callback_setting(*named, "load_best", self.params) for named in self._named())
-        return select if holds_out and not selected else Selection()
-
-    def _callbacks(self, stage: str, own: Sequence[tuple[str, Callback]]) -> list[Any]:
-        """Order of callbacks: loss of the clean rows, the user's, the method's, saving."""
-        watching = [("valid_clean_loss", CleanLoss(self.clean))] if self.has_clean and self.watch else []
-        title = f"{self.bar}, {stage.replace('_', ' ')}"
-        shown = [("show_progress", ShowProgress(title))] if self.bar else []
+        The user's are shallow copies: each stage initialises its own, but a writer or list stays shared.
+        """
+        watching = [("valid_clean_loss", CleanLoss(self.clean))] if self.watch and len(self.clean) else []
+        copies = [copy.copy(cb) if name is None else (name, copy.copy(cb)) for name, cb in users]
+        shown = [("show_progress", ShowProgress(f"{self.bar}, {stage.replace('_', ' ')}"))] if self.bar else []
         saving = [("save_state", SaveState(self.state, stage))] if self.state is not None else []
-        return [*watching, *self._users(), *own, *shown, *saving]
-
-    def _users(self) -> list[Any]:
-        """Shallow copies of the user's callbacks: each stage initialises its own, but a writer or list stays shared."""
-        copies = [(name, c if isinstance(c, type) else copy.copy(c)) for name, c in self._named()]
-        return [callback if name is None else (name, callback) for name, callback in copies]
-
-    def _named(self) -> list[tuple[str | None, Any]]:
-        return named_callbacks(self.params["callbacks"])
+        return [*watching, *copies, *own, *shown, *saving]
 
 
 #: class of the runs of `fit`, which `data_parallel` replaces

@@ -28,9 +28,9 @@ _DIAGONAL_RATE = 0.2
 
 def refusal(name: str, run: Run) -> str | None:
     """Say what data a start lacks, or None."""
-    if name.startswith("gold") and not run.has_clean:
+    if name.startswith("gold") and not len(run.clean):
         return "needs clean data: fit(..., meta=(X_meta, y_meta))"
-    if name == "count" and not (run.has_clean and "noisy_label" in run.clean.columns):
+    if name == "count" and "noisy_label" not in run.clean.columns:
         return "needs the noisy labels of the clean rows: fit(trusted=mask, y_meta=...), or y_meta_noisy"
     return None
 
