@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ._calibration import tempered_log_loss
 from ._class_offset import equally_many, unlike_shares, weights_of_clean_rows
+from ._fit import TransitionFit
 from ._held_out import HeldOut
 from ._instance_dependent import InstanceDependentEstimate
 from ._metrics import transition_error
@@ -24,46 +25,40 @@ _HIGH_LOSS = 0.65
 _FALLING = 2.0
 # half width of the 90 % interval of a diagonal entry beyond which its class is not told from others
 _WIDE = 0.25
+# by how much more often than T allows a classifier that has memorised labels agrees with them
+_BEYOND = 0.1
+# and standard errors by which it is more certain of noisy samples than of clean ones
+_SURE = 3.0
 _NOT_VERIFIED = (
     "no sample is verified, so that T rests on the probabilities as they are, and its error bars are too short: verify "
     "some samples"
 )
 
 
-def diagnose(
-    held_out: HeldOut,
-    classes: NDArray,
-    counts: NDArray,
-    offset: NDArray,
-    *,
-    revised: PairEstimate | InstanceDependentEstimate | None,
-    bars: TransitionUncertainty | None,
-) -> dict[str, str]:
+def diagnose(fit: TransitionFit, bars: TransitionUncertainty | None, classes: NDArray) -> dict[str, str]:
     """Reasons not to trust T, by name; empty if there are none.
 
     Parameters
     ----------
-    held_out : HeldOut
-        Candidates by rising number of epochs.
-    classes : ndarray of shape (c,)
-    counts : ndarray of shape (c, c)
-        Expected numbers of samples of each true and noisy label.
-    offset : ndarray of shape (c,)
-        As `class_offset_` of `LabelNoiseModel`.
-    revised : PairEstimate, InstanceDependentEstimate or None
-        What took the place of the most likely one T.
+    fit : TransitionFit
+        Its candidates by rising number of epochs.
     bars : TransitionUncertainty or None
         Error bars of T.
+    classes : ndarray of shape (c,)
+
+    Returns
+    -------
+    dict of str to str
     """
-    found = {"not_separated": _not_separated(bars, classes)}
-    if not len(held_out.clean):
+    found = {"memorised": _memorised(fit), "not_separated": _not_separated(bars, classes)}
+    if not len(fit.held_out.clean):
         found = {"not_verified": _NOT_VERIFIED} | found
     else:
         found = {
-            "missing_class": _missing_class(held_out.n_clean, classes),
-            "unknown_shares": _unknown_shares(held_out.n_clean, counts, offset),
-            "not_one_T": _not_one_T(revised, bars),
-            "under_trained": _under_trained(held_out, offset),
+            "missing_class": _missing_class(fit.held_out.n_clean, classes),
+            "unknown_shares": _unknown_shares(fit),
+            "not_one_T": _not_one_T(fit.revised, bars),
+            "under_trained": _under_trained(fit.held_out, fit.offset),
         } | found
     return {name: text for name, text in found.items() if text}
 
@@ -79,10 +74,10 @@ def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
     return f"no clean row of class {absent}: verify some rows of it" if absent else ""
 
 
-def _unknown_shares(n_clean: NDArray, counts: NDArray, offset: NDArray) -> str:
+def _unknown_shares(fit: TransitionFit) -> str:
     """There are equally many clean rows of each class, though the classes are unequal."""
-    of_noisy = counts.sum(axis=1)
-    if offset.any() or not equally_many(n_clean) or not unlike_shares(n_clean, of_noisy):
+    n_clean, of_noisy = fit.held_out.n_clean, fit.counts.sum(axis=1)
+    if fit.offset.any() or not equally_many(n_clean) or not unlike_shares(n_clean, of_noisy):
         return ""
     return (
         "there are equally many clean rows of each class, while the noisy rows' classes seem unequal: were they drawn "
@@ -132,6 +127,27 @@ def _under_trained(held_out: HeldOut, offset: NDArray) -> str:
     return (
         f"the network is trained too little: its loss of held-out clean rows, {end.mean():.2f} (guessing: "
         f"{guessing:.2f}), still fell at the end; give more epochs, or a larger lr"
+    )
+
+
+def _memorised(fit: TransitionFit) -> str:
+    """The classifier predicts more noisy labels, or is more certain of them, than if it had not seen them."""
+    predicted = fit.best.proba.argmax(axis=1)
+    agreement = (predicted == fit.held_out.noisy).mean()
+    expected = np.einsum("ni,ni->n", fit.proba, fit.transition_matrix.T[predicted]).mean()
+    if agreement > expected + _BEYOND:
+        return (
+            f"the probabilities agree with {agreement:.0%} of the noisy labels, where T and their calibration allow "
+            f"{expected:.0%}: labels were memorised, or these are probabilities of the noisy label, or not calibrated; "
+            "give out-of-sample probabilities and verify samples"
+        )
+    noisy, clean = (proba.max(axis=1) for proba in fit.best[1:])
+    if len(clean) < 2 or noisy.mean() - clean.mean() <= _BEYOND + _SURE * clean.std() / len(clean) ** 0.5:
+        return ""
+    return (
+        f"the classifier is more certain of noisy samples ({noisy.mean():.2f}) than of clean ones "
+        f"({clean.mean():.2f}): labels were memorised, or clean samples are of another kind; give out-of-sample "
+        "probabilities"
     )
 
 

@@ -1,14 +1,12 @@
 """T and what follows from it, from probabilities of any classifier, noisy labels and verified labels."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._calibration import CalibratedLikelihood
 from ._checks import (
     check_count,
     check_level,
@@ -18,34 +16,18 @@ from ._checks import (
     checked_probabilities,
 )
 from ._class_conditional import class_conditional_test
-from ._class_offset import class_offset, tilted
 from ._diagnostics import diagnose, warn_of_reasons
-from ._em import EMResult, FirstMaximum, first_maximum
-from ._estimation import anchor_transition_matrix, gold_transition_matrix, pair_counts
+from ._estimation import anchor_transition_matrix, pair_counts
+from ._fit import TransitionFit, start_of_transition
 from ._held_out import Candidate, HeldOut
-from ._instance_dependent import InstanceDependentEstimate, instance_dependent
 from ._labels import as_positions, class_indices, complete_labels, encode_all, in_class_order, known_labels, like_series
-from ._pair_posterior import PairEstimate, revised_by_pairs
-from ._posterior import posterior_blocks
-from ._shrinkage import Prior, check_prior, shrunk_to_symmetric
-from ._uncertainty import MOST_CLASSES, TransitionUncertainty, transition_uncertainty
+from ._posterior import denoise_proba, posterior_blocks
+from ._shrinkage import Prior, check_prior
+from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 if TYPE_CHECKING:
     from ..report import NoiseReport
     from ..report._facts import Clean, Judged
-
-_Maximise = Callable[[Candidate, float], FirstMaximum]
-
-# How often a clean sample counts in the calibration behind T: n / n_meta to this power, without and with verified
-# pairs. 0 is the likelihood, 1 gives all clean samples the weight of all noisy ones. Design half of
-# examples/benchmarks/zoo (two seeds), error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099,
-# 0.086, 0.091, 0.110. With few clean samples of a class, which the zoo has not, 1 is too much (one of each of 12
-# classes: 0.29 for 0.11).
-_POWER, _POWER_OF_FEW, _POWER_WITH_PAIRS = 1.0, 0.75, 0.5
-# fewer clean samples than so many times the classes are few
-_FEW = 5
-# the same where labels may depend on the features: at 3/4 and 1 that is found where there is no noise at all
-_POWER_OF_FEATURES = 0.5
 
 
 class LabelNoiseModel:
@@ -71,8 +53,8 @@ class LabelNoiseModel:
         prior than the noisy samples, which is then allowed for.
     proba_of : {"true", "noisy"}, optional
         Without verified samples: whether `proba` are of the true label or of the noisy label. A classifier that was
-        trained on noisy labels gives the latter; T then starts from anchor points. With verified samples it has no
-        effect: the calibration finds it.
+        trained on noisy labels gives the latter, which are denoised by anchor points (Patrini et al., 2017). With
+        verified samples it has no effect: the calibration finds it.
 
     Attributes
     ----------
@@ -86,6 +68,8 @@ class LabelNoiseModel:
         Expected number of noisy samples of each true class.
     calibration_ : Calibration or None
         Map that `calibrate` applies. None without verified samples.
+    anchors_ : ndarray of shape (c, c) or None
+        T at anchor points, which `calibrate` takes out of probabilities of the noisy label without verified samples.
     uncertainty_ : TransitionUncertainty or None
         Error bars of T; None with more than 50 classes.
     prior_strength_ : float
@@ -176,7 +160,12 @@ class LabelNoiseModel:
         given = check_probabilities(in_class_order(proba, classes, rows=False))
         held_out, names = self._read(given, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes)
         check_prior(self.prior, len(names))
-        self.fit_candidates(held_out, names, _start(held_out, self.proba_of))
+        anchors = None
+        if self.proba_of == "noisy" and not len(held_out.clean):
+            anchors = anchor_transition_matrix(given, percentile="auto")
+            held_out = held_out._replace(candidates=[Candidate(0, denoise_proba(given, anchors), given[:0])])
+        self.fit_candidates(held_out, names, start_of_transition(held_out))
+        self.anchors_ = anchors
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
@@ -195,32 +184,16 @@ class LabelNoiseModel:
         -------
         self
         """
-        has_clean, has_pairs = len(held_out.clean) > 0, bool(held_out.pairs.any())
-        self.classes_, self.class_offset_ = classes, np.zeros(len(start))
-        if self.meta_sampling == "stratified":
-            self.class_offset_ = _class_offset(held_out, start)
-        maximum = partial(_first_maximum, held_out, start, self.prior, self.class_offset_)
-        one_T, self.log_evidence_ = _most_likely(maximum, held_out, _weight(held_out))
-        self.best_candidate_ = int(self.log_evidence_.argmax())
-        best = held_out.candidates[self.best_candidate_]
-        revised: PairEstimate | InstanceDependentEstimate | None = None
-        if has_pairs:
-            revised = _by_pairs(held_out, best, one_T, self.class_offset_)
-        elif has_clean:
-            revised = _by_features(maximum, held_out, best, start, self.prior, self.class_offset_)
-        found = one_T if revised is None else revised
-        self.prior_strength_ = one_T.strength
-        self.transition_matrix_, self.transition_counts_ = found.transition_matrix, found.counts
-        self.calibration_ = revised.calibration if isinstance(revised, InstanceDependentEstimate) else one_T.calibration
-        self.instance_dependence_ = getattr(revised, "power", 0.0)
-        self.uncertainty_ = None
-        if len(start) <= MOST_CLASSES:
-            self.uncertainty_ = _error_bars(maximum, held_out, best, one_T, revised, self.class_offset_)
+        fit = TransitionFit(held_out, start, self.prior, stratified=self.meta_sampling == "stratified")
+        self.classes_, self.anchors_ = classes, None
+        self.transition_matrix_, self.transition_counts_ = fit.transition_matrix, fit.counts
         # counts from features too are nearer than those that T makes of the noisy labels
-        self.class_counts_ = (found.counts - held_out.pairs).sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
-        self.diagnostics_ = diagnose(
-            held_out, classes, found.counts, self.class_offset_, revised=revised, bars=self.uncertainty_
-        )
+        self.class_counts_ = (fit.counts - held_out.pairs).sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
+        self.calibration_, self.uncertainty_ = fit.calibration, fit.error_bars()
+        self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset
+        self.instance_dependence_ = getattr(fit.revised, "power", 0.0)
+        self.log_evidence_, self.best_candidate_ = fit.log_evidence, int(fit.log_evidence.argmax())
+        self.diagnostics_ = diagnose(fit, self.uncertainty_, classes)
         return self
 
     @classmethod
@@ -332,7 +305,9 @@ class LabelNoiseModel:
         ndarray of shape (n, c)
         """
         given = check_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
-        return given if self.calibration_ is None else self.calibration_(given)
+        if self.calibration_ is not None:
+            return self.calibration_(given)
+        return given if self.anchors_ is None else denoise_proba(given, self.anchors_)
 
     def posterior(
         self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
@@ -454,7 +429,7 @@ class LabelNoiseModel:
         y_meta: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
         display_rows: Any = None,
-        columns: ArrayLike | None = None,
+        columns: Sequence[str] | None = None,
         level: float = 0.9,
         max_rows: int = 200,
         title: str = "Noise report",
@@ -504,8 +479,8 @@ class LabelNoiseModel:
         if (length := shown.shape[0] if hasattr(shown, "shape") else len(shown)) != len(codes):
             raise ValueError(f"display_rows has {length} entries for {len(codes)} samples; give one for each.")
         clean = self._clean(proba_meta, y_meta, y_meta_noisy, calibrate)
-        names = next((of.index for of in (display_rows, y_noisy) if hasattr(of, "iloc")), None)
-        index = listed.tolist() if names is None else list(names[listed])
+        named: Any = next((of for of in (display_rows, y_noisy) if hasattr(of, "iloc")), None)
+        index = listed.tolist() if named is None else list(named.index[listed])
         samples = sample_facts(shown, listed.tolist(), columns)
         return NoiseReport(make_facts(self, judged, clean, samples, index, level, str(title)))
 
@@ -605,127 +580,3 @@ class LabelNoiseModel:
             )
         if not np.ptp(noisy):
             raise ValueError("y_noisy holds one class alone; at least two are needed.")
-
-
-# ---------------------------------------------------------------------------- T: functions of held-out samples
-def _start(held_out: HeldOut, proba_of: str | None) -> NDArray[np.float64]:
-    """Where the maximisation starts: mean probabilities of the clean samples of each class, or anchor points."""
-    c, (_, proba, proba_meta) = len(held_out.pairs), held_out.candidates[0]
-    if len(held_out.clean):
-        absent = (held_out.n_clean == 0).any()
-        missing = anchor_transition_matrix(proba) if absent else None
-        T = gold_transition_matrix(proba_meta, held_out.clean, missing=missing)
-        return shrunk_to_symmetric(T, proba_meta, held_out.clean)
-    return anchor_transition_matrix(proba) if proba_of == "noisy" else np.full((c, c), 1 / c)
-
-
-def _weight(held_out: HeldOut) -> float:
-    """How often a clean sample counts in the calibration."""
-    n_clean, c = len(held_out.clean), len(held_out.pairs)
-    if not n_clean:
-        return 1.0
-    power = _POWER_OF_FEW if n_clean < _FEW * c else _POWER
-    return _alike(held_out) ** (_POWER_WITH_PAIRS if held_out.pairs.any() else power)
-
-
-def _alike(held_out: HeldOut) -> float:
-    """Weight of a clean sample at which clean and noisy ones count alike."""
-    return len(held_out.noisy) / len(held_out.clean)
-
-
-def _first_maximum(
-    held_out: HeldOut, start: NDArray, prior: Prior, offset: NDArray, candidate: Candidate, weight: float
-) -> FirstMaximum:
-    """Maximum with the posteriors of a candidate, at this weight of a clean sample."""
-    clean = {"proba_meta": candidate.proba_meta, "y_meta": held_out.clean} if len(held_out.clean) else {}
-    return first_maximum(
-        candidate.proba,
-        held_out.noisy,
-        init=start,
-        prior=prior,
-        **clean,
-        meta_weight=weight,
-        meta_offset=offset,
-        counts=held_out.pairs,
-    )
-
-
-def _most_likely(maximum: _Maximise, held_out: HeldOut, weight: float) -> tuple[EMResult, NDArray[np.float64]]:
-    """T of the candidate with the highest evidence, and the evidence of all."""
-    best, log_evidence = None, []
-    for candidate in held_out.candidates:
-        found = maximum(candidate, weight)
-        log_evidence.append(found.log_evidence)
-        if best is None or found.log_evidence > best.log_evidence:
-            best = found  # of the others no copy of the posteriors is kept
-    assert best is not None  # there is at least one candidate
-    return best.settled(), np.array(log_evidence)
-
-
-def _by_pairs(held_out: HeldOut, candidate: Candidate, one_T: EMResult, offset: NDArray) -> PairEstimate | None:
-    """T by verified pairs, if they contradict the most likely one."""
-    assert one_T.calibration is not None
-    known = held_out.noisy_of_clean >= 0
-    return revised_by_pairs(
-        one_T.calibration(candidate.proba),
-        held_out.noisy,
-        one_T.transition_matrix,
-        proba_pairs=one_T.calibration(candidate.proba_meta[known]),
-        y_pairs=held_out.clean[known],
-        y_noisy_pairs=held_out.noisy_of_clean[known],
-        counts=held_out.pairs,
-        offset=offset,
-    )
-
-
-def _by_features(
-    maximum: _Maximise, held_out: HeldOut, candidate: Candidate, start: NDArray, prior: Prior, offset: NDArray
-) -> InstanceDependentEstimate | None:
-    """T of labels that depend on the features, if all labels contradict the most likely one."""
-    weight = _alike(held_out) ** _POWER_OF_FEATURES
-    return instance_dependent(
-        candidate.proba.astype(np.float64),
-        held_out.noisy,
-        candidate.proba_meta.astype(np.float64),
-        held_out.clean,
-        one_T=maximum(candidate, weight).settled(),
-        init=start,
-        prior=prior,
-        meta_weight=weight,
-        meta_offset=offset,
-    )
-
-
-def _error_bars(
-    maximum: _Maximise,
-    held_out: HeldOut,
-    candidate: Candidate,
-    one_T: EMResult,
-    revised: PairEstimate | InstanceDependentEstimate | None,
-    offset: NDArray,
-) -> TransitionUncertainty | None:
-    """Error bars; without pairs they reach over those of T where a clean sample counts once.
-
-    How far these are apart shows what the assumption of one T is worth.
-    """
-
-    def bars(found: EMResult) -> TransitionUncertainty:
-        proba, meta = candidate.proba, None
-        if found.calibration is not None:
-            proba, meta = found.calibration(proba), tilted(found.calibration(candidate.proba_meta), offset)
-        T = found.transition_matrix
-        return transition_uncertainty(proba, held_out.noisy, T, proba_meta=meta, counts=held_out.pairs)
-
-    own = bars(one_T)
-    if isinstance(revised, PairEstimate):
-        return revised.error_bars(own.std)
-    if held_out.pairs.any() or not len(held_out.clean):
-        return own
-    joined = own.joined(bars(maximum(candidate, 1.0).settled()))
-    return joined if revised is None else joined.around(revised.transition_matrix)
-
-
-def _class_offset(held_out: HeldOut, start: NDArray) -> NDArray[np.float64]:
-    """Logarithm of how much more often each class is among the clean samples."""
-    proba, proba_meta = (p.astype(np.float64) for p in held_out.candidates[-1][1:])
-    return class_offset(CalibratedLikelihood(proba, held_out.noisy, proba_meta, held_out.clean, held_out.pairs), start)

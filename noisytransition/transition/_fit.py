@@ -1,0 +1,190 @@
+"""T fitted to held-out samples: one T, or a posterior in its place where labels contradict it."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._calibration import CalibratedLikelihood
+from ._class_offset import class_offset, tilted
+from ._em import EMResult, FirstMaximum, first_maximum
+from ._estimation import anchor_transition_matrix, gold_transition_matrix
+from ._held_out import Candidate, HeldOut
+from ._instance_dependent import InstanceDependentEstimate, instance_dependent
+from ._pair_posterior import PairEstimate, revised_by_pairs
+from ._shrinkage import Prior, shrunk_to_symmetric
+from ._uncertainty import MOST_CLASSES, TransitionUncertainty, transition_uncertainty
+
+# How often a clean sample counts in the calibration behind T: n / n_meta to this power, without and with verified
+# pairs. 0 is the likelihood, 1 gives all clean samples the weight of all noisy ones. Design half of
+# examples/benchmarks/zoo (two seeds), error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099,
+# 0.086, 0.091, 0.110. With few clean samples of a class, which the zoo has not, 1 is too much (one of each of 12
+# classes: 0.29 for 0.11).
+_POWER, _POWER_OF_FEW, _POWER_WITH_PAIRS = 1.0, 0.75, 0.5
+# fewer clean samples than so many times the classes are few
+_FEW = 5
+# the same where labels may depend on the features: at 3/4 and 1 that is found where there is no noise at all
+_POWER_OF_FEATURES = 0.5
+
+
+def start_of_transition(held_out: HeldOut) -> NDArray[np.float64]:
+    """Where the maximisation starts: the mean probabilities of the clean samples of each class, shrunk."""
+    c, (_, proba, proba_meta) = len(held_out.pairs), held_out.candidates[0]
+    if not len(held_out.clean):
+        return np.full((c, c), 1 / c)
+    missing = anchor_transition_matrix(proba) if (held_out.n_clean == 0).any() else None
+    T = gold_transition_matrix(proba_meta, held_out.clean, missing=missing)
+    return shrunk_to_symmetric(T, proba_meta, held_out.clean)
+
+
+class TransitionFit:
+    """T of the candidate under which all labels have the highest evidence, T integrated out.
+
+    It is replaced if verified pairs contradict that one T holds for all samples; or, where there are none, if all
+    labels are more likely where they depend on the features.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    start : ndarray of shape (c, c)
+        Where the maximisation starts.
+    prior : "symmetric", array-like or None
+        As in `em_transition_matrix`.
+    stratified : bool
+        Whether the clean samples were drawn class by class.
+
+    Attributes
+    ----------
+    offset : ndarray of shape (c,)
+        Logarithm of how much more often each class is among the clean samples than among the noisy ones.
+    log_evidence : ndarray of float
+        Of all candidates.
+    best : Candidate
+        That with the highest evidence.
+    one_T : EMResult
+        The most likely T that holds for all samples.
+    revised : PairEstimate, InstanceDependentEstimate or None
+        What takes its place.
+    transition_matrix, counts : ndarray of shape (c, c)
+        T, and expected numbers of samples of each true and noisy label.
+    calibration : Calibration or None
+        Map that calibrates the posteriors; None without clean samples.
+    """
+
+    def __init__(self, held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool) -> None:
+        self.held_out, self.start, self.prior = held_out, start, prior
+        self.offset = self._class_offset() if stratified else np.zeros(len(start))
+        self.log_evidence, self.best, self.one_T = self._most_likely(self._weight())
+        self.revised: PairEstimate | InstanceDependentEstimate | None = None
+        if held_out.pairs.any():
+            self.revised = self._by_pairs()
+        elif len(held_out.clean):
+            self.revised = self._by_features(self._alike() ** _POWER_OF_FEATURES)
+        found = self.one_T if self.revised is None else self.revised
+        self.transition_matrix, self.counts = found.transition_matrix, found.counts
+        self.calibration = self.one_T.calibration
+        if isinstance(self.revised, InstanceDependentEstimate):
+            self.calibration = self.revised.calibration
+
+    @cached_property
+    def proba(self) -> NDArray[np.float64]:
+        """Calibrated posteriors of the noisy samples."""
+        return self.best.proba if self.calibration is None else self.calibration(self.best.proba)
+
+    # ---- one T
+    def _alike(self) -> float:
+        """Weight of a clean sample at which clean and noisy ones count alike."""
+        return len(self.held_out.noisy) / len(self.held_out.clean)
+
+    def _weight(self) -> float:
+        """How often a clean sample counts in the calibration."""
+        if not len(self.held_out.clean):
+            return 1.0
+        power = _POWER_OF_FEW if len(self.held_out.clean) < _FEW * len(self.start) else _POWER
+        return self._alike() ** (_POWER_WITH_PAIRS if self.held_out.pairs.any() else power)
+
+    def _first_maximum(self, candidate: Candidate, weight: float) -> FirstMaximum:
+        """Maximum with the posteriors of a candidate, at this weight of a clean sample."""
+        has_clean = len(self.held_out.clean) > 0
+        return first_maximum(
+            candidate.proba,
+            self.held_out.noisy,
+            init=self.start,
+            prior=self.prior,
+            proba_meta=candidate.proba_meta if has_clean else None,
+            y_meta=self.held_out.clean if has_clean else None,
+            meta_weight=weight,
+            meta_offset=self.offset,
+            counts=self.held_out.pairs,
+        )
+
+    def _most_likely(self, weight: float) -> tuple[NDArray[np.float64], Candidate, EMResult]:
+        """Evidence of all candidates, the best of them, and its T."""
+        best, chosen, log_evidence = None, self.held_out.candidates[0], []
+        for candidate in self.held_out.candidates:
+            found = self._first_maximum(candidate, weight)
+            log_evidence.append(found.log_evidence)
+            if best is None or found.log_evidence > best.log_evidence:
+                best, chosen = found, candidate  # of the others no copy of the posteriors is kept
+        assert best is not None  # there is at least one candidate
+        return np.array(log_evidence), chosen, best.settled()
+
+    def _class_offset(self) -> NDArray[np.float64]:
+        """Logarithm of how much more often each class is among the clean samples."""
+        of, (proba, proba_meta) = self.held_out, (p.astype(np.float64) for p in self.held_out.candidates[-1][1:])
+        return class_offset(CalibratedLikelihood(proba, of.noisy, proba_meta, of.clean, of.pairs), self.start)
+
+    # ---- what takes its place
+    def _by_pairs(self) -> PairEstimate | None:
+        """T by verified pairs, if they contradict the most likely one."""
+        calibration, of = self.one_T.calibration, self.held_out
+        assert calibration is not None  # there are clean samples
+        known = of.noisy_of_clean >= 0
+        return revised_by_pairs(
+            calibration(self.best.proba),
+            of.noisy,
+            self.one_T.transition_matrix,
+            proba_pairs=calibration(self.best.proba_meta[known]),
+            y_pairs=of.clean[known],
+            y_noisy_pairs=of.noisy_of_clean[known],
+            counts=of.pairs,
+            offset=self.offset,
+        )
+
+    def _by_features(self, weight: float) -> InstanceDependentEstimate | None:
+        """T of labels that depend on the features, if all labels contradict the most likely one."""
+        return instance_dependent(
+            self.best.proba.astype(np.float64),
+            self.held_out.noisy,
+            self.best.proba_meta.astype(np.float64),
+            self.held_out.clean,
+            one_T=self._first_maximum(self.best, weight).settled(),
+            init=self.start,
+            prior=self.prior,
+            meta_weight=weight,
+            meta_offset=self.offset,
+        )
+
+    # ---- error bars
+    def error_bars(self) -> TransitionUncertainty | None:
+        """Error bars of T; None with too many classes.
+
+        Without pairs they reach over those of T where a clean sample counts once: how far these are apart shows what
+        the assumption of one T is worth.
+        """
+        if len(self.start) > MOST_CLASSES:
+            return None
+        own = self._bars(self.one_T)
+        if isinstance(self.revised, PairEstimate):
+            return self.revised.error_bars(own.std)
+        if self.held_out.pairs.any() or not len(self.held_out.clean):
+            return own
+        bars = own.joined(self._bars(self._first_maximum(self.best, 1.0).settled()))
+        return bars if self.revised is None else bars.around(self.transition_matrix)
+
+    def _bars(self, found: EMResult) -> TransitionUncertainty:
+        proba, meta = self.best.proba, None
+        if found.calibration is not None:
+            proba, meta = found.calibration(proba), tilted(found.calibration(self.best.proba_meta), self.offset)
+        T, of = found.transition_matrix, self.held_out
+        return transition_uncertainty(proba, of.noisy, T, proba_meta=meta, counts=of.pairs)
