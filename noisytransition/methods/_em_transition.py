@@ -28,98 +28,67 @@ _LEAST_CLEAN_ROWS = 6
 
 
 class EMTransitionClassifier(TransitionClassifier):
-    r"""Learn T and the classifier together as the maximum of one likelihood, with no step size for T.
+    r"""Learn T and the classifier as the maximum of one likelihood; the first choice where samples are verified.
 
-    Use it first where some rows are verified, best rows that keep their noisy label. It costs five trainings of the
-    network, and at most four short ones on the clean rows; ``cv=None`` with ``fine_tune=False`` three. Do not take it
-    first without clean rows, or for accuracy alone with a network that is too large for this: `FineTuningClassifier`
-    trains two networks.
-
-    Noisy rows count by ``sum_i f_i(x) T[i, y]``, clean rows by ``f_y(x)``. While a network trains, T follows the
-    posterior counts of its batches (`noisytransition.updates.PosteriorCounts`). T itself comes from posteriors of rows
-    that a network was not trained on, so that memorised labels do not enter it::
+    ::
 
         start       = T of a warm-up by cross-entropy (`transition_init`)
         for k in folds:
-            train f and T on the rows outside fold k;  keep f's posteriors of fold k after several numbers of epochs
-        epochs      = that whose posteriors give all labels the highest evidence, T integrated out
-        T           = the most likely one of these posteriors, calibrated by the clean rows, shrunk by the evidence
-        classifier  = network trained on all rows through this T, for so many epochs or more (from the weights of the
-                      warm-up, if the networks of the folds are trained too little); fine-tuned on the clean rows if
-                      the networks of the folds predict held-out clean rows better after it (`fine_tune`)
+            train the network f and T on the samples outside fold k, by the likelihood of noisy labels,
+            sum_i f_i(x) T[i, y], and of clean labels, f_y(x);  keep f's posteriors of fold k after several epochs
+        T           = the most likely one under the held-out posteriors (`LabelNoiseModel`), and the number of epochs
+        classifier  = network trained on all samples through this T;  fine-tuned on the clean samples alone, if
+                      networks of the folds predict held-out clean samples better after it
 
-    Calibration, evidence and shrinkage are those of `em_transition_matrix`. The likelihood supposes that one T is true
-    for all rows. If the noisy labels of the clean rows are known (`trusted`, or `y_meta_noisy`) and contradict that, T
-    is the mean of a posterior that is fitted to them. If none are known, the probability of a noisy label may rise with
-    that of its class: people err on rows that look like another class. `docs/trust.rst` has both, and
-    `diagnostics_` names reasons not to trust T.
+    It costs five trainings of the network and at most four short ones; ``cv=None`` with ``fine_tune=False`` three.
+    Clean samples that keep their noisy label (`trusted`, or `y_meta_noisy`) make T more exact. The statistics are in
+    :doc:`/methods/maximum_likelihood`, reasons not to trust T in :doc:`/trust`.
 
     Parameters
     ----------
     meta_weight : float or "auto", default="auto"
-        Weight of the clean batch's mean loss beside the noisy batch's. "auto": the square root of n_meta / n, between
-        the weight of the likelihood, n_meta / n, and 1, at which both sets count alike.
+        Weight of the clean batch's mean loss beside the noisy batch's; "auto": the square root of n_meta / n.
     cv : int or None, default=3
-        Folds of noisy and clean rows. None: one training without a third of the noisy rows and half of the clean ones,
-        whose posteriors give T; with fewer rows behind it, T is less exact.
+        Number of folds. None: one training without a third of the noisy samples and half of the clean ones gives T.
     transition_prior : "symmetric", array-like or None, default="symmetric"
-        What T is shrunk towards: `prior` of `em_transition_matrix` (superclasses of shape (n_classes,), or a matrix).
+        What T is shrunk towards: `prior` of `em_transition_matrix`.
     meta_sampling : {"random", "stratified"}, default="random"
-        How the clean rows were drawn: at random from rows like the noisy ones, or a number of each class, so that their
-        shares of the classes are others (as in case-control samples). These are then allowed for, and `predict_proba`
-        has the noisy rows' shares.
+        How the clean samples were drawn: at random, or a number of each class, which is then allowed for.
     fine_tune : bool, default=True
-        Train the network on with the clean rows alone, for 50 epochs, if held-out clean rows are predicted better by a
-        standard error after it, in log-loss at the best temperature. Not with fewer than 6 clean rows, or a class
-        without any. `train_split`, and callbacks that follow a score or a schedule (EarlyStopping, Checkpoint,
-        LRScheduler), take no part in it. `predict_proba` has no temperature: after it, it is too certain.
+        Whether to fine-tune, for 50 epochs, if that lowers the log-loss of held-out clean samples by a standard error.
+        It takes 6 clean samples and one of each class; callbacks that follow a score or schedule take no part in it.
     n_jobs : int, optional
-        Folds that are trained at the same time, as in `joblib.Parallel`. The result is the same to the bit for any
-        `n_jobs`. What callbacks collect in other processes stays there.
+        Number of folds trained at the same time, as in `joblib.Parallel`; the result is the same to the bit.
     transition_init : str or array-like, default="gold-shrunk"
-        Where T starts in each training, as in `TransitionClassifier`.
+        Start of T: as in `GLCClassifier`, or "gold-shrunk", shrunk towards symmetric noise where clean samples are few.
     **params
-        As in `TransitionClassifier`: `warm_up_epochs`, `module`, `lr`, `max_epochs`, ...
+        `warm_up_epochs`, and those of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, ...
 
     Attributes
     ----------
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
         T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
-    transition_init_ : ndarray of shape (n_classes, n_classes)
-        The start that was used.
-    transition_history_ : ndarray of shape (2, n_classes, n_classes)
-        The start and the result.
-    class_counts_ : ndarray of shape (n_classes,)
-        Expected number of noisy rows of each true class.
     noise_model_ : LabelNoiseModel
-        T with all that it comes from: counts, error bars, calibration of the networks of the folds, prior.
-    oof_proba_ : ndarray of shape (n_noisy, n_classes), float32
-        Out-of-fold P(true class | x) of the noisy rows, calibrated; with folds. They find wrong labels that the
-        classifier itself has memorised.
-    n_epochs_ : int
-        Number of epochs of the last training.
-    cv_results_ : dict of ndarray
-        ``epochs`` and ``log_evidence`` of each number of epochs.
-    final_ : str
-        If there was a choice, the classifier: "own" or "fine-tuned".
-    final_scores_ : dict of str to float
-        Log-loss of held-out clean rows, before and after the fine-tuning.
+        T with its error bars, the calibration behind it, and reasons not to trust it.
     diagnostics_ : dict of str to str
-        Reasons not to trust T, of which `fit` warns too: "missing_class", "unknown_shares" (clean rows that may have
-        been drawn class by class: `meta_sampling`), "not_one_T" (noise that one T does not explain), "under_trained"
-        (never with ``max_epochs=1``: there is no earlier epoch to compare with), "not_separated" (labels that leave T
-        open). Empty if none was found.
+        These reasons, of which `fit` warns.
+    oof_proba_ : ndarray of shape (n_noisy, n_classes), float32
+        Out-of-fold P(true class | x) of the noisy samples, calibrated; with folds.
+    class_counts_ : ndarray of shape (n_classes,)
+        Expected number of noisy samples of each true class.
+    cv_results_ : dict of ndarray
+        ``epochs`` and ``log_evidence`` of each number of epochs; `n_epochs_` is that of the last training.
+    final_ : str
+        "own" or "fine-tuned", if there was a choice; `final_scores_` has the log-losses of held-out clean samples.
+    transition_init_, transition_history_
+        The start of T that was used; the start and the result.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
     References
     ----------
-    * Dempster, Laird, Rubin, "Maximum Likelihood from Incomplete Data via the EM Algorithm", 1977.
-    * Dawid, Skene, "Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm", 1979 (counts
-      of labels).
-    * Chernozhukov et al., "Double/Debiased Machine Learning", 2018 (cross-fitting).
-    * Guo et al., "On Calibration of Modern Neural Networks", ICML 2017; Kull et al., "Beyond Temperature
-      Scaling", NeurIPS 2019 (calibration).
+    Dempster, Laird, Rubin, "Maximum Likelihood from Incomplete Data via the EM Algorithm", 1977. Chernozhukov et al.,
+    "Double/Debiased Machine Learning", 2018 (cross-fitting).
 
     Examples
     --------
@@ -129,16 +98,13 @@ class EMTransitionClassifier(TransitionClassifier):
     >>> from noisytransition.transition import pair_noise
     >>> X, y = load_iris(return_X_y=True)
     >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, pair_noise(3, 0.4), random_state=0)
-    >>> verified = np.arange(150) % 5 == 0  # of these rows both labels are known
+    >>> verified = np.arange(150) % 5 == 0  # of these samples both labels are known
     >>> clf = EMTransitionClassifier(random_state=0).fit(X, y_noisy, trusted=verified, y_meta=y[verified])
     >>> print(clf.transition_summary(top=3))
     1 -> 2 0.5... [0.3..., 0.6...]
     0 -> 1 0.4... [0.3..., 0.6...]
     2 -> 0 0.3... [0.2..., 0.4...]
     3 other flips: each below 0.01, ...
-    >>> issues = clf.find_label_issues(X, y_noisy)
-    >>> print(f"{(y_noisy != y)[issues].mean():.0%} of {len(issues)} found labels are wrong")
-    9...% of 6... found labels are wrong
     """
 
     _needs_clean_data = True

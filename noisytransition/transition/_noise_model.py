@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from ..report import NoiseReport
     from ..report._facts import Clean, Judged
 
+# of probabilities of the noisy label, without verified samples: mean error of T over 294 fits of scikit-learn's
+# classifiers 0.347 after 5 iterations, 0.320 after 50
+_DENOISING = 50
+
 
 class LabelNoiseModel:
     r"""Transition matrix T with error bars, and P(true | x, label), from probabilities of any classifier.
@@ -163,7 +167,9 @@ class LabelNoiseModel:
         anchors = None
         if self.proba_of == "noisy" and not len(held_out.clean):
             anchors = anchor_transition_matrix(given, percentile="auto")
-            held_out = held_out._replace(candidates=[Candidate(0, denoise_proba(given, anchors), given[:0])])
+            held_out = held_out._replace(
+                candidates=[Candidate(0, denoise_proba(given, anchors, n_iter=_DENOISING), given[:0])]
+            )
         self.fit_candidates(held_out, names, start_of_transition(held_out))
         self.anchors_ = anchors
         warn_of_reasons(self.diagnostics_, stacklevel=3)
@@ -307,7 +313,7 @@ class LabelNoiseModel:
         given = check_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
         if self.calibration_ is not None:
             return self.calibration_(given)
-        return given if self.anchors_ is None else denoise_proba(given, self.anchors_)
+        return given if self.anchors_ is None else denoise_proba(given, self.anchors_, n_iter=_DENOISING)
 
     def posterior(
         self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
