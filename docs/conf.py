@@ -91,7 +91,7 @@ class Name(SphinxRole):
 
 
 # a name that several classes have means the method of these
-BASES = ("noisytransition.methods.TransitionClassifier.", "noisytransition.methods.NoisyLabelClassifier.")
+BASES = ("noisytransition.methods.NoiseModelMixin.", "noisytransition.methods.NoisyLabelClassifier.")
 
 
 def find_name(app, env, node, content):

@@ -4,7 +4,7 @@ import numpy as np
 import page_methods
 from sklearn.utils import _safe_indexing
 
-from noisytransition.methods import METHODS, TransitionClassifier
+from noisytransition.methods import METHODS, NoiseModelMixin
 
 # the library's own, and those that the docs build as examples
 CLASSIFIERS = [
@@ -15,7 +15,7 @@ CLASSIFIERS = [
 ]
 NEED_CLEAN_DATA = [cls for cls in CLASSIFIERS if cls._needs_clean_data]
 WITHOUT_CLEAN_DATA = [cls for cls in CLASSIFIERS if not cls._needs_clean_data]
-WITH_TRANSITION = [cls for cls in CLASSIFIERS if issubclass(cls, TransitionClassifier)]
+WITH_TRANSITION = [cls for cls in CLASSIFIERS if issubclass(cls, NoiseModelMixin)]
 
 
 class SelfCleaned:

@@ -143,7 +143,7 @@ def test_all_public_names_are_there():
 
 def test_a_method_has_its_places():
     """Those that docs/adding_a_method.rst names: METHODS, the public names, the table of methods, the API."""
-    bases = {methods.NoisyLabelClassifier, methods.TransitionClassifier}
+    bases = {methods.NoisyLabelClassifier, methods.NoiseModelMixin}
     imported_here = {value for value in vars(methods).values() if isinstance(value, type)}
     assert set(methods.METHODS.values()) == imported_here - bases
     names = {cls.__name__ for cls in methods.METHODS.values()}
@@ -152,6 +152,11 @@ def test_a_method_has_its_places():
         assert names <= set(
             re.findall(r"^ *`?(\w+)", (Path(__file__).parents[1] / "docs" / page).read_text(), re.MULTILINE)
         )
+
+
+@pytest.mark.parametrize("cls", methods.METHODS.values())
+def test_a_classifier_is_composed_of_few_classes(cls):
+    assert sum(base.__module__.startswith("noisytransition.") for base in cls.__mro__) <= 3
 
 
 # ---------------------------------------------------------------------------- budgets: what a reader must know

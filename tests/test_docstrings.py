@@ -33,7 +33,7 @@ def public():
 
 PUBLIC = dict(public())
 # their example is docs/all_classifiers.rst
-BASES = {cls.__name__: cls for cls in (methods.NoisyLabelClassifier, methods.TransitionClassifier)}
+BASES = {cls.__name__: cls for cls in (methods.NoisyLabelClassifier, methods.NoiseModelMixin)}
 
 # an option of pytest's: numbers are compared as far as they are shown
 doctest.register_optionflag("NUMBER")

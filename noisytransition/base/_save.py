@@ -48,6 +48,8 @@ def _fitted(clf: "NoisyLabelClassifier") -> dict[str, Any]:
     names = [k for k in vars(clf) if k.endswith("_") and not k.startswith("_") and k not in clf.get_params(deep=False)]
     fitted = {name: getattr(clf, name) for name in names if name != "net_"}
     fitted["histories_"] = {stage: plain_history(history) for stage, history in clf.histories_.items()}
+    if "noise_model_" in fitted:
+        fitted["noise_model_"] = vars(fitted["noise_model_"])
     for name, value in fitted.items():
         if not is_plain(value):
             raise ValueError(f"{type(clf).__name__}.{name} is not plain data: pickle the classifier.")

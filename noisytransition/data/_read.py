@@ -415,7 +415,7 @@ def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
 
 
 # ---------------------------------------------------------------------------- labels of a fitted classifier
-def label_codes(y: ArrayLike, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
+def label_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
     """Encode the labels of n rows as indices in `classes`; raise a ValueError for an unknown label."""
     labels = validate_labels(y, n, name)
     if unknown := sorted(set(labels.tolist()) - set(classes.tolist()), key=str):

@@ -1,82 +1,133 @@
-"""Where T starts, by name."""
+"""T in a fit: where it starts, the warm-up that the start comes from, and what is kept of it."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..nets import NoisyLabelNet
 from ..transition import (
     anchor_transition_matrix,
     confusion_transition_matrix,
     count_transition_matrix,
+    denoise_proba,
     gold_transition_matrix,
     symmetric_noise,
 )
+from ..transition._checks import check_transition_matrix
+from ..transition._estimation import floor_transition_matrix
+from ..transition._labels import in_class_order
+from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import shrunk_to_symmetric
+from ._checks import check_checkpoints
 from ._run import Run
 
-#: starts that a warm-up gives, a net trained by cross-entropy
-OF_WARM_UP = ("gold", "gold-shrunk", "anchor", "confusion")
-STARTS = (*OF_WARM_UP, "count", "diagonal")
-
+# starts that a warm-up gives, and all by name
+_OF_WARM_UP = ("gold", "gold-shrunk", "anchor", "confusion")
+_STARTS = (*_OF_WARM_UP, "count", "diagonal")
 # noise rate of "diagonal": a choice, about that of labels from crowds and rules
 _DIAGONAL_RATE = 0.2
+# smallest entry of the start, times n_classes: from exactly 0 no gradient moves an entry
+_FLOOR = 1e-3
+# maximum number of iterations for the class counts: one row, so they cost little; a choice, not measured
+_MAX_ITER = 1000
 
 
-def refusal(name: str, run: Run) -> str | None:
-    """Say what data a start lacks, or None."""
-    if name.startswith("gold") and not len(run.clean):
-        return "needs clean data: fit(..., meta=(X_meta, y_meta))"
-    if name == "count" and "noisy_label" not in run.clean.columns:
-        return "needs the noisy labels of the clean rows: fit(trusted=mask, y_meta=...), or y_meta_noisy"
-    return None
-
-
-def make_start(
-    name: str, run: Run, warm_up: Callable[[], NoisyLabelNet], percentile: float | Literal["auto"] | None = None
-) -> NDArray[np.float64]:
-    """Return T, of shape (n_classes, n_classes).
+def start_of_transition(
+    run: Run,
+    init: str | ArrayLike,
+    epochs: int | None = None,
+    *,
+    warm_up: bool = False,
+    percentile: float | Literal["auto"] | None = None,
+    **how: Any,
+) -> tuple[NDArray[np.float64], Any]:
+    """Start of T, and the warm-up: a net that is trained by cross-entropy, to model the noisy labels.
 
     Parameters
     ----------
-    name : str
-        One of `STARTS`.
     run : Run
-    warm_up : callable
-        Trains a net by cross-entropy on the noisy rows, and returns it.
+    init : str or array-like of shape (n_classes, n_classes)
+        The parameter `transition_init`: a name of `docs/all_classifiers.rst`, or T in class order.
+    epochs : int, optional
+        Epochs of the warm-up; default: those of the fit.
+    warm_up : bool, default=False
+        Train the warm-up also where the start does not need it.
     percentile : float, "auto" or None
         Of "anchor", as in `anchor_transition_matrix`.
+    **how
+        Of the warm-up, as in `Run.train`.
+
+    Returns
+    -------
+    T : ndarray of shape (n_classes, n_classes)
+        Entries are at least 1e-3 / n_classes: the meta-gradient of the exact identity is zero.
+    net : NoisyLabelNet or None
+        The warm-up, if it was trained.
+
+    Raises
+    ------
+    ValueError
+        Before any training, for a start that is not valid or needs other data, and for callbacks and held-out rows
+        that do not allow to learn T.
     """
+    check_checkpoints(run.params["callbacks"], run.params)
+    _check_held_out(run, how.get("held_out", 0.0))
+    _check_start(run, init)
+    net = None
+    if warm_up or (isinstance(init, str) and init in _OF_WARM_UP):
+        net = run.train("warm_up", max_epochs=run.params["max_epochs"] if epochs is None else epochs, **how)
+    T = _named(init, run, net, percentile) if isinstance(init, str) else in_class_order(init, run.classes)
+    return floor_transition_matrix(T, _FLOOR / len(run.classes)), net
+
+
+def _check_held_out(run: Run, held_out: float) -> None:
+    if held_out and run.params.get("train_split") is None and len(run.noisy) * (1 - held_out) < 1:
+        raise ValueError(
+            f"validation_fraction={held_out} of {len(run.noisy)} noisy rows leaves none to train on; give 0, or more "
+            "rows."
+        )
+
+
+def _check_start(run: Run, init: str | ArrayLike) -> None:
+    if not isinstance(init, str):
+        check_transition_matrix(init, n_classes=len(run.classes), name="transition_init")
+        return
+    if init not in _STARTS:
+        raise ValueError(
+            f"transition_init={init!r}; give one of {list(_STARTS)}, or an array of shape (n_classes, n_classes) whose "
+            "rows sum to 1."
+        )
+    lacks = ""
+    if init.startswith("gold") and not len(run.clean):
+        lacks = "clean data: fit(..., meta=(X_meta, y_meta))"
+    if init == "count" and "noisy_label" not in run.clean.columns:
+        lacks = "the noisy labels of the clean rows: fit(trusted=mask, y_meta=...), or y_meta_noisy"
+    if lacks:
+        raise ValueError(f"transition_init={init!r} needs {lacks}.")
+
+
+def _named(name: str, run: Run, net: Any, percentile: float | Literal["auto"] | None) -> NDArray[np.float64]:
+    """Start of T by name; a class without clean rows gets its anchor point."""
+    c = len(run.classes)
     if name == "diagonal":
-        return symmetric_noise(len(run.classes), _DIAGONAL_RATE)
+        return symmetric_noise(c, _DIAGONAL_RATE)
     if name == "count":  # with one pseudo-count for each row of T: unseen flips stay possible
-        c, clean = len(run.classes), run.clean
-        return count_transition_matrix(clean.label, clean.columns["noisy_label"], c, smoothing=1 / c)
-    net = warm_up()
+        return count_transition_matrix(run.clean.label, run.clean.columns["noisy_label"], c, smoothing=1 / c)
     if name == "anchor":
         return anchor_transition_matrix(net.predict_proba(run.noisy), percentile=percentile)
     if name == "confusion":
         return confusion_transition_matrix(net.predict_proba(run.noisy), run.noisy.label)
-    return _gold(net, run, shrunk=name == "gold-shrunk")
-
-
-def _gold(net: NoisyLabelNet, run: Run, *, shrunk: bool) -> NDArray[np.float64]:
-    """Mean posterior of the clean rows of each class; a class without clean rows gets its anchor point.
-
-    Where it is shrunk, towards symmetric noise, as far as the clean rows say too little of each class.
-    """
     missing = None
     if absent := classes_without_clean_rows(run):
         warnings.warn(
-            f"no clean row of class {absent}: its row of T starts from an anchor point.", UserWarning, stacklevel=6
+            f"no clean row of class {absent}: its row of T starts from an anchor point.", UserWarning, stacklevel=5
         )
         missing = anchor_transition_matrix(net.predict_proba(run.noisy))
     proba = net.predict_proba(run.clean)
     T = gold_transition_matrix(proba, run.clean.label, missing=missing)
-    return shrunk_to_symmetric(T, proba, run.clean.label) if shrunk else T
+    return T if name == "gold" else shrunk_to_symmetric(T, proba, run.clean.label)
 
 
 def classes_without_clean_rows(run: Run) -> list[Any]:
@@ -84,3 +135,19 @@ def classes_without_clean_rows(run: Run) -> list[Any]:
     absent = np.setdiff1d(np.arange(len(run.classes)), run.clean.label)
     labels: list[Any] = run.classes[absent].tolist()
     return labels
+
+
+def keep_transition(clf: Any, run: Run, start: NDArray[np.float64], net: NoisyLabelNet | None = None) -> None:
+    """Set the fitted attributes of T: of its start or, if a net has learned it, of the net's loss.
+
+    The class counts are those under which the counts of the noisy labels are most likely, given T.
+    """
+    T, history = start, [start]
+    if net is not None:
+        update: Any = net.update
+        T = net.criterion_.transition_matrix
+        history = update.transition_history_ or [start, T]  # of many classes the update has no history
+    noisy = np.bincount(run.noisy.label, minlength=len(T))
+    counts = noisy.sum() * denoise_proba([noisy / noisy.sum()], T, n_iter=_MAX_ITER)[0]
+    clf.noise_model_ = LabelNoiseModel.from_transition_matrix(T, run.classes, counts)
+    clf.transition_init_, clf.transition_history_ = history[0], np.stack(history)

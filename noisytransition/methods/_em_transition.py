@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..base._transition import TransitionClassifier
+from ..base._classifier import NoisyLabelClassifier
+from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
 from ..fitting._checks import COUNT, NUMBER
 from ..fitting._cross_fitting import JointTraining, cross_fit, fine_tune, n_folds
 from ..fitting._parameters import Module
 from ..fitting._parts import unsendable
 from ..fitting._run import Run
-from ..fitting._starts import OF_WARM_UP, classes_without_clean_rows
+from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..nets import Rows
 from ..transition import LabelNoiseModel
 from ..transition._class_offset import weights_of_clean_rows
@@ -27,7 +28,7 @@ from ..transition._shrinkage import Prior, check_prior
 _LEAST_CLEAN_ROWS = 6
 
 
-class EMTransitionClassifier(TransitionClassifier):
+class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     r"""Learn T and the classifier as the maximum of one likelihood; the first choice where samples are verified.
 
     ::
@@ -60,9 +61,11 @@ class EMTransitionClassifier(TransitionClassifier):
     n_jobs : int, optional
         Number of folds trained at the same time, as in `joblib.Parallel`; the result is the same to the bit.
     transition_init : str or array-like, default="gold-shrunk"
-        Start of T: as in `GLCClassifier`, or "gold-shrunk", shrunk towards symmetric noise where clean samples are few.
+        Start of T, as in `docs/all_classifiers.rst`.
+    warm_up_epochs : int, optional
+        Epochs of the warm-up by cross-entropy that T comes from; default: `max_epochs`.
     **params
-        `warm_up_epochs`, and those of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, ...
+        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
@@ -110,7 +113,8 @@ class EMTransitionClassifier(TransitionClassifier):
     _needs_clean_data = True
     _allows_for_shares = True
     _parameter_constraints: ClassVar = {
-        **TransitionClassifier._parameter_constraints,
+        **NoisyLabelClassifier._parameter_constraints,
+        "warm_up_epochs": [COUNT, None],
         "meta_weight": [NUMBER, StrOptions({"auto"})],
         "meta_sampling": [StrOptions({"random", "stratified"})],
         "cv": [Interval(Integral, 2, None, closed="left"), None],
@@ -123,6 +127,7 @@ class EMTransitionClassifier(TransitionClassifier):
         module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "gold-shrunk",
+        warm_up_epochs: int | None = None,
         meta_weight: float | str = "auto",
         cv: int | None = 3,
         transition_prior: Prior = "symmetric",
@@ -131,7 +136,9 @@ class EMTransitionClassifier(TransitionClassifier):
         n_jobs: int | None = None,
         **net_params: Any,
     ) -> None:
-        super().__init__(module, transition_init=transition_init, **net_params)
+        super().__init__(module, **net_params)
+        self.transition_init = transition_init
+        self.warm_up_epochs = warm_up_epochs
         self.meta_weight = meta_weight
         self.cv = cv
         self.transition_prior = transition_prior
@@ -140,9 +147,7 @@ class EMTransitionClassifier(TransitionClassifier):
         self.n_jobs = n_jobs
 
     def _fit(self, run: Run) -> None:
-        has_warm_up = isinstance(self.transition_init, str) and self.transition_init in OF_WARM_UP
-        warm_up = self._warm_up(run) if has_warm_up else None
-        start = self._start(run, warm_up)
+        start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs)
         joint = JointTraining(start, self._weight(run))
         held_out, fine_tuned = cross_fit(
             run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=self._may_fine_tune(run)
@@ -181,9 +186,7 @@ class EMTransitionClassifier(TransitionClassifier):
     def _keep(self, model: LabelNoiseModel, held_out: HeldOut, start: NDArray) -> None:
         """Set the fitted attributes of T, and warn of reasons not to trust it."""
         self.noise_model_, self.diagnostics_ = model, model.diagnostics_
-        self.transition_init_, self.transition_matrix_ = start, model.transition_matrix_
-        self.transition_history_ = np.stack([start, model.transition_matrix_])
-        self.class_counts_ = model.class_counts_
+        self.transition_init_, self.transition_history_ = start, np.stack([start, model.transition_matrix_])
         epochs = np.array([candidate.epochs for candidate in held_out.candidates])
         self.cv_results_ = {"epochs": epochs, "log_evidence": model.log_evidence_}
         if self.cv is not None:

@@ -5,15 +5,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..base._transition import TransitionClassifier
+from ..base._classifier import NoisyLabelClassifier
+from ..base._noise_model_mixin import NoiseModelMixin
+from ..fitting._checks import COUNT, FRACTION
 from ..fitting._parameters import Module
 from ..fitting._run import Run
+from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ForwardLoss
 from ..selection import BestEpoch
 from ..transition import anchor_transition_matrix
 
 
-class ForwardClassifier(TransitionClassifier):
+class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """Estimate T at the anchor points of a cross-entropy net, then train a new net through T (forward correction).
 
     The loss of a row is ``- log sum_i f_i(x) T[i, y]``. Clean data is accepted in every form, but used only if
@@ -22,7 +25,9 @@ class ForwardClassifier(TransitionClassifier):
     Parameters
     ----------
     transition_init : str or array-like, default="anchor"
-        Estimate of T, as in `TransitionClassifier`; an array is a known T.
+        Estimate of T, as in `docs/all_classifiers.rst`; an array is a known T.
+    warm_up_epochs : int, optional
+        Epochs of the warm-up by cross-entropy that T comes from; default: `max_epochs`.
     anchor_percentile : float, "auto" or None, default=None
         As `percentile` in `anchor_transition_matrix`. The paper's code has 97 on some data sets, which fails for
         classes rarer than 3 %.
@@ -31,12 +36,14 @@ class ForwardClassifier(TransitionClassifier):
         has memorised the noisy labels would give a T near the identity. 0: the last epoch is kept. A `train_split`
         replaces it.
     **params
-        As in `TransitionClassifier`: `warm_up_epochs`, `module`, `lr`, `max_epochs`, `optimizer`, ...
+        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
-    transition_matrix_, transition_init_, transition_history_, class_counts_
-        As in `TransitionClassifier`.
+    noise_model_, transition_matrix_, class_counts_
+        T, as in `NoiseModelMixin`; it is its start.
+    transition_init_, transition_history_
+        As in `MetaTransitionClassifier`: T, and T alone.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -60,17 +67,25 @@ class ForwardClassifier(TransitionClassifier):
     """
 
     _PUBLISHED: ClassVar = {}
+    _parameter_constraints: ClassVar = {
+        **NoisyLabelClassifier._parameter_constraints,
+        "warm_up_epochs": [COUNT, None],
+        "validation_fraction": [FRACTION],
+    }
 
     def __init__(
         self,
         module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "anchor",
+        warm_up_epochs: int | None = None,
         anchor_percentile: float | Literal["auto"] | None = None,
         validation_fraction: float = 0.1,
         **net_params: Any,
     ) -> None:
-        super().__init__(module, transition_init=transition_init, **net_params)
+        super().__init__(module, **net_params)
+        self.transition_init = transition_init
+        self.warm_up_epochs = warm_up_epochs
         self.anchor_percentile = anchor_percentile
         self.validation_fraction = validation_fraction
 
@@ -79,7 +94,13 @@ class ForwardClassifier(TransitionClassifier):
         anchor_transition_matrix(np.ones((1, 1)), percentile=self.anchor_percentile)  # raises for a bad percentile
 
     def _fit(self, run: Run) -> None:
-        select = BestEpoch("valid_noisy_loss")
-        T = self._start(run, percentile=self.anchor_percentile, select=select, held_out=self.validation_fraction)
+        T, _ = start_of_transition(
+            run,
+            self.transition_init,
+            self.warm_up_epochs,
+            percentile=self.anchor_percentile,
+            select=BestEpoch("valid_noisy_loss"),
+            held_out=self.validation_fraction,
+        )
         self.net_ = run.train("forward", loss=ForwardLoss(T))
-        self._keep_transition(run, T, learned=False)
+        keep_transition(self, run, T)

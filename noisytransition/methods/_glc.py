@@ -1,28 +1,39 @@
 """Gold loss correction: T from the clean rows, then training on noisy and clean rows together."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ..base._transition import TransitionClassifier
+from numpy.typing import ArrayLike
+
+from ..base._classifier import NoisyLabelClassifier
+from ..base._noise_model_mixin import NoiseModelMixin
+from ..fitting._checks import COUNT
+from ..fitting._parameters import Module
 from ..fitting._run import Run
+from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import GoldCorrectionLoss
 from ..nets._rows import concatenate
 
 
-class GLCClassifier(TransitionClassifier):
+class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """Estimate T at the clean rows, then train on clean rows by cross-entropy and on noisy rows through T.
 
     The second net starts from the initial weights; noisy and clean rows are shuffled together.
 
     Parameters
     ----------
+    transition_init : str or array-like, default="gold"
+        Estimate of T, as in `docs/all_classifiers.rst`; "gold" is the paper's.
+    warm_up_epochs : int, optional
+        Epochs of the warm-up by cross-entropy that T comes from; default: `max_epochs`.
     **params
-        As in `TransitionClassifier`: `transition_init` ("gold", the default, is the method), `warm_up_epochs`,
-        `module`, `lr`, `max_epochs`, ...
+        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
-    transition_matrix_, transition_init_, transition_history_, class_counts_
-        As in `TransitionClassifier`.
+    noise_model_, transition_matrix_, class_counts_
+        T, as in `NoiseModelMixin`; it is its start.
+    transition_init_, transition_history_
+        As in `MetaTransitionClassifier`: T, and T alone.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -47,9 +58,25 @@ class GLCClassifier(TransitionClassifier):
 
     _needs_clean_data = True
     _PUBLISHED: ClassVar = {}
+    _parameter_constraints: ClassVar = {
+        **NoisyLabelClassifier._parameter_constraints,
+        "warm_up_epochs": [COUNT, None],
+    }
+
+    def __init__(
+        self,
+        module: Module = "mlp",
+        *,
+        transition_init: str | ArrayLike = "gold",
+        warm_up_epochs: int | None = None,
+        **net_params: Any,
+    ) -> None:
+        super().__init__(module, **net_params)
+        self.transition_init = transition_init
+        self.warm_up_epochs = warm_up_epochs
 
     def _fit(self, run: Run) -> None:
-        T = self._start(run)
+        T, _ = start_of_transition(run, self.transition_init, self.warm_up_epochs)
         both = concatenate(run.noisy.with_columns(trusted=False), run.clean.with_columns(trusted=True))
         self.net_ = run.train("gold_loss_correction", both, loss=GoldCorrectionLoss(T))
-        self._keep_transition(run, T, learned=False)
+        keep_transition(self, run, T)

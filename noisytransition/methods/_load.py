@@ -16,6 +16,7 @@ from ..fitting._defaults import built_in
 from ..nets import MLP, NoisyLabelNet
 from ..nets._checks import check_sized
 from ..persistence._storage import read
+from ..transition._noise_model import LabelNoiseModel
 
 # parameters of a net that predictions depend on
 _OF_PREDICTION = ("module", "batch_size", "device", "dtype", "precision", "compile", "iterator_valid", "classes")
@@ -83,6 +84,10 @@ def load(
     for name, value in content["fitted"].items():
         if name.endswith("_") and not name.startswith("_"):  # none of Python's own, which a file may name
             setattr(clf, name, value)
+    if "noise_model_" in content["fitted"]:
+        clf.noise_model_ = model = LabelNoiseModel()
+        for name, value in content["fitted"]["noise_model_"].items():
+            setattr(model, name, value)
     with torch.random.fork_rng(devices=()):  # the weights are drawn, before they are replaced
         clf.net_ = _net(clf, content["weights"])
     _load_state(clf.net_.plain_module_, content["weights"], "module")

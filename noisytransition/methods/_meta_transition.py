@@ -4,17 +4,19 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from ..base._transition import TransitionClassifier
-from ..fitting._checks import ALL_ROWS, COUNT, NUMBER
+from ..base._classifier import NoisyLabelClassifier
+from ..base._noise_model_mixin import NoiseModelMixin
+from ..fitting._checks import ALL_ROWS, COUNT, FRACTION, NUMBER
 from ..fitting._parameters import Module
 from ..fitting._run import Run
+from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ForwardLoss
 from ..nets import CleanBatches
 from ..selection import HeldOutLikelihood
 from ..updates import MetaGradient
 
 
-class MetaTransitionClassifier(TransitionClassifier):
+class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     r"""Learn the noise transition matrix T and the classifier together, guided by clean rows (Algorithm 1).
 
     A net is trained by cross-entropy; T starts from its mean posterior of each class's clean rows, and the network from
@@ -34,6 +36,10 @@ class MetaTransitionClassifier(TransitionClassifier):
 
     Parameters
     ----------
+    transition_init : str or array-like, default="gold"
+        Start of T, as in `docs/all_classifiers.rst`.
+    warm_up_epochs : int, optional
+        Epochs of the warm-up by cross-entropy that network and T start from; default: `max_epochs`.
     transition_lr : float, default=10.0
         Step size of the logits of T (the paper's beta); with 0, T keeps its start. The meta-gradient is proportional to
         `inner_lr`.
@@ -49,14 +55,18 @@ class MetaTransitionClassifier(TransitionClassifier):
     from_warm_up : bool, default=True
         Start from the weights of a net trained by cross-entropy. False, as published: from the initial ones.
     **params
-        As in `TransitionClassifier`: `transition_init`, `warm_up_epochs`, `module`, `lr`, `max_epochs`, ...
+        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
         T that was selected; `transition_history_` has that of the training.
-    transition_init_, transition_history_, class_counts_
-        As in `TransitionClassifier`.
+    transition_init_ : ndarray of shape (n_classes, n_classes)
+        The start that was used.
+    transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
+        T at the start and after each epoch; with more than 500 classes, at the start and the end alone.
+    noise_model_, class_counts_
+        As in `NoiseModelMixin`.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -83,11 +93,13 @@ class MetaTransitionClassifier(TransitionClassifier):
     _needs_clean_data = True
     _PUBLISHED: ClassVar = {"inner_lr": None, "validation_fraction": 0, "from_warm_up": False}
     _parameter_constraints: ClassVar = {
-        **TransitionClassifier._parameter_constraints,
+        **NoisyLabelClassifier._parameter_constraints,
+        "warm_up_epochs": [COUNT, None],
         "transition_lr": [NUMBER],
         "inner_lr": [NUMBER, None],
         "meta_weight": [NUMBER],
         "meta_batch_size": [COUNT, ALL_ROWS, None],
+        "validation_fraction": [FRACTION],
         "from_warm_up": ["boolean"],
     }
 
@@ -96,6 +108,7 @@ class MetaTransitionClassifier(TransitionClassifier):
         module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "gold",
+        warm_up_epochs: int | None = None,
         transition_lr: float = 10.0,
         inner_lr: float | None = 0.1,
         meta_weight: float = 0.0,
@@ -104,7 +117,9 @@ class MetaTransitionClassifier(TransitionClassifier):
         from_warm_up: bool = True,
         **net_params: Any,
     ) -> None:
-        super().__init__(module, transition_init=transition_init, **net_params)
+        super().__init__(module, **net_params)
+        self.transition_init = transition_init
+        self.warm_up_epochs = warm_up_epochs
         self.transition_lr = transition_lr
         self.inner_lr = inner_lr
         self.meta_weight = meta_weight
@@ -114,18 +129,19 @@ class MetaTransitionClassifier(TransitionClassifier):
 
     def _fit(self, run: Run) -> None:
         # the held-out labels select T only where no training has memorised them
-        held_out: dict[str, Any] = {"held_out": self.validation_fraction}
-        warm_up = self._warm_up(run, **held_out) if self.from_warm_up else None
-        start = self._start(run, warm_up, **held_out)
+        held_out = self.validation_fraction
+        start, warm_up = start_of_transition(
+            run, self.transition_init, self.warm_up_epochs, warm_up=self.from_warm_up, held_out=held_out
+        )
         clean = CleanBatches(run.clean, self.meta_batch_size or self.batch_size)
         self.net_ = run.train(
             "meta_transition",
-            module=warm_up and warm_up.plain_module_,
+            module=warm_up.plain_module_ if self.from_warm_up else None,
             loss=ForwardLoss(start),
             update=MetaGradient(clean, lr=self.transition_lr, inner_lr=self.inner_lr),
             select=HeldOutLikelihood(),
             clean_batches=clean,
             clean_weight=self.meta_weight,
-            **held_out,
+            held_out=held_out,
         )
-        self._keep_transition(run, start)
+        keep_transition(self, run, start, self.net_)

@@ -4,10 +4,12 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from ..base._transition import TransitionClassifier
-from ..fitting._checks import NUMBER, check_takes_step_sizes
+from ..base._classifier import NoisyLabelClassifier
+from ..base._noise_model_mixin import NoiseModelMixin
+from ..fitting._checks import COUNT, NUMBER, check_takes_step_sizes
 from ..fitting._parameters import Module
 from ..fitting._run import Run
+from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ForwardLoss
 from ..updates import ByGradient
 
@@ -16,7 +18,7 @@ from ..updates import ByGradient
 _STEP = 0.05
 
 
-class SModelClassifier(TransitionClassifier):
+class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """Learn T by the noisy loss itself, jointly with the network, as a noise adaptation layer.
 
     A net trained by cross-entropy is trained further through ``T = row-softmax(Theta)``. The net and Theta follow the
@@ -27,17 +29,21 @@ class SModelClassifier(TransitionClassifier):
     Parameters
     ----------
     transition_init : str or array-like, default="confusion"
-        Start of T, as in `TransitionClassifier`. With clean rows, "gold" is nearer to the truth.
+        Start of T, as in `docs/all_classifiers.rst`. With clean rows, "gold" is nearer to the truth.
+    warm_up_epochs : int, optional
+        Epochs of the warm-up by cross-entropy that the network goes on from, and T comes from; default: `max_epochs`.
     transition_lr : float or None, default=0.05
         Step size of Theta, which plain SGD moves. With 0, T keeps its start: forward correction. None, as published:
         `optimizer` moves Theta too, by its step.
     **params
-        As in `TransitionClassifier`: `warm_up_epochs`, `module`, `lr`, `max_epochs`, `optimizer`, ...
+        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
-    transition_matrix_, transition_init_, transition_history_, class_counts_
-        As in `TransitionClassifier`.
+    noise_model_, transition_matrix_, class_counts_
+        T, as in `NoiseModelMixin`.
+    transition_init_, transition_history_
+        T where it started and after each epoch, as in `MetaTransitionClassifier`.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -62,7 +68,8 @@ class SModelClassifier(TransitionClassifier):
 
     _PUBLISHED: ClassVar = {"transition_lr": None}
     _parameter_constraints: ClassVar = {
-        **TransitionClassifier._parameter_constraints,
+        **NoisyLabelClassifier._parameter_constraints,
+        "warm_up_epochs": [COUNT, None],
         "transition_lr": [NUMBER, None],
     }
 
@@ -71,10 +78,13 @@ class SModelClassifier(TransitionClassifier):
         module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "confusion",
+        warm_up_epochs: int | None = None,
         transition_lr: float | None = _STEP,
         **net_params: Any,
     ) -> None:
-        super().__init__(module, transition_init=transition_init, **net_params)
+        super().__init__(module, **net_params)
+        self.transition_init = transition_init
+        self.warm_up_epochs = warm_up_epochs
         self.transition_lr = transition_lr
 
     def _check_parameters(self) -> None:
@@ -82,12 +92,11 @@ class SModelClassifier(TransitionClassifier):
         check_takes_step_sizes(self)
 
     def _fit(self, run: Run) -> None:
-        warm_up = self._warm_up(run)
-        start = self._start(run, warm_up=warm_up)
+        start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs, warm_up=True)
         self.net_ = run.train(
             "s_model",
             module=warm_up.plain_module_,
             loss=ForwardLoss(start),
             update=ByGradient(self.transition_lr),
         )
-        self._keep_transition(run, start)
+        keep_transition(self, run, start, self.net_)

@@ -5,16 +5,18 @@ from typing import Any, ClassVar
 import torch
 from numpy.typing import ArrayLike
 
-from ..base._transition import TransitionClassifier
-from ..fitting._checks import NUMBER
+from ..base._classifier import NoisyLabelClassifier
+from ..base._noise_model_mixin import NoiseModelMixin
+from ..fitting._checks import COUNT, FRACTION, NUMBER
 from ..fitting._parameters import Module
 from ..fitting._run import Run
+from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ImportanceReweightedLoss
 from ..selection import BestEpoch
 from ..updates import ByGradient
 
 
-class TRevisionClassifier(TransitionClassifier):
+class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """Estimate T by cross-entropy, train with importance weights from T, then learn a correction dT and the network.
 
     With p = f(x), the last two stages minimise ``mean of beta * cross-entropy`` with ``beta = p_y / ((T + dT)' p)_y``:
@@ -25,7 +27,9 @@ class TRevisionClassifier(TransitionClassifier):
     Parameters
     ----------
     transition_init : str or array-like, default="anchor"
-        Start of T, as in `TransitionClassifier`. With clean rows, "gold" is nearer to the truth.
+        Start of T, as in `docs/all_classifiers.rst`. With clean rows, "gold" is nearer to the truth.
+    warm_up_epochs : int, optional
+        Epochs of the warm-up by cross-entropy that the network goes on from, and T comes from; default: `max_epochs`.
     revision_lr : float, default=5e-7
         Step size of the last stage, of dT and of the network. The paper's: with Adam, the optimiser of this stage, an
         entry moves by about `revision_lr` in a step.
@@ -33,7 +37,7 @@ class TRevisionClassifier(TransitionClassifier):
         Fraction of the noisy rows held out to select epochs. 0: the last epoch of every stage is kept. A `train_split`
         replaces it; a callback with ``load_best=True`` replaces the selection.
     **params
-        As in `TransitionClassifier`: `warm_up_epochs`, `module`, `lr`, `max_epochs`, `optimizer`, ...
+        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
@@ -41,8 +45,10 @@ class TRevisionClassifier(TransitionClassifier):
         T + dT, projected: negative entries set to 0, rows made to sum to 1.
     transition_revision_ : ndarray of shape (n_classes, n_classes)
         dT as it was learned.
-    transition_init_, transition_history_, class_counts_
-        As in `TransitionClassifier`.
+    noise_model_, class_counts_
+        As in `NoiseModelMixin`.
+    transition_init_, transition_history_
+        As in `MetaTransitionClassifier`.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -66,8 +72,10 @@ class TRevisionClassifier(TransitionClassifier):
 
     _PUBLISHED: ClassVar = {}
     _parameter_constraints: ClassVar = {
-        **TransitionClassifier._parameter_constraints,
+        **NoisyLabelClassifier._parameter_constraints,
+        "warm_up_epochs": [COUNT, None],
         "revision_lr": [NUMBER],
+        "validation_fraction": [FRACTION],
     }
 
     def __init__(
@@ -75,19 +83,25 @@ class TRevisionClassifier(TransitionClassifier):
         module: Module = "mlp",
         *,
         transition_init: str | ArrayLike = "anchor",
+        warm_up_epochs: int | None = None,
         revision_lr: float = 5e-7,
         validation_fraction: float = 0.1,
         **net_params: Any,
     ) -> None:
-        super().__init__(module, transition_init=transition_init, **net_params)
+        super().__init__(module, **net_params)
+        self.transition_init = transition_init
+        self.warm_up_epochs = warm_up_epochs
         self.revision_lr = revision_lr
         self.validation_fraction = validation_fraction
 
     def _fit(self, run: Run) -> None:
-        warm_up = self._warm_up(run, **self._best_epoch())
-        start = self._start(run, warm_up)
+        best: dict[str, Any] = {
+            "select": BestEpoch("valid_noisy_acc", lower_is_better=False),
+            "held_out": self.validation_fraction,
+        }
+        start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs, warm_up=True, **best)
         loss = ImportanceReweightedLoss(start)
-        reweighted = run.train("reweighting", module=warm_up.plain_module_, loss=loss, **self._best_epoch())
+        reweighted = run.train("reweighting", module=warm_up.plain_module_, loss=loss, **best)
         self.net_ = run.train(
             "revision",
             module=reweighted.plain_module_,
@@ -95,11 +109,7 @@ class TRevisionClassifier(TransitionClassifier):
             update=ByGradient(),
             optimizer=torch.optim.Adam,
             lr=self.revision_lr,
-            **self._best_epoch(),
+            **best,
         )
-        self._keep_transition(run, start)
+        keep_transition(self, run, start, self.net_)
         self.transition_revision_ = self.net_.criterion_.revision.detach().double().cpu().numpy()
-
-    def _best_epoch(self) -> dict[str, Any]:
-        select = BestEpoch("valid_noisy_acc", lower_is_better=False)
-        return {"select": select, "held_out": self.validation_fraction}

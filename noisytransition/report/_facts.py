@@ -133,7 +133,6 @@ def make_facts(
         "data": {
             "n_rows": len(judged.given),
             "n_classes": len(T),
-            "classifier": type(model).__name__,
             "level": level,
             "error_bars": bars,
         },

@@ -17,7 +17,7 @@ _HEIGHT = 800
 class NoiseReport:
     """What a classifier knows of the noise in labels, in words, pictures and numbers.
 
-    `TransitionClassifier.noise_report` makes it. A notebook shows it by itself, and ``print`` its summary.
+    `NoiseModelMixin.noise_report` makes it. A notebook shows it by itself, and ``print`` its summary.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class NoiseReport:
         Everything that the report says, as numbers and names that JSON takes. Unknown values are None. Shares and
         probabilities are between 0 and 1.
 
-        * ``title``, ``created`` (ISO 8601), ``data`` (numbers of rows and classes, the classifier, the level of all
+        * ``title``, ``created`` (ISO 8601), ``data`` (numbers of rows and classes, the level of all
           intervals);
         * ``noise``: share of wrong labels, and ``verified``: the same counted among clean rows with both labels;
         * ``transition``: T of the classes with the most noise; ``flips``: the ten most probable;

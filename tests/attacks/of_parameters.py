@@ -34,7 +34,7 @@ STARTS = [
     Case("a start that is not square", "fit", {"transition_init": T[:2]}, "square"),
     Case("a start with a NaN", "fit", {"transition_init": changed(T, (0, 0), NAN)}, "NaN"),
     Case("a complex start", "fit", {"transition_init": T + 0j}, "complex"),
-    Case("a transposed start", "fit", {"transition_init": [[0.9, 0.3], [0.1, 0.7]]}, "transpose"),
+    Case("a transposed start", "fit", {"transition_init": [[0.9, 0.3, 0], [0.1, 0.7, 0.2], [0, 0, 0.8]]}, "transpose"),
     Case("a start of logits", "fit", {"transition_init": T * 5}, "sum to 1"),
     Case("a start that is a number", "fit", {"transition_init": 0.3}, "square"),
     Case("a start of clean rows that are not there", "fit", {"transition_init": "gold", "meta": None}, "clean data"),

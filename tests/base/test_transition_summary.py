@@ -45,12 +45,12 @@ def test_the_rest_is_one_line(blobs):
 
 
 @pytest.mark.parametrize("cls", WITHOUT_BARS)
-def test_methods_without_error_bars_say_which_has_them(cls, blobs):
+def test_methods_without_error_bars_say_so(cls, blobs):
     clf = named(cls, blobs)
-    with pytest.raises(ValueError, match="EMTransitionClassifier"):
+    with pytest.raises(ValueError, match="error bars"):
         clf.transition_interval()
     assert not hasattr(clf, "transition_std_")
-    with pytest.raises(AttributeError, match="EMTransitionClassifier"):
+    with pytest.raises(AttributeError, match="error bars"):
         _ = clf.transition_std_
 
 

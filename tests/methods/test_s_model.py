@@ -8,6 +8,7 @@ from training import fit_noisy, floored, refused
 
 from noisytransition import CrossEntropyClassifier, ForwardClassifier, SModelClassifier
 from noisytransition.losses import ForwardLoss
+from noisytransition.methods import start_of_transition
 from noisytransition.transition import confusion_transition_matrix, gold_transition_matrix
 
 fit = partial(fit_noisy, SModelClassifier)
@@ -46,9 +47,8 @@ def test_with_T_frozen_it_is_the_forward_correction(blobs):
         """Forward correction from the same weights and with the same batches."""
 
         def _fit(self, run):
-            warm_up = self._warm_up(run)
-            loss = ForwardLoss(self._start(run, warm_up=warm_up))
-            self.net_ = run.train("s_model", module=warm_up.plain_module_, loss=loss)
+            start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs, warm_up=True)
+            self.net_ = run.train("s_model", module=warm_up.plain_module_, loss=ForwardLoss(start))
 
     forward = small(Continued, transition_init=T, warm_up_epochs=2).fit(*blobs[:2])
     np.testing.assert_array_equal(frozen.predict_proba(X), forward.predict_proba(X))

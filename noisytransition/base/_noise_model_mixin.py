@@ -1,0 +1,254 @@
+"""What follows from T: methods of a classifier that holds a `LabelNoiseModel`."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..data._read import Samples, label_codes
+from ..report import NoiseReport
+from ..transition._noise_model import LabelNoiseModel
+
+
+class NoiseModelMixin:
+    """Methods of a classifier that holds a `noise_model_`: they pass `predict_proba(X)` on to it.
+
+    Attributes
+    ----------
+    noise_model_ : LabelNoiseModel
+        T and what is known of it. Its methods take probabilities of any classifier.
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
+    class_counts_ : ndarray of shape (n_classes,)
+        Expected number of noisy rows of each true class.
+    transition_std_ : ndarray of shape (n_classes, n_classes)
+        Standard errors of T's entries, where there are error bars.
+    """
+
+    noise_model_: LabelNoiseModel
+    classes_: NDArray
+    predict_proba: Any
+
+    @property
+    def transition_matrix_(self) -> NDArray[np.float64]:
+        """T: row i, column j is P(noisy = classes_[j] | true = classes_[i])."""
+        return self.noise_model_.transition_matrix_
+
+    @property
+    def class_counts_(self) -> NDArray[np.float64]:
+        """Expected number of noisy rows of each true class."""
+        return self.noise_model_.class_counts_
+
+    # ---- T in words and with error bars
+    @property
+    def transition_std_(self) -> NDArray[np.float64]:
+        """Standard errors of T's entries, of shape (n_classes, n_classes), where there are error bars."""
+        return self.noise_model_.transition_std_
+
+    def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Bounds of T in the population that the rows come from, where T was estimated on held-out rows.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Probability that the population's entry is within its bounds.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_classes, n_classes)
+            Where `low` is 0, the flip may not happen at all, and `high` is an upper bound.
+        """
+        return self._model().transition_interval(level)
+
+    def transition_summary(self, level: float = 0.9, *, least: float = 0.01, top: int = 15) -> str:
+        """List the flips of T, with their error bars if there are any (see `transition_interval`).
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Level of the error bars.
+        least : float, default=0.01
+            Flips that are less probable are not listed one by one.
+        top : int, default=15
+            Number of flips that are listed one by one.
+
+        Returns
+        -------
+        str
+            A line for each flip, the most probable first, such as ``cat -> dog 0.38 [0.35, 0.42]``; without error bars
+            ``cat -> dog 0.38``.
+        """
+        return self._model().transition_summary(level, least=least, top=top)
+
+    # ---- labels
+    def predict_noisy_proba(self, X: Samples) -> NDArray:
+        """Posterior of the noisy label, ``predict_proba(X) @ transition_matrix_``.
+
+        `transition_matrix_` is the T that was kept, which can differ from the T that the network was trained with.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows of the form that `fit` had.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self.predict_proba(X) @ self.transition_matrix_
+
+    def label_posterior(self, X: Samples, y_noisy: ArrayLike) -> NDArray[np.float64]:
+        """P(true class | x, noisy label), by Bayes' rule.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            Rows whose labels are to be judged.
+        y_noisy : array-like of shape (n_samples,)
+            Noisy labels, out of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns as in `classes_`; rows sum to 1.
+        """
+        return self._model().posterior(self._proba(X, y_noisy), y_noisy, calibrate=False)
+
+    def label_quality(self, X: Samples, y_noisy: ArrayLike) -> Any:
+        """P(true class = noisy label | x, noisy label): the probability that each label is right.
+
+        Parameters
+        ----------
+        X, y_noisy
+            As in `label_posterior`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or Series
+            A pandas Series with the same index if `y_noisy` is one.
+        """
+        return self._model().label_quality(self._proba(X, y_noisy), y_noisy, calibrate=False)
+
+    def find_label_issues(self, X: Samples, y_noisy: ArrayLike, *, threshold: float = 0.5) -> Any:
+        """Find rows whose label is probably wrong, the most probably wrong first.
+
+        Parameters
+        ----------
+        X, y_noisy
+            As in `label_posterior`.
+        threshold : float in [0, 1], default=0.5
+            Rows with a `label_quality` below this are returned; 0.5: labels that are more probably wrong than right.
+
+        Returns
+        -------
+        ndarray of int, shape (n_issues,), or Series
+            Positions of rows, in ascending order of `label_quality`. If `y_noisy` is a pandas Series, a Series of these
+            positions that has the index of these rows: ``X.iloc[issues]`` is ``X.loc[issues.index]``.
+        """
+        model = self._model()
+        return model.find_label_issues(self._proba(X, y_noisy), y_noisy, threshold=threshold, calibrate=False)
+
+    def relabel(self, X: Samples, y_noisy: ArrayLike, *, threshold: float = 0.9) -> Any:
+        """Replace labels whose true class is nearly certain.
+
+        Parameters
+        ----------
+        X, y_noisy
+            As in `label_posterior`.
+        threshold : float in [0, 1], default=0.9
+            A row gets its most probable true class if `label_posterior` of that class is at least this.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or Series
+            Labels of the kind of `classes_`; rows below the threshold keep theirs. A pandas Series with the same index
+            and name if `y_noisy` is one.
+        """
+        return self._model().relabel(self._proba(X, y_noisy), y_noisy, threshold=threshold, calibrate=False)
+
+    def noise_report(
+        self,
+        X: Samples,
+        y_noisy: ArrayLike,
+        X_meta: Samples | None = None,
+        y_meta: ArrayLike | None = None,
+        y_meta_noisy: ArrayLike | None = None,
+        *,
+        proba: ArrayLike | None = None,
+        display_rows: Any = None,
+        level: float = 0.9,
+        max_rows: int = 200,
+        title: str = "Noise report",
+    ) -> NoiseReport:
+        """Report the noise in words, pictures and numbers, for notebooks and as an HTML page.
+
+        It has the share of wrong labels, T with its error bars, the most probable flips, classes at risk, the
+        calibration of the classifier on clean rows, the labels that are most probably wrong with a proposal for each, a
+        test of whether one T is enough, and how many rows to verify.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
+            The rows whose labels are to be judged, such as those of `fit`.
+        y_noisy : array-like of shape (n_samples,)
+            Their noisy labels, out of `classes_`.
+        X_meta, y_meta : array-like of shape (n_meta, ...) and (n_meta,), optional
+            Clean rows for the calibration. It says how good the classifier is only if `fit` has not seen them.
+        y_meta_noisy : array-like of shape (n_meta,), optional
+            Their noisy labels, for a share of wrong labels that is counted, and the test of one T.
+        proba : array-like of shape (n_samples, n_classes), optional
+            P(true class | x) of the rows of X from a classifier that was not trained on them, such as `oof_proba_` of
+            `EMTransitionClassifier`. Default: `predict_proba`.
+        display_rows : sequence of n_samples texts or images, or data frame, optional
+            What to show of a row instead of X: the text behind its features, its image, its row of a data base.
+        level : float in (0, 1), default=0.9
+            Of all intervals.
+        max_rows : int, default=200
+            Rows that are listed.
+        title : str, default="Noise report"
+            Heading of the page.
+
+        Returns
+        -------
+        NoiseReport
+            With `save`, `to_html`, `words` and `facts`. Rows have the names of the index of X or y_noisy if that is a
+            data frame or Series, else their positions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from noisytransition import GLCClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y_noisy = X / 10, np.where(np.arange(150) % 5 == 0, 2, y)
+        >>> clf = GLCClassifier(transition_init="count", max_epochs=5, random_state=0)
+        >>> clf = clf.fit(X, y_noisy, trusted=np.arange(150) % 3 == 0, y_meta=y[::3])
+        >>> print(clf.noise_report(X, y_noisy))
+        About 17 % of the labels are wrong.
+        The most probable flip: 0 is labelled 2 in 24 % of its rows.
+        ...
+        """
+        return self._model().noise_report(
+            self._proba(X, y_noisy) if proba is None else proba,
+            y_noisy,
+            proba_meta=None if X_meta is None else self._proba(X_meta, y_meta, "y_meta"),
+            y_meta=y_meta,
+            y_meta_noisy=y_meta_noisy,
+            display_rows=X if display_rows is None else display_rows,
+            columns=getattr(self, "feature_names_in_", None),
+            level=level,
+            max_rows=max_rows,
+            title=title,
+            calibrate=False,
+        )
+
+    def _proba(self, X: Samples, y: ArrayLike | None, name: str = "y_noisy") -> NDArray:
+        """Posterior of rows whose labels are among the classes, one for each row."""
+        proba = self.predict_proba(X)
+        label_codes(y, self.classes_, len(proba), name)
+        return proba
+
+    def _model(self) -> LabelNoiseModel:
+        check_is_fitted(self, "noise_model_")
+        return self.noise_model_
