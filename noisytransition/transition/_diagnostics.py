@@ -138,8 +138,8 @@ def _memorised(fit: TransitionFit) -> str:
     if agreement > expected + _BEYOND:
         return (
             f"the probabilities agree with {agreement:.0%} of the noisy labels, where T and their calibration allow "
-            f"{expected:.0%}: labels were memorised, or these are probabilities of the noisy label, or not calibrated; "
-            "give out-of-sample probabilities and verify samples"
+            f"{expected:.0%}: labels were memorised, or depend on the features, or these are probabilities of the "
+            "noisy label; give out-of-sample probabilities and verify samples"
         )
     noisy, clean = (proba.max(axis=1) for proba in fit.best[1:])
     if len(clean) < 2 or noisy.mean() - clean.mean() <= _BEYOND + _SURE * clean.std() / len(clean) ** 0.5:

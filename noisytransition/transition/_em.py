@@ -183,19 +183,21 @@ def em_transition_matrix(
     array([[0.72, 0.28],
            [0.  , 1.  ]])
     """
-    first = first_maximum(
-        proba,
-        y_noisy,
-        init=init,
-        prior=prior,
-        proba_meta=proba_meta,
-        y_meta=y_meta,
-        meta_weight=meta_weight,
-        counts=counts,
-        max_iter=max_iter,
-        tol=tol,
-    )
-    found = first.settled()
+    proba = check_probabilities(proba)
+    n_rows, c = proba.shape
+    if c < 2 or not n_rows:
+        raise ValueError(f"proba has shape {proba.shape}; at least one row and two classes are needed.")
+    y = check_label_indices(y_noisy, c, n_rows, "y_noisy")
+    known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
+    check_prior(prior, c)
+    if not is_number(meta_weight) or not 0 < meta_weight < np.inf:
+        raise ValueError(f"meta_weight={meta_weight!r}; give a finite number above 0.")
+    clean = _check_clean(proba_meta, y_meta, c)
+    T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
+    max_iter = check_count(max_iter, 1, "max_iter")
+    if not is_number(tol) or not 0 <= tol < np.inf:
+        raise ValueError(f"tol={tol!r}; give a finite number of at least 0.")
+    found = first_maximum(proba, y, *clean, T, prior, known, meta_weight, max_iter=max_iter, tol=tol).settled()
     return found if full_output else found.transition_matrix
 
 
@@ -306,51 +308,29 @@ class _Search(NamedTuple):
 
 
 def first_maximum(
-    proba: ArrayLike,
-    y_noisy: ArrayLike,
-    *,
-    init: ArrayLike | None = None,
-    prior: Prior = "symmetric",
-    proba_meta: ArrayLike | None = None,
-    y_meta: ArrayLike | None = None,
+    proba: NDArray,
+    y_noisy: NDArray[np.integer],
+    proba_meta: NDArray,
+    y_meta: NDArray[np.integer],
+    init: NDArray,
+    prior: Prior,
+    counts: NDArray,
     meta_weight: float = 1.0,
     meta_offset: NDArray | float = 0.0,
-    counts: ArrayLike | None = None,
     max_iter: int = MAX_ITER,
     tol: float = 1e-5,
 ) -> FirstMaximum:
     """Begin `em_transition_matrix`: enough to compare probabilities by their evidence.
 
-    Parameters
-    ----------
-    proba, y_noisy, init, prior, proba_meta, y_meta, meta_weight, counts, max_iter, tol
-        As in `em_transition_matrix`.
-    meta_offset : ndarray of shape (c,) or float, default=0.0
-        As in `CalibratedLikelihood`.
-
-    Returns
-    -------
-    FirstMaximum
-        Its `settled` gives the result.
+    Parameters are those of `em_transition_matrix`, as valid arrays; there may be no clean rows. `meta_offset` is that
+    of `CalibratedLikelihood`. `settled` of the result gives the maximum.
     """
-    proba = check_probabilities(proba)
-    n_rows, c = proba.shape
-    if c < 2 or not n_rows:
-        raise ValueError(f"proba has shape {proba.shape}; at least one row and two classes are needed.")
-    y = check_label_indices(y_noisy, c, n_rows, "y_noisy")
-    known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
-    check_prior(prior, c)
-    if not is_number(meta_weight) or not 0 < meta_weight < np.inf:
-        raise ValueError(f"meta_weight={meta_weight!r}; give a finite number above 0.")
-    proba_meta, y_meta = _check_clean(proba_meta, y_meta, c)
-    T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
-    max_iter = check_count(max_iter, 1, "max_iter")
-    if not is_number(tol) or not 0 <= tol < np.inf:
-        raise ValueError(f"tol={tol!r}; give a finite number of at least 0.")
-    likelihood: Any = Likelihood(proba, y, known)
-    if proba_meta is not None:
-        likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, known, meta_weight, meta_offset)
-    return _begun(likelihood, T, _Search(prior, max_iter, tol))
+    proba, counts = proba.astype(np.float64), counts.astype(np.float64)
+    likelihood: Any = Likelihood(proba, y_noisy, counts)
+    if len(y_meta):
+        meta = proba_meta.astype(np.float64)
+        likelihood = CalibratedLikelihood(proba, y_noisy, meta, y_meta, counts, meta_weight, meta_offset)
+    return _begun(likelihood, init, _Search(prior, max_iter, tol))
 
 
 def off_zero(T: NDArray) -> NDArray[np.float64]:
@@ -397,11 +377,12 @@ def prior_at_maximum(
     return M, a, evidence
 
 
-def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray | None, NDArray]:
+def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray, NDArray[np.intp]]:
+    """Probabilities and labels of clean rows, of which there may be none."""
     if (proba is None) != (y is None):
         raise ValueError("proba_meta and y_meta go together; only one of them was given.")
     if proba is None or y is None:
-        return None, np.zeros(0, dtype=np.intp)
+        return np.empty((0, c)), np.zeros(0, dtype=np.intp)
     proba = check_probabilities(proba, c, "proba_meta")
     return proba, check_label_indices(y, c, len(proba), "y_meta")
 

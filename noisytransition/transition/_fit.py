@@ -105,17 +105,17 @@ class TransitionFit:
 
     def _first_maximum(self, candidate: Candidate, weight: float) -> FirstMaximum:
         """Maximum with the posteriors of a candidate, at this weight of a clean sample."""
-        has_clean = len(self.held_out.clean) > 0
+        of = self.held_out
         return first_maximum(
             candidate.proba,
-            self.held_out.noisy,
-            init=self.start,
-            prior=self.prior,
-            proba_meta=candidate.proba_meta if has_clean else None,
-            y_meta=self.held_out.clean if has_clean else None,
-            meta_weight=weight,
-            meta_offset=self.offset,
-            counts=self.held_out.pairs,
+            of.noisy,
+            candidate.proba_meta,
+            of.clean,
+            self.start,
+            self.prior,
+            of.pairs,
+            weight,
+            self.offset,
         )
 
     def _most_likely(self, weight: float) -> tuple[NDArray[np.float64], Candidate, EMResult]:

@@ -51,7 +51,9 @@ def offset_of(rows):
 
 def maximum(rows, **params):
     proba, noisy, proba_meta, y_meta, _ = rows
-    return first_maximum(proba, noisy, proba_meta=proba_meta, y_meta=y_meta, **params).settled()
+    c = proba.shape[1]
+    start = np.full((c, c), 1 / c)
+    return first_maximum(proba, noisy, proba_meta, y_meta, start, "symmetric", np.zeros((c, c)), **params).settled()
 
 
 @pytest.mark.parametrize("n_clean", [(60, 60, 60), (90, 60, 30), (20, 20, 60)])
