@@ -73,7 +73,7 @@ class TransitionFit:
 
     def __init__(self, held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool) -> None:
         self.held_out, self.start, self.prior = held_out, start, prior
-        self.offset = self._class_offset() if stratified else np.zeros(len(start))
+        self.offset = self._class_offset() if stratified and len(held_out.clean) else np.zeros(len(start))
         self.log_evidence, self.best, self.one_T = self._most_likely(self._weight())
         self.revised: PairEstimate | InstanceDependentEstimate | None = None
         if held_out.pairs.any():

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ._calibration import tempered_log_loss
+from ._checks import check_probabilities, checked_probabilities
 from ._class_offset import tilted, weights_of_clean_rows
+from ._estimation import pair_counts
+from ._labels import classes_of_columns, complete_labels, encode_all, has_minus_one, in_class_order, known_labels
 
 # standard errors by which a fine-tuned network must be better (0 to 2 are as good on the design half of
 # examples/benchmarks/zoo), and by which a longer training must make a network right more often: with 10,000 samples 2
@@ -53,6 +56,73 @@ class HeldOut(NamedTuple):
     pairs: NDArray[np.int64]
     n_clean: NDArray[np.int64]
     n_noisy: int
+
+
+def read_held_out(
+    proba: ArrayLike,
+    y_noisy: ArrayLike,
+    y_verified: ArrayLike | None,
+    proba_clean: ArrayLike | None,
+    y_clean: ArrayLike | None,
+    y_clean_noisy: ArrayLike | None,
+    classes: ArrayLike | None,
+) -> tuple[HeldOut, NDArray]:
+    """Held-out samples, with one candidate, and the classes, from the arguments of `LabelNoiseModel.fit`.
+
+    Verified samples become clean ones; they are not among the noisy ones.
+    """
+    n, c = checked_probabilities(proba).shape
+    if not n:
+        raise ValueError("proba has no rows; give the probabilities of at least one sample that is not verified.")
+    if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
+        raise ValueError("proba_clean, y_clean and y_clean_noisy go together; give proba_clean with y_clean.")
+    m = 0 if proba_clean is None else len(checked_probabilities(proba_clean, c, "proba_clean"))
+    all_noisy = complete_labels(y_noisy, n, "y_noisy")
+    minus_one_is_missing = not has_minus_one(all_noisy, classes)
+    is_verified, verified = known_labels(y_verified, n, "y_verified", minus_one_is_missing)
+    has_noisy, noisy_of_others = known_labels(y_clean_noisy, m, "y_clean_noisy", minus_one_is_missing)
+    others = complete_labels(y_clean, m, "y_clean") if m else verified[:0]
+    given = {"y_noisy": all_noisy, "y_verified": verified, "y_clean": others, "y_clean_noisy": noisy_of_others}
+    if classes is None:
+        classes = classes_of_columns(proba, list(given.values()))
+    names, codes = encode_all(given, c, classes)
+    if is_verified.all():
+        raise ValueError(
+            "y_verified has a true label for each sample, so that none is left to estimate T from: count them by "
+            "count_transition_matrix. If y_verified is a mask, give the true labels, missing where not verified."
+        )
+    if not np.ptp(codes["y_noisy"]):
+        raise ValueError("y_noisy holds one class alone; at least two are needed.")
+    of_rows = check_probabilities(in_class_order(proba, names, rows=False))
+    of_others = of_rows[:0]
+    if proba_clean is not None:
+        of_others = check_probabilities(in_class_order(proba_clean, names, rows=False), c, "proba_clean")
+    noisy_of_others = np.full(m, -1)
+    noisy_of_others[has_noisy] = codes["y_clean_noisy"]
+    return _joined(of_rows, codes, is_verified, of_others, noisy_of_others), names
+
+
+def _joined(
+    proba: NDArray,
+    codes: dict[str, NDArray[np.intp]],
+    is_verified: NDArray[np.bool_],
+    proba_others: NDArray,
+    noisy_of_others: NDArray,
+) -> HeldOut:
+    """Verified samples and others as the clean samples."""
+    c, all_noisy = proba.shape[1], codes["y_noisy"]
+    clean = np.concatenate([codes["y_verified"], codes["y_clean"]])
+    noisy_of_clean = np.concatenate([all_noisy[is_verified], noisy_of_others])
+    known = noisy_of_clean >= 0
+    return HeldOut(
+        [Candidate(0, proba[~is_verified], np.concatenate([proba[is_verified], proba_others]))],
+        all_noisy[~is_verified],
+        clean,
+        noisy_of_clean,
+        pair_counts(clean[known], noisy_of_clean[known], c),
+        np.bincount(clean, minlength=c),
+        int((~is_verified).sum()),
+    )
 
 
 def last_training(held_out: HeldOut, best: int, T: NDArray) -> Candidate:

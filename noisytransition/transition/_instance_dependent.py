@@ -104,7 +104,12 @@ def instance_dependent(
     unshrunk = likelihood.maximise(off_zero(init), none, MAX_ITER, 0.0)
     dependent = InstanceDependentLikelihood(likelihood)
     x, log_likelihood = dependent.maximise()
-    evidence = log_likelihood - unshrunk.log_likelihood - np.log(len(y)) / 2
+    penalty = np.log(len(y)) / 2
+    if log_likelihood - unshrunk.log_likelihood - penalty > POSITIVE_EVIDENCE:
+        likelihood.x = x[:-1].copy()  # one T may only have ended at a lower maximum
+        from_there = likelihood.maximise(init, none, MAX_ITER, 0.0)
+        unshrunk = max(unshrunk, from_there, key=lambda found: found.log_likelihood)
+    evidence = log_likelihood - unshrunk.log_likelihood - penalty
     if prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, unshrunk)[2])
     maps = one_T.calibration, likelihood.calibration(x[:-1])

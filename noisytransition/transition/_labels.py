@@ -7,6 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._checks import as_array, check_label_indices, is_number
 
+# labels that an error lists
+_MOST_NAMED = 10
+
 
 def class_indices(
     y: ArrayLike, n_classes: int | None, n_rows: int | None, name: str, classes: ArrayLike | None = None
@@ -28,7 +31,7 @@ def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -
     if given.shape != (n,):
         raise ValueError(f"{name} has shape {given.shape} for {n} samples; give one entry for each.")
     known = np.ones(n, dtype=bool)
-    if given.dtype.kind in "fO":
+    if given.dtype.kind in "fOmM":
         known = np.array([not is_missing(label) for label in given], dtype=bool)
     labels = of_one_type(given[known])
     if labels.dtype.kind == "f" and (labels == np.round(labels)).all():
@@ -36,6 +39,12 @@ def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -
     if minus_one_is_missing and labels.dtype.kind in "iu":
         known[known], labels = labels != -1, labels[labels != -1]
     return known, labels
+
+
+def has_minus_one(*labels: Any) -> bool:
+    """Whether the number -1 is a label, so that it cannot mean a missing one."""
+    arrays = [np.asarray(y) for y in labels if y is not None]
+    return any(y.dtype.kind in "if" and (y == -1).any() for y in arrays)
 
 
 def complete_labels(y: Any, n: int, name: str) -> NDArray:
@@ -56,14 +65,23 @@ def encode_all(
 ) -> tuple[NDArray, dict[str, NDArray[np.intp]]]:
     """Names of the classes, and labels of several kinds of samples as class indices."""
     given = {name: y for name, y in labels.items() if len(y)}
-    if len({is_text(y) for y in given.values()}) > 1:
-        raise ValueError(f"of {', '.join(given)} some have text labels and others have none; name classes in one way.")
-    if classes is None:
+    if len({_kind(y) for y in given.values()}) > 1:
+        kinds = ", ".join(f"{name}: {_kind(y)}" for name, y in given.items())
+        raise ValueError(f"labels are of several kinds ({kinds}); name classes in one way.")
+    if classes is None and given:
         all_labels = np.concatenate(list(given.values()))
         are_indices = all_labels.dtype.kind in "iu" and all_labels.min() >= 0 and all_labels.max() < n_classes
-        classes = np.arange(n_classes) if are_indices else sorted_classes(all_labels, n_classes, "y_noisy")
-    classes = check_classes(classes, n_classes)
+        classes = np.arange(n_classes) if are_indices else sorted_classes(all_labels, n_classes, " and ".join(given))
+    classes = check_classes(np.arange(n_classes) if classes is None else classes, n_classes)
     return classes, {name: encode(y, classes, name) if len(y) else y.astype(np.intp) for name, y in labels.items()}
+
+
+def classes_of_columns(table: Any, labels: list[NDArray]) -> NDArray | None:
+    """Names of the columns of a data frame, if all labels are among them."""
+    if not hasattr(table, "columns"):
+        return None
+    columns = np.asarray(table.columns)
+    return columns if set().union(*(y.tolist() for y in labels)) <= set(columns.tolist()) else None
 
 
 def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
@@ -117,6 +135,11 @@ def of_one_type(labels: NDArray) -> NDArray:
     return np.array(labels.tolist()) if are_bools or all(map(is_number, labels.flat)) else labels
 
 
+def _kind(labels: NDArray) -> str:
+    """Whether labels are text, or else numbers and truth values, or dates."""
+    return "text" if is_text(labels) else "date" if labels.dtype.kind in "mM" else "number"
+
+
 def is_text(labels: NDArray) -> bool:
     """Whether labels are text."""
     return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and any(isinstance(v, str) for v in labels.flat))
@@ -129,9 +152,10 @@ def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArra
     except TypeError as error:  # labels that cannot be compared
         raise ValueError(f"{name} mixes labels of several kinds, or has missing ones: {error}.") from None
     if n_classes is not None and len(found) != n_classes:
+        some = ", ".join(map(repr, found[:_MOST_NAMED].tolist())) + (", ..." if len(found) > _MOST_NAMED else "")
         raise ValueError(
-            f"{name} has {len(found)} different labels, and there are {n_classes} classes; pass classes=, the labels "
-            "in the order of the rows of T and of the columns of proba."
+            f"{name}: {len(found)} different labels for {n_classes} classes; pass classes=, the labels "
+            f"in the order of the rows of T and of the columns of proba. Found: {some}."
         )
     return found
 
@@ -155,7 +179,8 @@ def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
     index = order[place]
     if (unknown := classes[index] != y).any():
         raise ValueError(
-            f"{name} has the label {y[unknown][0]!r}; classes has {classes.tolist()!r}: add it or drop its rows."
+            f"{name} has the label {y[unknown].tolist()[0]!r}; classes has {classes.tolist()!r}: add it or drop its "
+            "rows."
         )
     return index
 

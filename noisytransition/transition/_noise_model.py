@@ -17,10 +17,17 @@ from ._checks import (
 )
 from ._class_conditional import class_conditional_test
 from ._diagnostics import diagnose, warn_of_reasons
-from ._estimation import anchor_transition_matrix, pair_counts
+from ._estimation import anchor_transition_matrix
 from ._fit import TransitionFit, start_of_transition
-from ._held_out import Candidate, HeldOut
-from ._labels import as_positions, class_indices, complete_labels, encode_all, in_class_order, known_labels, like_series
+from ._held_out import Candidate, HeldOut, read_held_out
+from ._labels import (
+    as_positions,
+    class_indices,
+    has_minus_one,
+    in_class_order,
+    known_labels,
+    like_series,
+)
 from ._posterior import denoise_proba, posterior_blocks
 from ._shrinkage import Prior, check_prior
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
@@ -161,10 +168,15 @@ class LabelNoiseModel:
         UserWarning
             Of reasons not to trust T.
         """
-        given = check_probabilities(in_class_order(proba, classes, rows=False))
-        held_out, names = self._read(given, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes)
+        self._check_parameters()
+        held_out, names = read_held_out(proba, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes)
         check_prior(self.prior, len(names))
-        anchors = None
+        if not len(held_out.clean) and self.proba_of is None:
+            raise ValueError(
+                "no sample is verified: say what proba are. Give proba_of='noisy' for a classifier that was trained on "
+                "noisy labels, proba_of='true' for one that predicts the true label."
+            )
+        anchors, (_, given, _) = None, held_out.candidates[0]
         if self.proba_of == "noisy" and not len(held_out.clean):
             anchors = anchor_transition_matrix(given, percentile="auto")
             held_out = held_out._replace(
@@ -221,7 +233,7 @@ class LabelNoiseModel:
         model.classes_ = np.asarray(classes)
         model.transition_matrix_ = check_transition_matrix(T, len(model.classes_), "T")
         model.class_counts_ = np.ones(len(model.classes_)) if class_counts is None else np.asarray(class_counts)
-        model.calibration_ = model.uncertainty_ = None
+        model.calibration_ = model.anchors_ = model.uncertainty_ = None
         model.diagnostics_ = {}
         return model
 
@@ -502,7 +514,7 @@ class LabelNoiseModel:
 
     def _verified(self, y_verified: ArrayLike | None, n: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
         """Which samples are verified, and their true labels as class indices."""
-        known, labels = known_labels(y_verified, n, "y_verified")
+        known, labels = known_labels(y_verified, n, "y_verified", not has_minus_one(self.classes_))
         return known, self._codes(labels, len(labels), "y_verified")
 
     def _judged(self, proba: NDArray, codes: NDArray[np.intp]) -> "Judged":
@@ -532,57 +544,8 @@ class LabelNoiseModel:
             pvalue = class_conditional_test(codes, noisy, proba=given, random_state=0).pvalue
         return Clean(given, codes, noisy, pvalue)
 
-    def _read(
-        self,
-        proba: NDArray,
-        y_noisy: ArrayLike,
-        y_verified: ArrayLike | None,
-        proba_clean: ArrayLike | None,
-        y_clean: ArrayLike | None,
-        y_clean_noisy: ArrayLike | None,
-        classes: ArrayLike | None,
-    ) -> tuple[HeldOut, NDArray]:
-        """Probabilities and labels of noisy and clean samples, and the classes."""
-        n, c = proba.shape
-        if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
-            raise ValueError("proba_clean, y_clean and y_clean_noisy go together; give proba_clean with y_clean.")
-        others = np.empty((0, c)) if proba_clean is None else check_probabilities(proba_clean, c, "proba_clean")
-        noisy = complete_labels(y_noisy, n, "y_noisy")
-        is_code = not np.isin(-1, noisy)  # -1 is no class, and marks samples that are not verified
-        is_verified, verified = known_labels(y_verified, n, "y_verified", is_code)
-        has_noisy, noisy_of_others = known_labels(y_clean_noisy, len(others), "y_clean_noisy", is_code)
-        of_others = complete_labels(y_clean, len(others), "y_clean") if len(others) else verified[:0]
-        given = {"y_noisy": noisy, "y_verified": verified, "y_clean": of_others, "y_clean_noisy": noisy_of_others}
-        names, codes = encode_all(given, c, classes)
-        self._check(is_verified, codes["y_noisy"], len(others))
-        clean = np.concatenate([codes["y_verified"], codes["y_clean"]])
-        noisy_of_clean = np.full(len(clean), -1)
-        noisy_of_clean[: is_verified.sum()] = codes["y_noisy"][is_verified]
-        noisy_of_clean[is_verified.sum() :][has_noisy] = codes["y_clean_noisy"]
-        known = noisy_of_clean >= 0
-        candidate = Candidate(0, proba[~is_verified], np.concatenate([proba[is_verified], others]))
-        return HeldOut(
-            [candidate],
-            codes["y_noisy"][~is_verified],
-            clean,
-            noisy_of_clean,
-            pair_counts(clean[known], noisy_of_clean[known], c),
-            np.bincount(clean, minlength=c),
-            n - int(is_verified.sum()),
-        ), names
-
-    def _check(self, is_verified: NDArray[np.bool_], noisy: NDArray[np.intp], n_others: int) -> None:
-        """Raise for parameters, and for samples from which T cannot be estimated."""
+    def _check_parameters(self) -> None:
         if self.meta_sampling not in ("random", "stratified"):
             raise ValueError(f"meta_sampling={self.meta_sampling!r}; give 'random' or 'stratified'.")
         if self.proba_of not in (None, "true", "noisy"):
             raise ValueError(f"proba_of={self.proba_of!r}; give 'true' or 'noisy', or None with verified samples.")
-        if is_verified.all():
-            raise ValueError("all samples are verified; count their labels by count_transition_matrix.")
-        if not is_verified.any() and not n_others and self.proba_of is None:
-            raise ValueError(
-                "no sample is verified: say what proba are. Give proba_of='noisy' for a classifier that was trained on "
-                "noisy labels, proba_of='true' for one that predicts the true label."
-            )
-        if not np.ptp(noisy):
-            raise ValueError("y_noisy holds one class alone; at least two are needed.")

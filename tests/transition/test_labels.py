@@ -93,7 +93,7 @@ def test_one_T_is_tested_with_labels_by_name(rows):
             assert found.pvalues == by_index.pvalues
     with pytest.raises(ValueError, match="one has text labels and the other has none"):
         class_conditional_test(NAMES[true], y, **shared)
-    with pytest.raises(ValueError, match="together has 2 different labels, and there are 3 classes"):
+    with pytest.raises(ValueError, match="together: 2 different labels for 3 classes"):
         class_conditional_test(NAMES[true % 2], NAMES[y % 2], proba=proba, **shared)
 
 
