@@ -57,7 +57,11 @@ class NoiseModelMixin:
         Returns
         -------
         low, high : ndarray of shape (n_classes, n_classes)
-            Where `low` is 0, the flip may not happen at all, and `high` is an upper bound.
+
+        Raises
+        ------
+        ValueError
+            If there are no error bars: `EMTransitionClassifier` has them, for at most 50 classes.
         """
         return self._model().transition_interval(level)
 
@@ -66,18 +70,13 @@ class NoiseModelMixin:
 
         Parameters
         ----------
-        level : float in (0, 1), default=0.9
-            Level of the error bars.
-        least : float, default=0.01
-            Flips that are less probable are not listed one by one.
-        top : int, default=15
-            Number of flips that are listed one by one.
+        level, least, top
+            As in `LabelNoiseModel.transition_summary`.
 
         Returns
         -------
         str
-            A line for each flip, the most probable first, such as ``cat -> dog 0.38 [0.35, 0.42]``; without error bars
-            ``cat -> dog 0.38``.
+            A line for each flip, the most probable first, such as ``cat -> dog 0.38 [0.35, 0.42]``.
         """
         return self._model().transition_summary(level, least=least, top=top)
 
@@ -183,10 +182,6 @@ class NoiseModelMixin:
     ) -> NoiseReport:
         """Report the noise in words, pictures and numbers, for notebooks and as an HTML page.
 
-        It has the share of wrong labels, T with its error bars, the most probable flips, classes at risk, the
-        calibration of the classifier on clean rows, the labels that are most probably wrong with a proposal for each, a
-        test of whether one T is enough, and how many rows to verify.
-
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
@@ -200,20 +195,13 @@ class NoiseModelMixin:
         proba : array-like of shape (n_samples, n_classes), optional
             P(true class | x) of the rows of X from a classifier that was not trained on them, such as `oof_proba_` of
             `EMTransitionClassifier`. Default: `predict_proba`.
-        display_rows : sequence of n_samples texts or images, or data frame, optional
-            What to show of a row instead of X: the text behind its features, its image, its row of a data base.
-        level : float in (0, 1), default=0.9
-            Of all intervals.
-        max_rows : int, default=200
-            Rows that are listed.
-        title : str, default="Noise report"
-            Heading of the page.
+        display_rows, level, max_rows, title
+            As in `LabelNoiseModel.noise_report`; `display_rows` are X by default.
 
         Returns
         -------
         NoiseReport
-            With `save`, `to_html`, `words` and `facts`. Rows have the names of the index of X or y_noisy if that is a
-            data frame or Series, else their positions.
+            With `save`, `to_html`, `words` and `facts`.
 
         Examples
         --------

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..base._classifier import NoisyLabelClassifier
+from ..base._noise_model_mixin import NoiseModelMixin
 from ..base._save import KIND, name_of
 from ..fitting._checks import check_device
 from ..fitting._defaults import built_in
@@ -78,16 +79,11 @@ def load(
     if missing := [k for k in content["not_saved"] if k not in net_params and not isinstance(module, nn.Module)]:
         raise ValueError(f"{missing} cannot be saved: give them again, as load(path, {missing[0]}=...).")
     params = content["params"] | net_params | ({} if module is None else {"module": module})
-    clf = _class_of(content["class"], cls)(**params)
+    clf = _with_attributes(_class_of(content["class"], cls)(**params), content["fitted"])
     if clf.device is not None:
         check_device(clf.device)
-    for name, value in content["fitted"].items():
-        if name.endswith("_") and not name.startswith("_"):  # none of Python's own, which a file may name
-            setattr(clf, name, value)
-    if "noise_model_" in content["fitted"]:
-        clf.noise_model_ = model = LabelNoiseModel()
-        for name, value in content["fitted"]["noise_model_"].items():
-            setattr(model, name, value)
+    if isinstance(clf, NoiseModelMixin):
+        clf.noise_model_ = _with_attributes(LabelNoiseModel(), content["fitted"]["noise_model_"])
     with torch.random.fork_rng(devices=()):  # the weights are drawn, before they are replaced
         clf.net_ = _net(clf, content["weights"])
     _load_state(clf.net_.plain_module_, content["weights"], "module")
@@ -95,6 +91,14 @@ def load(
         _load_state(clf.net_.criterion_, content["loss"], "loss")
     clf.net_.history_ = list(clf.histories_.values())[-1]
     return clf
+
+
+def _with_attributes(of: Any, attributes: dict[str, Any]) -> Any:
+    """Set attributes of an instance, and none that its class has, which a file may name."""
+    for name, value in attributes.items():
+        if not hasattr(type(of), name):
+            setattr(of, name, value)
+    return of
 
 
 def _class_of(name: str, cls: type[NoisyLabelClassifier] | None) -> type[NoisyLabelClassifier]:

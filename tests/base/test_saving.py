@@ -29,7 +29,10 @@ def loaded(clf, path, *args, **params):
 
 
 def fitted(clf):
-    return {k: v for k, v in vars(clf).items() if k.endswith("_") and k not in ("net_", "histories_")}
+    """Fitted attributes, of the noise model too."""
+    left_out = ("net_", "histories_", "noise_model_")
+    own = {k: v for k, v in vars(clf).items() if k.endswith("_") and k not in left_out}
+    return own | ({"of the model": vars(clf.noise_model_)} if hasattr(clf, "noise_model_") else {})
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -42,8 +45,8 @@ def test_a_loaded_classifier_is_the_same(cls, blobs, path):
     np.testing.assert_array_equal(again.predict(blobs[4]), clf.predict(blobs[4]))
     assert fitted(again).keys() == fitted(clf).keys()
     for name, value in fitted(clf).items():
-        assert type(getattr(again, name)) is type(value)
-        assert repr(getattr(again, name)) == repr(value)
+        assert type(fitted(again)[name]) is type(value)
+        assert repr(fitted(again)[name]) == repr(value)
     assert again.histories_ == clf.histories_
     assert again.history_[:, "train_loss"] == clf.history_[:, "train_loss"]
     assert again.get_params() == clf.get_params()
