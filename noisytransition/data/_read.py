@@ -73,8 +73,7 @@ def read_rows(
     Both have a column ``sample_weight`` if that is given.
     """
     X_meta, y_meta = separate_rows(meta, X_meta, y_meta, trusted, y_meta_noisy)
-    drawn = sorted(name for name in DRAWS if name in estimator.get_params(deep=False))
-    if sample_weight is not None and drawn:
+    if sample_weight is not None and (drawn := sorted(set(DRAWS) & set(estimator.get_params(deep=False)))):
         raise ValueError(f"weights decide how rows are drawn, and so do {drawn}; give one of the two.")
     warn_of_order(X, y)
     if y is None and (isinstance(X, Dataset) or _are_samples(X)):
@@ -184,9 +183,9 @@ def _check_dataset(X: Any, name: str) -> None:
 def _rows_beside(estimator: BaseEstimator, rows: Rows, X_meta: Samples) -> Rows:
     """Validate clean rows that are not among the noisy ones, and that one network takes in a batch with them."""
     clean = validate_rows(estimator, X_meta, reset=False, name="X_meta")
-    shape, of_clean = (tuple(some.take([0]).inputs().shape[1:]) for some in (rows, clean))
-    if shape != of_clean:
-        raise ValueError(f"rows of X_meta have the shape {of_clean}, and rows of X {shape}; give all the same.")
+    shape, shape_of_clean = rows.sample_shape, clean.sample_shape
+    if shape != shape_of_clean:
+        raise ValueError(f"rows of X_meta have the shape {shape_of_clean}, and rows of X {shape}; give all the same.")
     warn_if_unscaled(rows, clean)
     return clean
 

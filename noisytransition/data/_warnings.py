@@ -9,7 +9,6 @@ from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ..nets import DatasetRows, Rows
-from ..transition._class_offset import equally_many
 
 # All of these are choices that were not measured.
 # clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
@@ -75,7 +74,7 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
     """Warn of clean rows that seem to be drawn class by class, while the classes have unequal shares."""
     of_noisy, of_clean = (np.bincount(labels, minlength=len(classes)) for labels in (noisy, clean))
     least, most = of_noisy.argmin(), of_noisy.argmax()
-    if not equally_many(of_clean) or of_noisy[most] <= _UNEQUAL * of_noisy[least]:
+    if of_clean[0] < 2 or np.ptp(of_clean) or of_noisy[most] <= _UNEQUAL * of_noisy[least]:
         return
     names = classes.tolist()
     warnings.warn(

@@ -147,9 +147,8 @@ def check_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> None
     is_list = isinstance(callbacks, Sequence) and not isinstance(callbacks, str)
     if not (callbacks is None or (is_list and all(map(_is_callback, callbacks)))):
         raise TypeError(f"callbacks={callbacks!r}: give a list of skorch callbacks, or of pairs (name, callback).")
-    known = _callback_names(callbacks) - _OURS
-    for setting in net_params:
-        if setting.startswith("callbacks__") and setting.split("__")[1] not in known:
+    for setting in (name for name in net_params if name.startswith("callbacks__")):
+        if setting.split("__")[1] not in (known := _callback_names(callbacks) - _OURS):
             raise ValueError(f"{setting!r} sets no callback of yours or of skorch's; there are {sorted(known)}.")
     if net_params.get("train_split") is not None:
         return
@@ -198,9 +197,9 @@ def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
     given = params["callbacks"] or ()
     pairs = zip(given, named_callbacks(given), strict=True)
     kept = [one for one, (_, callback) in pairs if not issubclass(kind_of(callback), _BOUND)]
-    known = _callback_names(kept)
-    others = {k: v for k, v in params.items() if not k.startswith("callbacks__") or k.split("__")[1] in known}
-    return others | {"callbacks": kept}
+    settings = [name for name in params if name.startswith("callbacks__")]
+    without = {name for name in settings if name.split("__")[1] not in _callback_names(kept)}
+    return {name: value for name, value in params.items() if name not in without} | {"callbacks": kept}
 
 
 def check_checkpoints(callbacks: Sequence | None, net_params: Mapping[str, Any]) -> None:

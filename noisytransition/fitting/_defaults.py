@@ -31,7 +31,7 @@ _PRECISION = 1e-6
 def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[str, Any]:
     """Parameters of all nets of a fit, with what the library chooses by the noisy rows and the network."""
     if isinstance(params["module"], str):
-        n_in = int(np.prod(noisy.take([0]).inputs().shape[1:]))
+        n_in = int(np.prod(noisy.sample_shape))
         sized = built_in(params["module"], n_in, n_classes, *_column_scale(noisy, n_in))
         params = sized | params | {"module": MLP}
     if params["max_epochs"] == "auto":

@@ -15,7 +15,6 @@ from torch import nn
 
 from ..nets import CleanBatches, NoisyLabelNet, Rows
 from ..nets._callbacks import CleanLoss
-from ..nets._checks import check_start
 from ..persistence._fit_state import FitState, SaveState
 from ..selection import Selection
 from ..updates import Update
@@ -147,9 +146,10 @@ class Run:
             params["optimizer__param_groups"] = groups
         users = named_callbacks(of_fit["callbacks"])
         user_selects = any(callback_setting(*named, "load_best", of_fit) for named in users)
-        if select is None or (select.needs_validation and (user_selects or params.get("train_split") is None)):
-            select = Selection()  # the last epoch
-        torch.manual_seed(self.seed)
+        if select is not None and select.needs_validation and (user_selects or params.get("train_split") is None):
+            select = None
+        if select is None and user_selects:
+            select = Selection()  # the loss of the same epoch
         trained = net(
             **params,
             criterion=loss,
@@ -158,8 +158,7 @@ class Run:
             clean_batches=clean_batches,
             clean_weight=clean_weight,
             callbacks=self._callbacks(stage, users, callbacks),
-        ).initialize()
-        check_start(trained, rows, self.classes)
+        ).begin(rows, self.classes, self.seed)
         if n := self._n_elsewhere + len(self.histories):
             torch.manual_seed(self.seed + n)  # a later stage draws its own batches
         self._train(stage, trained, rows)

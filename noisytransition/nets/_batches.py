@@ -46,13 +46,16 @@ class Batch(tuple):
         Logits of the module at its present weights, with their graph, once they are computed.
     """
 
+    x: Tensor
+    label: Tensor
     columns: dict[str, Tensor]
     clean: tuple[Tensor, Tensor] | None
     logits: Tensor | None
 
     def __new__(cls, x: Tensor, columns: dict[str, Tensor]) -> "Batch":
         batch = super().__new__(cls, (x, columns["label"]))
-        batch.columns, batch.clean, batch.logits = columns, None, None
+        batch.x, batch.label, batch.columns = x, columns["label"], columns
+        batch.clean = batch.logits = None
         return batch
 
     @classmethod
@@ -62,16 +65,6 @@ class Batch(tuple):
             return loaded
         x, columns = loaded
         return cls(x, columns if isinstance(columns, dict) else {"label": columns})
-
-    @property
-    def x(self) -> Tensor:
-        """Inputs."""
-        return self[0]
-
-    @property
-    def label(self) -> Tensor:
-        """Labels."""
-        return self[1]
 
     def pin_memory(self) -> "Batch":
         """Return the batch in pinned memory, where there is a GPU."""

@@ -1,6 +1,5 @@
 """Errors for modules that cannot be trained, and for losses, weights and probabilities that are not finite."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,14 +135,10 @@ def _advice(net: "NoisyLabelNet") -> str:
 
 def _not_finite(net: "NoisyLabelNet") -> list[str]:
     """Names of weights that are trained and are not finite; a GPU is waited for once, if all are finite."""
-    weights = [(name, weight.detach()) for name, weight in _trained(net) if weight.numel()]
+    parts = [uncompiled(getattr(net, f"{name}_")) for name in net._modules]
+    named = [named for part in parts for named in part.named_parameters()]
+    # what is not trained may be infinite on purpose, such as a mask
+    weights = [(name, weight.detach()) for name, weight in named if weight.requires_grad and weight.numel()]
     if bool(torch.isfinite(get_total_norm([weight for _, weight in weights], np.inf))):
         return []
     return [name for name, weight in weights if not bool(torch.isfinite(weight).all())]
-
-
-def _trained(net: "NoisyLabelNet") -> Iterator[tuple[str, Tensor]]:
-    """Weights that are trained, of all modules; what is fixed may be infinite on purpose, such as a mask."""
-    for part in net._modules:
-        weights = uncompiled(getattr(net, f"{part}_")).named_parameters()
-        yield from ((name, weight) for name, weight in weights if weight.requires_grad)

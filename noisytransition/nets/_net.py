@@ -14,13 +14,11 @@ from torch.utils.data import DataLoader, Dataset
 
 from ..meta_gradient._forward_pass import full_precision, logits_of
 from ._batches import Batch, BatchLoader, CleanBatches, Loaded, on_device, rows_at_once
-from ._checks import check_losses, check_proba, check_weights, uncompiled
+from ._checks import check_losses, check_proba, check_start, check_weights, uncompiled
 from ._loop import GradientScaling, LeanNet
 from ._mlp import MLP
+from ._rows import Rows
 from ._update import Update
-
-# used by nets without an update: its hooks do nothing
-_NO_UPDATE = Update()
 
 
 def softmax(logits: Tensor) -> Tensor:
@@ -116,6 +114,13 @@ class NoisyLabelNet(LeanNet):
         self.dtype = dtype
         self.precision = precision
 
+    def begin(self, rows: Rows, classes: NDArray, seed: int) -> "NoisyLabelNet":
+        """Draw initial weights by a seed; raise if the net cannot be trained on these rows."""
+        torch.manual_seed(seed)
+        self.initialize()
+        check_start(self, rows, classes)
+        return self
+
     # ---- inputs
     @property
     def plain_module_(self) -> nn.Module:
@@ -138,7 +143,7 @@ class NoisyLabelNet(LeanNet):
 
     def infer(self, x: Tensor, **fit_params: Any) -> Tensor:
         """Logits of a batch."""
-        return logits_of(self.module_, self.prepare(x), self.precision, **fit_params)
+        return self._output(self.prepare(x), **fit_params)
 
     def evaluated(self, dataset: Any) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield logits and labels of a data set in parts, without drawing random numbers, as a loader would."""
@@ -185,14 +190,12 @@ class NoisyLabelNet(LeanNet):
         batch = self.prepared(batch)
         if self.clean_batches is not None and self.clean_weight:
             batch.clean = self.clean_batches.draw(self)
-        self._update.before_step(self, batch)
+        if self.update is not None:
+            self.update.before_step(self, batch)
         step = super().train_step(batch, **fit_params)
-        self._update.after_step(self, batch, step["y_pred"].detach())
+        if self.update is not None:
+            self.update.after_step(self, batch, step["y_pred"].detach())
         return step
-
-    @property
-    def _update(self) -> Update:
-        return _NO_UPDATE if self.update is None else self.update
 
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Compute the loss of the noisy rows and, if they have a weight, of the clean rows, and its gradient."""
@@ -211,8 +214,8 @@ class NoisyLabelNet(LeanNet):
         noisy = self._output(batch.x) if known is None else known
         return torch.cat([noisy, self._output(batch.clean[0])])
 
-    def _output(self, x: Tensor) -> Tensor:
-        return logits_of(self.module_, x, self.precision)
+    def _output(self, x: Tensor, **fit_params: Any) -> Tensor:
+        return logits_of(self.module_, x, self.precision, **fit_params)
 
     def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Loss of the noisy rows, whose columns a criterion gets by name, and of clean rows, if they follow."""
@@ -243,7 +246,8 @@ class NoisyLabelNet(LeanNet):
         """Parameters of the modules, and those of the criterion that the update leaves to the network's optimiser."""
         for name in self._modules:
             yield from getattr(self, f"{name}_").named_parameters()
-        yield from self._update.in_optimizer(self.criterion_)
+        if self.update is not None:
+            yield from self.update.in_optimizer(self.criterion_)
 
     # ---- callbacks
     @property

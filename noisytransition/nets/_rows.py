@@ -37,6 +37,8 @@ class Rows(Dataset):
         Positions of these rows in the source; None for all of them.
     columns : dict of str to ndarray
         All columns of these rows, including ``label``.
+    label : ndarray of int
+        Labels as class indices.
 
     Examples
     --------
@@ -53,16 +55,22 @@ class Rows(Dataset):
         self.index: NDArray[np.integer] | None = None
         label = np.zeros(X.shape[0] if issparse(X) else len(X), dtype=np.int64) if label is None else label
         self.columns = _as_columns({"label": label} | columns)
+        self.label: NDArray[np.int64] = self.columns["label"]
 
     @property
     def X(self) -> Any:
         """Inputs, in the form in which they were given; of a selection, a copy."""
-        return self.source if self.index is None else gathered(self.source, self.index)
+        X, index = self.source, self.index
+        if index is None:
+            return X
+        # `take` is several times faster than indexing, but copies all of an array in another order
+        is_array = isinstance(X, np.ndarray) and X.flags.c_contiguous
+        return X.take(index, axis=0) if is_array and index.dtype.kind == "i" else X[index]
 
     @property
-    def label(self) -> NDArray[np.int64]:
-        """Labels as class indices."""
-        return self.columns["label"]
+    def sample_shape(self) -> tuple[int, ...]:
+        """Shape of the input of one row."""
+        return tuple(self.source.shape[1:])
 
     def __len__(self) -> int:
         return len(self.label)
@@ -71,21 +79,22 @@ class Rows(Dataset):
         """Input and label of one row."""
         return self.take([index]).dense()[0], self.label[index]
 
-    def __getitems__(self, indices: Indices) -> "Rows":
-        """Several rows at once, which torch's loader asks for, also through a `Subset`."""
-        return self.take(indices)
-
     def take(self, indices: Indices) -> "Rows":
         """Rows at `indices`, with all columns, without a copy of the inputs."""
         indices, rows = np.asarray(indices), copy(self)
         rows.index = indices if self.index is None else self.index[indices]
         rows.columns = {name: column[indices] for name, column in self.columns.items()}
+        rows.label = rows.columns["label"]
         return rows
+
+    #: which torch's loader asks for, also through a `Subset`
+    __getitems__ = take
 
     def with_columns(self, **columns: ArrayLike | None) -> "Rows":
         """Return the same rows with columns added or replaced, but for None; a scalar is repeated for all rows."""
         rows, given = copy(self), {k: v for k, v in columns.items() if v is not None}
         rows.columns = self.columns | _as_columns({k: np.broadcast_to(v, len(self)) for k, v in given.items()})
+        rows.label = rows.columns["label"]
         return rows
 
     def inputs(self) -> Any:
@@ -153,6 +162,11 @@ class DatasetRows(Rows):
         """The Dataset; of a selection, its part."""
         return self.source if self.index is None else Subset(self.source, self.index.tolist())
 
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """Shape of the input of the first row."""
+        return tuple(np.shape(self[0][0]))
+
     def __getitem__(self, index: int) -> tuple[Any, int]:
         """Input and label of one row."""
         sample = self.source[index if self.index is None else int(self.index[index])]
@@ -172,12 +186,6 @@ def as_rows(X: Any, label: ArrayLike | None = None) -> Rows:
     """Rows of an array, a CSR matrix or a torch Dataset."""
     kind = DatasetRows if isinstance(X, Dataset) else SparseRows if issparse(X) else Rows
     return kind(X, label)
-
-
-def gathered(X: Any, indices: NDArray[np.integer]) -> Any:
-    """Rows of inputs; `take` is several times faster than indexing, but copies all of an array in another order."""
-    is_array = isinstance(X, np.ndarray) and X.flags.c_contiguous
-    return X.take(indices, axis=0) if is_array and indices.dtype.kind == "i" else X[indices]
 
 
 def canonical(X: Any) -> Any:

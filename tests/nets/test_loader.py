@@ -10,7 +10,6 @@ from torch.utils.data import DataLoader, RandomSampler, Subset, WeightedRandomSa
 
 from noisytransition.nets import Rows, SparseRows
 from noisytransition.nets._batches import Batch, BatchLoader
-from noisytransition.nets._rows import gathered
 
 
 def rows(n, kind=Rows):
@@ -81,4 +80,4 @@ def test_a_sampler_that_may_draw_late_goes_through_torch_s_loader(sampler):
 @pytest.mark.parametrize("indices", [[2, 0, 2], [-1], [True, False, True, False], range(1, 3)])
 def test_rows_of_an_array_are_those_of_indexing(order, indices):
     X, indices = np.asarray(np.arange(24).reshape(4, 3, 2), order=order), np.asarray(indices)
-    np.testing.assert_array_equal(gathered(X, indices), X[indices])
+    np.testing.assert_array_equal(Rows(X).take(indices).X, X[indices])
