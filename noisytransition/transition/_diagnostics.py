@@ -50,7 +50,11 @@ def diagnose(fit: TransitionFit, bars: TransitionUncertainty | None, classes: ND
     -------
     dict of str to str
     """
-    found = {"memorised": _memorised(fit), "not_separated": _not_separated(bars, classes)}
+    found = {
+        "no_probability": _no_probability(fit.best.proba, classes),
+        "memorised": _memorised(fit),
+        "not_separated": _not_separated(bars, classes),
+    }
     if not len(fit.held_out.clean):
         found = {"not_verified": _NOT_VERIFIED} | found
     else:
@@ -67,6 +71,13 @@ def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
     """Warn of reasons not to trust T."""
     if reasons:
         warnings.warn(f"T may be wrong: {'; '.join(reasons.values())}.", UserWarning, stacklevel=stacklevel)
+
+
+def _no_probability(proba: NDArray, classes: NDArray) -> str:
+    never = classes[~proba.any(axis=0)].tolist()
+    if not never:
+        return ""
+    return f"class {never} has probability 0 in all samples: give probabilities of a classifier that knows it"
 
 
 def _missing_class(n_clean: NDArray, classes: NDArray) -> str:

@@ -34,6 +34,8 @@ def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -
     if given.dtype.kind in "fOmM":
         known = np.array([not is_missing(label) for label in given], dtype=bool)
     labels = of_one_type(given[known])
+    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels):
+        labels = labels.astype(str)
     if labels.dtype.kind == "f" and (labels == np.round(labels)).all():
         labels = labels.astype(np.intp)  # a column of integers with gaps
     if minus_one_is_missing and labels.dtype.kind in "iu":

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._checks import (
+    as_floats,
     check_count,
     check_level,
     check_probabilities,
@@ -22,6 +23,7 @@ from ._fit import TransitionFit, start_of_transition
 from ._held_out import Candidate, HeldOut, read_held_out
 from ._labels import (
     as_positions,
+    check_classes,
     class_indices,
     has_minus_one,
     in_class_order,
@@ -229,10 +231,12 @@ class LabelNoiseModel:
         -------
         LabelNoiseModel
         """
-        model = cls()
-        model.classes_ = np.asarray(classes)
-        model.transition_matrix_ = check_transition_matrix(T, len(model.classes_), "T")
-        model.class_counts_ = np.ones(len(model.classes_)) if class_counts is None else np.asarray(class_counts)
+        model, names = cls(), check_classes(classes, None)
+        c = len(names)
+        model.classes_, model.transition_matrix_ = names, check_transition_matrix(in_class_order(T, names), c, "T")
+        model.class_counts_ = np.ones(c) if class_counts is None else as_floats(class_counts, "class_counts")
+        if model.class_counts_.shape != (c,) or not (model.class_counts_ >= 0).all():
+            raise ValueError(f"class_counts={class_counts!r}; give {c} numbers of at least 0, one per class.")
         model.calibration_ = model.anchors_ = model.uncertainty_ = None
         model.diagnostics_ = {}
         return model
@@ -443,9 +447,10 @@ class LabelNoiseModel:
         proba: ArrayLike,
         y_noisy: ArrayLike,
         *,
-        proba_meta: ArrayLike | None = None,
-        y_meta: ArrayLike | None = None,
-        y_meta_noisy: ArrayLike | None = None,
+        y_verified: ArrayLike | None = None,
+        proba_clean: ArrayLike | None = None,
+        y_clean: ArrayLike | None = None,
+        y_clean_noisy: ArrayLike | None = None,
         display_rows: Any = None,
         columns: Sequence[str] | None = None,
         level: float = 0.9,
@@ -463,9 +468,11 @@ class LabelNoiseModel:
         ----------
         proba, y_noisy, calibrate
             As in `posterior`.
-        proba_meta, y_meta : array-like of shape (n_meta, c) and (n_meta,), optional
-            Clean samples for the calibration of the classifier.
-        y_meta_noisy : array-like of shape (n_meta,), optional
+        y_verified : array-like of shape (n,), optional
+            True labels of verified samples, as in `fit`. They are not listed, and used as clean samples.
+        proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
+            Clean samples in place of verified ones, for the calibration of the classifier.
+        y_clean_noisy : array-like of shape (n_clean,), optional
             Their noisy labels, for a share of wrong labels that is counted, and the test of one T.
         display_rows : sequence of n samples or data frame, optional
             What to show of a sample: its text, image or row of a table. Default: nothing.
@@ -492,22 +499,30 @@ class LabelNoiseModel:
         check_count(max_rows, 0, "max_rows")
         given, codes = self._checked(proba, y_noisy, calibrate)
         judged = self._judged(given, codes)
+        is_verified, verified = self._verified(y_verified, len(codes))
+        judged.quality[is_verified] = 1.0  # nobody needs to look at them again
         listed = judged.issues(max_rows)
         shown = [""] * len(codes) if display_rows is None else display_rows
         if (length := shown.shape[0] if hasattr(shown, "shape") else len(shown)) != len(codes):
             raise ValueError(f"display_rows has {length} entries for {len(codes)} samples; give one for each.")
-        clean = self._clean(proba_meta, y_meta, y_meta_noisy, calibrate)
+        clean = self._clean(proba_clean, y_clean, y_clean_noisy, calibrate)
+        if is_verified.any():
+            if clean is not None:
+                raise ValueError("give clean samples as y_verified or as proba_clean and y_clean, not both.")
+            clean = self._tested(given[is_verified], verified, codes[is_verified])
         named: Any = next((of for of in (display_rows, y_noisy) if hasattr(of, "iloc")), None)
         index = listed.tolist() if named is None else list(named.index[listed])
         samples = sample_facts(shown, listed.tolist(), columns)
         return NoiseReport(make_facts(self, judged, clean, samples, index, level, str(title)))
 
     # ---- inputs
-    def _checked(self, proba: ArrayLike, y_noisy: ArrayLike, calibrate: bool) -> tuple[NDArray, NDArray[np.intp]]:
-        """Probabilities of the true label, and noisy labels as class indices."""
+    def _checked(
+        self, proba: ArrayLike, y: ArrayLike, calibrate: bool, name: str = "y_noisy"
+    ) -> tuple[NDArray, NDArray[np.intp]]:
+        """Probabilities of the true label, and labels as class indices."""
         given = in_class_order(proba, self.classes_, rows=False)
         given = self.calibrate(given) if calibrate else checked_probabilities(given, len(self.classes_))
-        return given, self._codes(y_noisy, len(given))
+        return given, self._codes(y, len(given), name)
 
     def _codes(self, y: ArrayLike, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
         return class_indices(y, len(self.classes_), n, name, self.classes_)
@@ -529,20 +544,24 @@ class LabelNoiseModel:
         return Judged(codes, quality, proposed, certainty, float((proba.argmax(axis=1) == codes).mean()))
 
     def _clean(self, proba: Any, y: Any, y_noisy: Any, calibrate: bool) -> "Clean | None":
+        """Clean samples of a report."""
+        if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
+            raise ValueError("proba_clean, y_clean and y_clean_noisy go together; give proba_clean with y_clean.")
+        if proba is None:
+            return None
+        given, codes = self._checked(proba, y, calibrate, "y_clean")
+        noisy = None if y_noisy is None else self._codes(y_noisy, len(codes), "y_clean_noisy")
+        return self._tested(given, codes, noisy)
+
+    def _tested(self, proba: NDArray, y: NDArray[np.intp], y_noisy: NDArray[np.intp] | None) -> "Clean":
         """Clean samples of a report, with the test of one T."""
         from ..report._facts import Clean
 
-        if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
-            raise ValueError("proba_meta, y_meta and y_meta_noisy go together: give clean samples with their labels.")
-        if proba is None:
-            return None
-        given, codes = self._checked(proba, y, calibrate)
-        if y_noisy is None:
-            return Clean(given, codes, None)
-        noisy, pvalue = self._codes(y_noisy, len(codes), "y_meta_noisy"), None
-        with suppress(ValueError):  # there is no noise
-            pvalue = class_conditional_test(codes, noisy, proba=given, random_state=0).pvalue
-        return Clean(given, codes, noisy, pvalue)
+        pvalue = None
+        if y_noisy is not None:
+            with suppress(ValueError):  # there is no noise
+                pvalue = class_conditional_test(y, y_noisy, proba=proba, random_state=0).pvalue
+        return Clean(proba, y, y_noisy, pvalue)
 
     def _check_parameters(self) -> None:
         if self.meta_sampling not in ("random", "stratified"):
