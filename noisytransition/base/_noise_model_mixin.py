@@ -217,12 +217,15 @@ class NoiseModelMixin:
         The most probable flip: 0 is labelled 2 in 24 % of its rows.
         ...
         """
+        proba_meta = None if X_meta is None else self._proba(X_meta, y_meta, "y_meta")
+        if proba_meta is not None and y_meta_noisy is not None:
+            label_codes(y_meta_noisy, self.classes_, len(proba_meta), "y_meta_noisy")
         return self._model().noise_report(
             self._proba(X, y_noisy) if proba is None else proba,
             y_noisy,
-            proba_meta=None if X_meta is None else self._proba(X_meta, y_meta, "y_meta"),
-            y_meta=y_meta,
-            y_meta_noisy=y_meta_noisy,
+            proba_clean=proba_meta,
+            y_clean=y_meta,
+            y_clean_noisy=y_meta_noisy,
             display_rows=X if display_rows is None else display_rows,
             columns=getattr(self, "feature_names_in_", None),
             level=level,

@@ -44,16 +44,16 @@ _DENOISING = 50
 
 
 class LabelNoiseModel:
-    r"""Transition matrix T with error bars, and P(true | x, label), from probabilities of any classifier.
+    r"""Estimate the transition matrix T, and P(true | x, label), from probabilities of any classifier.
 
-    The classifier gives out-of-sample probabilities of each sample, for example by
-    `sklearn.model_selection.cross_val_predict`. Some samples are verified: their true label is known. ::
+    The probabilities must be out-of-sample, for example from `sklearn.model_selection.cross_val_predict`. Some samples
+    are verified: their true label is known. ::
 
         calibration   softmax(A log proba + b), fitted to verified samples and noisy labels together
-        T             the most likely one under the calibrated probabilities, shrunk by the evidence
-        pairs         of true and noisy labels test whether one T holds for all samples; if not, T is the mean of a
-                      posterior that is fitted to them
-        posterior     P(true = i | x, label j) ~ proba_i(x) T[i, j]
+        T             maximises the likelihood of all labels under the calibrated probabilities; shrunk by the evidence
+        test of one T the pairs of true and noisy labels test whether one T holds for all samples; if not, T is the
+                      mean of a posterior that is fitted to the pairs
+        posterior     P(true = i | x, noisy = j) ~ proba_i(x) T[i, j]
 
     See :doc:`/methods/maximum_likelihood` for the statistics, and :doc:`/trust` for how far T can be trusted.
 
@@ -62,12 +62,12 @@ class LabelNoiseModel:
     prior : "symmetric", array-like or None, default="symmetric"
         What T is shrunk towards, as `prior` of `em_transition_matrix`.
     meta_sampling : {"random", "stratified"}, default="random"
-        How the verified samples were drawn: at random, or a number of each class. Stratified ones have another class
-        prior than the noisy samples, which is then allowed for.
+        How the verified samples were drawn: at random, or a number of each class. In the latter case their class prior
+        differs from that of the noisy samples; the difference is estimated and corrected for.
     proba_of : {"true", "noisy"}, optional
-        Without verified samples: whether `proba` are of the true label or of the noisy label. A classifier that was
-        trained on noisy labels gives the latter, which are denoised by anchor points (Patrini et al., 2017). With
-        verified samples it has no effect: the calibration finds it.
+        Needed without verified samples: the label whose probabilities `proba` are. A classifier that was trained on
+        noisy labels predicts the noisy label; its probabilities are denoised by anchor points (Patrini et al., 2017).
+        Ignored with verified samples, since the calibration makes either into probabilities of the true label.
 
     Attributes
     ----------
@@ -76,27 +76,25 @@ class LabelNoiseModel:
     transition_matrix_ : ndarray of shape (c, c)
         T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
     transition_counts_ : ndarray of shape (c, c)
-        Expected number of samples of each true and noisy label, behind T.
+        Expected number of samples of each true (i) and noisy (j) label; verified pairs are counted.
     class_counts_ : ndarray of shape (c,)
-        Expected number of noisy samples of each true class.
-    calibration_ : Calibration or None
-        Map that `calibrate` applies. None without verified samples.
-    anchors_ : ndarray of shape (c, c) or None
-        T at anchor points, which `calibrate` takes out of probabilities of the noisy label without verified samples.
+        Expected number of samples of each true class, without the verified ones.
+    diagnostics_ : dict of str to str
+        Reasons not to trust T, of which `fit` warns; empty if none was found.
     uncertainty_ : TransitionUncertainty or None
         Error bars of T; None with more than 50 classes.
+    calibration_ : Calibration or None
+        Map from `proba` to probabilities of the true label; None without verified samples.
+    anchors_ : ndarray of shape (c, c) or None
+        T at anchor points, by which probabilities of the noisy label are denoised (``proba_of="noisy"``).
     prior_strength_ : float
         Pseudo-counts per class of the prior.
     class_offset_ : ndarray of shape (c,)
-        Logarithm of how much more often each class is among the verified samples; 0 unless they are stratified.
+        Log-ratio of the class priors of verified and noisy samples; 0 unless stratified.
     instance_dependence_ : float
-        How much labels depend on the features without pairs: the power a of :doc:`/trust`; 0 for one T.
-    log_evidence_ : ndarray of shape (n_candidates,)
-        Log-evidence of all labels under the probabilities of each candidate; of `fit`, there is one.
-    best_candidate_ : int
-        That with the highest evidence, behind T.
-    diagnostics_ : dict of str to str
-        Reasons not to trust T, of which `fit` warns; empty if none was found.
+        Exponent a of noise that depends on the features (:doc:`/trust`); 0 if one T holds for all samples.
+    log_evidence_, best_candidate_ : ndarray of shape (n_candidates,), int
+        Log-evidence of each candidate, and the position of the highest, from which T is; `fit` has one candidate.
 
     Examples
     --------
@@ -111,10 +109,13 @@ class LabelNoiseModel:
     >>> checked = np.where(np.arange(150) % 3 == 0, y, -1)  # -1: not verified
     >>> proba = cross_val_predict(LogisticRegression(max_iter=1000), X, y_noisy, method="predict_proba")
     >>> model = LabelNoiseModel().fit(proba, y_noisy, y_verified=checked)
-    >>> print(model.transition_summary(top=3))
-    1 -> 2 0...
+    >>> model.transition_matrix_.round(1)
+    array([[0.7, 0.3, 0. ],
+           [0. , 0.5, 0.5],
+           [0.3, 0. , 0.7]])
     >>> issues = model.find_label_issues(proba, y_noisy, y_verified=checked)
-    >>> print(f"{(y_noisy != y)[issues].mean():.0%} of {len(issues)} found labels are wrong")
+    >>> len(issues), float((y_noisy != y)[issues].mean())  # share of these labels that are wrong
+    (37, 1.0)
     """
 
     def __init__(self, *, prior: Prior = "symmetric", meta_sampling: str = "random", proba_of: str | None = None):
