@@ -22,8 +22,6 @@ class NoiseModelMixin:
         T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy rows of each true class.
-    transition_std_ : ndarray of shape (n_classes, n_classes)
-        Standard errors of T's entries, where there are error bars.
     """
 
     noise_model_: LabelNoiseModel

@@ -3,6 +3,7 @@
 import copy
 import inspect
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,14 @@ def as_optimizer(given: Optimizer) -> Callable[..., torch.optim.Optimizer]:
     return OPTIMIZERS[given.lower()] if isinstance(given, str) else given
 
 
+@cache
 def is_net_name(name: str) -> bool:
     """Whether a name is a parameter of skorch that the user may set."""
     head, dunder, tail = name.partition("__")
     return (head in _PREFIXES and bool(tail)) if dunder else name in NET_NAMES
 
 
+@cache
 def merged_signature(cls: type) -> inspect.Signature:
     """Parameters of the constructors of a class and of all its parents, in place of each ``**net_params``.
 

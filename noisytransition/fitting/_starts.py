@@ -138,9 +138,18 @@ def classes_without_clean_rows(run: Run) -> list[Any]:
 
 
 def keep_transition(clf: Any, run: Run, start: NDArray[np.float64], net: NoisyLabelNet | None = None) -> None:
-    """Set the fitted attributes of T: of its start or, if a net has learned it, of the net's loss.
+    """Set the fitted attributes of T: `noise_model_`, `transition_init_` and `transition_history_`.
 
     The class counts are those under which the counts of the noisy labels are most likely, given T.
+
+    Parameters
+    ----------
+    clf : NoisyLabelClassifier
+    run : Run
+    start : ndarray of shape (n_classes, n_classes)
+        T where it started.
+    net : NoisyLabelNet, optional
+        Net whose loss has learned T; without it, T is its start.
     """
     T, history = start, [start]
     if net is not None:
