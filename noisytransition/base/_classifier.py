@@ -1,6 +1,5 @@
 """Base class of all classifiers: scikit-learn's interface, with one skorch net per training stage."""
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from os import PathLike
@@ -22,7 +21,6 @@ from ..fitting._checks import CONSTRAINTS, check_callbacks, check_net_parameters
 from ..fitting._describe import describe_fit
 from ..fitting._parameters import (
     NET_NAMES,
-    WRITTEN,
     Callbacks,
     Module,
     Optimizer,
@@ -30,6 +28,7 @@ from ..fitting._parameters import (
     as_python,
     is_net_name,
     merged_signature,
+    with_merged_signature,
 )
 from ..fitting._parts import torch_as_it_was
 from ..fitting._run import RUN_CLASS, Run
@@ -37,6 +36,7 @@ from ..nets import NoisyLabelNet
 from ._save import save
 
 
+@with_merged_signature
 class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base class of all classifiers: validates and encodes the data, sets the seed, predicts. Methods train in `_fit`.
 
@@ -99,9 +99,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if (init := vars(cls).get("__init__")) is not None:
-            setattr(init, WRITTEN, inspect.signature(init))
-            init.__signature__ = merged_signature(cls)
+        with_merged_signature(cls)
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ import copy
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ Module = type[nn.Module] | nn.Module | str
 Optimizer = Callable[..., torch.optim.Optimizer] | str
 Callbacks = Sequence[Callback | type[Callback] | tuple[str, Callback]] | None
 RandomState = int | np.random.RandomState | None
+Class = TypeVar("Class", bound=type)
 
 # skorch's prefixes of nested parameters that the user may set
 _PREFIXES = ("module", "optimizer", "iterator_train", "iterator_valid", "callbacks", "compile")
@@ -35,7 +36,7 @@ OPTIMIZERS = {
 MODULES: dict[str, dict[str, Any]] = {"mlp": {}, "linear": {"module__hidden": ()}}
 
 # attribute of a constructor: its signature as written, without the parameters of parents
-WRITTEN = "__written_signature__"
+_WRITTEN = "__written_signature__"
 
 
 def as_python(value: Any) -> Any:
@@ -55,6 +56,14 @@ def is_net_name(name: str) -> bool:
     return (head in _PREFIXES and bool(tail)) if dunder else name in NET_NAMES
 
 
+def with_merged_signature(cls: Class) -> Class:
+    """Show in the signature of a class's constructor the parameters of its parents."""
+    if (init := vars(cls).get("__init__")) is not None:
+        setattr(init, _WRITTEN, inspect.signature(init))
+        init.__signature__ = merged_signature(cls)
+    return cls
+
+
 @cache
 def merged_signature(cls: type) -> inspect.Signature:
     """Parameters of the constructors of a class and of all its parents, in place of each ``**net_params``.
@@ -63,7 +72,7 @@ def merged_signature(cls: type) -> inspect.Signature:
     """
     found: dict[str, inspect.Parameter] = {}
     for init in (vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)):
-        own = (getattr(init, WRITTEN, None) or inspect.signature(init)).parameters
+        own = (getattr(init, _WRITTEN, None) or inspect.signature(init)).parameters
         kept = [
             p for p in own.values() if p.kind is p.KEYWORD_ONLY or (not found and p.kind is p.POSITIONAL_OR_KEYWORD)
         ]
