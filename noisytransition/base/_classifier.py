@@ -17,22 +17,12 @@ from torch.utils.data import Dataset
 
 from ..data._read import HOW_TO_PASS, Samples, labels_to_score, read_rows, validate_rows
 from ..data._warnings import warn_of_equal_shares, warn_of_scale
-from ..fitting._checks import CONSTRAINTS, check_callbacks, check_net_parameters
+from ..fitting._checks import CONSTRAINTS, check_net_parameters
 from ..fitting._describe import describe_fit
-from ..fitting._parameters import (
-    NET_NAMES,
-    Callbacks,
-    Module,
-    Optimizer,
-    RandomState,
-    as_python,
-    is_net_name,
-    merged_signature,
-    with_merged_signature,
-)
-from ..fitting._parts import torch_as_it_was
-from ..fitting._run import RUN_CLASS, Run
+from ..fitting._parameters import Callbacks, Module, Optimizer, RandomState, as_python
+from ..fitting._run import RUN_CLASS, Run, torch_as_it_was
 from ..nets import NoisyLabelNet
+from ._parameters import NET_NAMES, is_net_name, merged_signature, with_merged_signature
 from ._save import save
 
 
@@ -260,8 +250,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _check_parameters(self) -> None:
         """Raise for parameters that no data could make valid."""
         self._validate_params()
-        check_net_parameters(self)
-        check_callbacks(self.callbacks, self._net_params)
+        check_net_parameters(self, self._net_params)
 
     def _check_data(self, run: Run) -> None:
         """Raise for data that the parameters do not fit, before any training."""

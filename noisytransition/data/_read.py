@@ -79,8 +79,14 @@ def read_rows(
     if y is None and (isinstance(X, Dataset) or _are_samples(X)):
         y = _labels_of_pairs(X, "X")
     rows = validate_rows(estimator, X, reset=True)
-    beside = None if X_meta is None else _rows_beside(estimator, rows, X_meta)
-    n_meta = None if beside is None else len(beside)
+    beside, n_meta = None, None
+    if X_meta is not None:  # one network takes both in a batch
+        beside = validate_rows(estimator, X_meta, reset=False, name="X_meta")
+        shape, n_meta = rows.sample_shape, len(beside)
+        if beside.sample_shape != shape:
+            found = f"the shape {beside.sample_shape}, and rows of X {shape}"
+            raise ValueError(f"rows of X_meta have {found}; give all the same.")
+        warn_if_unscaled(rows, beside)
     labels = read_labels(len(rows), y, trusted, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
     clean = rows.take(np.flatnonzero(labels.is_clean)) if beside is None else beside
     noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
@@ -178,16 +184,6 @@ def _check_dataset(X: Any, name: str) -> None:
         raise ValueError(f"samples of {name} have the shapes {sorted(shapes)}; give them one shape, by padding.")
     if isinstance(X, TensorDataset) and not bool(X.tensors[0].isfinite().all()):
         raise ValueError(f"{name} contains NaN or infinity: leave out these rows, or replace such values.")
-
-
-def _rows_beside(estimator: BaseEstimator, rows: Rows, X_meta: Samples) -> Rows:
-    """Validate clean rows that are not among the noisy ones, and that one network takes in a batch with them."""
-    clean = validate_rows(estimator, X_meta, reset=False, name="X_meta")
-    shape, shape_of_clean = rows.sample_shape, clean.sample_shape
-    if shape != shape_of_clean:
-        raise ValueError(f"rows of X_meta have the shape {shape_of_clean}, and rows of X {shape}; give all the same.")
-    warn_if_unscaled(rows, clean)
-    return clean
 
 
 # ---------------------------------------------------------------------------- labels

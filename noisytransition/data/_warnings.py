@@ -47,7 +47,7 @@ def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
             "meta= nor X_meta= by itself; use Pipeline(..., transform_input=['X_meta']) with metadata routing, or "
             "trusted=.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 

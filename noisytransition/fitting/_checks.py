@@ -47,9 +47,10 @@ CONSTRAINTS: dict[str, list[Any]] = {
 
 
 # ---------------------------------------------------------------------------- the network
-def check_net_parameters(estimator: Any) -> None:
-    """Raise if a parameter that all nets share is of no valid kind."""
-    _check_module(estimator.module, [name for name in estimator._net_params if name.startswith("module__")])
+def check_net_parameters(estimator: Any, net_params: Mapping[str, Any]) -> None:
+    """Raise if a parameter that all nets share is of no valid kind; `net_params` are those of skorch."""
+    _check_callbacks(estimator.callbacks, net_params)
+    _check_module(estimator.module, [name for name in net_params if name.startswith("module__")])
     _check_optimizer(estimator.optimizer)
     if estimator.device is not None:
         check_device(estimator.device)
@@ -142,7 +143,7 @@ def named_callbacks(callbacks: Sequence | None) -> list[tuple[str | None, Any]]:
     return [tuple(cb) if isinstance(cb, tuple | list) else (None, cb) for cb in callbacks or ()]
 
 
-def check_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> None:
+def _check_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> None:
     """Raise for what is no list of callbacks, for settings of the library's own, and for scores that nothing has."""
     is_list = isinstance(callbacks, Sequence) and not isinstance(callbacks, str)
     if not (callbacks is None or (is_list and all(map(_is_callback, callbacks)))):

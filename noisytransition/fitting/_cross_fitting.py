@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from skorch.callbacks import Callback
 
 from ..losses import ForwardLoss
 from ..nets import CleanBatches, NoisyLabelNet, Rows
-from ..nets._callbacks import HeldOutPosteriors
 from ..transition._estimation import pair_counts
 from ..transition._held_out import Candidate, HeldOut
 from ..updates import PosteriorCounts
 from ._checks import without_bound_callbacks
-from ._parts import train_parts
 from ._run import Run
 
 # Choices, of which those of the folds and of the fine-tuning were measured.
@@ -29,6 +28,51 @@ _FINE_TUNING_EPOCHS = 50
 _AVERAGED_EPOCHS, _HIGHEST_RATE = 0.25, 0.25
 # share of the training before T first moves: until then the network knows little of the classes
 _BURN_IN = 0.1
+
+
+class HeldOutPosteriors(Callback):
+    """Keep the posteriors of rows that the net is not trained on, after given epochs and at the end.
+
+    Parameters
+    ----------
+    sets : sequence of Rows
+        Held-out rows, each set of which is predicted by itself.
+    epochs : sequence of int
+        Numbers of epochs after which to predict.
+
+    Attributes
+    ----------
+    posteriors_ : dict of int to list of ndarray of shape (n_samples, n_classes)
+        By number of epochs, one array for each set.
+    """
+
+    def __init__(self, sets: Sequence[Rows], epochs: Sequence[int]) -> None:
+        self.sets = sets
+        self.epochs = epochs
+
+    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
+        """Forget earlier trainings."""
+        self.posteriors_: dict[int, list[NDArray]] = {}
+
+    def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
+        """Predict after one of the given epochs."""
+        if len(net.history) in self.epochs:
+            self._predict(net)
+
+    def on_train_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
+        """Predict at the end too: an EarlyStopping may have ended the training or restored an earlier epoch."""
+        self._predict(net)
+
+    def _predict(self, net: NoisyLabelNet) -> None:
+        self.posteriors_[len(net.history)] = [net.predict_proba(rows) for rows in self.sets]
+
+    def after(self, epochs: int) -> list[NDArray]:
+        """Return the posteriors after this number of epochs, or at the end of a training that ended earlier."""
+        return self.posteriors_[min(epochs, max(self.posteriors_))]
+
+    def release(self) -> None:
+        """Drop the rows, so that a trained net does not keep them."""
+        self.sets = ()
 
 
 class JointTraining(NamedTuple):
@@ -109,7 +153,7 @@ def cross_fit(
     epochs = sorted({-(-most * k // _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
     parts = _held_out_rows(run, cv)
     task = partial(_train_without, joint=joint, epochs=epochs, fine_tuning=fine_tuning)
-    done = train_parts(run, {f"fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(parts)}, n_jobs)
+    done = run.train_parts({f"fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(parts)}, n_jobs)
     noisy, clean = (np.concatenate(rows) for rows in zip(*parts, strict=True))
     of_noisy, of_clean = np.argsort(noisy), np.argsort(clean)
 

@@ -1,30 +1,24 @@
-"""Parameters of a classifier: those that its constructor names, and those of skorch, under skorch's names."""
+"""Parameters of the nets of a fit: what the user gave, and what the library chooses by the rows and the network."""
 
 import copy
-import inspect
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any, TypeVar
+from math import ceil
+from typing import Any
 
 import numpy as np
 import torch
-from skorch import NeuralNet, NeuralNetClassifier
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.sparsefuncs import min_max_axis
 from skorch.callbacks import Callback
 from torch import nn
+
+from ..nets import MLP, DatasetRows, Rows
 
 Module = type[nn.Module] | nn.Module | str
 Optimizer = Callable[..., torch.optim.Optimizer] | str
 Callbacks = Sequence[Callback | type[Callback] | tuple[str, Callback]] | None
 RandomState = int | np.random.RandomState | None
-Class = TypeVar("Class", bound=type)
-
-# skorch's prefixes of nested parameters that the user may set
-_PREFIXES = ("module", "optimizer", "iterator_train", "iterator_valid", "callbacks", "compile")
-# parameters of skorch that the classifiers set themselves
-_RESERVED = {"criterion", "predict_nonlinearity", "classes", "warm_start", "dataset", "torch_load_kwargs"}
-# parameters of skorch that the user may set
-NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspect.signature(net).parameters}
-NET_NAMES -= {"args", "kwargs", *_RESERVED}
 
 # optimisers of torch by their names in small letters
 OPTIMIZERS = {
@@ -35,8 +29,19 @@ OPTIMIZERS = {
 # the default network by its names, and what each sets of it
 MODULES: dict[str, dict[str, Any]] = {"mlp": {}, "linear": {"module__hidden": ()}}
 
-# attribute of a constructor: its signature as written, without the parameters of parents
-_WRITTEN = "__written_signature__"
+# the least epochs and steps of a training with max_epochs="auto", by examples/benchmarks/defaults.py
+_LEAST_EPOCHS, _LEAST_STEPS = 30, 500
+# steps with lr="auto": those of Adam by the same
+_LR, _LR_OF_LINEAR, _LR_OF_SGD = 1e-3, 5e-3, 0.1
+# rows, and values, whose columns say how a built-in network scales its inputs: enough for means, and little memory
+_SCALED_ROWS, _SCALED_VALUES = 2000, 2**22
+# the spread of a column: its standard deviation, or a fifth of its largest distance from the mean, which is more where
+# it is almost always the same, as the margin of an image
+_LARGEST = 5.0
+# columns of a spread between these are not scaled: principal components, say, of which the small ones are noise
+_LEAST_SPREAD, _MOST_SPREAD = 0.3, 3.0
+# columns whose spread is a smaller share of their mean are constant, to the precision of float32
+_PRECISION = 1e-6
 
 
 def as_python(value: Any) -> Any:
@@ -47,39 +52,6 @@ def as_python(value: Any) -> Any:
 def as_optimizer(given: Optimizer) -> Callable[..., torch.optim.Optimizer]:
     """Class of an optimiser that may be named, such as "adamw"."""
     return OPTIMIZERS[given.lower()] if isinstance(given, str) else given
-
-
-@cache
-def is_net_name(name: str) -> bool:
-    """Whether a name is a parameter of skorch that the user may set."""
-    head, dunder, tail = name.partition("__")
-    return (head in _PREFIXES and bool(tail)) if dunder else name in NET_NAMES
-
-
-def with_merged_signature(cls: Class) -> Class:
-    """Show in the signature of a class's constructor the parameters of its parents."""
-    if (init := vars(cls).get("__init__")) is not None:
-        setattr(init, _WRITTEN, inspect.signature(init))
-        init.__signature__ = merged_signature(cls)
-    return cls
-
-
-@cache
-def merged_signature(cls: type) -> inspect.Signature:
-    """Parameters of the constructors of a class and of all its parents, in place of each ``**net_params``.
-
-    The constructors are those that Python calls, in the order of calls: one without ``**`` passes nothing on.
-    """
-    found: dict[str, inspect.Parameter] = {}
-    for init in (vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)):
-        own = (getattr(init, _WRITTEN, None) or inspect.signature(init)).parameters
-        kept = [
-            p for p in own.values() if p.kind is p.KEYWORD_ONLY or (not found and p.kind is p.POSITIONAL_OR_KEYWORD)
-        ]
-        found = found | {p.name: p for p in kept if p.name not in found}
-        if all(p.kind is not p.VAR_KEYWORD for p in own.values()):
-            break
-    return inspect.Signature(list(found.values()))
 
 
 def net_params_of(shared: dict[str, Any], module: nn.Module | None, own: dict[str, Any]) -> dict[str, Any]:
@@ -103,3 +75,58 @@ def net_params_of(shared: dict[str, Any], module: nn.Module | None, own: dict[st
         params["module"] = copy.deepcopy(given)
     params |= own
     return params | {"optimizer": as_optimizer(params["optimizer"])}
+
+
+# ---------------------------------------------------------------------------- chosen by the rows and the network
+def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[str, Any]:
+    """Parameters of all nets of a fit, with what the library chooses by the noisy rows and the network."""
+    if isinstance(params["module"], str):
+        n_in = int(np.prod(noisy.sample_shape))
+        sized = built_in(params["module"], n_in, n_classes, *_column_scale(noisy, n_in))
+        params = sized | params | {"module": MLP}
+    if params["max_epochs"] == "auto":
+        steps = 1 if params["batch_size"] == -1 else ceil(len(noisy) / params["batch_size"])
+        params = params | {"max_epochs": max(_LEAST_EPOCHS, ceil(_LEAST_STEPS / steps))}
+    if params["lr"] == "auto":
+        params = params | {"lr": _lr(params)}
+    return params
+
+
+def _lr(params: dict[str, Any]) -> float:
+    """Step by the optimiser and the network, which is made without a draw from torch's generators."""
+    optimizer = as_optimizer(params["optimizer"])
+    if getattr(optimizer, "func", optimizer) is torch.optim.SGD:  # or a partial of it
+        return _LR_OF_SGD
+    own = {name.removeprefix("module__"): value for name, value in params.items() if name.startswith("module__")}
+    with torch.random.fork_rng(devices=[]):
+        module = params["module"] if isinstance(params["module"], nn.Module) else params["module"](**own)
+    matrices = [weight for weight in module.parameters() if weight.requires_grad and weight.ndim > 1]
+    return _LR_OF_LINEAR if len(matrices) == 1 else _LR
+
+
+def built_in(name: str, n_in: int, n_out: int, mean: NDArray[np.float64], scale: NDArray[np.float64]) -> dict[str, Any]:
+    """Parameters of a built-in network of this size, whose inputs are scaled so."""
+    sized = {"n_in": n_in, "n_out": n_out, "mean": mean, "scale": scale}
+    return {f"module__{key}": value for key, value in sized.items()} | MODULES[name]
+
+
+def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and scale by which columns get a spread of the order of 1, from some of the rows.
+
+    Columns that are mostly 0 (words, one of several categories, the margin of images) keep their zeros, and are scaled
+    where values are above 1. Arrays, sparse rows and a Dataset of the same values, as float32, give the same.
+    """
+    n_rows = min(len(rows), _SCALED_ROWS, max(_SCALED_VALUES // n_columns, 100))
+    some, mean = rows.take(np.linspace(0, len(rows) - 1, n_rows).astype(int)), np.zeros(n_columns)
+    X = some.inputs().numpy(force=True) if isinstance(rows, DatasetRows) else some.X
+    X = (X if issparse(X) else X.reshape(len(X), -1)).astype(np.float32).astype(np.float64)
+    least, most = min_max_axis(X, axis=0) if issparse(X) else (X.min(axis=0), X.max(axis=0))
+    scale = np.maximum(1.0, np.maximum(-least, most))
+    filled = np.flatnonzero(2 * (X != 0).sum(axis=0) > X.shape[0])
+    values = np.ascontiguousarray(X[:, filled].toarray() if issparse(X) else X[:, filled])
+    mean[filled] = values.mean(axis=0)
+    values -= mean[filled]
+    spread = np.maximum(values.std(axis=0), np.abs(values).max(axis=0) / _LARGEST)
+    is_constant = spread <= _PRECISION * np.abs(mean[filled])
+    scale[filled] = np.where(is_constant, 1.0, spread / spread.clip(_LEAST_SPREAD, _MOST_SPREAD))
+    return mean, scale

@@ -1,12 +1,15 @@
-"""A progress bar for each training of a fit, with the time left."""
+"""What is seen of a training while it runs: a bar with the time left, and the loss of clean rows."""
 
 import multiprocessing
 import sys
 from typing import Any
 
+import numpy as np
 from skorch.callbacks import Callback
+from torch import Tensor
+from torch.nn import functional as F
 
-from ..nets import NoisyLabelNet
+from ..nets import NoisyLabelNet, Rows
 from ..nets._batches import Batch
 
 # of the bar: time gone, time left, and what is trained
@@ -61,3 +64,36 @@ def _is_seen(stream: Any) -> bool:
         return bool(stream.isatty())
     except (AttributeError, ValueError):
         return False
+
+
+class CleanLoss(Callback):
+    """Record the cross-entropy of clean rows as ``valid_clean_loss`` in the history, without drawing random numbers.
+
+    Parameters
+    ----------
+    rows : Rows
+        Clean rows that the net is not trained on.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows: Rows | None = rows
+
+    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
+        """Forget earlier trainings."""
+        self.best_ = np.inf
+
+    def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
+        """Record the loss."""
+        assert self.rows is not None, "the training has ended"
+        loss = sum(_summed_loss(*outputs) for outputs in net.evaluated(self.rows)) / len(self.rows)
+        net.history.record("valid_clean_loss", loss)
+        net.history.record("valid_clean_loss_best", bool(loss < self.best_))
+        self.best_ = min(loss, self.best_)
+
+    def release(self) -> None:
+        """Drop the rows, so that a trained net does not keep them."""
+        self.rows = None
+
+
+def _summed_loss(logits: Tensor, y: Tensor) -> float:
+    return F.cross_entropy(logits.float(), y.to(logits.device), reduction="sum").item()

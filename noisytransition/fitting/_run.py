@@ -1,11 +1,15 @@
-"""One call of `fit`: its data, seed and saved state, and the training of each of its nets."""
+"""One call of `fit`: its data, seed and saved state, and the training of its nets, in this process or in others."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
-from typing import Any, Self
+from textwrap import shorten
+from typing import Any, Self, TypeVar
 
+import joblib
 import torch
 from numpy.typing import NDArray
 from skorch.callbacks import Callback
@@ -13,17 +17,16 @@ from skorch.dataset import ValidSplit
 from skorch.history import History
 from torch import nn
 
-from ..nets import CleanBatches, NoisyLabelNet, Rows
-from ..nets._callbacks import CleanLoss
+from ..nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows
 from ..persistence._fit_state import FitState, SaveState
 from ..selection import Selection
 from ..updates import Update
 from ._checks import callback_setting, named_callbacks
-from ._defaults import params_of_fit
-from ._parameters import net_params_of
-from ._progress import ShowProgress
+from ._parameters import net_params_of, params_of_fit
+from ._progress import CleanLoss, ShowProgress
 
 Named = tuple[str | None, Any]
+Result = TypeVar("Result")
 
 
 class Run:
@@ -74,18 +77,6 @@ class Run:
         self.state = FitState(path, fingerprint, self.seed)
         self.seed = self.state.seed
 
-    # ---- trainings that do not depend on each other
-    def part(self, i: int) -> Self:
-        """Run of the i-th of such trainings, as if the others were done before it."""
-        part = copy.copy(self)
-        part.histories, part._n_elsewhere = {}, self._n_elsewhere + len(self.histories) + i
-        return part
-
-    def add(self, histories: Mapping[str, History]) -> None:
-        """Take the histories of such trainings, by stage."""
-        self.histories |= histories
-
-    # ---- one training
     def train(
         self,
         stage: str,
@@ -142,7 +133,7 @@ class Run:
         params = net_params_of(of_fit, module, net_params)
         if held_out and params.get("train_split") is None:  # the same rows in every stage
             params["train_split"] = ValidSplit(held_out, random_state=self.seed)
-        if groups := [*(update.param_groups() if update else ()), *params.get("optimizer__param_groups", ())]:
+        if groups := [*(update.param_groups if update else ()), *params.get("optimizer__param_groups", ())]:
             params["optimizer__param_groups"] = groups
         users = named_callbacks(of_fit["callbacks"])
         user_selects = any(callback_setting(*named, "load_best", of_fit) for named in users)
@@ -190,6 +181,76 @@ class Run:
         shown = [("show_progress", ShowProgress(f"{self.bar}, {stage.replace('_', ' ')}"))] if self.bar else []
         saving = [("save_state", SaveState(self.state, stage))] if self.state is not None else []
         return [*watching, *copies, *own, *shown, *saving]
+
+    # ---- trainings that do not depend on each other
+    def train_parts(self, tasks: Mapping[str, Callable[..., Result]], n_jobs: int | None = None) -> list[Result]:
+        """Do trainings that do not depend on each other; the results are the same to the bit for any `n_jobs`.
+
+        Each has its share of PyTorch's threads, also where they are done one after the other.
+
+        Parameters
+        ----------
+        tasks : dict of str to callable
+            By stage: takes a run, and the stage's name; trains that stage in that run; gives back what is asked of it.
+        n_jobs : int, optional
+            As in `joblib.Parallel`: processes, or what ``joblib.parallel_config`` says. In threads they are done in
+            turn: PyTorch's generators are shared by all threads.
+
+        Returns
+        -------
+        list
+            What the tasks gave back.
+        """
+        n_threads = max(torch.get_num_threads() // len(tasks), 1)
+        backend, _ = joblib.parallel.get_active_backend()
+        in_turn = getattr(backend, "supports_sharedmem", False)
+        parallel = joblib.Parallel(n_jobs, **({"backend": "sequential"} if in_turn else {}))
+        train = joblib.delayed(_train_part)
+        done = parallel(train(self._part(i), stage, task, n_threads) for i, (stage, task) in enumerate(tasks.items()))
+        results, histories = zip(*done, strict=True)
+        self.histories |= dict(zip(tasks, histories, strict=True))
+        return list(results)
+
+    def unsendable(self, n_jobs: int | None = None) -> str | None:
+        """Say what `train_parts` could not send to the processes that it would use, if there is such."""
+        (backend, _), n = joblib.parallel.get_active_backend(), joblib.effective_n_jobs(n_jobs)
+        if getattr(backend, "supports_sharedmem", False) or n == 1:
+            return None
+        rows = [rows for rows in (self.noisy, self.clean) if isinstance(rows, DatasetRows)]
+        for name, value in (self.params | {"X": rows}).items():
+            try:
+                pickle.dumps(joblib.wrap_non_picklable_objects([value]))  # as joblib's default backend does
+            except Exception as error:  # pickle raises what the objects raise
+                return (
+                    f"cannot send {name}={shorten(repr(value), 300)} to {n} processes: {error}. Give what can be "
+                    "pickled, or train in this process (n_jobs=1)"
+                )
+        return None
+
+    def _part(self, i: int) -> Self:
+        """Run of the i-th of such trainings, as if the others were done before it."""
+        part = copy.copy(self)
+        part.histories, part._n_elsewhere = {}, self._n_elsewhere + len(self.histories) + i
+        return part
+
+
+def _train_part(run: Run, stage: str, task: Callable[[Run, str], Result], n_threads: int) -> tuple[Result, History]:
+    """Do one task with so many threads: their number has an effect on rounding."""
+    with torch_as_it_was():
+        torch.set_num_threads(n_threads)
+        result = task(run, stage)
+    return result, run.histories[stage]
+
+
+@contextmanager
+def torch_as_it_was() -> Iterator[None]:
+    """Put PyTorch's generators and number of threads back at the end of the block."""
+    n_threads = torch.get_num_threads()
+    try:
+        with torch.random.fork_rng(range(torch.cuda.device_count())):
+            yield
+    finally:
+        torch.set_num_threads(n_threads)
 
 
 #: class of the runs of `fit`, which `data_parallel` replaces

@@ -13,7 +13,6 @@ from ..data._read import DRAWS
 from ..fitting._checks import COUNT, NUMBER
 from ..fitting._cross_fitting import JointTraining, cross_fit, fine_tune, n_folds
 from ..fitting._parameters import Module
-from ..fitting._parts import unsendable
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..nets import Rows
@@ -197,7 +196,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     # ---- checks
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
-        if refusal := unsendable(run, self.n_jobs):
+        if refusal := run.unsendable(self.n_jobs):
             raise ValueError(f"n_jobs={self.n_jobs} {refusal}.")
         check_prior(self.transition_prior, len(run.classes), "transition_prior")
         for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):

@@ -13,7 +13,7 @@ from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..base._save import KIND, name_of
 from ..fitting._checks import check_device
-from ..fitting._defaults import built_in
+from ..fitting._parameters import built_in
 from ..nets import MLP, NoisyLabelNet
 from ..nets._checks import check_sized
 from ..persistence._storage import read

@@ -196,16 +196,14 @@ class BatchLoader(DataLoader):
 
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
         rows, places = _unwrapped(self.dataset)
-        if rows is None or not self._is_plain():
+        batches, collate = self.batch_sampler, self.collate_fn
+        # batches are taken in this process, in an order that is known at the start of an epoch
+        is_known = type(batches) is JoinedSampler and _is_known(batches.sampler)
+        collates = isinstance(collate, _Collate) and collate.collate_fn is None
+        if rows is None or self.num_workers or not (is_known and collates):
             return map(Batch.of, super().__iter__())
         torch.empty((), dtype=torch.int64).random_(generator=self.generator)  # torch's loader draws a seed for workers
         return self._taken(rows, places)
-
-    def _is_plain(self) -> bool:
-        """Whether batches are taken in this process, in an order that is known at the start of an epoch."""
-        batches = self.batch_sampler
-        collates = isinstance(self.collate_fn, _Collate) and self.collate_fn.collate_fn is None
-        return not self.num_workers and collates and type(batches) is JoinedSampler and _is_known(batches.sampler)
 
     def _taken(self, rows: Rows, places: NDArray | None) -> Iterator[Batch]:
         """Batches without torch's machinery for each of them."""

@@ -1,6 +1,7 @@
 """The skorch net of one training stage."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from ..meta_gradient._forward_pass import full_precision, logits_of
+from ..meta_gradient._forward_pass import logits_of
 from ._batches import Batch, BatchLoader, CleanBatches, Loaded, on_device, rows_at_once
 from ._checks import check_losses, check_proba, check_start, check_weights, uncompiled
 from ._loop import GradientScaling, LeanNet
@@ -20,10 +21,7 @@ from ._mlp import MLP
 from ._rows import Rows
 from ._update import Update
 
-
-def softmax(logits: Tensor) -> Tensor:
-    """Probabilities, in full precision."""
-    return torch.softmax(full_precision(logits), dim=-1)
+_SOFTMAX = partial(torch.softmax, dim=-1)
 
 
 class NoisyLabelNet(LeanNet):
@@ -88,7 +86,7 @@ class NoisyLabelNet(LeanNet):
         precision: str = "float32",
         criterion: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
         train_split: Callable | None = None,
-        predict_nonlinearity: Callable[[Tensor], Tensor] = softmax,
+        predict_nonlinearity: Callable[[Tensor], Tensor] = _SOFTMAX,
         iterator_train: type = BatchLoader,
         iterator_train__shuffle: bool = True,
         iterator_valid: type = BatchLoader,

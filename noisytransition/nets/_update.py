@@ -1,6 +1,6 @@
 """Base class of updates: how the parameters of a loss move."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,13 +48,12 @@ class Update(Callback):
     [[0.7, 0.3], [0.86, 0.14], [0.95, 0.05]]
     """
 
+    #: parameter groups in the network's optimiser, as skorch takes them: (pattern of names, settings)
+    param_groups: Sequence[tuple[str, dict[str, Any]]] = ()
+
     def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
         """Parameters of the loss that belong to the network's optimiser; here none."""
         yield from ()
-
-    def param_groups(self) -> list[tuple[str, dict[str, Any]]]:
-        """Parameter groups of these in the optimiser, as skorch takes them: (pattern of names, settings)."""
-        return []
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
         """Run before each step of the network; the batch is on the device."""

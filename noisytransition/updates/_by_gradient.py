@@ -48,16 +48,14 @@ class ByGradient(Update):
 
     def __init__(self, lr: float | None = None) -> None:
         self.lr = lr
+        if lr is None:
+            self.param_groups = [(f"{_PREFIX}*", {"weight_decay": 0.0})]
 
     def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
         """All parameters of the loss, which require gradients from here on, under prefixed names."""
         loss.requires_grad_(True)
         if self.lr is None:
             yield from ((f"{_PREFIX}{name}", parameter) for name, parameter in loss.named_parameters())
-
-    def param_groups(self) -> list[tuple[str, dict[str, Any]]]:
-        """One group, without weight decay."""
-        return [(f"{_PREFIX}*", {"weight_decay": 0.0})] if self.lr is None else []
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Make the optimiser of the loss's parameters; the loss is on the net's device by now."""

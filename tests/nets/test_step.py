@@ -9,9 +9,9 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader
 
+from noisytransition.fitting._cross_fitting import HeldOutPosteriors
 from noisytransition.losses import ForwardLoss, GoldCorrectionLoss
 from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
-from noisytransition.nets._callbacks import HeldOutPosteriors
 from noisytransition.transition import pair_noise
 from noisytransition.updates import PosteriorCounts, Update
 
