@@ -31,9 +31,9 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Attributes
     ----------
     noise_model_, transition_matrix_, class_counts_
-        T, as in `NoiseModelMixin`; it is its start.
+        As in `NoiseModelMixin`. T is its start.
     transition_init_, transition_history_
-        As in `MetaTransitionClassifier`: T, and T alone.
+        T, and T alone.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

@@ -41,9 +41,9 @@ class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Attributes
     ----------
     noise_model_, transition_matrix_, class_counts_
-        T, as in `NoiseModelMixin`.
+        As in `NoiseModelMixin`.
     transition_init_, transition_history_
-        T where it started and after each epoch, as in `MetaTransitionClassifier`.
+        As in `MetaTransitionClassifier`.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

@@ -1,9 +1,11 @@
 """Methods that use T: labels of any kind go in, rows or labels come out."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
-from estimators import small
+from estimators import WITH_TRANSITION, small
 from sklearn.exceptions import NotFittedError
 
 from noisytransition import EMTransitionClassifier, GLCClassifier
@@ -78,6 +80,18 @@ def test_labels_that_do_not_fit_are_refused(fitted, blobs, method):
         call(X, np.where(y == 0, "dog", NAMES[y]))
     with pytest.raises(NotFittedError):
         getattr(GLCClassifier(), method)(X, NAMES[y])
+
+
+@pytest.mark.parametrize("cls", WITH_TRANSITION)
+def test_the_noise_model_takes_probabilities(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    clf = pickle.loads(pickle.dumps(small(cls).fit(X, NAMES[y], meta=(X_meta, NAMES[y_meta]))))
+    model, proba = clf.noise_model_, clf.predict_proba(X)
+    assert model.classes_.tolist() == NAMES.tolist()
+    np.testing.assert_array_equal(model.transition_matrix_, clf.transition_matrix_)
+    np.testing.assert_array_equal(
+        model.find_label_issues(proba, NAMES[y], calibrate=False), clf.find_label_issues(X, NAMES[y])
+    )
 
 
 # ---------------------------------------------------------------------------- numbers of rows of each class
