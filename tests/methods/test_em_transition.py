@@ -21,14 +21,13 @@ from noisytransition import (
     transition_error,
 )
 from noisytransition.fitting._cross_fitting import fold_of_rows
-from noisytransition.transition import _noise_model as _estimate
 from noisytransition.transition import (
+    _fit,
     flip_labels,
     gold_transition_matrix,
     pair_noise,
     symmetric_noise,
 )
-from noisytransition.transition._held_out import Candidate, last_training
 from noisytransition.transition._shrinkage import shrunk_to_symmetric
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "random_state": 0}
@@ -61,11 +60,9 @@ def test_finds_T_where_classes_overlap(T, params):
 def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(cv, n_rows, monkeypatch):
     """Each row is its own feature and all weights start at 0: of a row not trained on, the net knows nothing."""
     seen = []
-    whole = _estimate.first_maximum
+    whole = _fit.first_maximum
     monkeypatch.setattr(
-        _estimate,
-        "first_maximum",
-        lambda proba, y, **kw: seen.append((proba, kw["proba_meta"])) or whole(proba, y, **kw),
+        _fit, "first_maximum", lambda *args, **kw: seen.append((args[0], args[2])) or whole(*args, **kw)
     )
     module = nn.Linear(60, 3, bias=False)
     nn.init.zeros_(module.weight)
@@ -87,37 +84,6 @@ def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
     np.testing.assert_array_equal(results["epochs"], np.arange(1, 9))
     assert clf.n_epochs_ == results["epochs"][results["log_evidence"].argmax()]
     assert len(clf.history_) == clf.n_epochs_
-
-
-TRUE = np.repeat([0, 1, 2], 200)
-NOISY = np.concatenate([np.roll([0, 1, 2], -i).repeat([140, 40, 20]) for i in range(3)])
-T_OF_NOISY = np.array([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
-
-
-def candidate(epochs, decided):
-    return Candidate(epochs, np.eye(3)[decided], np.eye(3)[:1])
-
-
-def wrong_on(n, first=0):
-    """Decisions that are wrong on every so many-th row, whatever its labels."""
-    decided = TRUE.copy()
-    decided[first::n] = (decided[first::n] + 1) % 3
-    return decided
-
-
-def test_the_last_network_is_trained_longer_where_it_is_then_right_more_often():
-    earlier, best, later = candidate(2, TRUE), candidate(4, np.zeros_like(TRUE)), candidate(6, TRUE)
-    assert last_training([earlier, best, later], best, T_OF_NOISY, NOISY) is later
-    assert last_training([earlier, best], best, T_OF_NOISY, NOISY) is best  # an earlier network is not asked for
-    assert last_training([earlier, later], later, T_OF_NOISY, NOISY) is later
-    assert last_training([best, later], best, np.full((3, 3), 1 / 3), NOISY) is best  # labels that tell nothing
-
-
-@pytest.mark.parametrize(("decided", "epochs"), [(wrong_on(300, 190), 4), (wrong_on(200), 7), (wrong_on(10), 7)])
-def test_chance_does_not_make_the_last_training_longer(decided, epochs):
-    """Without errors on these 2, 3 and 60 rows the gain is 0.8, 1.7 and 4.4 standard errors."""
-    best, wrong, later = candidate(4, decided), candidate(6, (TRUE + 1) % 3), candidate(7, TRUE)
-    assert last_training([best, wrong, later], best, T_OF_NOISY, NOISY).epochs == epochs
 
 
 def test_the_weight_of_the_clean_batches_is_the_root_of_their_share():
@@ -213,7 +179,7 @@ def test_known_pairs_narrow_the_error_bars():
 
 def test_error_bars_are_for_some_classes_alone(monkeypatch):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
-    monkeypatch.setattr(_estimate, "MOST_CLASSES", 2)
+    monkeypatch.setattr(_fit, "MOST_CLASSES", 2)
     clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta)
     assert not hasattr(clf, "transition_std_")
     with pytest.raises(ValueError, match="3 classes"):

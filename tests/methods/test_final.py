@@ -12,7 +12,6 @@ from training import StopAfter, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
 from noisytransition.transition import flip_labels, pair_noise
-from noisytransition.transition._held_out import fine_tuning_helps
 
 SGD = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
 FAST = SGD | {"max_epochs": 4, "batch_size": 64, "random_state": 0, "cv": 2}
@@ -51,31 +50,6 @@ def test_the_network_is_fine_tuned_where_held_out_clean_rows_are_predicted_bette
     stages = ["warm_up", "fold_0", "fold_1", "em", *["fine_tuned"] * (final == "fine-tuned")]
     assert list(clf.histories_) == stages
     assert clf.history_ == clf.net_.history == clf.histories_[stages[-1]]
-
-
-def losses(*of_rows):
-    """Posteriors of two classes whose label 0 has these losses, and their labels; few are at 1/2 at any temperature."""
-    p = np.exp(-np.array(of_rows))
-    return np.column_stack([p, 1 - p]), np.zeros(len(p), dtype=int)
-
-
-def test_a_gain_below_its_standard_error_is_none():
-    sure, y = losses(*20 * [0.1, 0.1, 2.0])
-    other, _ = losses(*20 * [0.1, 0.1, 1.9], 2.5)
-    assert not fine_tuning_helps(sure, other[:-1][::-1], y, np.zeros(2))[0]
-    better, _ = losses(*60 * [0.05])
-    helps, scores = fine_tuning_helps(sure, better, y, np.zeros(2))
-    assert helps
-    assert scores["fine-tuned"] < scores["own"]
-
-
-def test_rows_count_by_the_shares_of_their_class():
-    """One network is better in the first class, by more; the other one in the second, which the noisy rows have."""
-    y = np.repeat([0, 1], 20)
-    own, other = (np.where(y == 0, good, bad) for good, bad in ((0.9, 0.3), (0.25, 0.8)))
-    posteriors = [np.where(np.eye(2)[y] == 1, p[:, None], 1 - p[:, None]) for p in (own, other)]
-    assert not fine_tuning_helps(*posteriors, y, np.zeros(2))[0]
-    assert fine_tuning_helps(*posteriors, y, np.log([0.5 / 0.1, 0.5 / 0.9]))[0]
 
 
 def test_fine_tuning_goes_on_from_the_network_and_leaves_T_alone():

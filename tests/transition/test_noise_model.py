@@ -1,0 +1,573 @@
+"""A model of label noise from probabilities of any classifier: laws, twins, kinds of labels, bad input, diagnoses."""
+
+import copy
+import pickle
+import subprocess
+import sys
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from posteriors import simulated
+from reference.noise_model import slow_noise_model
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from strategies import permutations
+
+from noisytransition import LabelNoiseModel
+from noisytransition.transition import (
+    _noise_model,
+    find_label_issues,
+    flip_labels,
+    label_posterior,
+    label_quality,
+    pair_noise,
+    relabel,
+    sampling_limit,
+    symmetric_noise,
+    transition_error,
+)
+
+T3 = pair_noise(3, 0.3)
+NAMES = np.array(["ant", "bee", "cat"])
+SEEDS = st.integers(0, 50)
+
+
+def problem(seed=0, n=240, T=T3, every=4, spread=3.0):
+    """Exact posteriors, noisy labels, and the true labels of some samples; true labels of all."""
+    proba, y, noisy = simulated(seed, T, n=n, spread=spread)
+    return proba, noisy, np.where(np.arange(n) % every == 0, y, -1), y
+
+
+def quiet_fit(*args, **kwargs):
+    """A fitted model, without its warnings."""
+    params = {k: kwargs.pop(k) for k in ("prior", "meta_sampling", "proba_of") if k in kwargs}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="T may be wrong")
+        return LabelNoiseModel(**params).fit(*args, **kwargs)
+
+
+@cache
+def fitted():
+    proba, noisy, verified, _ = problem()
+    return LabelNoiseModel().fit(proba, noisy, y_verified=verified)
+
+
+# ---------------------------------------------------------------------------- laws
+@given(SEEDS, permutations(3))
+@settings(max_examples=15, deadline=None)
+def test_permuting_the_classes_permutes_everything(seed, p):
+    proba, noisy, verified, _ = problem(seed)
+    place = np.append(np.argsort(p), -1)
+    model = quiet_fit(proba, noisy, y_verified=verified)
+    moved = quiet_fit(proba[:, p], place[noisy], y_verified=place[verified])
+    for name in ("transition_matrix_", "transition_std_", "transition_counts_"):
+        np.testing.assert_allclose(getattr(moved, name), getattr(model, name)[np.ix_(p, p)], atol=0.01, rtol=0.01)
+    np.testing.assert_allclose(moved.class_counts_, model.class_counts_[p], rtol=0.01)
+    posteriors = moved.posterior(proba[:, p], place[noisy]), model.posterior(proba, noisy)[:, p]
+    np.testing.assert_allclose(*posteriors, atol=0.01)
+    assert moved.diagnostics_.keys() == model.diagnostics_.keys()
+
+
+@given(SEEDS, st.randoms(use_true_random=False))
+@settings(max_examples=15, deadline=None)
+def test_the_order_of_the_samples_does_not_matter(seed, random):
+    proba, noisy, verified, _ = problem(seed)
+    order = np.array(random.sample(range(len(noisy)), len(noisy)))
+    model, moved = (quiet_fit(proba[o], noisy[o], y_verified=verified[o]) for o in (slice(None), order))
+    np.testing.assert_allclose(moved.transition_matrix_, model.transition_matrix_, atol=1e-3)
+    np.testing.assert_allclose(moved.transition_std_, model.transition_std_, rtol=1e-2, atol=1e-3)
+
+
+@given(SEEDS)
+@settings(max_examples=15, deadline=None)
+def test_samples_given_twice_make_the_error_bars_shorter_by_the_root_of_two(seed):
+    proba, noisy, verified, _ = problem(seed, n=1000)
+    once = quiet_fit(proba, noisy, y_verified=verified)
+    twice = quiet_fit(*(np.concatenate([a, a]) for a in (proba, noisy)), y_verified=np.concatenate([verified] * 2))
+    assume(not (once.diagnostics_ or twice.diagnostics_))  # pairs given twice are more evidence against one T
+    np.testing.assert_allclose(twice.transition_matrix_, once.transition_matrix_, atol=0.02)
+    inside = once.transition_matrix_ > 0.1  # others are near a bound
+    np.testing.assert_allclose((once.transition_std_ / twice.transition_std_)[inside], np.sqrt(2), rtol=0.1)
+
+
+@pytest.mark.parametrize("T", [pair_noise(4, 0.35), symmetric_noise(4, 0.4)])
+def test_T_of_exact_posteriors_is_at_the_sampling_limit(T):
+    errors, limits = [], []
+    for seed in range(6):
+        proba, noisy, verified, y = problem(seed, n=3000, T=T, every=20, spread=8)
+        errors.append(transition_error(T, LabelNoiseModel().fit(proba, noisy, y_verified=verified).transition_matrix_))
+        limits.append(sampling_limit(T, np.bincount(y)))
+    assert np.mean(errors) < 1.5 * np.mean(limits)
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+@pytest.mark.parametrize(("c", "n", "m"), [(2, 40, 12), (2, 60, 8), (3, 40, 15)])
+def test_it_agrees_with_the_slow_twin(c, n, m, pairs):
+    proba, y, noisy = simulated(1, pair_noise(c, 0.3), n=n, spread=1.5)
+    new, counts, weight = np.arange(n) >= m, np.zeros((c, c)), (n - m) / m
+    if pairs:
+        model = quiet_fit(proba, noisy, y_verified=np.where(new, -1, y), prior=None)
+        np.add.at(counts, (y[~new], noisy[~new]), 1)
+        weight **= 0.5
+    else:
+        model = quiet_fit(proba[new], noisy[new], proba_clean=proba[~new], y_clean=y[~new], prior=None)
+        weight **= 1 if m >= 5 * c else 0.75
+    T, calibrated = slow_noise_model(proba[new], noisy[new], proba[~new], y[~new], counts, weight)
+    np.testing.assert_allclose(model.transition_matrix_, T, atol=1e-3)
+    np.testing.assert_allclose(model.calibrate(proba[new]), calibrated, atol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["verified", "clean"])
+def test_error_bars_hold_the_true_T(kind):
+    held = []
+    for seed in range(40):
+        proba, noisy, verified, y = problem(seed, n=1000, every=5)
+        is_clean = verified >= 0
+        if kind == "verified":
+            model = quiet_fit(proba, noisy, y_verified=verified)
+        else:
+            model = quiet_fit(proba[~is_clean], noisy[~is_clean], proba_clean=proba[is_clean], y_clean=y[is_clean])
+        low, high = model.transition_interval(0.9)
+        held.append((low <= T3) & (high >= T3))
+    shares = np.mean(held, axis=0)
+    assert shares.mean() > 0.87
+    assert shares.min() > 0.75
+
+
+@pytest.mark.slow
+def test_one_T_is_maximised_as_far_as_noise_that_depends_on_the_features():
+    """Its likelihood rises from another start by more than a Bayes factor of e."""
+    proba, y, noisy = simulated(2, pair_noise(10, 0.3), n=20_000)
+    model = quiet_fit(proba[200:], noisy[200:], proba_clean=proba[:200], y_clean=y[:200])
+    assert model.instance_dependence_ == 0
+    assert transition_error(pair_noise(10, 0.3), model.transition_matrix_) < 0.15
+
+
+# ---------------------------------------------------------------------------- what follows for samples
+def test_the_posterior_is_bayes_rule():
+    proba, noisy, _, _ = problem()
+    model, posterior = fitted(), fitted().posterior(proba, noisy)
+    for p, j, row in zip(model.calibrate(proba), noisy, posterior, strict=True):
+        joint = [p[i] * model.transition_matrix_[i, j] for i in range(3)]
+        np.testing.assert_allclose(row, np.array(joint) / sum(joint), atol=1e-12)
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_methods_agree_with_the_functions_of_arrays(calibrate):
+    proba, noisy, _, _ = problem()
+    model = fitted()
+    arrays = model.calibrate(proba) if calibrate else proba, noisy, model.transition_matrix_
+    given, how = (proba, noisy), {"calibrate": calibrate}
+    np.testing.assert_array_equal(model.posterior(*given, **how), label_posterior(*arrays))
+    np.testing.assert_array_equal(model.label_quality(*given, **how), label_quality(*arrays))
+    for threshold in (0.5, 0.9):
+        issues = model.find_label_issues(*given, threshold=threshold, **how)
+        np.testing.assert_array_equal(issues, find_label_issues(*arrays, threshold=threshold))
+        labels = model.relabel(*given, threshold=threshold, **how)
+        np.testing.assert_array_equal(labels, relabel(*arrays, threshold=threshold))
+
+
+def test_verified_labels_are_certain_and_no_issues():
+    proba, noisy, verified, y = problem()
+    is_verified, model = verified >= 0, fitted()
+    posterior = model.posterior(proba, noisy, y_verified=verified)
+    np.testing.assert_array_equal(posterior[is_verified], np.eye(3)[y[is_verified]])
+    np.testing.assert_array_equal(posterior[~is_verified], model.posterior(proba, noisy)[~is_verified])
+    quality = model.label_quality(proba, noisy, y_verified=verified)
+    np.testing.assert_array_equal(quality[is_verified], (y == noisy)[is_verified])
+    np.testing.assert_array_equal(
+        model.relabel(proba, noisy, y_verified=verified, threshold=1.0)[is_verified], y[is_verified]
+    )
+    issues = model.find_label_issues(proba, noisy, y_verified=verified)
+    others = model.find_label_issues(proba, noisy)
+    np.testing.assert_array_equal(issues, others[~is_verified[others]])
+    assert len(issues) < len(others)
+
+
+def test_a_report_leaves_verified_samples_out_and_is_about_them():
+    pytest.importorskip("jinja2")
+    proba, noisy, verified, y = problem()
+    known, model = verified >= 0, fitted()
+    report = model.noise_report(proba, noisy, y_verified=verified, max_rows=1000)
+    listed = {sample["row"] for sample in report.facts["label_issues"]["listed"]}
+    assert listed == set(model.find_label_issues(proba, noisy, y_verified=verified).tolist())
+    clean = {"proba_clean": proba[known], "y_clean": y[known], "y_clean_noisy": noisy[known]}
+    same = model.noise_report(proba, noisy, **clean)
+    for part in ("calibration", "one_transition_matrix"):
+        assert report.facts[part] == same.facts[part]
+    with pytest.raises(ValueError, match="not both"):
+        model.noise_report(proba, noisy, y_verified=verified, **clean)
+    with pytest.raises(ValueError, match="together"):
+        model.noise_report(proba, noisy, y_clean=[0])
+
+
+def test_a_model_of_a_given_T_has_no_error_bars():
+    proba, noisy, _, _ = problem()
+    model = LabelNoiseModel.from_transition_matrix(T3, NAMES, [80, 80, 80])
+    np.testing.assert_array_equal(model.posterior(proba, NAMES[noisy]), label_posterior(proba, noisy, T3))
+    assert not hasattr(model, "transition_std_")
+    with pytest.raises(ValueError, match="error bars"):
+        model.transition_interval()
+    assert model.transition_summary(top=1).startswith("ant -> bee 0.30\n")
+    np.testing.assert_array_equal(model.class_counts_, [80, 80, 80])
+    named = pd.DataFrame(T3, index=NAMES, columns=NAMES).loc[["cat", "ant", "bee"], ["cat", "ant", "bee"]]
+    np.testing.assert_array_equal(LabelNoiseModel.from_transition_matrix(named, NAMES).transition_matrix_, T3)
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [((T3, ["a", "b"]), "2 classes"), ((T3, ["a", "b", "b"]), "different"), ((2 * T3, NAMES), "sum to 1")]
+    + [((T3, NAMES, counts), "class_counts") for counts in ([1, 2], [1, 2, -3], [1, 2, np.nan])],
+)
+def test_a_given_T_is_checked(args, word):
+    with pytest.raises(ValueError, match=word):
+        LabelNoiseModel.from_transition_matrix(*args)
+
+
+# ---------------------------------------------------------------------------- forms of the clean samples
+def test_noisy_labels_of_clean_samples_may_have_gaps():
+    proba, noisy, verified, y = problem()
+    clean = verified >= 0
+    known = np.where(np.arange(clean.sum()) % 2 == 0, noisy[clean], -1)
+    given = {"proba_clean": proba[clean], "y_clean": y[clean]}
+    counts = [
+        quiet_fit(proba[~clean], noisy[~clean], **given, y_clean_noisy=of).transition_counts_.sum()
+        for of in (None, known, noisy[clean])
+    ]
+    np.testing.assert_allclose(counts, [180, 210, 240])
+    model = quiet_fit(proba[~clean], noisy[~clean], **given, y_clean_noisy=noisy[clean])
+    np.testing.assert_allclose(model.transition_matrix_, fitted().transition_matrix_, atol=1e-9)
+
+
+def test_verified_and_other_clean_samples_together():
+    proba, noisy, _, y = problem()
+    one, other = np.arange(240) % 8 == 0, np.arange(240) % 8 == 4
+    model = quiet_fit(
+        proba[~other],
+        noisy[~other],
+        y_verified=np.where(one, y, -1)[~other],
+        proba_clean=proba[other],
+        y_clean=y[other],
+        y_clean_noisy=noisy[other],
+    )
+    np.testing.assert_allclose(model.transition_matrix_, fitted().transition_matrix_, atol=1e-3)
+
+
+def test_samples_verified_class_by_class_have_another_class_prior():
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, size=6000, p=[0.7, 0.2, 0.1])
+    features = rng.normal(size=(6000, 3)) + 2 * np.eye(3)[y]
+    log_joint = 2 * features + np.log([0.7, 0.2, 0.1])
+    proba = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
+    proba /= proba.sum(axis=1, keepdims=True)
+    noisy, verified = flip_labels(y, T3, random_state=0), np.full(6000, -1)
+    for k in range(3):
+        verified[np.flatnonzero(y == k)[:60]] = k
+    with pytest.warns(UserWarning, match="stratified"):
+        LabelNoiseModel().fit(proba, noisy, y_verified=verified)
+    model = quiet_fit(proba, noisy, y_verified=verified, meta_sampling="stratified")
+    share = np.bincount(y, minlength=3) / len(y)
+    np.testing.assert_allclose(model.class_offset_, np.log(1 / 3 / share), atol=0.2)
+    np.testing.assert_allclose(model.class_counts_, 5820 * share, rtol=0.15)
+    assert model.diagnostics_ == {}
+
+
+# ---------------------------------------------------------------------------- without verified samples
+def test_without_verified_samples_the_user_says_what_the_probabilities_are():
+    proba, noisy, _, _ = problem(n=2000)
+    with pytest.raises(ValueError, match="proba_of"):
+        LabelNoiseModel().fit(proba, noisy)
+    of_noisy = proba @ T3
+    for how, of_label in (("true", proba), ("noisy", of_noisy)):
+        with pytest.warns(UserWarning, match="no sample is verified"):
+            model = LabelNoiseModel(proba_of=how).fit(of_label, noisy)
+        assert transition_error(T3, model.transition_matrix_) < 0.15
+        assert np.abs(model.calibrate(of_label) - proba).mean() < 0.05
+        assert list(model.diagnostics_) == ["not_verified"]
+    quiet_fit(proba, noisy, proba_of="true", meta_sampling="stratified")  # nothing to correct
+
+
+def test_verified_samples_show_what_the_probabilities_are():
+    """Of the noisy label or of the true one: T is the same."""
+    proba, noisy, verified, _ = problem(n=3000)
+    one, other = (quiet_fit(p, noisy, y_verified=verified).transition_matrix_ for p in (proba, proba @ T3))
+    assert transition_error(T3, one) < 0.06
+    assert transition_error(T3, other) < 0.1
+
+
+# ---------------------------------------------------------------------------- kinds of labels
+def gaps(labels, verified, missing=None):
+    """Labels of the verified samples as a list of Python's own, others missing."""
+    return [missing if v < 0 else label for label, v in zip(labels.tolist(), verified, strict=True)]
+
+
+KINDS = {
+    "1..c": lambda y, v: (y + 1, np.where(v < 0, -1, y + 1), [1, 2, 3]),
+    "text": lambda y, v: (NAMES[y], gaps(NAMES[y], v), NAMES.tolist()),
+    "NaN": lambda y, v: (NAMES[y], np.array(gaps(NAMES[y], v, np.nan), dtype=object), NAMES.tolist()),
+    "floats": lambda y, v: (y / 2, np.where(v < 0, np.nan, y / 2), [0, 0.5, 1]),
+    "whole floats": lambda y, v: (y * 1.0, np.where(v < 0, np.nan, y), [0, 1, 2]),
+    "Int64": lambda y, v: (pd.Series(y, dtype="Int64"), pd.Series(gaps(y, v), dtype="Int64"), [0, 1, 2]),
+    "category": lambda y, v: (
+        pd.Series(NAMES[y], dtype="category"),
+        pd.Series(gaps(NAMES[y], v), dtype="category"),
+        NAMES.tolist(),
+    ),
+    "string": lambda y, v: (pd.Series(NAMES[y], dtype="string"), pd.Series(gaps(NAMES[y], v)), NAMES.tolist()),
+    "-1 is a class": lambda y, v: (y - 1, np.where(v < 0, np.nan, y - 1), [-1, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_of_any_kind(kind):
+    proba, noisy, verified, y = problem()
+    given, _, _ = KINDS[kind](noisy, verified)
+    _, known, classes = KINDS[kind](y, verified)
+    model = quiet_fit(proba, given, y_verified=known)
+    assert model.classes_.tolist() == classes
+    np.testing.assert_array_equal(model.transition_matrix_, fitted().transition_matrix_)
+    same = fitted().posterior(proba, noisy, y_verified=verified)
+    np.testing.assert_array_equal(model.posterior(proba, given, y_verified=known), same)
+    labels = fitted().relabel(proba, noisy, y_verified=verified)
+    found = model.relabel(proba, given, y_verified=known)
+    assert list(found) == [classes[i] for i in labels]
+    issues = fitted().find_label_issues(proba, noisy, y_verified=verified)
+    np.testing.assert_array_equal(model.find_label_issues(proba, given, y_verified=known), issues)
+
+
+@pytest.mark.parametrize("classes", [[False, True], [-1, 1]])
+def test_two_classes(classes):
+    proba, noisy, verified, y = problem(T=pair_noise(2, 0.2))
+    given, true = np.array(classes)[noisy], np.array(classes)[y]
+    known = gaps(true, verified)
+    model = quiet_fit(proba, given, y_verified=known)
+    assert model.classes_.tolist() == classes
+    is_verified = verified >= 0
+    posterior = model.posterior(proba, given, y_verified=known)
+    np.testing.assert_array_equal(posterior[is_verified], np.eye(2)[y[is_verified]])
+    assert not set(model.find_label_issues(proba, given, y_verified=known)) & set(np.flatnonzero(is_verified))
+
+
+def test_classes_are_in_the_order_that_was_given():
+    proba, noisy, verified, y = problem()
+    model = quiet_fit(proba[:, [2, 0, 1]], NAMES[noisy], y_verified=gaps(NAMES[y], verified), classes=NAMES[[2, 0, 1]])
+    T = fitted().transition_matrix_[np.ix_([2, 0, 1], [2, 0, 1])]
+    np.testing.assert_allclose(model.transition_matrix_, T, atol=1e-3)
+
+
+@pytest.mark.parametrize("classes", [None, NAMES])
+def test_columns_of_data_frames_are_read_by_name(classes):
+    proba, noisy, verified, y = problem()
+    clean, labels = verified >= 0, NAMES[noisy]
+    table = pd.DataFrame(proba, columns=NAMES)[["cat", "ant", "bee"]]
+    model = quiet_fit(
+        table[~clean],
+        labels[~clean],
+        proba_clean=table.loc[clean, ["bee", "cat", "ant"]],
+        y_clean=NAMES[y[clean]],
+        classes=classes,
+    )
+    plain = quiet_fit(proba[~clean], noisy[~clean], proba_clean=proba[clean], y_clean=y[clean])
+    at = [NAMES.tolist().index(name) for name in model.classes_]
+    np.testing.assert_allclose(model.transition_matrix_, plain.transition_matrix_[np.ix_(at, at)], atol=1e-3)
+    for one in (table, table[["bee", "cat", "ant"]]):  # of samples too
+        found = model.posterior(one, labels)
+        np.testing.assert_allclose(found, plain.posterior(proba, noisy)[:, at], atol=0.01)
+
+
+def test_results_of_a_series_have_its_index_and_name():
+    proba, noisy, _, _ = problem()
+    y = pd.Series(noisy, index=[f"s{i}" for i in range(240)], name="given")
+    model = fitted()
+    quality, issues, labels = model.label_quality(proba, y), model.find_label_issues(proba, y), model.relabel(proba, y)
+    assert quality.index.equals(y.index)
+    assert labels.index.equals(y.index)
+    assert labels.name == "given"
+    assert issues.index.tolist() == y.index[issues].tolist()
+    pd.testing.assert_series_equal(y.iloc[issues], y.loc[issues.index])
+
+
+# ---------------------------------------------------------------------------- bad input
+PROBA, NOISY, VERIFIED, TRUE = problem()
+AT_FIRST = np.arange(240) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"proba": 1.1 * PROBA}, "sum"),
+        ({"proba": np.log(PROBA)}, "softmax"),
+        ({"proba": np.where(AT_FIRST[:, None], np.nan, PROBA)}, "NaN"),
+        ({"proba": PROBA[:, 0]}, "2-d"),
+        ({"proba": PROBA[:, :1] * 0 + 1}, "classes"),
+        ({"proba": np.zeros((0, 3)), "y_noisy": [], "y_verified": []}, "no rows"),
+        ({"proba": PROBA.astype(str)}, "numbers"),
+        ({"y_noisy": NOISY[1:]}, "y_noisy"),
+        ({"y_noisy": NOISY[:, None]}, "y_noisy"),
+        ({"y_noisy": np.where(AT_FIRST, 3, NOISY)}, "classes"),
+        ({"y_noisy": pd.Series([None, *NOISY[1:]], dtype="Int64")}, "missing"),
+        ({"y_noisy": NOISY * 0}, "one class"),
+        ({"y_noisy": NAMES[NOISY]}, "kinds"),
+        ({"y_noisy": pd.to_datetime(pd.Series(NOISY))}, "kinds"),
+        ({"y_verified": VERIFIED[1:]}, "y_verified"),
+        ({"y_verified": np.where(AT_FIRST, 7, VERIFIED)}, "y_verified"),
+        ({"y_verified": TRUE}, "count_transition_matrix"),
+        ({"y_verified": VERIFIED >= 0}, "mask"),
+        ({"y_verified": None}, "proba_of"),
+        ({"y_verified": [None] * 240}, "proba_of"),
+        ({"classes": [0, 1]}, "classes"),
+        ({"classes": [0, 1, 1]}, "classes"),
+        ({"classes": [0, 1, 5]}, "classes"),
+        ({"proba_clean": PROBA}, "y_clean"),
+        ({"y_clean": TRUE}, "proba_clean"),
+        ({"y_clean_noisy": NOISY}, "proba_clean"),
+        ({"proba_clean": PROBA, "y_clean": TRUE[1:]}, "y_clean"),
+        ({"proba_clean": PROBA[:, :2], "y_clean": TRUE}, "proba_clean"),
+        ({"proba_clean": 2 * PROBA, "y_clean": TRUE}, "proba_clean"),
+        ({"proba_clean": PROBA, "y_clean": VERIFIED * np.nan}, "missing"),
+        ({"proba_clean": PROBA, "y_clean": TRUE, "y_clean_noisy": NOISY[1:]}, "y_clean_noisy"),
+        ({"prior": "none"}, "prior"),
+        ({"meta_sampling": "by_class"}, "meta_sampling"),
+        ({"proba_of": "both"}, "proba_of"),
+    ],
+)
+def test_bad_input_is_refused(given, word):
+    params = {k: given[k] for k in ("prior", "meta_sampling", "proba_of") if k in given}
+    rest = {k: v for k, v in given.items() if k not in params}
+    with pytest.raises(ValueError, match=word):
+        LabelNoiseModel(**params).fit(**{"proba": PROBA, "y_noisy": NOISY, "y_verified": VERIFIED} | rest)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"proba": PROBA[:, :2]}, "proba"),
+        ({"proba": np.log(PROBA)}, "softmax"),
+        ({"y_noisy": NOISY[1:]}, "y_noisy"),
+        ({"y_noisy": np.where(AT_FIRST, 3, NOISY)}, "y_noisy"),
+        ({"y_noisy": [None, *NOISY[1:]]}, "y_noisy"),
+        ({"y_verified": VERIFIED[1:]}, "y_verified"),
+        ({"y_verified": np.where(AT_FIRST, 3, VERIFIED)}, "y_verified"),
+        ({"threshold": 2}, "threshold"),
+    ],
+)
+def test_bad_samples_are_refused(given, word):
+    given = {"proba": PROBA, "y_noisy": NOISY} | given
+    for of in (fitted().find_label_issues, fitted().relabel):
+        with pytest.raises(ValueError, match=word):
+            of(**given)
+
+
+def test_what_is_given_is_not_changed():
+    given = [a.copy() for a in (PROBA, NOISY, VERIFIED)]
+    model = quiet_fit(given[0], given[1], y_verified=given[2])
+    model.relabel(given[0], given[1], y_verified=given[2])
+    for before, after in zip((PROBA, NOISY, VERIFIED), given, strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+# ---------------------------------------------------------------------------- diagnoses
+def test_a_class_without_probability_or_verified_sample_is_named():
+    without = np.column_stack([PROBA[:, 0], PROBA[:, 1] + PROBA[:, 2], np.zeros(240)])
+    with pytest.warns(UserWarning, match=r"class \[2\] has probability 0"):
+        model = LabelNoiseModel().fit(without, NOISY, y_verified=VERIFIED)
+    assert "no_probability" in model.diagnostics_
+    model = quiet_fit(PROBA, NOISY, y_verified=np.where(VERIFIED == 2, -1, VERIFIED))
+    assert "missing_class" in model.diagnostics_
+    four = np.column_stack([PROBA, np.zeros(240)])
+    model = quiet_fit(four, NOISY, y_verified=VERIFIED, classes=[0, 1, 2, 3])
+    assert {"missing_class", "no_probability", "not_separated"} <= model.diagnostics_.keys()
+
+
+HONEST = {
+    "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=200)),
+    "forest": RandomForestClassifier(60, random_state=0),
+    "neighbours": KNeighborsClassifier(10),
+    "bayes": GaussianNB(var_smoothing=1e-2),
+}
+
+
+@cache
+def tables():
+    return {"digits": load_digits(return_X_y=True), "cancer": load_breast_cancer(return_X_y=True)}
+
+
+def with_classifier(classifier, table, rate, seed, in_sample=False, n_verified=100):
+    """A model of the probabilities of a classifier, of its training samples or out-of-sample; or of both."""
+    X, y = tables()[table]
+    noisy = flip_labels(y, pair_noise(len(np.unique(y)), rate), random_state=seed)
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    verified = np.full(len(y), -1)
+    at = np.random.default_rng(seed).permutation(len(y))[:n_verified]
+    verified[at] = y[at]
+    if in_sample == "but for clean samples":
+        rest = verified < 0
+        classifier.fit(X[rest], noisy[rest])
+        clean = {"proba_clean": classifier.predict_proba(X[at]), "y_clean": y[at]}
+        return quiet_fit(classifier.predict_proba(X[rest]), noisy[rest], **clean)
+    if in_sample:
+        proba = classifier.fit(X, noisy).predict_proba(X)
+    else:
+        proba = cross_val_predict(classifier, X, noisy, cv=folds, method="predict_proba")
+    return quiet_fit(proba, noisy, y_verified=verified)
+
+
+@pytest.mark.parametrize("in_sample", [True, "but for clean samples"])
+@pytest.mark.parametrize("classifier", [KNeighborsClassifier(1), HONEST["forest"]], ids=["neighbour", "forest"])
+def test_memorised_labels_are_noticed(classifier, in_sample):
+    assert "memorised" in with_classifier(classifier, "digits", 0.4, 0, in_sample).diagnostics_
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
+@pytest.mark.parametrize("table", ["digits", "cancer"])
+def test_labels_that_were_not_memorised_give_no_alarm(table, seed):
+    for name, classifier in HONEST.items():
+        for rate in (0.0, 0.2, 0.4):
+            assert "memorised" not in with_classifier(classifier, table, rate, seed).diagnostics_, (name, rate)
+
+
+def test_error_bars_are_for_some_classes_alone(monkeypatch):
+    monkeypatch.setattr(_noise_model, "MOST_CLASSES", 2)
+    monkeypatch.setattr(_noise_model.TransitionFit, "error_bars", lambda self: None)
+    model = quiet_fit(PROBA, NOISY, y_verified=VERIFIED)
+    assert not hasattr(model, "transition_std_")
+    with pytest.raises(ValueError, match="at most 2 classes"):
+        model.transition_interval()
+    assert "[" not in model.transition_summary()
+
+
+# ---------------------------------------------------------------------------- as an object
+def test_it_is_pickled_copied_and_shown():
+    model = fitted()
+    for same in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert repr(same) == repr(model)
+        assert same.transition_summary() == model.transition_summary()
+        np.testing.assert_array_equal(same.posterior(PROBA, NOISY), model.posterior(PROBA, NOISY))
+    assert repr(LabelNoiseModel(prior=None, proba_of="true")).startswith("LabelNoiseModel(prior=None")
+
+
+def test_it_needs_numpy_and_scipy_alone():
+    code = """
+import sys
+import numpy as np
+from noisytransition import LabelNoiseModel
+rng = np.random.default_rng(0)
+proba, y = rng.dirichlet(np.ones(3), size=60), rng.integers(3, size=60)
+model = LabelNoiseModel(proba_of="true").fit(proba, y)
+model.find_label_issues(proba, y), model.transition_summary()
+print([name for name in ("torch", "sklearn", "skorch", "pandas", "jinja2", "joblib") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
