@@ -198,6 +198,7 @@ class LabelNoiseModel:
         held_out : HeldOut
             Probabilities of several candidates, such as numbers of epochs, and all labels.
         classes : ndarray of shape (c,)
+            Names of the classes, in the order of the columns.
         start : ndarray of shape (c, c)
             Where the maximisation starts.
 
@@ -322,6 +323,7 @@ class LabelNoiseModel:
         Parameters
         ----------
         proba : array-like of shape (n, c)
+            Probabilities, columns as in `classes_`.
 
         Returns
         -------
