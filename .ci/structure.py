@@ -67,6 +67,28 @@ def fit(classifier):
     return len(calls.functions), len(files), len(changes)
 
 
+def imports():
+    """Which files of the library import which when they run: an edge for each."""
+    for path in ROOT.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+        for_types = {node for block in blocks for node in ast.walk(block)}
+        for node in ast.walk(tree):
+            if path.name != "__init__.py" and isinstance(node, ast.ImportFrom) and node.level and node not in for_types:
+                at = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+                places = at.with_suffix(".py"), at / "__init__.py", *(at / f"{alias.name}.py" for alias in node.names)
+                yield from ((path, place) for place in places if place.exists())
+
+
+def circles(edges):
+    """Count the sets of two or more from each of which one comes to all others."""
+    reached = {a: {b for c, b in edges if c == a} for a, _ in edges}
+    for by in reached:
+        for others in reached.values():
+            others |= reached[by] if by in others else set()
+    return len({frozenset(b for b in reached[a] if a in reached.get(b, ())) for a in reached if a in reached[a]})
+
+
 def arguments():
     """Count the annotated arguments, and those typed `Any`."""
     found = Counter()
@@ -85,6 +107,11 @@ def main():
     for cls in (GLCClassifier, MetaTransitionClassifier, EMTransitionClassifier):
         functions, files, changes = fit(cls(max_epochs=3, random_state=0))
         print(f"{cls.__name__}.fit: {functions} functions in {files} files, {changes} calls into another package")
+    files = set(imports())
+    packages = {tuple(path.relative_to(ROOT).parts[0] for path in edge) for edge in files}
+    print(
+        f"circles of imports: {circles(files)} of files, {circles({(a, b) for a, b in packages if a != b})} of packages"
+    )
     untyped, total = arguments()
     print(f"arguments typed Any: {untyped} of {total}, {100 * untyped / total:.0f} %")
 
