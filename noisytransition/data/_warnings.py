@@ -40,8 +40,12 @@ def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
     """Warn if the clean rows seem unscaled: a Pipeline passes `meta=` to its last step without transforming it."""
     if isinstance(rows, DatasetRows) or isinstance(clean, DatasetRows):
         return
-    (mean, std), (of_clean, _) = map(_mean_and_std, (rows.source, clean.source))
-    if np.median(np.abs(of_clean - mean) / np.maximum(std, 1e-12)) > _FAR:
+    moments = []
+    for X in (rows.source, clean.source):
+        some = X[:: X.shape[0] // _COMPARED_ROWS + 1].astype(np.float64)
+        moments.append(mean_variance_axis(some, axis=0) if issparse(some) else (some.mean(axis=0), some.var(axis=0)))
+    (mean, variance), (of_clean, _) = moments
+    if np.median(np.abs(of_clean - mean) / np.maximum(np.sqrt(variance), 1e-12)) > _FAR:
         warnings.warn(
             "the clean rows lie far from X in most features: were they scaled alike? A Pipeline transforms neither "
             "meta= nor X_meta= by itself; use Pipeline(..., transform_input=['X_meta']) with metadata routing, or "
@@ -49,13 +53,6 @@ def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-def _mean_and_std(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of each column, of some rows."""
-    some = X[:: X.shape[0] // _COMPARED_ROWS + 1].astype(np.float64)
-    mean, variance = mean_variance_axis(some, axis=0) if issparse(some) else (some.mean(axis=0), some.var(axis=0))
-    return mean, np.sqrt(variance)
 
 
 def warn_of_true_labels(true: NDArray, noisy: NDArray, *, in_y: bool) -> None:

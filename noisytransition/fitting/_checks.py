@@ -129,7 +129,7 @@ def check_takes_step_sizes(estimator: Any) -> None:
 # ---------------------------------------------------------------------------- callbacks
 # callbacks of the library, which a fit needs: not to be set
 _OURS = {
-    *("update", "select", "scaling", "held_out_posteriors", "in_step", "save_state", "show_progress"),
+    *("update", "select", "held_out_posteriors", "in_step", "save_state", "show_progress"),
     *(f"valid_{labels}_{score}" for labels in ("noisy", "clean") for score in ("loss", "acc")),
 }
 # callbacks that compute or follow the scores or the epochs of a training, or write and read its files

@@ -1,6 +1,7 @@
 """Batches of rows: the loader, with the order of torch's own loader and the same draws, and batches of clean rows."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -192,15 +193,15 @@ class BatchLoader(DataLoader):
         if sampler is None:
             sampler = _shuffled(dataset) if shuffle else SequentialSampler(dataset)
         batches = JoinedSampler(sampler, batch_size, drop_last)
-        super().__init__(dataset, batch_sampler=batches, collate_fn=_Collate(collate_fn), **kwargs)
+        self.collates = collate_fn is None
+        super().__init__(dataset, batch_sampler=batches, collate_fn=partial(_collated, collate_fn), **kwargs)
 
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
         rows, places = _unwrapped(self.dataset)
-        batches, collate = self.batch_sampler, self.collate_fn
+        batches = self.batch_sampler
         # batches are taken in this process, in an order that is known at the start of an epoch
         is_known = type(batches) is JoinedSampler and _is_known(batches.sampler)
-        collates = isinstance(collate, _Collate) and collate.collate_fn is None
-        if rows is None or self.num_workers or not (is_known and collates):
+        if rows is None or self.num_workers or not (is_known and self.collates):
             return map(Batch.of, super().__iter__())
         torch.empty((), dtype=torch.int64).random_(generator=self.generator)  # torch's loader draws a seed for workers
         return self._taken(rows, places)
@@ -208,25 +209,19 @@ class BatchLoader(DataLoader):
     def _taken(self, rows: Rows, places: NDArray | None) -> Iterator[Batch]:
         """Batches without torch's machinery for each of them."""
         for indices in self.batch_sampler.arrays():  # type: ignore[union-attr]
-            taken: Any = rows.take(indices if places is None else places[indices])
-            batch = Batch(*self.collate_fn(taken))
+            batch = Batch(*_collated(None, rows.take(indices if places is None else places[indices])))
             yield batch.pin_memory() if self.pin_memory else batch
 
 
-class _Collate:
-    """Collate rows or a list of samples into tensors; a class, since worker processes must unpickle it."""
-
-    def __init__(self, collate_fn: Callable | None) -> None:
-        self.collate_fn = collate_fn
-
-    def __call__(self, rows: Rows | list) -> Any:
-        if not isinstance(rows, Rows):
-            return (self.collate_fn or default_collate)(rows)
-        columns = {name: torch.from_numpy(column) for name, column in rows.columns.items()}
-        if self.collate_fn is None:
-            return rows.inputs(), columns
-        x, label = self.collate_fn([rows[i] for i in range(len(rows))])
-        return x, columns | {"label": label}
+def _collated(collate_fn: Callable | None, rows: Rows | list) -> Any:
+    """Tensors of rows or of a list of samples."""
+    if not isinstance(rows, Rows):
+        return (collate_fn or default_collate)(rows)
+    columns = {name: torch.from_numpy(column) for name, column in rows.columns.items()}
+    if collate_fn is None:
+        return rows.inputs(), columns
+    x, label = collate_fn([rows[i] for i in range(len(rows))])
+    return x, columns | {"label": label}
 
 
 class JoinedSampler(BatchSampler):

@@ -1,4 +1,4 @@
-"""skorch's net with less Python in each step, losses that are read when an epoch ends, and half precision."""
+"""skorch's net with less Python in each step, losses that are read and checked when an epoch ends, half precision."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,23 +10,13 @@ from skorch.dataset import get_len
 from skorch.history import History
 from torch import Tensor
 
+from ._checks import check_losses
+
 # what skorch's base class does at each event: nothing
 _NOTHING = {name: method for name, method in vars(Callback).items() if name.startswith("on_")}
 # events inside an epoch, and callbacks of skorch that do not look into the history at them
 _IN_EPOCH = ("on_batch_begin", "on_grad_computed", "on_batch_end")
 _READING_NOTHING = (EpochScoring, GradientNormClipping)
-
-
-class GradientScaling(Callback):
-    """Scale the loss of fp16 trainings, since small gradients are zero in fp16; a step that overflows is left out.
-
-    The state of torch's scaler is saved with that of an interrupted fit.
-    """
-
-    def on_train_begin(self, net: NeuralNetClassifier, **kwargs: Any) -> None:
-        """Make the scaler."""
-        if net.precision == "fp16":
-            self.scaler_ = torch.amp.GradScaler(torch.device(net.device or "cpu").type)
 
 
 class LeanNet(NeuralNetClassifier):
@@ -38,7 +28,8 @@ class LeanNet(NeuralNetClassifier):
     ``reads_batches = False``.
     """
 
-    precision: str
+    #: of fp16 trainings, in which small gradients are zero: scales the loss, and leaves out a step that overflows
+    scaler_: Any = None
     # entries that hold tensors until the epoch ends, and under which name; None: losses are read at once
     _unread: list[tuple[dict[str, Any], str]] | None = None
     _is_scaled = False
@@ -54,7 +45,7 @@ class LeanNet(NeuralNetClassifier):
     def run_single_epoch(
         self, iterator: Iterable | None, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
     ) -> None:
-        """Run an epoch as skorch does."""
+        """Run an epoch as skorch does; raise if it has no batch, or a loss that is not finite."""
         if iterator is None:
             return
         n_batches, self._unread = 0, None if self._is_watched() else []
@@ -71,6 +62,13 @@ class LeanNet(NeuralNetClassifier):
             unread, self._unread = self._unread, None
             _read(unread or [])
         self.history.record(f"{prefix}_batch_count", n_batches)
+        if training and not n_batches:
+            raise ValueError(
+                "an epoch has no batch: iterator_train__drop_last=True with fewer rows than batch_size="
+                f"{self.batch_size}. Give fewer rows in a batch, or leave drop_last out."
+            )
+        if training:
+            check_losses(self)
 
     def _is_watched(self) -> bool:
         """Whether something of the user's may look at the losses of an epoch's batches before its end."""
@@ -95,25 +93,16 @@ class LeanNet(NeuralNetClassifier):
             weight.grad = None
 
     # ---- half precision
-    @property
-    def _scaler(self) -> Any:
-        """Scaler of the gradients, in an fp16 training."""
-        if self.precision != "fp16":
-            return None
-        callbacks = [callback for _, callback in self.callbacks_ if isinstance(callback, GradientScaling)]
-        return getattr(callbacks[0], "scaler_", None) if callbacks else None
-
     def backward(self, loss: Tensor) -> None:
         """Compute the gradients of a loss: in fp16 as scaled, and then as they are."""
-        scaler = self._scaler
-        (loss if scaler is None else scaler.scale(loss)).backward()
-        if scaler is not None:
+        (loss if self.scaler_ is None else self.scaler_.scale(loss)).backward()
+        if self.scaler_ is not None:
             for name in self._optimizers:
-                scaler.unscale_(getattr(self, f"{name}_"))
+                self.scaler_.unscale_(getattr(self, f"{name}_"))
             self._is_scaled = True
 
     def _step_optimizer(self, step_fn: Callable | None) -> None:
-        if (scaler := self._scaler) is None:
+        if self.scaler_ is None:
             super()._step_optimizer(step_fn)
             return
         self._is_scaled = False
@@ -124,12 +113,12 @@ class LeanNet(NeuralNetClassifier):
             return
         for name in self._optimizers:
             self.take_step(getattr(self, f"{name}_"))
-        scaler.update()
+        self.scaler_.update()
 
     def take_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Let an optimiser take a step after `backward`: in fp16 with gradients as they are, if all are finite."""
         if self._is_scaled:
-            self._scaler.step(optimizer)
+            self.scaler_.step(optimizer)
         else:
             optimizer.step()
 

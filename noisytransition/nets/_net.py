@@ -15,8 +15,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from ..meta_gradient._forward_pass import logits_of
 from ._batches import Batch, BatchLoader, CleanBatches, Loaded, on_device, rows_at_once
-from ._checks import check_losses, check_proba, check_start, check_weights, uncompiled
-from ._loop import GradientScaling, LeanNet
+from ._checks import check_proba, check_start, check_weights, uncompiled
+from ._loop import LeanNet
 from ._mlp import MLP
 from ._rows import Rows
 from ._update import Update
@@ -256,7 +256,6 @@ class NoisyLabelNet(LeanNet):
             ("valid_acc", EpochScoring(_accuracy, name="valid_acc", lower_is_better=False)),
             (loss, PassthroughScoring(loss, lower_is_better=True)),
             (score, EpochScoring(_noisy_accuracy, name=score, lower_is_better=False)),
-            ("scaling", GradientScaling() if self.precision == "fp16" else None),
             ("update", self.update),
             ("select", self.select),
         ]
@@ -270,19 +269,6 @@ class NoisyLabelNet(LeanNet):
                 part.release()
 
     # ---- divergence and interrupts
-    def run_single_epoch(
-        self, iterator: Iterable | None, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
-    ) -> None:
-        """Run an epoch as skorch does, and raise if a loss is not finite."""
-        super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
-        if training and not self.history[-1]["batches"]:
-            raise ValueError(
-                "an epoch has no batch: iterator_train__drop_last=True with fewer rows than batch_size="
-                f"{self.batch_size}. Give fewer rows in a batch, or leave drop_last out."
-            )
-        if training:
-            check_losses(self)
-
     def fit_loop(
         self, X: ArrayLike | Dataset, y: ArrayLike | None = None, epochs: int | None = None, **kwargs: Any
     ) -> "NoisyLabelNet":
@@ -299,6 +285,8 @@ class NoisyLabelNet(LeanNet):
         self, X: ArrayLike | Dataset, y: ArrayLike | None = None, classes: ArrayLike | None = None, **fit_params: Any
     ) -> "NoisyLabelNet":
         """Continue the training; unlike in skorch, Ctrl-C raises KeyboardInterrupt, and weights must be finite."""
+        if self.precision == "fp16":
+            self.scaler_ = torch.amp.GradScaler(torch.device(self.device or "cpu").type)
         self._is_trained_now = True
         try:
             super().partial_fit(X, y, classes, **fit_params)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..meta_gradient import look_ahead
 from ..meta_gradient._methods import candidate_methods
@@ -92,7 +92,6 @@ class MetaGradient(Update):
         self.methods_ = candidate_methods(net.plain_module_) if self.method == "auto" else (self.method,)
         if net.precision != "float32" and len(self.methods_) > 1:
             self.methods_ = tuple(name for name in self.methods_ if name != "factored")  # which knows no half precision
-        self.meta_loss_: Tensor | None = None
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
         """Update the loss's parameters by a look-ahead from this batch."""
@@ -108,17 +107,16 @@ class MetaGradient(Update):
             precision=net.precision,
         )
         self.methods_ = (ahead.method,)  # methods that failed are not tried again
-        batch.logits, self.meta_loss_ = ahead.logits, ahead.meta_loss
+        batch.logits = ahead.logits
+        net.record_batch("meta_loss", ahead.meta_loss)
         if net.precision == "fp16" and not ahead.tangent.isfinite().all():
             return  # it has overflowed: this step is left out, as those of the network are
+        parameters = list(net.criterion_.parameters())
         gradients = loss.meta_gradients(ahead.logits.detach(), batch.label, ahead.tangent)
-        self._step(net.criterion_, gradients)
-
-    def after_step(self, net: "NoisyLabelNet", batch: "Batch", logits: Tensor) -> None:
-        """Record the clean loss after the look-ahead."""
-        meta_loss, self.meta_loss_ = self.meta_loss_, None
-        if meta_loss is not None:
-            net.record_batch("meta_loss", meta_loss)
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        self.optimizer_.step()
+        torch.autograd.graph.increment_version(parameters)  # fused optimisers leave it as it is
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Record T, and the mean of the epoch's clean losses after the look-ahead: NaN if there was none."""
@@ -130,13 +128,6 @@ class MetaGradient(Update):
     def method_(self) -> str:
         """The method that was used; before the first step, the first candidate."""
         return self.methods_[0]
-
-    def _step(self, loss: nn.Module, gradients: list[Tensor]) -> None:
-        parameters = list(loss.parameters())
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = gradient
-        self.optimizer_.step()
-        torch.autograd.graph.increment_version(parameters)  # fused optimisers leave it as it is
 
     def _rates(self, net: "NoisyLabelNet") -> dict[str, float]:
         """Look-ahead rate of each parameter of the optimiser; read in each step, as a schedule may change it."""
