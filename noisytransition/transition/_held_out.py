@@ -10,7 +10,16 @@ from ._calibration import tempered_log_loss
 from ._checks import check_probabilities, checked_probabilities
 from ._class_offset import tilted, weights_of_clean_rows
 from ._estimation import pair_counts
-from ._labels import classes_of_columns, complete_labels, encode_all, has_minus_one, in_class_order, known_labels
+from ._labels import (
+    classes_of_columns,
+    complete_labels,
+    encode_all,
+    given_and_verified,
+    has_minus_one,
+    in_class_order,
+    known_labels,
+    labels_of_samples,
+)
 
 # standard errors by which a fine-tuned network must be better (0 to 2 are as good on the design half of
 # examples/benchmarks/zoo), and by which a longer training must make a network right more often: with 10,000 samples 2
@@ -77,16 +86,15 @@ def read_held_out(
     if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
         raise ValueError("proba_clean, y_clean and y_clean_noisy go together; give proba_clean with y_clean.")
     m = 0 if proba_clean is None else len(checked_probabilities(proba_clean, c, "proba_clean"))
-    all_noisy = complete_labels(y_noisy, n, "y_noisy")
-    minus_one_is_missing = not has_minus_one(all_noisy, classes)
-    is_verified, verified = known_labels(y_verified, n, "y_verified", minus_one_is_missing)
-    has_noisy, noisy_of_others = known_labels(y_clean_noisy, m, "y_clean_noisy", minus_one_is_missing)
+    y_noisy, y_verified = given_and_verified(y_noisy, y_verified, "y_noisy")
+    has_given, all_given, is_verified, verified = labels_of_samples(y_noisy, y_verified, n, "y_noisy", classes)
+    has_noisy, given_of_others = known_labels(y_clean_noisy, m, "y_clean_noisy", not has_minus_one(all_given, classes))
     others = complete_labels(y_clean, m, "y_clean") if m else verified[:0]
-    given = {"y_noisy": all_noisy, "y_verified": verified, "y_clean": others, "y_clean_noisy": noisy_of_others}
+    given = {"y_noisy": all_given, "y_verified": verified, "y_clean": others, "y_clean_noisy": given_of_others}
     if classes is None:
         classes = classes_of_columns(proba, list(given.values()))
     names, codes = encode_all(given, c, classes)
-    if is_verified.all():
+    if not (has_given & ~is_verified).any():
         raise ValueError(
             "y_verified has a true label for each sample, so that none is left to estimate T from: count them by "
             "count_transition_matrix. If y_verified is a mask, give the true labels, missing where not verified."
@@ -97,21 +105,22 @@ def read_held_out(
     of_others = of_rows[:0]
     if proba_clean is not None:
         of_others = check_probabilities(in_class_order(proba_clean, names, rows=False), c, "proba_clean")
-    noisy_of_others = np.full(m, -1)
-    noisy_of_others[has_noisy] = codes["y_clean_noisy"]
-    return _joined(of_rows, codes, is_verified, of_others, noisy_of_others), names
+    all_noisy, noisy_of_others = np.full(n, -1), np.full(m, -1)
+    all_noisy[has_given], noisy_of_others[has_noisy] = codes["y_noisy"], codes["y_clean_noisy"]
+    clean = np.concatenate([codes["y_verified"], codes["y_clean"]])
+    return _joined(of_rows, all_noisy, is_verified, clean, of_others, noisy_of_others), names
 
 
 def _joined(
     proba: NDArray,
-    codes: dict[str, NDArray[np.intp]],
+    all_noisy: NDArray[np.intp],
     is_verified: NDArray[np.bool_],
+    clean: NDArray[np.intp],
     proba_others: NDArray,
     noisy_of_others: NDArray,
 ) -> HeldOut:
     """Verified samples and others as the clean samples."""
-    c, all_noisy = proba.shape[1], codes["y_noisy"]
-    clean = np.concatenate([codes["y_verified"], codes["y_clean"]])
+    c = proba.shape[1]
     noisy_of_clean = np.concatenate([all_noisy[is_verified], noisy_of_others])
     known = noisy_of_clean >= 0
     return HeldOut(

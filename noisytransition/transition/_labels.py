@@ -9,6 +9,8 @@ from ._checks import as_array, check_label_indices, is_number
 
 # labels that an error lists
 _MOST_NAMED = 10
+# name of the column of true labels in a data frame of labels
+VERIFIED = "verified"
 
 
 def class_indices(
@@ -20,8 +22,37 @@ def class_indices(
     return check_label_indices(indices, n_classes, n_rows, name)
 
 
+def given_and_verified(y: Any, y_verified: Any = None, name: str = "y") -> tuple[Any, Any]:
+    """Given labels and verified ones: two columns of a data frame, one of which is "verified"; else as they are."""
+    names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
+    if VERIFIED not in names:
+        return y, y_verified
+    if y_verified is not None:
+        raise ValueError(f"verified labels were given twice, as y_verified and as a column of {name}; give them once.")
+    others = [other for other in names if other != VERIFIED]
+    if len(names) != 2 or len(others) != 1:
+        raise ValueError(f"{name} has the columns {names}; give two, the given labels and {VERIFIED!r}.")
+    return y[others[0]], y[VERIFIED]
+
+
+def labels_of_samples(
+    y: Any, y_verified: Any, n: int, name: str = "y", classes: ArrayLike | None = None
+) -> tuple[NDArray[np.bool_], NDArray, NDArray[np.bool_], NDArray]:
+    """Which of n samples have a given label, and these; which are verified, and their true labels.
+
+    A sample without either is an error.
+    """
+    has_given, given = known_labels(y, n, name, minus_one_is_missing=False)
+    is_verified, verified = known_labels(y_verified, n, "y_verified", not has_minus_one(given, classes))
+    if neither := n - int((has_given | is_verified).sum()):
+        raise ValueError(
+            f"{name} has missing labels in {neither} of {n} rows that are not verified either; leave these rows out."
+        )
+    return has_given, given, is_verified, verified
+
+
 def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -> tuple[NDArray[np.bool_], NDArray]:
-    """Which of n samples have a label, and these labels; missing are None, NaN, NA and, if so, -1.
+    """Which of n samples have a label, and these labels; missing are None, NaN, NA, NaT and, if so, -1.
 
     Without any labels, None, none is known.
     """
@@ -30,13 +61,14 @@ def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -
     given = as_array(y.to_numpy() if hasattr(y, "to_numpy") else y, name)
     if given.shape != (n,):
         raise ValueError(f"{name} has shape {given.shape} for {n} samples; give one entry for each.")
+    as_given = np.array(y, dtype=object) if isinstance(y, list | tuple) and given.dtype.kind == "U" else given
     known = np.ones(n, dtype=bool)
-    if given.dtype.kind in "fOmM":
-        known = np.array([not is_missing(label) for label in given], dtype=bool)
+    if as_given.dtype.kind in "fmM":
+        known = as_given == as_given  # NaN and NaT are not equal to themselves
+    elif as_given.dtype.kind == "O":  # of a list too: numpy makes text of NaN among text
+        known = np.array([not is_missing(label) for label in as_given], dtype=bool)
     labels = of_one_type(given[known])
-    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels):
-        labels = labels.astype(str)
-    if labels.dtype.kind == "f" and (labels == np.round(labels)).all():
+    if labels.dtype.kind == "f" and not known.all() and (labels == np.round(labels)).all():
         labels = labels.astype(np.intp)  # a column of integers with gaps
     if minus_one_is_missing and labels.dtype.kind in "iu":
         known[known], labels = labels != -1, labels[labels != -1]

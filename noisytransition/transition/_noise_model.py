@@ -146,8 +146,9 @@ class LabelNoiseModel:
         ----------
         proba : array-like of shape (n, c)
             Out-of-sample probabilities of the samples, by any classifier. Columns of a data frame are read by name.
-        y_noisy : array-like of shape (n,)
-            Noisy labels of any kind.
+        y_noisy : array-like of shape (n,) or data frame with two columns
+            Noisy labels of any kind. A data frame has them beside a column "verified", which is `y_verified`. They may
+            be missing where a sample is verified.
         y_verified : array-like of shape (n,), optional
             True labels of verified samples; missing (None, NaN, NA, or -1 beside 0, 1, 2) where nobody checked.
         proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional

@@ -404,6 +404,34 @@ PROBA, NOISY, VERIFIED, TRUE = problem()
 AT_FIRST = np.arange(240) == 0
 
 
+@pytest.mark.parametrize("verified", [VERIFIED, np.where(VERIFIED >= 0, VERIFIED, np.nan)])
+def test_a_table_has_given_and_verified_labels(verified):
+    by_hand = LabelNoiseModel().fit(PROBA, NOISY, y_verified=VERIFIED)
+    for columns in (["label", "verified"], ["verified", "label"]):
+        table = pd.DataFrame({"label": NOISY, "verified": verified})[columns]
+        found = LabelNoiseModel().fit(PROBA, table)
+        np.testing.assert_array_equal(found.transition_counts_, by_hand.transition_counts_)
+    with pytest.raises(ValueError, match="twice"):
+        LabelNoiseModel().fit(PROBA, table, y_verified=VERIFIED)
+    with pytest.raises(ValueError, match="columns"):
+        LabelNoiseModel().fit(PROBA, table.assign(text="cat"))
+
+
+def test_a_verified_sample_without_a_given_label_is_a_clean_one_without_a_pair():
+    has_none = (VERIFIED >= 0) & (np.arange(len(NOISY)) % 2 == 0)
+    found = LabelNoiseModel().fit(PROBA, np.where(has_none, np.nan, NOISY), y_verified=VERIFIED)
+    order = np.argsort(~has_none[VERIFIED >= 0], kind="stable")[::-1]  # those with a pair are first in both
+    clean = np.flatnonzero(VERIFIED >= 0)[order]
+    by_hand = LabelNoiseModel().fit(
+        PROBA[VERIFIED < 0],
+        NOISY[VERIFIED < 0],
+        proba_clean=PROBA[clean],
+        y_clean=TRUE[clean],
+        y_clean_noisy=np.where(has_none, -1, NOISY)[clean],
+    )
+    np.testing.assert_allclose(found.transition_matrix_, by_hand.transition_matrix_, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("given", "word"),
     [
@@ -417,7 +445,7 @@ AT_FIRST = np.arange(240) == 0
         ({"y_noisy": NOISY[1:]}, "y_noisy"),
         ({"y_noisy": NOISY[:, None]}, "y_noisy"),
         ({"y_noisy": np.where(AT_FIRST, 3, NOISY)}, "classes"),
-        ({"y_noisy": pd.Series([None, *NOISY[1:]], dtype="Int64")}, "missing"),
+        ({"y_noisy": pd.Series([*NOISY[:-1], None], dtype="Int64")}, "missing"),
         ({"y_noisy": NOISY * 0}, "one class"),
         ({"y_noisy": NAMES[NOISY]}, "kinds"),
         ({"y_noisy": pd.to_datetime(pd.Series(NOISY))}, "kinds"),
