@@ -85,32 +85,32 @@ def _no_probability(proba: NDArray, classes: NDArray) -> str:
 
 def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
     absent = classes[n_clean == 0].tolist()
-    return f"no clean row of class {absent}: verify some rows of it" if absent else ""
+    return f"no clean sample of class {absent}: verify some samples of it" if absent else ""
 
 
 def _unknown_shares(fit: TransitionFit) -> str:
-    """There are equally many clean rows of each class, though the classes are unequal."""
+    """There are equally many clean samples of each class, though the class prior of noisy samples is not uniform."""
     n_clean, of_noisy = fit.held_out.n_clean, fit.counts.sum(axis=1)
     if fit.offset.any() or not equally_many(n_clean) or not unlike_shares(n_clean, of_noisy):
         return ""
     return (
-        "there are equally many clean rows of each class, while the noisy rows' classes seem unequal: were they drawn "
-        "class by class? Then give meta_sampling='stratified'"
+        "there are equally many clean samples of each class, unlike the noisy samples: if they were drawn class by "
+        "class, give meta_sampling='stratified'"
     )
 
 
 def _not_one_T(revised: PairEstimate | InstanceDependentEstimate | None, bars: TransitionUncertainty | None) -> str:
-    """Labels contradict that one T is true for all rows, which the likelihood supposes."""
-    advice = "; verify rows that keep their noisy label, which T is then fitted to"
+    """Labels contradict that one T holds for all samples, which the likelihood supposes."""
+    advice = "; verify samples whose noisy label is known, since T is then fitted to these pairs"
     if isinstance(revised, PairEstimate):
         return (
-            "the verified pairs contradict the T of all labels: T probably differs between rows; the flips below are "
-            "means over them, by a posterior that fits the pairs"
+            "the verified pairs contradict one T for all samples: the noise probably depends on the features, and T is "
+            "a mean over the samples, by a posterior that is fitted to the pairs"
         )
     if revised is not None:
         return (
-            "labels are wrong on rows that look like another class more often, so that T differs between rows; the "
-            f"flips below are means over them{advice}"
+            "the noise depends on the features: samples that look like another class have wrong labels more often, "
+            f"and T is a mean over the samples{advice}"
         )
     if bars is None or not bars.others:
         return ""
@@ -120,8 +120,8 @@ def _not_one_T(revised: PairEstimate | InstanceDependentEstimate | None, bars: T
     if (np.abs(T - other) / width).mean() <= _APART or transition_error(T, other) <= _FAR:
         return ""
     return (
-        "clean rows and noisy rows contradict each other under one T: T probably differs between rows, and the flips "
-        f"below are means at best{advice}"
+        "clean and noisy samples contradict each other under one T: the noise probably depends on the features, and T "
+        f"is a mean over the samples at best{advice}"
     )
 
 
@@ -131,7 +131,7 @@ def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
 
 
 def _under_trained(held_out: HeldOut, offset: NDArray) -> str:
-    """Held-out clean rows were still predicted better and better, and not well at the end."""
+    """The loss of held-out clean samples still fell, and was high at the end."""
     candidates, y = held_out.candidates, held_out.clean
     weights = weights_of_clean_rows(offset, y)
     half, end = (tempered_log_loss(candidates[k].proba_meta, y, weights) for k in ((len(candidates) - 1) // 2, -1))
@@ -139,7 +139,7 @@ def _under_trained(held_out: HeldOut, offset: NDArray) -> str:
     if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
         return ""
     return (
-        f"the network is trained too little: its loss of held-out clean rows, {end.mean():.2f} (guessing: "
+        f"the network is trained too little: its loss of held-out clean samples, {end.mean():.2f} (guessing: "
         f"{guessing:.2f}), still fell at the end; give more epochs, or a larger lr"
     )
 
@@ -174,4 +174,4 @@ def _not_separated(bars: TransitionUncertainty | None, classes: NDArray) -> str:
     wide = np.diag(_half_width(bars)) > _WIDE
     if not wide.any():
         return ""
-    return f"the labels leave T open for class {classes[wide].tolist()}: its error bars are wide; verify more rows"
+    return f"the labels leave T open for class {classes[wide].tolist()}: its error bars are wide; verify more samples"

@@ -28,7 +28,7 @@ _POWER_OF_FEATURES = 0.5
 
 
 def start_of_transition(held_out: HeldOut) -> NDArray[np.float64]:
-    """Where the maximisation starts: the mean probabilities of the clean samples of each class, shrunk."""
+    """T from which the maximisation starts: mean probabilities of the clean samples of each class, shrunk."""
     c, (_, proba, proba_meta) = len(held_out.pairs), held_out.candidates[0]
     if not len(held_out.clean):
         return np.full((c, c), 1 / c)
@@ -38,16 +38,17 @@ def start_of_transition(held_out: HeldOut) -> NDArray[np.float64]:
 
 
 class TransitionFit:
-    """T of the candidate under which all labels have the highest evidence, T integrated out.
+    """T from the candidate with the highest evidence: the likelihood of all labels, with T integrated out.
 
-    It is replaced if verified pairs contradict that one T holds for all samples; or, where there are none, if all
-    labels are more likely where they depend on the features.
+    This supposes that one T holds for all samples. If verified pairs contradict that, T is replaced by the mean of a
+    posterior that is fitted to them. If there are no pairs, T is replaced where noise that depends on the features makes
+    the labels more likely.
 
     Parameters
     ----------
     held_out : HeldOut
     start : ndarray of shape (c, c)
-        Where the maximisation starts.
+        T from which the maximisation starts.
     prior : "symmetric", array-like or None
         As in `em_transition_matrix`.
     stratified : bool
@@ -64,7 +65,7 @@ class TransitionFit:
     one_T : EMResult
         The most likely T that holds for all samples.
     revised : PairEstimate, InstanceDependentEstimate or None
-        What takes its place.
+        The estimate that replaces it.
     transition_matrix, counts : ndarray of shape (c, c)
         T, and expected numbers of samples of each true and noisy label.
     calibration : Calibration or None
@@ -79,7 +80,7 @@ class TransitionFit:
         if held_out.pairs.any():
             self.revised = self._by_pairs()
         elif len(held_out.clean):
-            self.revised = self._by_features(self._alike() ** _POWER_OF_FEATURES)
+            self.revised = self._by_features(self._balanced_weight() ** _POWER_OF_FEATURES)
         found = self.one_T if self.revised is None else self.revised
         self.transition_matrix, self.counts = found.transition_matrix, found.counts
         self.calibration = self.one_T.calibration
@@ -92,8 +93,8 @@ class TransitionFit:
         return self.best.proba if self.calibration is None else self.calibration(self.best.proba)
 
     # ---- one T
-    def _alike(self) -> float:
-        """Weight of a clean sample at which clean and noisy ones count alike."""
+    def _balanced_weight(self) -> float:
+        """Weight of a clean sample at which all clean samples weigh as much as all noisy ones."""
         return len(self.held_out.noisy) / len(self.held_out.clean)
 
     def _weight(self) -> float:
@@ -101,7 +102,7 @@ class TransitionFit:
         if not len(self.held_out.clean):
             return 1.0
         power = _POWER_OF_FEW if len(self.held_out.clean) < _FEW * len(self.start) else _POWER
-        return self._alike() ** (_POWER_WITH_PAIRS if self.held_out.pairs.any() else power)
+        return self._balanced_weight() ** (_POWER_WITH_PAIRS if self.held_out.pairs.any() else power)
 
     def _first_maximum(self, candidate: Candidate, weight: float) -> FirstMaximum:
         """Maximum with the posteriors of a candidate, at this weight of a clean sample."""
@@ -134,7 +135,7 @@ class TransitionFit:
         of, (proba, proba_meta) = self.held_out, (p.astype(np.float64) for p in self.held_out.candidates[-1][1:])
         return class_offset(CalibratedLikelihood(proba, of.noisy, proba_meta, of.clean, of.pairs), self.start)
 
-    # ---- what takes its place
+    # ---- if one T does not hold for all samples
     def _by_pairs(self) -> PairEstimate | None:
         """T by verified pairs, if they contradict the most likely one."""
         calibration, of = self.one_T.calibration, self.held_out

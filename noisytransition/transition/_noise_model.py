@@ -82,7 +82,7 @@ class LabelNoiseModel:
     diagnostics_ : dict of str to str
         Reasons not to trust T, of which `fit` warns; empty if none was found.
     uncertainty_ : TransitionUncertainty or None
-        Error bars of T; None with more than 50 classes.
+        Error bars of T; None with more than 50 classes, or of a T that was given.
     calibration_ : Calibration or None
         Map from `proba` to probabilities of the true label; None without verified samples.
     anchors_ : ndarray of shape (c, c) or None
@@ -140,23 +140,24 @@ class LabelNoiseModel:
         y_clean_noisy: ArrayLike | None = None,
         classes: ArrayLike | None = None,
     ) -> Self:
-        """Estimate T.
+        """Estimate T with its error bars, and look for reasons not to trust it.
 
         Parameters
         ----------
         proba : array-like of shape (n, c)
-            Out-of-sample probabilities of the samples, by any classifier. Columns of a data frame are read by name.
+            Out-of-sample probabilities of the samples, from any classifier.
         y_noisy : array-like of shape (n,) or data frame with two columns
-            Noisy labels of any kind. A data frame has them beside a column "verified", which is `y_verified`. They may
-            be missing where a sample is verified.
+            Noisy labels of any kind, in the order of the rows of `proba` (an index is not looked at). A data frame has
+            them beside a column "verified", which is `y_verified`. They may be missing where a sample is verified.
         y_verified : array-like of shape (n,), optional
-            True labels of verified samples; missing (None, NaN, NA, or -1 beside 0, 1, 2) where nobody checked.
+            True labels of the verified samples. Others are missing: None, NaN or NA, or -1 if that is no class.
         proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
-            Probabilities and true labels of verified samples that are not among the others.
+            Probabilities and true labels of clean samples that are not among the n samples.
         y_clean_noisy : array-like of shape (n_clean,), optional
             Their noisy labels; missing where they are not known.
         classes : array-like of shape (c,), optional
-            The labels in the order of the columns of `proba`. Default: 0, 1, ..., or the sorted labels.
+            The labels in the order of the columns of `proba`. Default: the columns of a data frame that are named by
+            the labels; else 0..c-1, or the sorted labels.
 
         Returns
         -------
@@ -192,7 +193,7 @@ class LabelNoiseModel:
         return self
 
     def fit_candidates(self, held_out: HeldOut, classes: NDArray, start: NDArray) -> Self:
-        """Estimate T by that candidate under which all labels have the highest evidence, T integrated out.
+        """Estimate T from the candidate with the highest evidence of all labels.
 
         Parameters
         ----------
@@ -201,7 +202,7 @@ class LabelNoiseModel:
         classes : ndarray of shape (c,)
             Names of the classes, in the order of the columns.
         start : ndarray of shape (c, c)
-            Where the maximisation starts.
+            T from which the maximisation starts.
 
         Returns
         -------
@@ -210,7 +211,7 @@ class LabelNoiseModel:
         fit = TransitionFit(held_out, start, self.prior, stratified=self.meta_sampling == "stratified")
         self.classes_, self.anchors_ = classes, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix, fit.counts
-        # counts from features too are nearer than those that T makes of the noisy labels
+        # expected counts use the features too; those from T and the noisy labels alone are less exact
         self.class_counts_ = (fit.counts - held_out.pairs).sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
         self.calibration_, self.uncertainty_ = fit.calibration, fit.error_bars()
         self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset
@@ -221,7 +222,7 @@ class LabelNoiseModel:
 
     @classmethod
     def from_transition_matrix(cls, T: ArrayLike, classes: ArrayLike, class_counts: ArrayLike | None = None) -> Self:
-        """Make the model of a T that is known, without error bars.
+        """Make the model of a given T, which has no error bars.
 
         Parameters
         ----------
