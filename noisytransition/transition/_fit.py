@@ -40,9 +40,9 @@ def start_of_transition(held_out: HeldOut) -> NDArray[np.float64]:
 class TransitionFit:
     """T from the candidate with the highest evidence: the likelihood of all labels, with T integrated out.
 
-    This supposes that one T holds for all samples. If verified pairs contradict that, T is replaced by the mean of a
-    posterior that is fitted to them. If there are no pairs, T is replaced where noise that depends on the features makes
-    the labels more likely.
+    This supposes that one T holds for all samples. If verified pairs contradict that, T becomes the mean of a posterior
+    that is fitted to them. Without pairs, T becomes the mean under noise that depends on the features, if the labels
+    are more likely under that.
 
     Parameters
     ----------
