@@ -96,7 +96,7 @@ class TrustedKFold(BaseCrossValidator):
         y = as_array(y, "y")
         if y.ndim != 1:
             raise ValueError(f"y has shape {y.shape}; give one label per row.")
-        mask = check_mask(groups.to_numpy() if hasattr(groups, "to_numpy") else groups, len(y), "groups")
+        mask = check_mask(groups, len(y), "groups")
         trusted, untrusted = np.flatnonzero(mask), np.flatnonzero(~mask)
         if len(trusted) < self.n_splits:
             raise ValueError(f"{len(trusted)} trusted rows cannot make n_splits={self.n_splits} folds.")

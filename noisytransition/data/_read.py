@@ -19,7 +19,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 from ..nets import Rows
 from ..nets._rows import as_rows, canonical
 from ..transition._checks import as_array, check_mask, refuse_masked
-from ..transition._labels import of_one_type
+from ..transition._labels import is_missing, of_one_type
 from ._warnings import warn_if_unscaled, warn_of_order, warn_of_true_labels
 
 Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
@@ -240,18 +240,13 @@ def read_labels(
     return EncodedLabels(classes, is_noisy, is_clean, codes["y"], codes.get("y_meta"), pairs, weights)
 
 
-def as_column(y: object) -> Any:
-    """Convert a column of a data frame: scikit-learn would make floats of pandas' nullable integers and booleans."""
-    return y.to_numpy() if hasattr(y, "to_numpy") else y
-
-
 def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     """Validate labels: return a 1-d array with one label per row."""
     if y is None:
         raise ValueError(f"{name} is None: give one label per row (requires y to be passed, but the target y is None).")
     if hasattr(y, "toarray"):
         raise ValueError(f"{name} is sparse; give a 1-d array, as {name}.toarray().ravel().")
-    given = as_array(as_column(y), name)
+    given = as_array(y, name)
     if given.ndim > 1 and given.shape[1:] != (1,):
         raise ValueError(
             f"{name} should be a 1d array with one label for each row, got the shape {given.shape}: of several labels "
@@ -278,12 +273,11 @@ def _check_kind(labels: NDArray, name: str) -> None:
     if labels.dtype.kind not in "fO" or not labels.ndim:
         return
     labels = labels.ravel()
-    # NaN, NaT and pandas' NA do not equal themselves
-    is_missing = [v is None or (not isinstance(v, str) and str(v == v) in ("False", "<NA>")) for v in labels]
-    if any(is_missing):
-        found = sorted({str(label).replace("nan", "NaN") for label in labels[is_missing]})
+    missing = [is_missing(label) for label in labels]
+    if any(missing):
+        found = sorted({str(label).replace("nan", "NaN") for label in labels[missing]})
         raise ValueError(
-            f"{name} has missing labels ({', '.join(found)}) in {sum(is_missing)} of {len(labels)} rows: leave out "
+            f"{name} has missing labels ({', '.join(found)}) in {sum(missing)} of {len(labels)} rows: leave out "
             f"rows without a label, and keep those with pandas.notna({name})."
         )
     if labels.dtype.kind == "f" and np.isinf(labels).any():
@@ -310,7 +304,7 @@ def _labels_of_pairs(data: Any, name: str) -> NDArray:
 
 def _trusted_rows(trusted: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Validate the mask of the trusted rows."""
-    mask = check_mask(as_column(trusted), n, "trusted")
+    mask = check_mask(trusted, n, "trusted")
     if mask.all():
         raise ValueError("all rows are trusted: no noisy row is left to train on.")
     if not mask.any():
@@ -337,15 +331,17 @@ def _verified_labels(labels: Any, mask: NDArray[np.bool_], name: str) -> NDArray
             "Cross-validation and searches cut the second form as they cut X, and not the first."
         )
     if len(labels) == n:
-        is_list = isinstance(labels, list | tuple)
-        labels = [labels[i] for i in np.flatnonzero(mask)] if is_list else np.asanyarray(as_column(labels))[mask]
+        if isinstance(labels, list | tuple):
+            labels = [labels[i] for i in np.flatnonzero(mask)]
+        else:  # of a masked array, labels of other rows may be masked
+            labels = np.asanyarray(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)[mask]
     return validate_labels(labels, m, name)
 
 
 def _row_weights(sample_weight: ArrayLike, is_noisy: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Validate the weights of all rows, of which those of trusted rows are not used."""
     weights: NDArray[np.float64] = _check_sample_weight(
-        as_column(sample_weight), is_noisy[:, None], dtype=np.float64, ensure_non_negative=True
+        sample_weight, is_noisy[:, None], dtype=np.float64, ensure_non_negative=True
     )
     if not weights[is_noisy].any():
         raise ValueError("sample_weight is zero for all noisy rows; give a weight above 0 to those that shall be used.")
@@ -426,10 +422,10 @@ def labels_to_score(
         if not isinstance(X, Dataset) and not _are_samples(X):
             raise ValueError("y is None: give the labels to compare predictions with.")
         y = _labels_of_pairs(X, "X")
-    labels = of_one_type(as_array(as_column(y), "y"))
+    labels = of_one_type(as_array(y, "y"))
     if trusted is None or y_meta is None:
         return labels
-    mask = check_mask(as_column(trusted), len(labels), "trusted")
+    mask = check_mask(trusted, len(labels), "trusted")
     if not mask.any():
         return labels
     verified = _like(_verified_labels(y_meta, mask, "y_meta"), labels, "y_meta")

@@ -49,9 +49,6 @@ class HeldOutPosteriors(Callback):
     def __init__(self, sets: Sequence[Rows], epochs: Sequence[int]) -> None:
         self.sets = sets
         self.epochs = epochs
-
-    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Forget earlier trainings."""
         self.posteriors_: dict[int, list[NDArray]] = {}
 
     def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:

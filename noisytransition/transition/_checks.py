@@ -118,10 +118,13 @@ def is_number(value: object) -> bool:
 
 
 def as_array(values: Any, name: str) -> NDArray:
-    """Convert to an array, of which no entry is masked or complex: numpy would drop masks and imaginary parts."""
+    """Convert to an array, of which no entry is masked or complex: numpy would drop masks and imaginary parts.
+
+    A column of a data frame keeps its type: numpy would make objects of pandas' nullable integers and booleans.
+    """
     refuse_masked(values, name)
     try:
-        array = np.asarray(values)
+        array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is not an array of numbers or labels ({error}); give equally long rows.") from None
     if array.dtype.kind == "c":

@@ -58,7 +58,7 @@ def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -
     """
     if y is None:
         return np.zeros(n, dtype=bool), np.zeros(0, dtype=np.intp)
-    given = as_array(y.to_numpy() if hasattr(y, "to_numpy") else y, name)
+    given = as_array(y, name)
     if given.shape != (n,):
         raise ValueError(f"{name} has shape {given.shape} for {n} samples; give one entry for each.")
     as_given = np.array(y, dtype=object) if isinstance(y, list | tuple) and given.dtype.kind == "U" else given

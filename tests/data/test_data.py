@@ -31,6 +31,7 @@ from noisytransition import (
     load,
     transition_error,
 )
+from noisytransition.data._read import read_labels, read_rows
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
@@ -114,6 +115,34 @@ def test_labels_that_name_the_rows_in_another_order_are_warned_of():
     with pytest.warns(UserWarning, match="another order") as caught:
         clf.fit(X, y[::-1])
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("form", ["trusted", "both labels", "noisy labels beside", "beside", "none"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_labels_are_read_without_rows_as_with_them(form, weighted, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    y, y_meta, mask = np.array(["ant", "bee", "cat"])[y], np.array(["ant", "bee", "dog"])[y_meta], np.arange(300) < 50
+    clean, beside = {
+        "trusted": ({"trusted": mask}, {}),
+        "both labels": ({"trusted": mask, "y_meta": y[::-1]}, {}),
+        "noisy labels beside": ({"y_meta": y_meta, "y_meta_noisy": y[: len(y_meta)]}, {"X_meta": X_meta}),
+        "beside": ({"y_meta": y_meta}, {"X_meta": X_meta}),
+        "none": ({}, {}),
+    }[form]
+    weights = np.arange(300) % 3 if weighted else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the class "dog"
+        given = clean | {"sample_weight": weights}
+        classes, noisy, rows_of_clean = read_rows(CrossEntropyClassifier(), X, y, **given, **beside)
+        n_meta = len(y_meta) if beside else None
+        found = read_labels(len(X), y, **given, n_meta=n_meta)
+    np.testing.assert_array_equal(found.classes, classes)
+    columns = [(noisy, "label", found.noisy), (noisy, "sample_weight", found.weights)]
+    columns += [(rows_of_clean, "label", found.clean), (rows_of_clean, "noisy_label", found.noisy_of_clean)]
+    for rows, name, expected in columns:
+        np.testing.assert_array_equal(rows.columns.get(name, []), [] if expected is None else expected)
+    np.testing.assert_array_equal(noisy.X, X[found.is_noisy])
+    np.testing.assert_array_equal(rows_of_clean.X, X_meta if beside else X[found.is_clean])
 
 
 # ---------------------------------------------------------------------------- clean rows and noisy ones
