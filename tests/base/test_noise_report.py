@@ -137,7 +137,7 @@ def test_clean_rows_without_noisy_labels_or_without_noise(glc, blobs):
         ({"y_meta_noisy": [0, 1]}, "together"),
         ({"X_meta": np.zeros((2, 4)), "y_meta": [0, 9]}, "y_meta"),
         ({"X_meta": np.zeros((2, 4)), "y_meta": [0, 1], "y_meta_noisy": [0]}, "y_meta_noisy"),
-        ({"proba": np.full((299, 3), 1 / 3)}, "299 rows"),
+        ({"proba": np.full((299, 3), 1 / 3)}, "299"),
         ({"display_rows": ["a", "b"]}, "display_rows"),
     ],
 )

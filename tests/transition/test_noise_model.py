@@ -399,6 +399,29 @@ def test_results_of_a_series_have_its_index_and_name():
     pd.testing.assert_series_equal(y.iloc[issues], y.loc[issues.index])
 
 
+def test_methods_take_the_table_that_fit_takes():
+    """Given labels beside verified ones; a verified sample may lack the given one."""
+    proba, noisy, verified, y = problem()
+    is_verified, lacks = verified >= 0, np.arange(240) % 8 == 0
+    known = {"label": np.where(lacks, None, NAMES[noisy]), "verified": gaps(NAMES[y], verified)}
+    table = pd.DataFrame(known, index=np.arange(240) + 1000)
+    model = quiet_fit(proba, table)
+    assert model.transition_counts_.sum() == pytest.approx(240 - lacks.sum())
+    labels = model.relabel(proba, table, threshold=1.0)
+    assert labels.index.equals(table.index)
+    np.testing.assert_array_equal(labels, np.where(is_verified, NAMES[y], NAMES[noisy]))
+    quality = model.label_quality(proba, table)
+    np.testing.assert_array_equal(quality.isna(), lacks)
+    np.testing.assert_array_equal(model.posterior(proba, table).argmax(axis=1)[is_verified], y[is_verified])
+    issues = model.find_label_issues(proba, table)
+    assert not is_verified[issues].any()
+    np.testing.assert_array_equal(issues.index, issues + 1000)
+    with pytest.raises(ValueError, match="not verified either"):
+        model.posterior(proba, table["label"])
+    pytest.importorskip("jinja2")
+    assert model.noise_report(proba, table).facts["calibration"]["n_rows"] == (is_verified & ~lacks).sum()
+
+
 # ---------------------------------------------------------------------------- bad input
 PROBA, NOISY, VERIFIED, TRUE = problem()
 AT_FIRST = np.arange(240) == 0
