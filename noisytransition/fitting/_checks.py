@@ -117,12 +117,12 @@ def _is_lbfgs(optimizer: Optimizer) -> bool:
     return isinstance(kind, type) and issubclass(kind, torch.optim.LBFGS)
 
 
-def check_takes_step_sizes(estimator: Any) -> None:
-    """Raise for LBFGS where T has a step size of its own in the module's optimiser."""
+def refuse_lbfgs(estimator: Any) -> None:
+    """Raise for LBFGS where T moves with each gradient: LBFGS has several in a step, and no parameter groups."""
     if _is_lbfgs(estimator.optimizer):
         raise ValueError(
-            f"optimizer is LBFGS, which has one step size for all parameters: {type(estimator).__name__} learns T with "
-            "another than the network's. Give an optimiser such as torch.optim.SGD or Adam."
+            f"optimizer is LBFGS, which evaluates the loss several times in a step: {type(estimator).__name__} would "
+            "move T each time. Give an optimiser such as torch.optim.SGD or Adam."
         )
 
 

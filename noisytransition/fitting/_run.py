@@ -86,7 +86,7 @@ class Run:
         loss: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
         update: Update | None = None,
         select: Selection | None = None,
-        held_out: float = 0.0,
+        validation_fraction: float = 0.0,
         clean_batches: CleanBatches | None = None,
         clean_weight: float = 0.0,
         module: nn.Module | None = None,
@@ -103,14 +103,14 @@ class Run:
         rows : Rows, optional
             Rows to train on; default: the noisy ones.
         params : dict, optional
-            In place of the parameters of the fit.
+            In place of the parameters of the fit, `Run.params`.
         loss : nn.Module, or callable that makes one, default=nn.CrossEntropyLoss
             Criterion. Pass a loss with random initial values as a callable, so that the seed determines them.
         update : Update, optional
             How the parameters of the loss are learned; default: they stay as they are.
         select : Selection, optional
             Which epoch, or which T, is kept; default: the last epoch, or that which a callback of the user's selects.
-        held_out : float, default=0.0
+        validation_fraction : float, default=0.0
             Fraction of the rows that is held out of the training to select by; the user's `train_split` replaces it.
         clean_batches : CleanBatches, optional
             Clean rows beside the noisy ones in every step.
@@ -129,20 +129,20 @@ class Run:
         NoisyLabelNet
         """
         rows = self.noisy if rows is None else rows
-        of_fit = self.params if params is None else params
-        params = net_params_of(of_fit, module, net_params)
-        if held_out and params.get("train_split") is None:  # the same rows in every stage
-            params["train_split"] = ValidSplit(held_out, random_state=self.seed)
-        if groups := [*(update.param_groups if update else ()), *params.get("optimizer__param_groups", ())]:
-            params["optimizer__param_groups"] = groups
-        users = named_callbacks(of_fit["callbacks"])
-        user_selects = any(callback_setting(*named, "load_best", of_fit) for named in users)
-        if select is not None and select.needs_validation and (user_selects or params.get("train_split") is None):
+        shared = self.params if params is None else params
+        own = net_params_of(shared, module, net_params)
+        if validation_fraction and own.get("train_split") is None:  # the same rows in every stage
+            own["train_split"] = ValidSplit(validation_fraction, random_state=self.seed)
+        if groups := [*(update.param_groups if update else ()), *own.get("optimizer__param_groups", ())]:
+            own["optimizer__param_groups"] = groups
+        users = named_callbacks(shared["callbacks"])
+        user_selects = any(callback_setting(*named, "load_best", shared) for named in users)
+        if select is not None and select.needs_validation and (user_selects or own.get("train_split") is None):
             select = None
         if select is None and user_selects:
             select = Selection()  # the loss of the same epoch
         trained = net(
-            **params,
+            **own,
             criterion=loss,
             update=update,
             select=select,
@@ -158,7 +158,7 @@ class Run:
         return trained
 
     def _train(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
-        """Train a net, or what a saved state lacks; check what comes out."""
+        """Train a net. With a saved state: only the epochs that it lacks, or none if it has them all."""
         if self.state is not None and self.state.is_complete(stage):
             self.state.restore(stage, net)
             return

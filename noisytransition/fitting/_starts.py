@@ -39,11 +39,13 @@ def start_of_transition(
     init: str | ArrayLike,
     epochs: int | None = None,
     *,
-    warm_up: bool = False,
+    needs_net: bool = False,
     percentile: float | Literal["auto"] | None = None,
-    **how: Any,
+    **of_warm_up: Any,
 ) -> tuple[NDArray[np.float64], Any]:
-    """Start of T, and the warm-up: a net that is trained by cross-entropy, to model the noisy labels.
+    """Start of T, and the warm-up that it comes from: a net that is trained by cross-entropy on the noisy rows.
+
+    Methods that do not learn T keep it at this start.
 
     Parameters
     ----------
@@ -52,12 +54,12 @@ def start_of_transition(
         The parameter `transition_init`: a name of `docs/all_classifiers.rst`, or T in class order.
     epochs : int, optional
         Epochs of the warm-up; default: those of the fit.
-    warm_up : bool, default=False
-        Train the warm-up also where the start does not need it.
+    needs_net : bool, default=False
+        Whether the method needs the warm-up too. If not, it is trained only for a start that comes from it.
     percentile : float, "auto" or None
         Of "anchor", as in `anchor_transition_matrix`.
-    **how
-        Of the warm-up, as in `Run.train`.
+    **of_warm_up
+        How the warm-up is trained, as in `Run.train`.
 
     Returns
     -------
@@ -73,19 +75,19 @@ def start_of_transition(
         that do not allow to learn T.
     """
     check_checkpoints(run.params["callbacks"], run.params)
-    _check_held_out(run, how.get("held_out", 0.0))
+    _check_validation_fraction(run, of_warm_up.get("validation_fraction", 0.0))
     _check_start(run, init)
     net = None
-    if warm_up or (isinstance(init, str) and init in _OF_WARM_UP):
-        net = run.train("warm_up", max_epochs=run.params["max_epochs"] if epochs is None else epochs, **how)
-    T = _named(init, run, net, percentile) if isinstance(init, str) else in_class_order(init, run.classes)
+    if needs_net or (isinstance(init, str) and init in _OF_WARM_UP):
+        net = run.train("warm_up", max_epochs=run.params["max_epochs"] if epochs is None else epochs, **of_warm_up)
+    T = _start_by_name(init, run, net, percentile) if isinstance(init, str) else in_class_order(init, run.classes)
     return floor_transition_matrix(T, _FLOOR / len(run.classes)), net
 
 
-def _check_held_out(run: Run, held_out: float) -> None:
-    if held_out and run.params.get("train_split") is None and len(run.noisy) * (1 - held_out) < 1:
+def _check_validation_fraction(run: Run, fraction: float) -> None:
+    if fraction and run.params.get("train_split") is None and len(run.noisy) * (1 - fraction) < 1:
         raise ValueError(
-            f"validation_fraction={held_out} of {len(run.noisy)} noisy rows leaves none to train on; give 0, or more "
+            f"validation_fraction={fraction} of {len(run.noisy)} noisy rows leaves none to train on; give 0, or more "
             "rows."
         )
 
@@ -108,8 +110,8 @@ def _check_start(run: Run, init: str | ArrayLike) -> None:
         raise ValueError(f"transition_init={init!r} needs {lacks}.")
 
 
-def _named(name: str, run: Run, net: Any, percentile: float | Literal["auto"] | None) -> NDArray[np.float64]:
-    """Start of T by name; a class without clean rows gets its anchor point."""
+def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["auto"] | None) -> NDArray[np.float64]:
+    """Start of T by name; with "gold" and "gold-shrunk", the row of a class without clean rows is its anchor point."""
     c = len(run.classes)
     if name == "diagonal":
         return symmetric_noise(c, _DIAGONAL_RATE)
@@ -149,7 +151,7 @@ def keep_transition(clf: Any, run: Run, start: NDArray[np.float64], net: NoisyLa
     start : ndarray of shape (n_classes, n_classes)
         T where it started.
     net : NoisyLabelNet, optional
-        Net whose loss has learned T; without it, T is its start.
+        Net whose loss has learned T; default: T stays at its start.
     """
     T, history = start, [start]
     if net is not None:

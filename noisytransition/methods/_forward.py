@@ -41,9 +41,9 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Attributes
     ----------
     noise_model_, transition_matrix_, class_counts_
-        As in `NoiseModelMixin`. T is its start.
+        As in `NoiseModelMixin`. T is not learned further.
     transition_init_, transition_history_
-        T, and T alone.
+        The same T, and a history of length 1.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -100,7 +100,7 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
             self.warm_up_epochs,
             percentile=self.anchor_percentile,
             select=BestEpoch("valid_noisy_loss"),
-            held_out=self.validation_fraction,
+            validation_fraction=self.validation_fraction,
         )
         self.net_ = run.train("forward", loss=ForwardLoss(T))
         keep_transition(self, run, T)

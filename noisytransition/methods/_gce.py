@@ -82,7 +82,7 @@ class GCEClassifier(NoisyLabelClassifier):
         start = run.params["max_epochs"] // 3 if self.truncation_start is None else self.truncation_start
         self.net_ = run.train(
             "generalized_cross_entropy",
-            run.noisy.with_columns(index=np.arange(len(run.noisy)), weight=1.0),
+            run.noisy.with_columns(index=np.arange(len(run.noisy)), weight=1.0),  # what truncation reads and sets
             loss=GeneralizedCrossEntropyLoss(self.q, truncation=self.truncation),
             update=None if self.truncation is None else Truncation(self.truncation, start),
         )

@@ -17,7 +17,7 @@ from ..nets._rows import concatenate
 class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """Estimate T at the clean rows, then train on clean rows by cross-entropy and on noisy rows through T.
 
-    The second net starts from the initial weights; noisy and clean rows are shuffled together.
+    The second net starts from the same initial weights as the first; noisy and clean rows are shuffled together.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Attributes
     ----------
     noise_model_, transition_matrix_, class_counts_
-        As in `NoiseModelMixin`. T is its start.
+        As in `NoiseModelMixin`. T is not learned further.
     transition_init_, transition_history_
-        T, and T alone.
+        The same T, and a history of length 1.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

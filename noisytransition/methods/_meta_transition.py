@@ -19,9 +19,9 @@ from ..updates import MetaGradient
 class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     r"""Learn the noise transition matrix T and the classifier together, guided by clean rows (Algorithm 1).
 
-    A net is trained by cross-entropy; T starts from its mean posterior of each class's clean rows, and the network from
-    its weights. In every iteration a noisy and a clean batch are drawn, and with the corrected loss
-    ``L(W, T) = mean - log sum_i f_i(x; W) T[i, y]``::
+    A net is trained by cross-entropy, the warm-up. T starts from the warm-up's mean posterior of each class's clean
+    rows, and the network from its weights. In every iteration a noisy and a clean batch are drawn, and with the
+    corrected loss ``L(W, T) = mean - log sum_i f_i(x; W) T[i, y]``::
 
         W_hat(T) = W - inner_lr * grad_W L(W, T)                            look-ahead, plain SGD
         Theta    = Theta - transition_lr * grad_Theta L_clean(W_hat(T))     T = row-softmax(Theta)
@@ -128,10 +128,12 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.from_warm_up = from_warm_up
 
     def _fit(self, run: Run) -> None:
-        # the held-out labels select T only where no training has memorised them
-        held_out = self.validation_fraction
         start, warm_up = start_of_transition(
-            run, self.transition_init, self.warm_up_epochs, warm_up=self.from_warm_up, held_out=held_out
+            run,
+            self.transition_init,
+            self.warm_up_epochs,
+            needs_net=self.from_warm_up,
+            validation_fraction=self.validation_fraction,  # labels that the warm-up has memorised could not select T
         )
         clean = CleanBatches(run.clean, self.meta_batch_size or self.batch_size)
         self.net_ = run.train(
@@ -142,6 +144,6 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             select=HeldOutLikelihood(),
             clean_batches=clean,
             clean_weight=self.meta_weight,
-            held_out=held_out,
+            validation_fraction=self.validation_fraction,
         )
         keep_transition(self, run, start, self.net_)

@@ -93,7 +93,7 @@ class MWNetClassifier(NoisyLabelClassifier):
         self.inner_lr = inner_lr
         self.meta_batch_size = meta_batch_size
 
-    def _loss(self) -> WeightedLoss:
+    def _loss(self) -> WeightedLoss:  # of a saved classifier: `sample_weights` needs V
         return WeightedLoss()
 
     def _fit(self, run: Run) -> None:

@@ -6,15 +6,16 @@ from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..fitting._checks import COUNT, NUMBER, check_takes_step_sizes
+from ..fitting._checks import COUNT, NUMBER, refuse_lbfgs
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ForwardLoss
 from ..updates import ByGradient
 
-# of Theta: ten problems of the design half of examples/benchmarks/zoo, two seeds: error of T 0.32 under Adam and 0.28
-# under SGD; by the step of `optimizer` 0.38 and 0.30, with accuracies that are 0.003 higher
+# Step size of Theta. Error of T where Adam and where SGD trains the network: 0.32 and 0.28 with this step, 0.38 and
+# 0.30 with the step of `optimizer`, where accuracies are 0.003 higher (ten problems of the design half of
+# examples/benchmarks/zoo, two seeds)
 _STEP = 0.05
 
 
@@ -89,10 +90,10 @@ class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_takes_step_sizes(self)
+        refuse_lbfgs(self)
 
     def _fit(self, run: Run) -> None:
-        start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs, warm_up=True)
+        start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs, needs_net=True)
         self.net_ = run.train(
             "s_model",
             module=warm_up.plain_module_,

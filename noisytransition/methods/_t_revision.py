@@ -95,13 +95,15 @@ class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.validation_fraction = validation_fraction
 
     def _fit(self, run: Run) -> None:
-        best: dict[str, Any] = {
+        of_every_stage: dict[str, Any] = {
             "select": BestEpoch("valid_noisy_acc", lower_is_better=False),
-            "held_out": self.validation_fraction,
+            "validation_fraction": self.validation_fraction,
         }
-        start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs, warm_up=True, **best)
-        loss = ImportanceReweightedLoss(start)
-        reweighted = run.train("reweighting", module=warm_up.plain_module_, loss=loss, **best)
+        start, warm_up = start_of_transition(
+            run, self.transition_init, self.warm_up_epochs, needs_net=True, **of_every_stage
+        )
+        loss = ImportanceReweightedLoss(start)  # T stays at its start; the last stage adds dT to it
+        reweighted = run.train("reweighting", module=warm_up.plain_module_, loss=loss, **of_every_stage)
         self.net_ = run.train(
             "revision",
             module=reweighted.plain_module_,
@@ -109,7 +111,7 @@ class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             update=ByGradient(),
             optimizer=torch.optim.Adam,
             lr=self.revision_lr,
-            **best,
+            **of_every_stage,
         )
         keep_transition(self, run, start, self.net_)
         self.transition_revision_ = self.net_.criterion_.revision.detach().double().cpu().numpy()

@@ -47,7 +47,7 @@ def test_with_T_frozen_it_is_the_forward_correction(blobs):
         """Forward correction from the same weights and with the same batches."""
 
         def _fit(self, run):
-            start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs, warm_up=True)
+            start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs, needs_net=True)
             self.net_ = run.train("s_model", module=warm_up.plain_module_, loss=ForwardLoss(start))
 
     forward = small(Continued, transition_init=T, warm_up_epochs=2).fit(*blobs[:2])
