@@ -25,6 +25,7 @@ __all__ = [
     "MetaTransitionClassifier",
     "SModelClassifier",
     "TRevisionClassifier",
+    "TransitionClassifierCV",
     "TransitionMatrixDisplay",
     "TrustedKFold",
     "anchor_transition_matrix",

@@ -16,6 +16,7 @@ from ._meta_transition import MetaTransitionClassifier as MetaTransitionClassifi
 from ._mw_net import MWNetClassifier as MWNetClassifier
 from ._s_model import SModelClassifier as SModelClassifier
 from ._t_revision import TRevisionClassifier as TRevisionClassifier
+from ._transition_classifier_cv import TransitionClassifierCV as TransitionClassifierCV
 
 #: the methods, by the names that tables give them
 METHODS: dict[str, type[NoisyLabelClassifier]] = {

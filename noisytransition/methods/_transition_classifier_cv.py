@@ -1,0 +1,395 @@
+"""Noisy labels for any scikit-learn classifier: its probabilities of held-out rows, and a noise model of them."""
+
+import warnings
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple, Self
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+
+from ..base._noise_model_mixin import NoiseModelMixin
+from ..data._read import HOW_TO_PASS, labels_to_score, read_labels, separate_rows
+from ..fitting._cross_fitting import fold_of_rows
+from ..transition._diagnostics import warn_of_reasons
+from ..transition._estimation import finite_log
+from ..transition._labels import in_class_order
+from ..transition._noise_model import LabelNoiseModel
+from ..transition._shrinkage import Prior, check_prior
+
+# none of five ways to choose the round by verified rows or by the evidence is better than two rounds by 0.1 points of
+# accuracy; the choice is there for noise that the noise model does not fit
+_MOST_ROUNDS = 2
+# metadata that searches and pipelines route without a request by the user
+_CLEAN_DATA = ("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy")
+
+
+class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    r"""Train any scikit-learn classifier on noisy labels: boosting, a pipeline for text, a random forest.
+
+    Some rows are verified, best rows that keep their noisy label. Clones of the estimator are trained::
+
+        round 0     out-of-fold probabilities of clones that are trained on the noisy labels
+        T           that of a `LabelNoiseModel` of these probabilities, noisy labels and verified labels
+        round 1, 2  each row gets its most probable true label, P(true | x, noisy label), that probability as its
+                    weight; verified rows have their true label. Clones are trained on these labels, and a noise model
+                    calibrates their probabilities
+        result      a clone trained on all rows with the labels of the last round, and its calibration
+
+    A round that predicts held-out verified rows worse than the one before, by a standard error, is not used and is the
+    last. An estimator that takes no `sample_weight` is trained on the same labels without weights.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With `fit` and `predict_proba`. It gets X as it is: text, missing values, data frames.
+    cv : int, default=3
+        Folds of the noisy rows and of the clean ones.
+    transition_prior : "symmetric", array-like or None, default="symmetric"
+        What T is shrunk towards: `prior` of `LabelNoiseModel`.
+    meta_sampling : {"random", "stratified"}, default="random"
+        How the clean rows were drawn, as in `LabelNoiseModel`.
+    n_jobs : int, optional
+        Folds that are trained at the same time, as in `joblib.Parallel`.
+    random_state : int, RandomState instance or None, default=None
+        Of the folds. The estimator has its own.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The clone that was trained on all rows. Its probabilities are not calibrated.
+    calibration_ : Calibration
+        Map of its probabilities that `predict_proba` applies.
+    round_losses_ : ndarray of shape (n_rounds,)
+        Mean log-loss of held-out verified rows in each round.
+    noise_model_ : LabelNoiseModel
+        T and what it comes from: probabilities of clones that were trained on the noisy labels.
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
+    class_counts_ : ndarray of shape (n_classes,)
+        Expected number of noisy rows of each true class.
+    oof_proba_ : ndarray of shape (n_noisy, n_classes)
+        Out-of-fold P(true class | x) of the noisy rows, calibrated.
+    diagnostics_ : dict of str to str
+        Reasons not to trust T, of which `fit` warns.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    n_features_in_, feature_names_in_
+        Of `estimator_`, if it has them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from noisytransition import TransitionClassifierCV, flip_labels
+    >>> from noisytransition.transition import pair_noise
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X, y_noisy = X / 16, flip_labels(y, pair_noise(10, 0.4), random_state=0)
+    >>> verified = np.arange(1000) % 10 == 0  # of these rows both labels are known
+    >>> clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
+    >>> clf = clf.fit(X[:1000], y_noisy[:1000], trusted=verified, y_meta=y[:1000][verified])
+    >>> print(f"{clf.score(X[1000:], y[1000:]):.1f}")
+    0.9
+    """
+
+    __metadata_request__fit = dict.fromkeys(_CLEAN_DATA, True)
+    __metadata_request__score = dict.fromkeys(("trusted", "y_meta"), True)
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "meta_sampling": [StrOptions({"random", "stratified"})],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        cv: int = 3,
+        transition_prior: Prior = "symmetric",
+        meta_sampling: str = "random",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.transition_prior = transition_prior
+        self.meta_sampling = meta_sampling
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        """Take what the estimator takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    # ---- fit
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        meta: tuple[Any, ArrayLike] | None = None,
+        X_meta: Any = None,
+        y_meta: ArrayLike | None = None,
+        trusted: ArrayLike | None = None,
+        y_meta_noisy: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Train on noisy labels, with the help of clean rows: rows of X that were verified, or others.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of n_samples rows
+            What the estimator takes.
+        y : array-like of shape (n_samples,)
+            Noisy labels of any kind.
+        meta, X_meta, y_meta, trusted, y_meta_noisy
+            Clean rows, as in `EMTransitionClassifier.fit`.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows of X, which the estimator must take. T counts rows once.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For labels or parameters that cannot be trained on, before any training.
+        """
+        self._validate_params()
+        rows = self._read(X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
+        first, best, self.round_losses_ = self._rounds(rows)
+        used = np.flatnonzero(best.labels >= 0)
+        self.estimator_ = _trained(self.estimator, rows, best.labels, best.weight, used)
+        self.classes_, self.noise_model_, self.diagnostics_ = rows.classes, first.model, first.model.diagnostics_
+        self.calibration_ = best.model.calibration_
+        self.oof_proba_ = best.model.calibrate(best.proba[: rows.n_noisy])
+        for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
+            setattr(self, name, getattr(self.estimator_, name))
+        warn_of_reasons(self.diagnostics_, stacklevel=3)
+        return self
+
+    def _read(
+        self, X: Any, y: Any, meta: Any, X_meta: Any, y_meta: Any, trusted: Any, y_meta_noisy: Any, sample_weight: Any
+    ) -> "_Rows":
+        """Validate all but X, which the estimator judges."""
+        X_meta, y_meta = separate_rows(meta, X_meta, y_meta, trusted, y_meta_noisy)
+        n, n_meta = _num_samples(X), None if X_meta is None else _num_samples(X_meta)
+        labels = read_labels(n, y, trusted, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
+        if labels.clean is None:
+            raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
+        check_prior(self.transition_prior, len(labels.classes), "transition_prior")
+        if labels.weights is not None and _weight_name(self.estimator) is None:
+            raise ValueError(f"{type(self.estimator).__name__} takes no sample_weight; leave sample_weight out.")
+        n_noisy, n_clean = len(labels.noisy), len(labels.clean)
+        for found, kind in (n_noisy, "noisy"), (n_clean, "clean"):
+            if found < self.cv:
+                raise ValueError(f"cv={self.cv} needs at least {self.cv} {kind} rows and got {found}; give fewer folds")
+        beside = np.flatnonzero(labels.is_clean) if X_meta is None else n + np.arange(n_clean)
+        order = np.concatenate([np.flatnonzero(labels.is_noisy), beside])
+        of_clean = np.full(n_clean, -1) if labels.noisy_of_clean is None else labels.noisy_of_clean
+        weight = np.ones(n_noisy) if labels.weights is None else labels.weights
+        return _Rows(
+            _safe_indexing(*indexable(_stacked(X, X_meta)), order),
+            np.concatenate([labels.noisy, of_clean]),
+            labels.clean,
+            np.concatenate([weight, np.ones(n_clean)]),
+            labels.classes,
+        )
+
+    def _rounds(self, rows: "_Rows") -> tuple["_Round", "_Round", NDArray[np.float64]]:
+        """Clean the labels, round by round: the first round, the best, and the mean losses of all."""
+        random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        noisy = rows.given[: rows.n_noisy]
+        folds = np.concatenate([fold_of_rows(labels, self.cv, random) for labels in (noisy, rows.true)])
+        labels, weight, rounds = rows.given, rows.weight, []
+        for k in range(1 + _MOST_ROUNDS):
+            proba = self._out_of_fold(rows, folds, labels, weight)
+            model = self._noise_model(rows, proba)
+            of_true = model.calibrate(proba[rows.n_noisy :])[np.arange(len(rows.true)), rows.true]
+            rounds.append(_Round(labels, weight, proba, model, -finite_log(of_true)))
+            if k and _is_worse(rounds[k].losses, rounds[k - 1].losses):
+                break
+            best = rounds[k]
+            posterior = model.posterior(proba[: rows.n_noisy], rows.classes[noisy])
+            labels = np.concatenate([posterior.argmax(axis=1), rows.true])
+            weight = rows.weight * np.concatenate([posterior.max(axis=1), np.ones(len(rows.true))])
+        return rounds[0], best, np.array([r.losses.mean() for r in rounds])
+
+    def _out_of_fold(self, rows: "_Rows", folds: NDArray, labels: NDArray, weight: NDArray) -> NDArray[np.float64]:
+        """Probabilities of all rows, by clones that were trained without their fold, on rows that have a label."""
+        found = joblib.Parallel(self.n_jobs)(
+            joblib.delayed(_held_out_proba)(self.estimator, rows, labels, weight, folds, k) for k in range(self.cv)
+        )
+        return np.concatenate(found)[np.argsort(np.argsort(folds, kind="stable"))]
+
+    def _noise_model(self, rows: "_Rows", proba: NDArray) -> LabelNoiseModel:
+        """T and a calibration of these probabilities; `fit` warns of what is found."""
+        noisy, of_clean = np.split(rows.given, [rows.n_noisy])
+        prior = in_class_order(self.transition_prior, rows.classes)
+        model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return model.fit(
+                proba[: rows.n_noisy],
+                rows.classes[noisy],
+                proba_clean=proba[rows.n_noisy :],
+                y_clean=rows.classes[rows.true],
+                y_clean_noisy=None if (of_clean < 0).any() else rows.classes[of_clean],
+                classes=rows.classes,
+            )
+
+    # ---- predict
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Posterior of the true class, calibrated.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of n_samples rows
+            What the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns as in `classes_`; rows sum to 1.
+        """
+        check_is_fitted(self, "estimator_")
+        return self.calibration_(_proba(self.estimator_, X, self.classes_))
+
+    def predict(self, X: Any) -> NDArray:
+        """Most probable true class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of n_samples rows
+            What the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of `classes_`.
+        """
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        trusted: ArrayLike | None = None,
+        y_meta: ArrayLike | None = None,
+    ) -> float:
+        """Accuracy.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of n_samples rows
+            What the estimator takes.
+        y : array-like of shape (n_samples,)
+            Labels to compare predictions with.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts in the mean.
+        trusted, y_meta : array-like, optional
+            As in `fit`: the true labels of trusted rows, where y has noisy ones.
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, labels_to_score(X, y, trusted, y_meta), sample_weight))
+
+
+class _Rows(NamedTuple):
+    """Noisy rows and then clean ones, with class indices as labels."""
+
+    X: Any
+    given: NDArray[np.intp]  # noisy labels of all rows, -1 where that of a clean row is not known
+    true: NDArray[np.intp]  # true labels of the clean rows
+    weight: NDArray[np.float64]
+    classes: NDArray
+
+    @property
+    def n_noisy(self) -> int:
+        return len(self.given) - len(self.true)
+
+
+class _Round(NamedTuple):
+    """Labels that clones were trained on, and what follows from their probabilities of held-out rows."""
+
+    labels: NDArray[np.intp]
+    weight: NDArray[np.float64]
+    proba: NDArray[np.float64]
+    model: LabelNoiseModel
+    losses: NDArray[np.float64]  # log-losses of the clean rows
+
+
+def _is_worse(losses: NDArray, before: NDArray) -> bool:
+    """Whether the mean loss rises by more than a standard error."""
+    rise = losses - before
+    return bool(rise.mean() > rise.std(ddof=1) / len(rise) ** 0.5)
+
+
+def _stacked(X: Any, X_meta: Any) -> Any:
+    """Rows of both, as what X is."""
+    if X_meta is None:
+        return X
+    if hasattr(X, "iloc"):
+        if list(getattr(X_meta, "columns", ())) != list(getattr(X, "columns", ())) or not hasattr(X_meta, "iloc"):
+            raise ValueError("X is a data frame or Series, and X_meta is none with the same columns; give both alike.")
+        from pandas import concat
+
+        return concat([X, X_meta], ignore_index=True)
+    if sparse.issparse(X):
+        return sparse.vstack([X, X_meta], format="csr")
+    return [*X, *X_meta] if isinstance(X, list) else np.concatenate([np.asarray(X), np.asarray(X_meta)])
+
+
+# ---------------------------------------------------------------------------- the estimator
+def _held_out_proba(
+    estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray, folds: NDArray, k: int
+) -> NDArray[np.float64]:
+    """Probabilities of the rows of fold k."""
+    trained = _trained(estimator, rows, labels, weight, np.flatnonzero((folds != k) & (labels >= 0)))
+    return _proba(trained, _safe_indexing(rows.X, np.flatnonzero(folds == k)), rows.classes)
+
+
+def _trained(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray, used: NDArray[np.intp]) -> Any:
+    """A clone trained on some rows, with weights if it takes them and they differ."""
+    trained, name = clone(estimator), _weight_name(estimator)
+    X, y, weight = _safe_indexing(rows.X, used), rows.classes[labels[used]], weight[used]
+    if name is None or not np.ptp(weight):
+        return trained.fit(X, y)
+    with config_context(enable_metadata_routing=False):  # a pipeline would ask all its steps for requests
+        return trained.fit(X, y, **{name: weight})
+
+
+def _weight_name(estimator: Any) -> str | None:
+    """Name by which `fit` takes weights of rows; of a pipeline, those of its last step."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        of_last = _weight_name(last)
+        return of_last and f"{name}__{of_last}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def _proba(fitted: Any, X: Any, classes: NDArray) -> NDArray[np.float64]:
+    """Probabilities of all classes, 0 for those that a fitted estimator does not know."""
+    found = fitted.predict_proba(X)
+    proba = np.zeros((len(found), len(classes)))
+    proba[:, np.searchsorted(classes, fitted.classes_)] = found
+    return proba

@@ -1,0 +1,299 @@
+"""A classifier for noisy labels around any classifier of scikit-learn."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import SelfCleaned
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from training import refused
+
+from noisytransition import LabelNoiseModel, TransitionClassifierCV, TrustedKFold, flip_labels, transition_error
+from noisytransition.transition import pair_noise
+
+T = pair_noise(3, 0.35)
+
+
+def clouds(n=900, seed=0, noise=T):
+    """Three clouds with pair noise, of which each tenth row is verified, and clean rows for testing."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=2 * n)
+    X = rng.normal(size=(2 * n, 4)) + 2.2 * np.eye(4)[y]
+    verified = np.arange(n) % 10 == 0
+    return X[:n], y[:n], flip_labels(y[:n], noise, random_state=seed), verified, X[n:], y[n:]
+
+
+def fitted(estimator, data=None, **params):
+    X, y, y_noisy, verified, *_ = clouds() if data is None else data
+    clf = TransitionClassifierCV(estimator, random_state=0, **params)
+    return clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+
+
+def texts(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=2 * n)
+    words = np.array([f"word{i}" for i in range(60)])
+    p = np.where(np.arange(60) % 3 == np.arange(3)[:, None], 4.0, 1.0)
+    made = [" ".join(rng.choice(words, 12, p=p[i] / p[i].sum())) for i in y]
+    verified = np.arange(n) % 6 == 0
+    return made[:n], y[:n], flip_labels(y[:n], T, random_state=seed), verified, made[n:], y[n:]
+
+
+# ---------------------------------------------------------------------------- any classifier
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        HistGradientBoostingClassifier(max_iter=30, random_state=0),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        RandomForestClassifier(50, random_state=0),
+        KNeighborsClassifier(15),
+        GaussianNB(),
+    ],
+    ids=["boosting", "pipeline", "forest", "neighbours", "bayes"],
+)
+def test_it_is_better_than_the_estimator_and_finds_T(estimator):
+    X, _, y_noisy, _, X_test, y_test = clouds()
+    clf = fitted(estimator)
+    ignoring = clone(estimator).fit(X, y_noisy).score(X_test, y_test)
+    assert clf.score(X_test, y_test) > max(ignoring + 0.01, 0.82)
+    assert transition_error(T, clf.transition_matrix_) < 0.25
+    proba = clf.predict_proba(X_test)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert -np.log(proba[np.arange(len(y_test)), y_test]).mean() < 0.6
+
+
+def test_texts_reach_the_estimator():
+    X, y, y_noisy, verified, X_test, y_test = data = texts()
+    estimator = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10))
+    scores = [
+        fitted(estimator, (rows(X), *data[1:])).score(rows(X_test), y_test) for rows in (list, np.array, pd.Series)
+    ]
+    assert scores[0] == scores[1] == scores[2] > estimator.fit(X, y_noisy).score(X_test, y_test) + 0.05
+    beside = [[text for text, of in zip(X, verified, strict=True) if of == which] for which in (False, True)]
+    clf = TransitionClassifierCV(estimator, random_state=0)
+    clf.fit(beside[0], y_noisy[~verified], meta=(beside[1], y[verified]), y_meta_noisy=y_noisy[verified])
+    assert clf.score(X_test, y_test) == scores[0]
+
+
+def test_data_frames_with_missing_values_and_categories_reach_the_estimator():
+    X, *others = clouds()
+
+    def frame(X):
+        table = pd.DataFrame(X, columns=list("abcd"))
+        table["e"] = pd.Categorical(np.where(X[:, 0] > 1, "high", "low"))
+        return table.mask(np.random.default_rng(0).random(table.shape) < 0.1)
+
+    estimator = HistGradientBoostingClassifier(max_iter=20, categorical_features="from_dtype", random_state=0)
+    clf = fitted(estimator, (frame(X), *others))
+    assert clf.score(frame(others[3]), others[4]) > 0.75
+    assert clf.n_features_in_ == 5
+    np.testing.assert_array_equal(clf.feature_names_in_, list("abcde"))
+    assert len(clf.find_label_issues(frame(X), others[1])) > 100
+
+
+def test_sparse_rows_and_rows_beside_are_those_of_a_dense_table():
+    X, y, y_noisy, verified, X_test, _ = clouds()
+    expected = fitted(LogisticRegression()).predict_proba(X_test)
+    for kind in sparse.csr_array, sparse.csc_matrix, sparse.coo_array, pd.DataFrame:
+        clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
+        clf.fit(
+            kind(X[~verified]),
+            y_noisy[~verified],
+            X_meta=kind(X[verified]),
+            y_meta=y[verified],
+            y_meta_noisy=y_noisy[verified],
+        )
+        np.testing.assert_allclose(clf.predict_proba(kind(X_test)), expected, atol=1e-3)
+
+
+def test_clean_rows_without_noisy_labels():
+    X, y, y_noisy, verified, X_test, y_test = clouds()
+    clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
+    clf.fit(X[~verified], y_noisy[~verified], meta=(X[verified], y[verified]))
+    assert clf.score(X_test, y_test) > 0.85
+    assert transition_error(T, clf.transition_matrix_) < 0.25
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Keeps what clones are given."""
+
+    fits = ()
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += ((X, y, sample_weight),)
+        self.model_ = GaussianNB().fit(X, y, sample_weight)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+def test_rounds_of_training():
+    X, y, y_noisy, verified, *_ = clouds()
+    Recorder.fits = ()
+    clf = fitted(Recorder())
+    n_rounds = len(clf.round_losses_)
+    assert len(Recorder.fits) == 3 * n_rounds + 1
+    assert (np.diff(clf.round_losses_[:-1]) < 0).all()
+    given = {tuple(row): label for row, label in zip(X, y_noisy, strict=True)}
+    true = {tuple(row): label for row, label in zip(X[verified], y[verified], strict=True)}
+    for rows, labels, weight in Recorder.fits[:3]:  # all rows have their noisy labels
+        assert [given[tuple(row)] for row in rows] == labels.tolist()
+        assert weight is None
+    for rows, labels, weight in Recorder.fits[3:-1]:
+        of_verified = [tuple(row) in true for row in rows]
+        assert [true[tuple(row)] for row in rows[of_verified]] == labels[of_verified].tolist()
+        assert (weight[of_verified] == 1).all()
+        assert 1 / 3 <= weight.min() < 0.9
+    assert {len(rows) for rows, *_ in Recorder.fits} == {600, 900}
+
+
+def test_T_is_that_of_out_of_fold_probabilities_of_the_noisy_labels():
+    X, y, y_noisy, verified, *_ = clouds()
+    clf = fitted(GaussianNB())
+    assert isinstance(clf.noise_model_, LabelNoiseModel)
+    np.testing.assert_array_equal(clf.transition_matrix_, clf.noise_model_.transition_matrix_)
+    assert (np.abs(clf.transition_matrix_ - T) < 4 * clf.transition_std_ + 0.02).all()
+    assert clf.oof_proba_.shape == (810, 3)
+    assert (clf.oof_proba_.argmax(axis=1) == y[~verified]).mean() > 0.85
+    assert "0 -> 1" in clf.transition_summary()
+    wrong = y_noisy != y
+    assert wrong[clf.find_label_issues(X, y_noisy)].mean() > 0.85
+    assert (clf.relabel(X, y_noisy) == y).mean() > (~wrong).mean() + 0.1
+    assert "of the labels are wrong" in str(clf.noise_report(X, y_noisy))
+
+
+def test_a_round_that_is_not_better_is_not_used():
+    """Without noise there is nothing to clean."""
+    X, y, _, verified, X_test, y_test = clouds(noise=np.eye(3))
+    clf = TransitionClassifierCV(LogisticRegression(), random_state=0).fit(X, y, trusted=verified, y_meta=y[verified])
+    assert clf.score(X_test, y_test) > LogisticRegression().fit(X, y).score(X_test, y_test) - 0.005
+    assert transition_error(np.eye(3), clf.transition_matrix_) < 0.03
+
+
+# ---------------------------------------------------------------------------- as in scikit-learn
+class SelfCleanedCV(SelfCleaned, TransitionClassifierCV):
+    """Takes the training rows for clean ones: what scikit-learn's checks can call."""
+
+
+_FOLDS = dict.fromkeys(
+    [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")],
+    "a repeated row can be in two folds",
+)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@parametrize_with_checks(
+    [SelfCleanedCV(LogisticRegression(), cv=2, random_state=0)], expected_failed_checks=lambda _: _FOLDS
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_labels_of_any_kind():
+    X, y, y_noisy, verified, X_test, _ = clouds()
+    numbers = fitted(GaussianNB())
+    for names in (
+        np.array(["ant", "bee", "cat"]),
+        np.array(["ant", "bee", "cat"], dtype=object),
+        np.array([-7, 10, 300]),
+    ):
+        named = fitted(GaussianNB(), (X, names[y], names[y_noisy], verified))
+        np.testing.assert_array_equal(named.classes_, names)
+        np.testing.assert_array_equal(named.predict(X_test), names[numbers.predict(X_test)])
+        np.testing.assert_allclose(named.transition_matrix_, numbers.transition_matrix_)
+
+
+def test_copies_and_parallel_folds_are_the_same():
+    X_test = clouds()[4]
+    clf = fitted(LogisticRegression())
+    expected = clf.predict_proba(X_test)
+    for other in pickle.loads(pickle.dumps(clf)), fitted(LogisticRegression(), n_jobs=2), fitted(clone(clf).estimator):
+        np.testing.assert_array_equal(other.predict_proba(X_test), expected)
+
+
+def test_searches_reach_the_estimator(routing):
+    X, y, y_noisy, verified, X_test, y_test = clouds(600)
+    clf = TransitionClassifierCV(make_pipeline(StandardScaler(), LogisticRegression()), random_state=0)
+    search = GridSearchCV(clf, {"estimator__logisticregression__C": [1e-4, 1.0]}, cv=TrustedKFold(3))
+    search.fit(X, y_noisy, trusted=verified, y_meta=np.where(verified, y, -1))
+    assert search.best_params_ == {"estimator__logisticregression__C": 1.0}
+    assert search.score(X_test, y_test) > 0.85
+
+
+def test_in_a_pipeline():
+    X, y, y_noisy, verified, X_test, y_test = clouds()
+    pipe = make_pipeline(StandardScaler(), TransitionClassifierCV(LogisticRegression(), random_state=0))
+    name = "transitionclassifiercv"
+    pipe.fit(X, y_noisy, **{f"{name}__trusted": verified, f"{name}__y_meta": y[verified]})
+    assert pipe.score(X_test, y_test) > 0.85
+
+
+def test_weights_of_rows():
+    X, y, y_noisy, verified, X_test, _ = clouds()
+    weight = np.where(np.arange(900) < 450, 1.0, 0.0)
+    kept = verified | (weight > 0)
+    clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
+    clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified], sample_weight=weight)
+    half = fitted(LogisticRegression(), (X[kept], y[kept], y_noisy[kept], verified[kept]))
+    np.testing.assert_allclose(clf.predict_proba(X_test), half.predict_proba(X_test))
+    with refused("takes no sample_weight"):
+        clone(clf).set_params(estimator=KNeighborsClassifier()).fit(
+            X, y_noisy, trusted=verified, y_meta=y[verified], sample_weight=weight
+        )
+
+
+# ---------------------------------------------------------------------------- what cannot be trained on
+def test_errors_before_training():
+    X, y, y_noisy, verified, *_ = clouds()
+    Recorder.fits = ()
+    clf = TransitionClassifierCV(Recorder())
+    with refused("needs clean data"):
+        clf.fit(X, y_noisy)
+    with refused("at least 3 clean rows"):
+        clf.fit(X, y_noisy, meta=(X[:2], y[:2]))
+    with refused("y_meta"):
+        clf.fit(X, y_noisy, trusted=verified, y_meta=y[:3])
+    with refused("same columns"):
+        clf.fit(pd.DataFrame(X), y_noisy, meta=(pd.DataFrame(X[:9, :2]), y[:9]))
+    with refused("transition_prior"):
+        clone(clf).set_params(transition_prior="flat").fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+    with refused("'predict_proba'"):
+        TransitionClassifierCV(LinearSVC()).fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+    assert not Recorder.fits
+    with pytest.raises(NotFittedError):
+        clf.predict(X)
+
+
+def test_reasons_not_to_trust_T_are_warned_of():
+    X, y, y_noisy, verified, *_ = clouds(300)
+    few = verified & (y != 2)
+    with pytest.warns(UserWarning, match="no clean row of class"):
+        clf = TransitionClassifierCV(GaussianNB()).fit(X, y_noisy, trusted=few, y_meta=y[few])
+    assert "missing_class" in clf.diagnostics_
+
+
+def test_a_class_that_a_fold_does_not_know():
+    X, y = load_iris(return_X_y=True)
+    rare = np.flatnonzero((y < 2) | (np.arange(150) > 147))
+    verified = np.isin(rare, [0, 20, 60, 80, 148])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        clf = fitted(GaussianNB(), (X[rare], y[rare], y[rare], verified))
+    assert clf.predict_proba(X).shape == (150, 3)
