@@ -105,11 +105,16 @@ def _statsmodels(name):
 # ---------------------------------------------------------------------------- SciPy
 def docstrings(seed, n=350):
     """First paragraphs of SciPy's docstrings by their words; the class is the module."""
+    return by_words(split(*docstring_texts(), n, None, seed))
+
+
+def docstring_texts():
+    """Give the paragraphs themselves, and their classes."""
     names = "stats", "optimize", "signal", "linalg", "special"
     modules = [import_module(f"scipy.{name}") for name in names]
     found = {(i, _summary(vars(m)[name])) for i, m in enumerate(modules) for name in m.__all__ if name in vars(m)}
     y, texts = map(np.array, zip(*sorted(found), strict=True))
-    return by_words(split(texts.astype(object), y, n, None, seed))
+    return texts.astype(object), y
 
 
 def _summary(documented):
