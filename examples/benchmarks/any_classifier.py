@@ -268,7 +268,8 @@ def table(rows, half, column, methods):
         if not of[OURS]:
             continue
         ours = np.mean(of[OURS])
-        better = [m for m in methods[:3] if of[m] and (np.mean(of[m]) > ours) == (column == "accuracy")]
+        others = [m for m in methods if m not in (OURS, BESIDE) and of[m]]
+        better = [m for m in others if np.mean(of[m]) != ours and (np.mean(of[m]) > ours) == (column == "accuracy")]
         identity = np.mean(_values(rows, name, kind, OURS, "identity"))
         cells = [spread(of[m]) if of[m] else "" for m in methods]
         lines.append((f"{name}: {kind}", [f"{identity:.2f}", *cells, ", ".join(better)]))
@@ -310,8 +311,8 @@ def report(machine):
     seeds = sorted({row["seed"] for row in rows})
     parts = [
         "# TransitionClassifierCV around classifiers of scikit-learn",
-        f"Mean ± standard deviation over seeds {seeds[0]} to {seeds[-1]}. scikit-learn {sklearn.__version__}, {machine}.",
-        "See `any_classifier.py`.",
+        f"Mean ± standard deviation over seeds {seeds[0]} to {seeds[-1]}; scikit-learn {sklearn.__version__}, {machine}. See "
+        "`any_classifier.py`.",
         "## Means over problems and estimators\n\n" + summary(rows),
     ]
     for half, title in ("check", "Check half, looked at once"), ("design", "Design half"):
@@ -325,7 +326,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the real labels; without it they are left out")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--machine", default="two CPU cores")
+    parser.add_argument("--machine", default="two CPU cores", help="for the page")
     parser.add_argument("--report", action="store_true", help="only write the page of what is there")
     args = parser.parse_args()
     done = {(r["problem"], r["estimator"], r["seed"], r["method"]) for r in read_rows(ROWS)}
