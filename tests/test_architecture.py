@@ -34,7 +34,18 @@ ALLOWED = {
     | {"nets", "persistence", "updates", "selection"},
     "base": {"torch", "skorch", "sklearn", "scipy", "pandas", "transition", "nets", "persistence", "report", "data"}
     | {"fitting"},
-    "methods": {"torch", "skorch", "sklearn", "scipy", "transition", "losses", "nets", "persistence", "updates"}
+    "methods": {
+        "torch",
+        "skorch",
+        "sklearn",
+        "scipy",
+        "pandas",
+        "transition",
+        "losses",
+        "nets",
+        "persistence",
+        "updates",
+    }
     | {"selection", "data", "fitting", "base"},
     "model_selection": {"sklearn", "transition"},
     "comparison": {"sklearn", "joblib", "scipy", "pandas", "methods", "datasets", "transition"},
@@ -143,7 +154,7 @@ def test_all_public_names_are_there():
 
 def test_a_method_has_its_places():
     """Those that docs/adding_a_method.rst names: METHODS, the public names, the table of methods, the API."""
-    bases = {methods.NoisyLabelClassifier, methods.NoiseModelMixin}
+    bases = {methods.NoisyLabelClassifier, methods.NoiseModelMixin, methods.TransitionClassifierCV}
     imported_here = {value for value in vars(methods).values() if isinstance(value, type)}
     assert set(methods.METHODS.values()) == imported_here - bases
     names = {cls.__name__ for cls in methods.METHODS.values()}
@@ -154,7 +165,7 @@ def test_a_method_has_its_places():
         )
 
 
-@pytest.mark.parametrize("cls", methods.METHODS.values())
+@pytest.mark.parametrize("cls", [*methods.METHODS.values(), methods.TransitionClassifierCV])
 def test_a_classifier_is_composed_of_few_classes(cls):
     assert sum(base.__module__.startswith("noisytransition.") for base in cls.__mro__) <= 3
 

@@ -311,8 +311,8 @@ def report(machine):
     seeds = sorted({row["seed"] for row in rows})
     parts = [
         "# TransitionClassifierCV around classifiers of scikit-learn",
-        f"Mean ± standard deviation over seeds {seeds[0]} to {seeds[-1]}; scikit-learn {sklearn.__version__}, {machine}. See "
-        "`any_classifier.py`.",
+        f"Mean ± standard deviation, seeds {seeds[0]} to {seeds[-1]}; scikit-learn {sklearn.__version__}, {machine}. "
+        "See `any_classifier.py`.",
         "## Means over problems and estimators\n\n" + summary(rows),
     ]
     for half, title in ("check", "Check half, looked at once"), ("design", "Design half"):

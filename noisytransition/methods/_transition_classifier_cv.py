@@ -1,10 +1,8 @@
 """Noisy labels for any scikit-learn classifier: its probabilities of held-out rows, and a noise model of them."""
 
-import warnings
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -13,13 +11,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import HOW_TO_PASS, labels_to_score, read_labels, separate_rows
 from ..fitting._cross_fitting import fold_of_rows
+from ..transition._calibration import Calibration
+from ..transition._checks import check_probabilities
 from ..transition._diagnostics import warn_of_reasons
-from ..transition._estimation import finite_log
+from ..transition._estimation import finite_log, pair_counts
+from ..transition._fit import start_of_transition
+from ..transition._held_out import Candidate, HeldOut
 from ..transition._labels import in_class_order
 from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import Prior, check_prior
@@ -71,16 +74,10 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         Mean log-loss of held-out verified rows in each round.
     noise_model_ : LabelNoiseModel
         T and what it comes from: probabilities of clones that were trained on the noisy labels.
-    transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
-    class_counts_ : ndarray of shape (n_classes,)
-        Expected number of noisy rows of each true class.
     oof_proba_ : ndarray of shape (n_noisy, n_classes)
         Out-of-fold P(true class | x) of the noisy rows, calibrated.
-    diagnostics_ : dict of str to str
-        Reasons not to trust T, of which `fit` warns.
-    classes_ : ndarray of shape (n_classes,)
-        Sorted labels.
+    transition_matrix_, class_counts_, diagnostics_, classes_
+        As in `EMTransitionClassifier`.
     n_features_in_, feature_names_in_
         Of `estimator_`, if it has them.
 
@@ -99,6 +96,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     >>> print(f"{clf.score(X[1000:], y[1000:]):.1f}")
     0.9
     """
+
+    calibration_: Calibration
 
     __metadata_request__fit = dict.fromkeys(_CLEAN_DATA, True)
     __metadata_request__score = dict.fromkeys(("trusted", "y_meta"), True)
@@ -172,9 +171,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self._validate_params()
         rows = self._read(X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
         first, best, self.round_losses_ = self._rounds(rows)
-        used = np.flatnonzero(best.labels >= 0)
-        self.estimator_ = _trained(self.estimator, rows, best.labels, best.weight, used)
+        self.estimator_ = _trained(self.estimator, rows, best.labels, best.weight)
         self.classes_, self.noise_model_, self.diagnostics_ = rows.classes, first.model, first.model.diagnostics_
+        assert best.model.calibration_ is not None  # there are clean rows
         self.calibration_ = best.model.calibration_
         self.oof_proba_ = best.model.calibrate(best.proba[: rows.n_noisy])
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
@@ -217,40 +216,32 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         folds = np.concatenate([fold_of_rows(labels, self.cv, random) for labels in (noisy, rows.true)])
         labels, weight, rounds = rows.given, rows.weight, []
         for k in range(1 + _MOST_ROUNDS):
-            proba = self._out_of_fold(rows, folds, labels, weight)
+            proba = np.empty((len(folds), len(rows.classes)))
+            tasks = (delayed(_held_out_proba)(self.estimator, rows, labels, weight, folds == i) for i in range(self.cv))
+            for i, of_fold in enumerate(Parallel(self.n_jobs)(tasks)):
+                proba[folds == i] = of_fold
             model = self._noise_model(rows, proba)
             of_true = model.calibrate(proba[rows.n_noisy :])[np.arange(len(rows.true)), rows.true]
             rounds.append(_Round(labels, weight, proba, model, -finite_log(of_true)))
-            if k and _is_worse(rounds[k].losses, rounds[k - 1].losses):
+            # 0 in the first round
+            rise = rounds[k].losses - rounds[k - 1].losses
+            if rise.mean() > rise.std() / len(rise) ** 0.5:
                 break
-            best = rounds[k]
-            posterior = model.posterior(proba[: rows.n_noisy], rows.classes[noisy])
+            best, posterior = rounds[k], model.posterior(proba[: rows.n_noisy], rows.classes[noisy])
             labels = np.concatenate([posterior.argmax(axis=1), rows.true])
             weight = rows.weight * np.concatenate([posterior.max(axis=1), np.ones(len(rows.true))])
         return rounds[0], best, np.array([r.losses.mean() for r in rounds])
 
-    def _out_of_fold(self, rows: "_Rows", folds: NDArray, labels: NDArray, weight: NDArray) -> NDArray[np.float64]:
-        """Probabilities of all rows, by clones that were trained without their fold, on rows that have a label."""
-        found = joblib.Parallel(self.n_jobs)(
-            joblib.delayed(_held_out_proba)(self.estimator, rows, labels, weight, folds, k) for k in range(self.cv)
-        )
-        return np.concatenate(found)[np.argsort(np.argsort(folds, kind="stable"))]
-
     def _noise_model(self, rows: "_Rows", proba: NDArray) -> LabelNoiseModel:
-        """T and a calibration of these probabilities; `fit` warns of what is found."""
-        noisy, of_clean = np.split(rows.given, [rows.n_noisy])
-        prior = in_class_order(self.transition_prior, rows.classes)
-        model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            return model.fit(
-                proba[: rows.n_noisy],
-                rows.classes[noisy],
-                proba_clean=proba[rows.n_noisy :],
-                y_clean=rows.classes[rows.true],
-                y_clean_noisy=None if (of_clean < 0).any() else rows.classes[of_clean],
-                classes=rows.classes,
-            )
+        """T and a calibration of these probabilities."""
+        (noisy, of_clean), c = np.split(rows.given, [rows.n_noisy]), len(rows.classes)
+        known, candidate = of_clean >= 0, Candidate(0, *np.split(proba, [rows.n_noisy]))
+        pairs, n_clean = pair_counts(rows.true[known], of_clean[known], c), np.bincount(rows.true, minlength=c)
+        held_out = HeldOut([candidate], noisy, rows.true, of_clean, pairs, n_clean, rows.n_noisy)
+        model = LabelNoiseModel(
+            prior=in_class_order(self.transition_prior, rows.classes), meta_sampling=self.meta_sampling
+        )
+        return model.fit_candidates(held_out, rows.classes, start_of_transition(held_out))
 
     # ---- predict
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -338,12 +329,6 @@ class _Round(NamedTuple):
     losses: NDArray[np.float64]  # log-losses of the clean rows
 
 
-def _is_worse(losses: NDArray, before: NDArray) -> bool:
-    """Whether the mean loss rises by more than a standard error."""
-    rise = losses - before
-    return bool(rise.mean() > rise.std(ddof=1) / len(rise) ** 0.5)
-
-
 def _stacked(X: Any, X_meta: Any) -> Any:
     """Rows of both, as what X is."""
     if X_meta is None:
@@ -360,17 +345,15 @@ def _stacked(X: Any, X_meta: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------- the estimator
-def _held_out_proba(
-    estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray, folds: NDArray, k: int
-) -> NDArray[np.float64]:
-    """Probabilities of the rows of fold k."""
-    trained = _trained(estimator, rows, labels, weight, np.flatnonzero((folds != k) & (labels >= 0)))
-    return _proba(trained, _safe_indexing(rows.X, np.flatnonzero(folds == k)), rows.classes)
+def _held_out_proba(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray, out: NDArray) -> NDArray[np.float64]:
+    """Probabilities of the rows that are held out."""
+    trained = _trained(estimator, rows, np.where(out, -1, labels), weight)
+    return _proba(trained, _safe_indexing(rows.X, np.flatnonzero(out)), rows.classes)
 
 
-def _trained(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray, used: NDArray[np.intp]) -> Any:
-    """A clone trained on some rows, with weights if it takes them and they differ."""
-    trained, name = clone(estimator), _weight_name(estimator)
+def _trained(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray) -> Any:
+    """A clone trained on the rows that have a label, with weights if it takes them and they differ."""
+    trained, name, used = clone(estimator), _weight_name(estimator), np.flatnonzero(labels >= 0)
     X, y, weight = _safe_indexing(rows.X, used), rows.classes[labels[used]], weight[used]
     if name is None or not np.ptp(weight):
         return trained.fit(X, y)
@@ -389,7 +372,7 @@ def _weight_name(estimator: Any) -> str | None:
 
 def _proba(fitted: Any, X: Any, classes: NDArray) -> NDArray[np.float64]:
     """Probabilities of all classes, 0 for those that a fitted estimator does not know."""
-    found = fitted.predict_proba(X)
+    found = check_probabilities(fitted.predict_proba(X), len(fitted.classes_))
     proba = np.zeros((len(found), len(classes)))
     proba[:, np.searchsorted(classes, fitted.classes_)] = found
     return proba
