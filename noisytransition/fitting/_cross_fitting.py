@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,14 +87,14 @@ class JointTraining(NamedTuple):
     start: NDArray
     weight: float
 
-    def train(self, run: Run, stage: str, T: NDArray, clean: Rows, **params: Any) -> NoisyLabelNet:
-        """Train a network on all rows through a T that is known; parameters are those of `Run.train`."""
+    def train_through(self, run: Run, stage: str, T: NDArray, clean: Rows, **params: Any) -> NoisyLabelNet:
+        """Train a network on all noisy rows through a T that stays as it is; parameters are those of `Run.train`."""
         return run.train(stage, loss=ForwardLoss(T), **self._clean(run, clean), **params)
 
-    def train_with_transition(
-        self, run: Run, stage: str, noisy: Rows, clean: Rows, held_out: HeldOutPosteriors
+    def learn_transition(
+        self, run: Run, stage: str, noisy: Rows, clean: Rows, posteriors: HeldOutPosteriors
     ) -> NoisyLabelNet:
-        """Train a network and T together."""
+        """Train a network and learn T together, by running counts of the posteriors in the batches."""
         size, epochs = run.params["batch_size"], run.params["max_epochs"]
         size = size if 0 < size < len(noisy) else len(noisy)
         rate = min(size / (_AVERAGED_EPOCHS * len(noisy)), _HIGHEST_RATE)
@@ -102,24 +103,24 @@ class JointTraining(NamedTuple):
             noisy,
             loss=ForwardLoss(self.start),
             update=PosteriorCounts(rate, burn_in=int(_BURN_IN * epochs * len(noisy) / size)),
-            callbacks=[("held_out_posteriors", held_out)],
+            callbacks=[("held_out_posteriors", posteriors)],
             **self._clean(run, clean),
         )
 
     def _clean(self, run: Run, clean: Rows) -> dict[str, Any]:
-        """Clean rows of a step: a quarter of the batch size."""
+        """Parameters of `Run.train` for a clean batch in every step, of a quarter of the batch size."""
         batch_size = run.params["batch_size"]
         size = max(batch_size // 4, 1) if batch_size > 0 else -1
         return {"clean_batches": CleanBatches(clean, size, joint=True), "clean_weight": self.weight}
 
 
 def fine_tune(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, **params: Any) -> NoisyLabelNet:
-    """Train on from a network with the clean rows alone, without what the user gives for the noisy rows."""
+    """Continue the training of a network on the clean rows alone, without schedules and scores of the noisy rows."""
     of_clean = {"train_split": None, "labels": "clean", "max_epochs": _FINE_TUNING_EPOCHS}
-    own = without_bound_callbacks(run.params) | of_clean | params
-    if len(clean) < own["batch_size"] and "iterator_train__drop_last" in own:
-        own["iterator_train__drop_last"] = False  # no batch would be left
-    return run.train(stage, clean, params=own, module=net.plain_module_)
+    params = without_bound_callbacks(run.params) | of_clean | params
+    if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
+        params["iterator_train__drop_last"] = False  # no batch would be left
+    return run.train(stage, clean, params=params, module=net.plain_module_)
 
 
 def cross_fit(
@@ -137,39 +138,40 @@ def cross_fit(
     n_jobs : int, optional
         Folds that are trained at the same time, by joblib.
     fine_tuning : bool, default=False
-        Whether to go on with the clean rows alone after each training.
+        Whether to fine-tune the network of each fold on the clean rows outside of it.
 
     Returns
     -------
     held_out : HeldOut
         A candidate for each number of epochs; rows in rising order.
     fine_tuned : ndarray of shape (n_clean, n_classes) or None
-        Posteriors of the clean rows after the last epoch and a training on the other clean rows alone.
+        Posteriors of the clean rows by the fine-tuned networks.
     """
-    most, c = run.params["max_epochs"], len(run.classes)
-    epochs = sorted({-(-most * k // _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
-    parts = _held_out_rows(run, cv)
+    most, c, y = run.params["max_epochs"], len(run.classes), run.clean.label
+    epochs = sorted({ceil(most * k / _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
+    folds = _draw_folds(run, cv)
     task = partial(_train_without, joint=joint, epochs=epochs, fine_tuning=fine_tuning)
-    done = run.train_parts({f"fold_{k}": partial(task, held_out=rows) for k, rows in enumerate(parts)}, n_jobs)
-    noisy, clean = (np.concatenate(rows) for rows in zip(*parts, strict=True))
-    of_noisy, of_clean = np.argsort(noisy), np.argsort(clean)
+    done = run.train_parts({f"fold_{k}": partial(task, fold=fold) for k, fold in enumerate(folds)}, n_jobs)
+    posteriors, fine_tuned = zip(*done, strict=True)  # of each fold
+    noisy, clean = (np.concatenate(rows) for rows in zip(*folds, strict=True))
+    noisy_order, clean_order = np.argsort(noisy), np.argsort(clean)  # from one fold after the other to rising rows
 
     def candidate(k: int) -> Candidate:
-        proba, proba_meta = (np.concatenate(p) for p in zip(*(part[k] for part in done), strict=True))
-        return Candidate(epochs[k], proba[of_noisy], proba_meta[of_clean])
+        proba, proba_meta = (np.concatenate(p) for p in zip(*(of_fold[k] for of_fold in posteriors), strict=True))
+        return Candidate(epochs[k], proba[noisy_order], proba_meta[clean_order])
 
-    y = run.clean.label
-    given = run.clean.columns.get("noisy_label")
+    noisy_of_clean = run.clean.columns.get("noisy_label", np.full(len(y), -1))
+    is_pair = noisy_of_clean >= 0
     held_out = HeldOut(
-        [candidate(k) for k in range(len(epochs))],
-        run.noisy.label[noisy[of_noisy]],
-        y[clean[of_clean]],
-        (np.full(len(y), -1) if given is None else given)[clean[of_clean]],
-        np.zeros((c, c), dtype=int) if given is None else pair_counts(y, given, c),
-        np.bincount(y, minlength=c),
-        len(run.noisy),
+        candidates=[candidate(k) for k in range(len(epochs))],
+        noisy=run.noisy.label[np.sort(noisy)],
+        clean=y[np.sort(clean)],
+        noisy_of_clean=noisy_of_clean[np.sort(clean)],
+        pairs=pair_counts(y[is_pair], noisy_of_clean[is_pair], c),
+        n_clean=np.bincount(y, minlength=c),
+        n_noisy=len(run.noisy),
     )
-    return held_out, np.concatenate([part[-1][1] for part in done])[of_clean] if fine_tuning else None
+    return held_out, np.concatenate(fine_tuned)[clean_order] if fine_tuning else None
 
 
 def _train_without(
@@ -177,30 +179,28 @@ def _train_without(
     stage: str,
     *,
     joint: JointTraining,
-    held_out: tuple[NDArray, NDArray],
+    fold: tuple[NDArray, NDArray],
     epochs: Sequence[int],
     fine_tuning: bool,
-) -> list[list[NDArray]]:
-    """Train without some noisy and some clean rows; give their posteriors after each number of epochs, and fine-tuned.
+) -> tuple[list[list[NDArray]], NDArray | None]:
+    """Train without the noisy and the clean rows of a fold.
 
-    Of the fine-tuned network those of the noisy rows are not asked for: there is an empty array.
+    Returns the posteriors of the fold, noisy and clean, after each number of epochs; and, if wished, those of its clean
+    rows after fine-tuning.
     """
-    noisy, clean = (
-        rows.take(np.delete(np.arange(len(rows)), out))
-        for rows, out in zip((run.noisy, run.clean), held_out, strict=True)
-    )
-    out = [run.noisy.take(held_out[0]), run.clean.take(held_out[1])]
-    watched = HeldOutPosteriors(out, epochs)
-    net = joint.train_with_transition(run, stage, noisy, clean, watched)
-    posteriors = [watched.after(n) for n in epochs]
+    both = tuple(zip((run.noisy, run.clean), fold, strict=True))
+    noisy, clean = (rows.take(np.delete(np.arange(len(rows)), out)) for rows, out in both)
+    of_fold = [rows.take(out) for rows, out in both]
+    posteriors = HeldOutPosteriors(of_fold, epochs)
+    net = joint.learn_transition(run, stage, noisy, clean, posteriors)
+    fine_tuned = None
     if fine_tuning:
-        tuned = fine_tune(run, f"{stage}_fine_tuned", net, clean, verbose=0)
-        posteriors.append([np.empty(0), tuned.predict_proba(out[1])])
-    return posteriors
+        fine_tuned = fine_tune(run, f"{stage}_fine_tuned", net, clean, verbose=0).predict_proba(of_fold[1])
+    return [posteriors.after(n) for n in epochs], fine_tuned
 
 
-def _held_out_rows(run: Run, cv: int | None) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Draw the noisy and the clean rows of each part that is held out in turn."""
+def _draw_folds(run: Run, cv: int | None) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Draw the noisy and the clean rows of each fold; without `cv`, of the one that is held out."""
     random, (n_noisy, n_clean) = np.random.default_rng(run.seed), n_folds(cv)
     noisy, clean = fold_of_rows(run.noisy.label, n_noisy, random), fold_of_rows(run.clean.label, n_clean, random)
     return [(np.flatnonzero(noisy == k), np.flatnonzero(clean == k)) for k in range(cv or 1)]
@@ -220,5 +220,5 @@ def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.
 
 
 def n_folds(cv: int | None) -> tuple[int, int]:
-    """Folds of the noisy rows and of the clean ones."""
+    """Folds of the noisy rows and of the clean ones; without `cv`, one of so many is held out."""
     return (cv, cv) if cv else _SPLIT

@@ -19,7 +19,7 @@ from ..nets import Rows
 from ..transition import LabelNoiseModel
 from ..transition._class_offset import weights_of_clean_rows
 from ..transition._diagnostics import warn_of_reasons
-from ..transition._held_out import HeldOut, fine_tuning_helps, last_training
+from ..transition._held_out import HeldOut, choose_epochs, fine_tuning_helps
 from ..transition._labels import in_class_order
 from ..transition._shrinkage import Prior, check_prior
 
@@ -36,9 +36,11 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         for k in folds:
             train the network f and T on the samples outside fold k, by the likelihood of noisy labels,
             sum_i f_i(x) T[i, y], and of clean labels, f_y(x);  keep f's posteriors of fold k after several epochs
-        T           = the most likely one under the held-out posteriors (`LabelNoiseModel`), and the number of epochs
-        classifier  = network trained on all samples through this T;  fine-tuned on the clean samples alone, if
-                      networks of the folds predict held-out clean samples better after it
+        T           = the most likely one, by the held-out posteriors after the best number of epochs
+                      (`LabelNoiseModel`)
+        classifier  = network trained on all samples through this T, for this number of epochs, or for more if held-out
+                      samples are then predicted better;  fine-tuned on the clean samples alone, if networks of the
+                      folds predict held-out clean samples better after it
 
     It costs five trainings of the network and at most four short ones; ``cv=None`` with ``fine_tune=False`` three.
     Clean samples that keep their noisy label (`trusted`, or `y_meta_noisy`) make T more exact. The statistics are in
@@ -147,39 +149,43 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _fit(self, run: Run) -> None:
         start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs)
-        joint = JointTraining(start, self._weight(run))
+        joint = JointTraining(start, self._clean_weight(run))
         held_out, fine_tuned = cross_fit(
             run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=self._may_fine_tune(run)
         )
-        model = LabelNoiseModel(
-            prior=in_class_order(self.transition_prior, run.classes), meta_sampling=self.meta_sampling
-        ).fit_candidates(held_out, run.classes, start)
+        prior = in_class_order(self.transition_prior, run.classes)
+        model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
+        model.fit_candidates(held_out, run.classes, start)
         self._keep(model, held_out, start)
-        last = last_training(held_out, model.best_candidate_, model.transition_matrix_)
-        # a network that is trained too little goes on from the warm-up; one that memorises would keep what that has
-        module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None
-        self.n_epochs_, clean = last.epochs, self._drawn(run, model)
-        self.net_ = joint.train(run, "em", model.transition_matrix_, clean, module=module, max_epochs=last.epochs)
-        if fine_tuned is not None:
-            own, y, offset = last.proba_meta, held_out.clean, model.class_offset_
-            helps, self.final_scores_ = fine_tuning_helps(own, fine_tuned, y, offset)
-            self.final_ = "fine-tuned" if helps else "own"
-            self.net_ = fine_tune(run, "fine_tuned", self.net_, clean) if helps else self.net_
 
-    def _drawn(self, run: Run, model: LabelNoiseModel) -> Rows:
-        """Clean rows, drawn in the class prior of the noisy rows if they are stratified."""
+        T, clean = model.transition_matrix_, self._weighted_clean_rows(run, model)
+        chosen = choose_epochs(held_out, model.best_candidate_, T)
+        self.n_epochs_ = chosen.epochs
+        # a network that is trained too little continues from the warm-up; others would keep what that has memorised
+        module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None
+        self.net_ = joint.train_through(run, "em", T, clean, module=module, max_epochs=self.n_epochs_)
+        if fine_tuned is not None:
+            helps, self.final_scores_ = fine_tuning_helps(
+                chosen.proba_meta, fine_tuned, held_out.clean, model.class_offset_
+            )
+            self.final_ = "fine-tuned" if helps else "own"
+            if helps:
+                self.net_ = fine_tune(run, "fine_tuned", self.net_, clean)
+
+    def _weighted_clean_rows(self, run: Run, model: LabelNoiseModel) -> Rows:
+        """Clean rows; if they are stratified, with weights by which batches have the class prior of the noisy rows."""
         if self.meta_sampling != "stratified":
             return run.clean
         return run.clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, run.clean.label))
 
-    def _weight(self, run: Run) -> float:
+    def _clean_weight(self, run: Run) -> float:
         """Weight of the clean batch's mean loss."""
         if isinstance(self.meta_weight, str):
             return float((len(run.clean) / len(run.noisy)) ** 0.5)
         return self.meta_weight
 
     def _may_fine_tune(self, run: Run) -> bool:
-        """Whether it is wished, and there are clean rows of each class: a network would unlearn one that has none."""
+        """Whether it is wished, and there are clean rows of each class: a network would unlearn a class without any."""
         return self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
 
     def _keep(self, model: LabelNoiseModel, held_out: HeldOut, start: NDArray) -> None:

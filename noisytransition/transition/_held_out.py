@@ -134,8 +134,8 @@ def _joined(
     )
 
 
-def last_training(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
-    """Choose the number of epochs of the last network: that of the best candidate, or a higher one if it is better.
+def choose_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
+    """Candidate whose number of epochs the last network gets: the best by the evidence, or a later one if it is better.
 
     T comes from calibrated posteriors, which hardly show that a step is still large, as before the end of a schedule: a
     network then prefers some classes, and its calibration makes up for it. The last network has no calibration.
@@ -145,14 +145,15 @@ def last_training(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
     class, rows of the inverse of T have the mean 1 at that class and 0 elsewhere. A network's own posteriors would hold
     its decisions to be right.
     """
-    y, (chosen, *longer) = held_out.noisy, held_out.candidates[best:]
-    if not longer or len(T) > _MOST_CLASSES_TO_INVERT:
-        return chosen
+    y, (first, *later) = held_out.noisy, held_out.candidates[best:]
+    if not later or len(T) > _MOST_CLASSES_TO_INVERT:
+        return first
     inverse = np.linalg.pinv(T)
-    before, *after = (inverse[y, c.proba.argmax(axis=1)] for c in (chosen, *longer))
-    gains = np.array([right - before for right in after])
+    # estimates of whether each network is right on each sample
+    right, *right_later = (inverse[y, candidate.proba.argmax(axis=1)] for candidate in (first, *later))
+    gains = np.array([of_later - right for of_later in right_later])
     k = gains.mean(axis=1).argmax()
-    return longer[k] if gains[k].mean() > _LEAST_GAIN * gains[k].std() / len(y) ** 0.5 else chosen
+    return later[k] if gains[k].mean() > _LEAST_GAIN * gains[k].std() / len(y) ** 0.5 else first
 
 
 def fine_tuning_helps(own: NDArray, fine_tuned: NDArray, y: NDArray, offset: NDArray) -> tuple[bool, dict[str, float]]:

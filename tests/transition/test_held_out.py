@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noisytransition.transition._held_out import Candidate, HeldOut, fine_tuning_helps, last_training
+from noisytransition.transition._held_out import Candidate, HeldOut, choose_epochs, fine_tuning_helps
 
 TRUE = np.repeat([0, 1, 2], 200)
 NOISY = np.concatenate([np.roll([0, 1, 2], -i).repeat([140, 40, 20]) for i in range(3)])
@@ -19,7 +19,7 @@ def chosen(best, *candidates, T=T_OF_NOISY):
     """The last training, where the candidate at position `best` has the highest evidence."""
     none = np.zeros(0, dtype=int)
     held_out = HeldOut(candidates, NOISY, none, none, np.zeros((3, 3)), np.zeros(3), len(NOISY))
-    return last_training(held_out, best, T)
+    return choose_epochs(held_out, best, T)
 
 
 def wrong_on(n, first=0):
@@ -51,7 +51,7 @@ def test_the_last_training_of_many_classes_is_that_of_the_highest_evidence():
         Candidate(epochs, np.eye(c)[[label, label]], np.eye(c)[:0]) for epochs, label in ((1, 0), (2, 1))
     )
     held_out = HeldOut([shorter, longer], np.ones(2, dtype=int), none, none, np.zeros((c, c)), np.zeros(c), 2)
-    assert last_training(held_out, 0, np.eye(c)) is shorter
+    assert choose_epochs(held_out, 0, np.eye(c)) is shorter
 
 
 # ---------------------------------------------------------------------------- fine-tuned or not
