@@ -223,9 +223,12 @@ def read_labels(
             labels["y_meta_noisy"] = _verified_labels(y_meta_noisy, is_clean, "y_meta_noisy")
     elif trusted is not None:
         labels |= {"y_meta": _verified_labels(y_meta, is_clean, "y_meta"), _IN_Y: labels["y"][is_clean]}
-    weights = None
+    weights: NDArray[np.float64] | None = None
     if sample_weight is not None:
-        weights = _row_weights(sample_weight, is_noisy)
+        column = is_noisy[:, None]  # whose length the weights must have
+        weights = _check_sample_weight(sample_weight, column, dtype=np.float64, ensure_non_negative=True)
+        if not weights[is_noisy].any():
+            raise ValueError("sample_weight is zero for all noisy rows; give those to be used a weight above 0.")
         is_noisy &= weights > 0
         weights = weights[is_noisy] / weights[is_noisy].max()  # equal ones are 1 without rounding
         weights /= weights.mean()
@@ -336,16 +339,6 @@ def _verified_labels(labels: Any, mask: NDArray[np.bool_], name: str) -> NDArray
         else:  # of a masked array, labels of other rows may be masked
             labels = np.asanyarray(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)[mask]
     return validate_labels(labels, m, name)
-
-
-def _row_weights(sample_weight: ArrayLike, is_noisy: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Validate the weights of all rows, of which those of trusted rows are not used."""
-    weights: NDArray[np.float64] = _check_sample_weight(
-        sample_weight, is_noisy[:, None], dtype=np.float64, ensure_non_negative=True
-    )
-    if not weights[is_noisy].any():
-        raise ValueError("sample_weight is zero for all noisy rows; give a weight above 0 to those that shall be used.")
-    return weights
 
 
 # ---------------------------------------------------------------------------- classes

@@ -68,10 +68,6 @@ class HeldOutPosteriors(Callback):
         """Return the posteriors after this number of epochs, or at the end of a training that ended earlier."""
         return self.posteriors_[min(epochs, max(self.posteriors_))]
 
-    def release(self) -> None:
-        """Drop the rows, so that a trained net does not keep them."""
-        self.sets = ()
-
 
 class JointTraining(NamedTuple):
     """Training on noisy rows through T and, in every step, on clean rows without it.
