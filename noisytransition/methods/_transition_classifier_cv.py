@@ -20,9 +20,9 @@ from ..fitting._cross_fitting import fold_of_rows
 from ..transition._calibration import Calibration
 from ..transition._checks import check_probabilities
 from ..transition._diagnostics import warn_of_reasons
-from ..transition._estimation import finite_log, pair_counts
+from ..transition._estimation import finite_log
 from ..transition._fit import start_of_transition
-from ..transition._held_out import Candidate, HeldOut
+from ..transition._held_out import Candidate, one_candidate
 from ..transition._labels import in_class_order
 from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import Prior, check_prior
@@ -234,10 +234,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     def _noise_model(self, rows: "_Rows", proba: NDArray) -> LabelNoiseModel:
         """T and a calibration of these probabilities."""
-        (noisy, of_clean), c = np.split(rows.given, [rows.n_noisy]), len(rows.classes)
-        known, candidate = of_clean >= 0, Candidate(0, *np.split(proba, [rows.n_noisy]))
-        pairs, n_clean = pair_counts(rows.true[known], of_clean[known], c), np.bincount(rows.true, minlength=c)
-        held_out = HeldOut([candidate], noisy, rows.true, of_clean, pairs, n_clean, rows.n_noisy)
+        noisy, of_clean = np.split(rows.given, [rows.n_noisy])
+        held_out = one_candidate(Candidate(0, *np.split(proba, [rows.n_noisy])), noisy, rows.true, of_clean)
         model = LabelNoiseModel(
             prior=in_class_order(self.transition_prior, rows.classes), meta_sampling=self.meta_sampling
         )

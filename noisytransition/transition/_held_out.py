@@ -108,30 +108,17 @@ def read_held_out(
     all_noisy, noisy_of_others = np.full(n, -1), np.full(m, -1)
     all_noisy[has_given], noisy_of_others[has_noisy] = codes["y_noisy"], codes["y_clean_noisy"]
     clean = np.concatenate([codes["y_verified"], codes["y_clean"]])
-    return _joined(of_rows, all_noisy, is_verified, clean, of_others, noisy_of_others), names
-
-
-def _joined(
-    proba: NDArray,
-    all_noisy: NDArray[np.intp],
-    is_verified: NDArray[np.bool_],
-    clean: NDArray[np.intp],
-    proba_others: NDArray,
-    noisy_of_others: NDArray,
-) -> HeldOut:
-    """Verified samples and others as the clean samples."""
-    c = proba.shape[1]
+    of_clean = np.concatenate([of_rows[is_verified], of_others])
     noisy_of_clean = np.concatenate([all_noisy[is_verified], noisy_of_others])
-    known = noisy_of_clean >= 0
-    return HeldOut(
-        [Candidate(0, proba[~is_verified], np.concatenate([proba[is_verified], proba_others]))],
-        all_noisy[~is_verified],
-        clean,
-        noisy_of_clean,
-        pair_counts(clean[known], noisy_of_clean[known], c),
-        np.bincount(clean, minlength=c),
-        int((~is_verified).sum()),
-    )
+    candidate = Candidate(0, of_rows[~is_verified], of_clean)
+    return one_candidate(candidate, all_noisy[~is_verified], clean, noisy_of_clean), names
+
+
+def one_candidate(candidate: Candidate, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray) -> HeldOut:
+    """Held-out samples of one candidate, which are all samples."""
+    c, known = candidate.proba.shape[1], noisy_of_clean >= 0
+    pairs, n_clean = pair_counts(clean[known], noisy_of_clean[known], c), np.bincount(clean, minlength=c)
+    return HeldOut([candidate], noisy, clean, noisy_of_clean, pairs, n_clean, len(noisy))
 
 
 def choose_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:

@@ -274,10 +274,7 @@ class LabelNoiseModel:
     @property
     def transition_std_(self) -> NDArray[np.float64]:
         """Standard errors of T's entries, shape (c, c), where there are error bars."""
-        try:
-            return self._error_bars().std
-        except ValueError as error:
-            raise AttributeError(str(error)) from None
+        return self._error_bars(AttributeError).std
 
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Bounds of T in the population that the samples come from.
@@ -335,9 +332,9 @@ class LabelNoiseModel:
             lines.append(f"{len(rest)} other flips: each {each}{at_most}")
         return "\n".join(lines)
 
-    def _error_bars(self) -> TransitionUncertainty:
+    def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
         if self.uncertainty_ is None:
-            raise ValueError(
+            raise error(
                 f"T of {len(self.classes_)} classes has no error bars: they need a T that was estimated from "
                 f"out-of-sample probabilities, and at most {MOST_CLASSES} classes."
             )
