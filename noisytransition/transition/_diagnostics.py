@@ -1,4 +1,4 @@
-"""Reasons not to trust T: functions of arrays."""
+"""Reasons not to trust T, found from its fit, its error bars and the held-out samples."""
 
 import warnings
 
@@ -15,7 +15,8 @@ from ._pair_posterior import PairEstimate
 from ._uncertainty import TransitionUncertainty
 
 # Thresholds were chosen on the design half of examples/benchmarks/zoo.
-# distance of the T of both weights of the clean rows: in half widths of their 90 % intervals, and as an error
+# one T is contradicted if T by two weights of a clean sample differs by more: in half widths of the 90 % intervals, and
+# as an error of T
 _APART, _FAR = 0.25, 0.1
 # half widths of intervals are at least this: of entries at 0 they are nearly nothing
 _LEAST_WIDTH = 0.005
@@ -115,9 +116,9 @@ def _not_one_T(revised: PairEstimate | InstanceDependentEstimate | None, bars: T
         )
     if bars is None or not bars.others:
         return ""
-    weights = bars._replace(others=()), bars.others[0]
-    T, other = (of.transition_matrix for of in weights)
-    width = np.maximum(np.maximum(*map(_half_width, weights)), _LEAST_WIDTH)
+    own, at_weight_one = bars._replace(others=()), bars.others[0]  # both made by `TransitionFit.error_bars`
+    T, other = own.transition_matrix, at_weight_one.transition_matrix
+    width = np.maximum(np.maximum(_half_width(own), _half_width(at_weight_one)), _LEAST_WIDTH)
     if (np.abs(T - other) / width).mean() <= _APART or transition_error(T, other) <= _FAR:
         return ""
     return (

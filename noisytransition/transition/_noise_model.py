@@ -20,7 +20,8 @@ from ._class_conditional import class_conditional_test
 from ._diagnostics import diagnose, warn_of_reasons
 from ._estimation import anchor_transition_matrix
 from ._fit import TransitionFit, start_of_transition
-from ._held_out import Candidate, HeldOut, read_held_out
+from ._held_out import HeldOut, read_held_out
+from ._instance_dependent import InstanceDependentEstimate
 from ._labels import (
     as_positions,
     check_classes,
@@ -77,7 +78,7 @@ class LabelNoiseModel:
         calibration   softmax(A log proba + b), fitted to verified samples and noisy labels together
         T             maximises the likelihood of all labels under the calibrated probabilities; shrunk by the evidence
         test of one T the pairs of true and noisy labels test whether one T holds for all samples; if not, T is the
-                      mean of a posterior that is fitted to the pairs
+                      mean of a posterior that is fitted to the pairs (without pairs: of noise that depends on x)
         posterior     P(true = i | x, noisy = j) ~ proba_i(x) T[i, j]
 
     See :doc:`/methods/maximum_likelihood` for the statistics, and :doc:`/trust` for how far T can be trusted.
@@ -206,14 +207,14 @@ class LabelNoiseModel:
                 "no sample is verified: say what proba are. Give proba_of='noisy' for a classifier that was trained on "
                 "noisy labels, proba_of='true' for one that predicts the true label."
             )
-        anchors, (_, given, _) = None, held_out.candidates[0]
+        anchors = None
         if self.proba_of == "noisy" and not len(held_out.clean):
-            anchors = anchor_transition_matrix(given, percentile="auto")
-            held_out = held_out._replace(
-                candidates=[Candidate(0, denoise_proba(given, anchors, n_iter=_DENOISING), given[:0])]
-            )
+            given = held_out.candidates[0]
+            anchors = anchor_transition_matrix(given.proba, percentile="auto")
+            denoised = denoise_proba(given.proba, anchors, n_iter=_DENOISING)
+            held_out = held_out._replace(candidates=[given._replace(proba=denoised)])
         self.fit_candidates(held_out, names, start_of_transition(held_out))
-        self.anchors_ = anchors
+        self.anchors_ = anchors  # fit_candidates, which takes probabilities of the true label, has set None
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
@@ -240,7 +241,7 @@ class LabelNoiseModel:
         self.class_counts_ = (fit.counts - held_out.pairs).sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
         self.calibration_, self.uncertainty_ = fit.calibration, fit.error_bars()
         self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset
-        self.instance_dependence_ = getattr(fit.revised, "power", 0.0)
+        self.instance_dependence_ = fit.revised.power if isinstance(fit.revised, InstanceDependentEstimate) else 0.0
         self.log_evidence_, self.best_candidate_ = fit.log_evidence, int(fit.log_evidence.argmax())
         self.diagnostics_ = diagnose(fit, self.uncertainty_, classes)
         return self
