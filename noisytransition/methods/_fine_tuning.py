@@ -66,7 +66,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
         self.net_ = run.train(
             "fine_tuning",
             run.clean,
-            labels="clean",
+            labels="clean",  # names the scores of a validation set
             module=noisy_net.plain_module_,
             lr=run.params["lr"] if self.fine_tuning_lr is None else self.fine_tuning_lr,
             max_epochs=self.fine_tuning_epochs,

@@ -142,7 +142,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             loss=ForwardLoss(start),
             update=MetaGradient(clean, lr=self.transition_lr, inner_lr=self.inner_lr),
             select=HeldOutLikelihood(),
-            clean_batches=clean,
+            clean_batches=clean,  # each batch serves the look-ahead and, if it has a weight, the step
             clean_weight=self.meta_weight,
             validation_fraction=self.validation_fraction,
         )

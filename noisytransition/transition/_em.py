@@ -278,14 +278,14 @@ class FirstMaximum(NamedTuple):
     likelihood: Likelihood | CalibratedLikelihood
     init: NDArray[np.float64]
     found: Maximum
-    M: Any  # None without a prior
-    a: float
+    prior: Any  # a matrix, as in `EMResult`; None without a prior
+    strength: float
     log_evidence: float
     search: "_Search"
 
     def settled(self) -> EMResult:
         """Maximise again with the prior's pseudo-counts until their number settles."""
-        found, M, a, (prior, max_iter, tol) = self.found, self.M, self.a, self.search
+        found, M, a, (prior, max_iter, tol) = self.found, self.prior, self.strength, self.search
         M_next, a_next = M, a
         for _ in range(_MAX_ROUNDS if a else 0):
             M, a = M_next, a_next
@@ -330,7 +330,7 @@ def first_maximum(
     if len(y_meta):
         meta = proba_meta.astype(np.float64)
         likelihood = CalibratedLikelihood(proba, y_noisy, meta, y_meta, counts, meta_weight, meta_offset)
-    return _begun(likelihood, init, _Search(prior, max_iter, tol))
+    return _with_fitted_prior(likelihood, init, _Search(prior, max_iter, tol))
 
 
 def off_zero(T: NDArray) -> NDArray[np.float64]:
@@ -338,7 +338,7 @@ def off_zero(T: NDArray) -> NDArray[np.float64]:
     return (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / len(T)
 
 
-def _begun(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search: _Search) -> FirstMaximum:
+def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search: _Search) -> FirstMaximum:
     """Maximise without a prior, and fit the prior to the counts.
 
     Where these speak against the prior, the maximum with a strong one is tried too; with many classes, whose counts are
