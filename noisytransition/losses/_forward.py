@@ -158,11 +158,6 @@ class ForwardLoss(nn.Module):
         destination[f"{prefix}transition_logits"] = destination[f"{prefix}transition_logits"].contiguous()
 
     @property
-    def log_transition(self) -> Tensor:
-        """Log T, a Tensor of shape (n_classes, n_classes)."""
-        return F.log_softmax(self.transition_logits, dim=1)
-
-    @property
     def transition_matrix(self) -> NDArray[np.float64]:
         """T, a float64 ndarray of shape (n_classes, n_classes); row i, column j is P(noisy j | true i)."""
         return torch.softmax(self.transition_logits.detach().cpu().double(), dim=1).numpy()
@@ -170,7 +165,7 @@ class ForwardLoss(nn.Module):
     @property
     def transition_by_label(self) -> Tensor:
         """T transposed, of the type of its logits: row j belongs to the noisy label j."""
-        return self.log_transition.detach().exp().T.contiguous()
+        return F.log_softmax(self.transition_logits.detach(), dim=1).exp().T.contiguous()
 
     @property
     def takes_clean_rows(self) -> bool:

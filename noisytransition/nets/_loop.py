@@ -48,7 +48,10 @@ class LeanNet(NeuralNetClassifier):
         """Run an epoch as skorch does; raise if it has no batch, or a loss that is not finite."""
         if iterator is None:
             return
-        n_batches, self._unread = 0, None if self._is_watched() else []
+        # something of the user's may look at the losses of batches before the end of the epoch
+        is_own = not _is_ours(type(self)) or not vars(self).keys().isdisjoint(_IN_EPOCH)
+        is_watched = is_own or type(self.history) is not History or any(_reads_batches(of) for _, of in self.callbacks_)
+        n_batches, self._unread = 0, None if is_watched else []
         try:
             for batch in iterator:
                 self.notify("on_batch_begin", batch=batch, training=training)
@@ -69,11 +72,6 @@ class LeanNet(NeuralNetClassifier):
             )
         if training:
             check_losses(self)
-
-    def _is_watched(self) -> bool:
-        """Whether something of the user's may look at the losses of an epoch's batches before its end."""
-        own = not _is_ours(type(self)) or not vars(self).keys().isdisjoint(_IN_EPOCH)
-        return own or type(self.history) is not History or any(_reads_batches(of) for _, of in self.callbacks_)
 
     def record_batch(self, name: str, value: Any) -> None:
         """Note something of the present batch; a loss that nobody looks at is a tensor until the epoch ends."""
