@@ -86,7 +86,7 @@ def test_histories_are_of_epochs_and_callbacks_see_the_batches(cls, blobs):
 @pytest.mark.parametrize("cls", [cls for cls in CLASSIFIERS if "fine_tune" in cls._get_param_names()])
 def test_trainings_that_only_judge_leave_no_history(cls, blobs):
     clf, plain = fit(cls, blobs, fine_tune=True), fit(cls, blobs)
-    assert list(clf.histories_) == [*plain.histories_, *["fine_tuned"] * (clf.final_ == "fine-tuned")]
+    assert list(clf.histories_) == [*plain.histories_, *["fine_tuned"] * (clf.selected_classifier_ == "fine-tuned")]
 
 
 def test_a_pickle_does_not_grow_with_the_batches(blobs):

@@ -1,6 +1,7 @@
 """Joint training of network and T on noisy and clean rows, and posteriors of rows that are held out."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from math import ceil
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from skorch.callbacks import Callback
 
 from ..losses import ForwardLoss
 from ..nets import CleanBatches, NoisyLabelNet, Rows
+from ..nets._checks import DivergenceError
 from ..transition._estimation import pair_counts
 from ..transition._held_out import Candidate, HeldOut
 from ..updates import PosteriorCounts
@@ -141,7 +143,7 @@ def cross_fit(
     held_out : HeldOut
         A candidate for each number of epochs; rows in rising order.
     fine_tuned : ndarray of shape (n_clean, n_classes) or None
-        Posteriors of the clean rows by the fine-tuned networks.
+        Posteriors of the clean rows by the fine-tuned networks; None if one of them diverges.
     """
     most, c, y = run.params["max_epochs"], len(run.classes), run.clean.label
     epochs = sorted({ceil(most * k / _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
@@ -167,7 +169,8 @@ def cross_fit(
         n_clean=np.bincount(y, minlength=c),
         n_noisy=len(run.noisy),
     )
-    return held_out, np.concatenate(fine_tuned)[clean_order] if fine_tuning else None
+    of_clean = [proba for proba in fine_tuned if proba is not None]
+    return held_out, np.concatenate(of_clean)[clean_order] if len(of_clean) == len(folds) else None
 
 
 def _train_without(
@@ -182,7 +185,7 @@ def _train_without(
     """Train without the noisy and the clean rows of a fold.
 
     Returns the posteriors of the fold, noisy and clean, after each number of epochs; and, if wished, those of its clean
-    rows after fine-tuning.
+    rows after fine-tuning, unless that diverges.
     """
     both = tuple(zip((run.noisy, run.clean), fold, strict=True))
     noisy, clean = (rows.take(np.delete(np.arange(len(rows)), out)) for rows, out in both)
@@ -191,7 +194,8 @@ def _train_without(
     net = joint.learn_transition(run, stage, noisy, clean, posteriors)
     fine_tuned = None
     if fine_tuning:
-        fine_tuned = fine_tune(run, f"{stage}_fine_tuned", net, clean, verbose=0).predict_proba(of_fold[1])
+        with suppress(DivergenceError):
+            fine_tuned = fine_tune(run, f"{stage}_fine_tuned", net, clean, verbose=0).predict_proba(of_fold[1])
     return [posteriors.after(n) for n in epochs], fine_tuned
 
 

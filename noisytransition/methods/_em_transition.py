@@ -1,5 +1,6 @@
 """Classifier and T by joint maximum likelihood: expectation-maximisation anchored by the clean rows."""
 
+from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..nets import Rows
+from ..nets._checks import DivergenceError
 from ..transition import LabelNoiseModel
 from ..transition._class_offset import weights_of_clean_rows
 from ..transition._diagnostics import warn_of_reasons
@@ -82,8 +84,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         Expected number of noisy samples of each true class.
     cv_results_ : dict of ndarray
         ``epochs`` and ``log_evidence`` of each number of epochs; `n_epochs_` is that of the last training.
-    final_ : str
-        "own" or "fine-tuned", if there was a choice; `final_scores_` has the log-losses of held-out clean samples.
+    selected_classifier_ : {"own", "fine-tuned"}
+        Which network is kept; `selection_losses_` has the log-losses of both on held-out clean samples, if there was a
+        choice.
     transition_init_, transition_history_
         The start of T that was used; the start and the result.
     classes_, net_, histories_, n_features_in_
@@ -164,13 +167,15 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         # a network that is trained too little continues from the warm-up; others would keep what that has memorised
         module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None
         self.net_ = joint.train_through(run, "em", T, clean, module=module, max_epochs=self.n_epochs_)
+        self.selected_classifier_, self.selection_losses_ = "own", {}
         if fine_tuned is not None:
-            helps, self.final_scores_ = fine_tuning_helps(
+            helps, self.selection_losses_ = fine_tuning_helps(
                 chosen.proba_meta, fine_tuned, held_out.clean, model.class_offset_
             )
-            self.final_ = "fine-tuned" if helps else "own"
             if helps:
-                self.net_ = fine_tune(run, "fine_tuned", self.net_, clean)
+                with suppress(DivergenceError):
+                    self.net_ = fine_tune(run, "fine_tuned", self.net_, clean)
+                    self.selected_classifier_ = "fine-tuned"
 
     def _weighted_clean_rows(self, run: Run, model: LabelNoiseModel) -> Rows:
         """Clean rows; if they are stratified, with weights by which batches have the class prior of the noisy rows."""

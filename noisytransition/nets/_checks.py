@@ -100,19 +100,23 @@ def _check_logits(logits: object, module: nn.Module, n: int, classes: NDArray) -
 
 
 # ---------------------------------------------------------------------------- in a training and after it
+class DivergenceError(ValueError):
+    """A training has made a loss, a weight or a probability that is not finite."""
+
+
 def check_losses(net: "NoisyLabelNet") -> None:
     """Raise if a loss of the epoch's training batches is not finite."""
     losses = [batch["train_loss"] for batch in net.history[-1]["batches"] if "train_loss" in batch]
     if bad := [loss for loss in losses if not np.isfinite(loss)]:
-        raise ValueError(f"the training loss is {bad[0]} in epoch {len(net.history)}: {_advice(net)}")
+        raise DivergenceError(f"the training loss is {bad[0]} in epoch {len(net.history)}: {_advice(net)}")
 
 
 def check_weights(net: "NoisyLabelNet") -> None:
     """Raise if a training has made weights of the module, or parameters of the loss, that are not finite."""
     if bad := _not_finite(net):
-        raise ValueError(f"weights are not finite after epoch {len(net.history)}, in {bad}: {_advice(net)}")
+        raise DivergenceError(f"weights are not finite after epoch {len(net.history)}, in {bad}: {_advice(net)}")
     if bad := [name for name, value in net.criterion_.named_parameters() if bool(torch.isnan(value).any())]:
-        raise ValueError(
+        raise DivergenceError(
             f"{type(net.criterion_).__name__} has NaN in {bad} after epoch {len(net.history)}: lower the step size of "
             "its parameters."
         )
@@ -123,7 +127,7 @@ def check_proba(net: "NoisyLabelNet", proba: NDArray) -> None:
     if np.isfinite(proba).all():
         return
     rows = np.flatnonzero(~np.isfinite(proba).all(axis=tuple(range(1, proba.ndim))))
-    raise ValueError(
+    raise DivergenceError(
         f"{type(net.plain_module_).__name__} gives outputs that are not finite for {len(rows)} of {len(proba)} rows, "
         f"the first at {rows[0]}: its weights or these inputs are too large. Scale X as it was scaled for fit."
     )

@@ -106,7 +106,7 @@ def test_folds_in_parallel_give_the_same_bits():
     np.testing.assert_array_equal(two.oof_proba_, one.oof_proba_)
     np.testing.assert_array_equal(two.predict_proba(X), one.predict_proba(X))
     assert list(two.histories_) == list(one.histories_)
-    for choice in ("final_", "final_scores_", "diagnostics_"):
+    for choice in ("selected_classifier_", "selection_losses_", "diagnostics_"):
         assert getattr(two, choice) == getattr(one, choice)
 
 

@@ -11,6 +11,7 @@ from torch import nn
 from training import StopAfter, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
+from noisytransition.nets._checks import DivergenceError
 from noisytransition.transition import flip_labels, pair_noise
 
 SGD = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
@@ -45,8 +46,8 @@ def test_worthless_labels_do_no_harm():
 @pytest.mark.parametrize(("lr", "final"), [(0.001, "fine-tuned"), (0.1, "own")])
 def test_the_network_is_fine_tuned_where_held_out_clean_rows_are_predicted_better(lr, final):
     clf = fit(*problem(), lr=lr, max_epochs=4 if lr == 0.001 else 8)
-    assert clf.final_ == final
-    assert (clf.final_scores_["fine-tuned"] < clf.final_scores_["own"]) == (final == "fine-tuned")
+    assert clf.selected_classifier_ == final
+    assert (clf.selection_losses_["fine-tuned"] < clf.selection_losses_["own"]) == (final == "fine-tuned")
     stages = ["warm_up", "fold_0", "fold_1", "em", *["fine_tuned"] * (final == "fine-tuned")]
     assert list(clf.histories_) == stages
     assert clf.history_ == clf.net_.history == clf.histories_[stages[-1]]
@@ -55,12 +56,12 @@ def test_the_network_is_fine_tuned_where_held_out_clean_rows_are_predicted_bette
 def test_fine_tuning_goes_on_from_the_network_and_leaves_T_alone():
     _, _, meta, _ = problem(worthless=True)
     clf, plain = under_trained(), under_trained(fine_tune=False)
-    assert (clf.final_, len(clf.history_)) == ("fine-tuned", 50)
+    assert (clf.selected_classifier_, len(clf.history_)) == ("fine-tuned", 50)
     np.testing.assert_array_equal(clf.transition_matrix_, plain.transition_matrix_)
     start = plain.predict_proba(meta[0])[np.arange(45), meta[1]]
     first = clf.history_[0, "train_loss"]  # one batch: the loss before its step
     assert first == pytest.approx(-np.log(start).mean(), rel=1e-4)
-    assert not hasattr(plain, "final_")
+    assert plain.selected_classifier_ == "own"
 
 
 def test_held_out_clean_rows_are_not_trained_on():
@@ -69,24 +70,24 @@ def test_held_out_clean_rows_are_not_trained_on():
     nn.init.zeros_(module.weight)
     X, y = np.eye(60), np.arange(60) % 3
     clf = EMTransitionClassifier(module, transition_init="diagonal", **FAST).fit(X[:42], y[:42], meta=(X[42:], y[42:]))
-    assert list(clf.final_scores_.values()) == pytest.approx([np.log(3)] * 2)
+    assert list(clf.selection_losses_.values()) == pytest.approx([np.log(3)] * 2)
     assert clf.predict_proba(X).std() > 1e-5
 
 
 @pytest.mark.parametrize("n", [3, 5, 6])
 def test_with_few_clean_rows_there_is_no_choice(n):
     clf = fit(*problem(60, n))
-    assert hasattr(clf, "final_") == hasattr(clf, "final_scores_") == (n == 6)
+    assert bool(clf.selection_losses_) == (n == 6)
 
 
 def test_no_choice_with_a_class_that_no_clean_row_has():
     X, y, (X_meta, y_meta), _ = problem()
     some = y_meta != 2
-    assert not hasattr(fit(X, y, (X_meta[some], y_meta[some]), None), "final_")
+    assert not fit(X, y, (X_meta[some], y_meta[some]), None).selection_losses_
 
 
 def test_without_folds_half_of_the_clean_rows_decide():
-    assert fit(*problem(), cv=None, lr=0.001).final_ == "fine-tuned"
+    assert fit(*problem(), cv=None, lr=0.001).selected_classifier_ == "fine-tuned"
 
 
 def test_a_flag_is_a_flag():
@@ -113,7 +114,10 @@ def test_an_interrupted_choice_goes_on_to_the_same_bits(before_the_end, tmp_path
         stopped.fit(X, y, meta=meta, state=tmp_path / "fit")
     resumed = EMTransitionClassifier(**whole.get_params() | {"callbacks": None})
     resumed.fit(X, y, meta=meta, state=tmp_path / "fit")
-    assert (resumed.final_, resumed.final_scores_) == (whole.final_, whole.final_scores_)
+    assert (resumed.selected_classifier_, resumed.selection_losses_) == (
+        whole.selected_classifier_,
+        whole.selection_losses_,
+    )
     np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
 
 
@@ -121,7 +125,7 @@ def test_a_choice_is_saved(tmp_path):
     clf = under_trained()
     clf.save(tmp_path / "clf")
     again = load(tmp_path / "clf")
-    assert (again.final_, again.final_scores_) == (clf.final_, clf.final_scores_)
+    assert (again.selected_classifier_, again.selection_losses_) == (clf.selected_classifier_, clf.selection_losses_)
     X, *_ = problem()
     np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
 
@@ -142,12 +146,12 @@ def test_a_choice_is_saved(tmp_path):
 )
 def test_settings_for_many_rows_do_not_fail_on_few(params):
     clf = fit(*problem(60, 7), **params)
-    assert np.isfinite(list(clf.final_scores_.values())).all()
+    assert np.isfinite(list(clf.selection_losses_.values())).all()
 
 
 def test_a_checkpoint_is_of_the_method_s_own_training(tmp_path):
     saved = Checkpoint(dirname=tmp_path, monitor="train_loss_best", f_history=None, f_optimizer=None, f_criterion=None)
-    assert under_trained(callbacks=[saved]).final_ == "fine-tuned"
+    assert under_trained(callbacks=[saved]).selected_classifier_ == "fine-tuned"
     before = torch.load(tmp_path / "params.pt")
     under_trained(callbacks=[saved], fine_tune=False)
     after = torch.load(tmp_path / "params.pt")
@@ -161,3 +165,15 @@ def test_nets_on_clean_rows_are_the_user_s():
     clf = under_trained(module=module, batch_transform=lambda x: sizes.append(len(x)) or x)
     assert sizes[-len(clf.history_) :] == [45] * len(clf.history_)  # the clean rows, in the last training
     assert (clf.net_.module_[0].weight == module[0].weight).all()
+
+
+def test_fine_tuning_that_diverges_is_dropped(monkeypatch):
+    """A large step with momentum: 50 epochs on the clean rows make weights that are not finite."""
+    diverged, init = [], DivergenceError.__init__
+    monkeypatch.setattr(DivergenceError, "__init__", lambda self, *args: diverged.append(args) or init(self, *args))
+    X, y, meta, _ = problem()
+    own = {"lr": 300.0, "optimizer__momentum": 0.99, "max_epochs": 1}
+    clf = fit(X, y, meta, None, **own)
+    assert diverged
+    assert clf.selected_classifier_ == "own"
+    np.testing.assert_array_equal(clf.predict_proba(X), fit(X, y, meta, None, fine_tune=False, **own).predict_proba(X))
