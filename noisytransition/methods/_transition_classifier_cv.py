@@ -103,7 +103,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     __metadata_request__score = dict.fromkeys(("trusted", "y_meta"), True)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "estimator": [HasMethods("fit")],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "meta_sampling": [StrOptions({"random", "stratified"})],
         "n_jobs": [Integral, None],
@@ -169,6 +169,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             For labels or parameters that cannot be trained on, before any training.
         """
         self._validate_params()
+        if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
+            name = type(self.estimator).__name__
+            raise ValueError(f"{name} has no predict_proba; give CalibratedClassifierCV({name}(...)).")
         rows = self._read(X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
         first, best, self.round_losses_ = self._rounds(rows)
         self.estimator_ = _trained(self.estimator, rows, best.labels, best.weight)

@@ -274,7 +274,7 @@ def test_errors_before_training():
         clf.fit(pd.DataFrame(X), y_noisy, meta=(pd.DataFrame(X[:9, :2]), y[:9]))
     with refused("transition_prior"):
         clone(clf).set_params(transition_prior="flat").fit(X, y_noisy, trusted=verified, y_meta=y[verified])
-    with refused("'predict_proba'"):
+    with refused("has no predict_proba"):
         TransitionClassifierCV(LinearSVC()).fit(X, y_noisy, trusted=verified, y_meta=y[verified])
     assert not Recorder.fits
     with pytest.raises(NotFittedError):
