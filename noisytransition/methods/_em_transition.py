@@ -167,7 +167,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         # a network that is trained too little continues from the warm-up; others would keep what that has memorised
         module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None
         self.net_ = joint.train_through(run, "em", T, clean, module=module, max_epochs=self.n_epochs_)
-        self.selected_classifier_, self.selection_losses_ = "own", {}
+        self.selected_classifier_ = "own"
+        self.selection_losses_: dict[str, float] = {}
         if fine_tuned is not None:
             helps, self.selection_losses_ = fine_tuning_helps(
                 chosen.proba_meta, fine_tuned, held_out.clean, model.class_offset_
