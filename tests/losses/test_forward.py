@@ -13,7 +13,6 @@ from torch import nn
 from torch.nn import functional as F
 
 from noisytransition.losses import ForwardLoss
-from noisytransition.updates import MetaGradient
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
 
@@ -188,16 +187,6 @@ def by_optimizer(foreach):
     return changed
 
 
-def by_meta_gradient(optimizer, **params):
-    def changed(loss, theta):
-        update = MetaGradient(None, 1.0)
-        update.optimizer_ = optimizer(loss.parameters(), lr=1.0, **params)
-        update._step(loss, [loss.transition_logits - theta])
-        return loss
-
-    return changed
-
-
 def by_copied_loss(loss, theta):
     other = copy.deepcopy(loss)
     by_copy(loss, torch.zeros_like(theta))
@@ -212,7 +201,6 @@ def by_set_counts(loss, theta):
 
 CHANGES = [by_copy, by_state, by_replacement, by_data, by_copied_loss, by_set_counts]
 CHANGES += [by_optimizer(foreach) for foreach in (False, True)]
-CHANGES += [by_meta_gradient(torch.optim.SGD, fused=True)]
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -1,5 +1,6 @@
 import copy
 from contextlib import nullcontext
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -13,6 +14,9 @@ from torch.nn import functional as F
 from training import fit as fit_blobs
 
 from noisytransition import MetaTransitionClassifier
+from noisytransition.losses import ForwardLoss
+from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
+from noisytransition.updates import MetaGradient
 
 T_START = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
 
@@ -54,6 +58,19 @@ def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind):
     for name, value in clf.net_.module_.state_dict().items():
         torch.testing.assert_close(value, theirs.state_dict()[name], rtol=1e-9, atol=1e-11)
     assert clf.net_.update.method_ == ("dual" if kind == "batch-norm" else "factored")
+
+
+def test_a_fused_optimiser_moves_the_T_of_the_loss_too(blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    found = []
+    for fused in (False, True):
+        torch.manual_seed(0)
+        clean, loss = CleanBatches(Rows(np.float32(X_meta), y_meta), 16), ForwardLoss(T_START)
+        update = MetaGradient(clean, 10.0, optimizer=partial(torch.optim.SGD, fused=fused))
+        net = NoisyLabelNet(nn.Linear(4, 3), criterion=loss, update=update, lr=0.3, max_epochs=2, verbose=0)
+        found.append(net.fit(np.float32(X), y).criterion_.transition_matrix)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-4)
+    assert np.abs(found[0] - T_START).max() > 0.05
 
 
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop])
