@@ -19,6 +19,8 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 from ..nets import Rows
 from ..nets._rows import as_rows, canonical
 from ..transition._checks import as_array, check_mask, refuse_masked
+from ..transition._class_offset import equally_many
+from ..transition._draw import weights_by_given_label
 from ..transition._labels import is_missing, of_one_type
 from ._warnings import warn_if_unscaled, warn_of_order, warn_of_true_labels
 
@@ -91,9 +93,22 @@ def read_rows(
     clean = rows.take(np.flatnonzero(labels.is_clean)) if beside is None else beside
     noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
-    weight = None if labels.weights is None else 1.0  # that of the noisy rows in the mean
+    weight: Any = None if labels.weights is None else 1.0  # that of the noisy rows in the mean
+    if getattr(estimator, "meta_sampling", "random") == "random" and not _given_draws(estimator):
+        weight = _weights_by_given_label(labels, weight)
     clean = clean.with_columns(label=labels.clean, noisy_label=labels.noisy_of_clean, sample_weight=weight)
     return labels.classes, noisy, clean
+
+
+def _weights_by_given_label(labels: "EncodedLabels", weight: Any) -> Any:
+    """Weights of clean rows with which they have the given labels of all rows, if they were not drawn so."""
+    if labels.clean is None or labels.noisy_of_clean is None:
+        return weight
+    c, given = len(labels.classes), labels.noisy_of_clean
+    if equally_many(np.bincount(labels.clean, minlength=c)):  # they were drawn by their true class
+        return weight
+    weights = weights_by_given_label(given, np.bincount(np.append(labels.noisy, given[given >= 0]), minlength=c))
+    return weights if np.ptp(weights) else weight
 
 
 # ---------------------------------------------------------------------------- the form of clean data

@@ -16,7 +16,7 @@ from ..transition import (
     symmetric_noise,
 )
 from ..transition._checks import check_transition_matrix
-from ..transition._estimation import floor_transition_matrix
+from ..transition._estimation import floor_transition_matrix, normalise_rows
 from ..transition._labels import in_class_order
 from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import shrunk_to_symmetric
@@ -116,7 +116,11 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
     if name == "diagonal":
         return symmetric_noise(c, _DIAGONAL_RATE)
     if name == "count":  # with one pseudo-count for each row of T: unseen flips stay possible
-        return count_transition_matrix(run.clean.label, run.clean.columns["noisy_label"], c, smoothing=1 / c)
+        given, weights = (run.clean.columns.get(name) for name in ("noisy_label", "sample_weight"))
+        if weights is None or not np.ptp(weights):
+            return count_transition_matrix(run.clean.label, given, c, smoothing=1 / c)
+        counts = np.bincount(c * run.clean.label + given, weights, minlength=c * c).reshape(c, c)
+        return normalise_rows(counts + 1 / c)
     if name == "anchor":
         return anchor_transition_matrix(net.predict_proba(run.noisy), percentile=percentile)
     if name == "confusion":

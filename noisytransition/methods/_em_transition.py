@@ -161,6 +161,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         model.fit_candidates(held_out, run.classes, start)
         self._keep(model, held_out, start)
 
+        if "chosen" in model.diagnostics_:  # clean rows count once, as in the likelihood; alone they mislead
+            joint, fine_tuned = joint._replace(weight=len(run.clean) / len(run.noisy)), None
         T, clean = model.transition_matrix_, self._weighted_clean_rows(run, model)
         chosen = choose_epochs(held_out, model.best_candidate_, T)
         self.n_epochs_ = chosen.epochs
@@ -170,9 +172,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.selected_classifier_ = "own"
         self.selection_losses_: dict[str, float] = {}
         if fine_tuned is not None:
-            helps, self.selection_losses_ = fine_tuning_helps(
-                chosen.proba_meta, fine_tuned, held_out.clean, model.class_offset_
-            )
+            y, offset = held_out.clean, model.class_offset_
+            weights = weights_of_clean_rows(offset, y) if offset.any() else held_out.weights_of_clean()
+            helps, self.selection_losses_ = fine_tuning_helps(chosen.proba_meta, fine_tuned, y, offset, weights)
             if helps:
                 with suppress(DivergenceError):
                     self.net_ = fine_tune(run, "fine_tuned", self.net_, clean)

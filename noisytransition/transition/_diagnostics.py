@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._calibration import tempered_log_loss
-from ._class_offset import equally_many, unlike_shares, weights_of_clean_rows
+from ._class_offset import equally_many, unlike_shares
 from ._fit import TransitionFit
 from ._held_out import HeldOut
 from ._instance_dependent import InstanceDependentEstimate
@@ -34,6 +34,13 @@ _AGREEMENT, _AGREEMENT_WITHOUT_ONE_T, _ERRORS_OF_AGREEMENT = 0.05, 0.1, 2.0
 # ... or if it is more certain of noisy samples than of clean ones: here the former do by less than 3 standard errors, a
 # forest whose clean samples alone are out-of-sample by 0.05 to 0.27 and as many standard errors
 _CERTAINTY, _ERRORS_OF_CERTAINTY = 0.03, 3.0
+# what is said of a fit without being a reason not to trust T: of these is no warning
+_NOTES = {"drawn_by_label"}
+_CHOSEN = (
+    "the labels of verified samples look wrong more often than those of others with the same label: they were chosen, "
+    "not drawn at random. A clean sample counts once then, which supposes one T, and a score on them is no accuracy: "
+    "verify some at random too"
+)
 _NOT_VERIFIED = (
     "no sample is verified, so that T rests on the probabilities as they are, and its error bars are too short: verify "
     "some samples"
@@ -66,14 +73,17 @@ def diagnose(fit: TransitionFit, bars: TransitionUncertainty | None, classes: ND
         found = {
             "missing_class": _missing_class(fit.held_out.n_clean, classes),
             "unknown_shares": _unknown_shares(fit),
+            "drawn_by_label": _drawn_by_label(fit, classes),
+            "chosen": _CHOSEN if fit.draw.by_suspicion else "",
             "not_one_T": _not_one_T(fit.revised, bars),
-            "under_trained": _under_trained(fit.held_out, fit.offset),
+            "under_trained": _under_trained(fit.held_out, fit.weights),
         } | found
     return {name: text for name, text in found.items() if text}
 
 
 def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
     """Warn of reasons not to trust T."""
+    reasons = {name: text for name, text in reasons.items() if name not in _NOTES}
     if reasons:
         warnings.warn(f"T may be wrong: {'; '.join(reasons.values())}.", UserWarning, stacklevel=stacklevel)
 
@@ -98,6 +108,19 @@ def _unknown_shares(fit: TransitionFit) -> str:
     return (
         "there are equally many clean samples of each class, unlike the noisy samples: if they were drawn class by "
         "class, give meta_sampling='stratified'"
+    )
+
+
+def _drawn_by_label(fit: TransitionFit, classes: NDArray) -> str:
+    if not fit.draw.by_label:
+        return ""
+    drawn, of_all = fit.held_out.pairs.sum(axis=0), fit.held_out.given_labels
+    odds = drawn / drawn.sum() / np.maximum(of_all / of_all.sum(), 1 / of_all.sum())
+    none = classes[(drawn == 0) & (of_all > 0)].tolist()
+    return (
+        f"verified samples were drawn by their given label ({classes[odds.argmax()]!s}: {odds.max():.1f} times as often "
+        "as in all samples): they count once where T is fitted, and are weighted by their given label elsewhere"
+        + (f"; none has the label {none}, and weights cannot make up for that" if none else "")
     )
 
 
@@ -132,12 +155,11 @@ def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
     return (high - low) / 2
 
 
-def _under_trained(held_out: HeldOut, offset: NDArray) -> str:
+def _under_trained(held_out: HeldOut, weights: NDArray) -> str:
     """The loss of held-out clean samples still fell, and was high at the end."""
     candidates, y = held_out.candidates, held_out.clean
-    weights = weights_of_clean_rows(offset, y)
     half, end = (tempered_log_loss(candidates[k].proba_meta, y, weights) for k in ((len(candidates) - 1) // 2, -1))
-    fell, guessing = half - end, np.log(len(offset))
+    fell, guessing = half - end, np.log(len(held_out.pairs))
     if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
         return ""
     return (
@@ -148,9 +170,15 @@ def _under_trained(held_out: HeldOut, offset: NDArray) -> str:
 
 def _memorised(fit: TransitionFit) -> str:
     """The classifier predicts more noisy labels, or is more certain of them, than if it had not seen them."""
-    predicted, n = fit.best.proba.argmax(axis=1), len(fit.best.proba)
-    agreement = (predicted == fit.held_out.noisy).mean()
-    expected = np.einsum("ni,ni->n", fit.proba, fit.transition_matrix.T[predicted]).mean()
+    given, noisy, proba = fit.best.proba, fit.held_out.noisy, fit.proba
+    if any(fit.draw) and fit.calibration is not None:  # T is that of all samples, and not of those that are left
+        known = fit.held_out.noisy_of_clean >= 0
+        given = np.concatenate([given, fit.best.proba_meta[known]])
+        noisy = np.concatenate([noisy, fit.held_out.noisy_of_clean[known]])
+        proba = fit.calibration(given)
+    predicted, n = given.argmax(axis=1), len(given)
+    agreement = (predicted == noisy).mean()
+    expected = np.einsum("ni,ni->n", proba, fit.transition_matrix.T[predicted]).mean()
     least = _AGREEMENT if fit.revised is None else _AGREEMENT_WITHOUT_ONE_T
     if agreement - expected > least + _ERRORS_OF_AGREEMENT * (agreement * (1 - agreement) / n) ** 0.5:
         return (
@@ -159,15 +187,15 @@ def _memorised(fit: TransitionFit) -> str:
             "noisy label; give out-of-sample probabilities and verify samples"
         )
     of_noisy, of_clean = (proba.max(axis=1) for proba in fit.best[1:])
-    if len(of_clean) < 2:
+    if len(of_clean) < 2 or fit.draw.by_suspicion:
         return ""
-    of_clean = of_clean * weights_of_clean_rows(fit.offset, fit.held_out.clean)
-    noisy, clean, error = of_noisy.mean(), of_clean.mean(), of_clean.std(ddof=1) / len(of_clean) ** 0.5
-    if noisy - clean <= _CERTAINTY + _ERRORS_OF_CERTAINTY * error:
+    of_clean = of_clean * fit.weights
+    certain, clean, error = of_noisy.mean(), of_clean.mean(), of_clean.std(ddof=1) / len(of_clean) ** 0.5
+    if certain - clean <= _CERTAINTY + _ERRORS_OF_CERTAINTY * error:
         return ""
     return (
-        f"the classifier is more certain of noisy samples ({noisy:.2f}) than of clean ones ({clean:.2f}): labels were "
-        "memorised, or clean samples are of another kind; give out-of-sample probabilities"
+        f"the classifier is more certain of noisy samples ({certain:.2f}) than of clean ones ({clean:.2f}): labels "
+        "were memorised, or clean samples are of another kind; give out-of-sample probabilities"
     )
 
 

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._calibration import CalibratedLikelihood
-from ._class_offset import class_offset, tilted
+from ._class_offset import class_offset, tilted, weights_of_clean_rows
+from ._draw import Draw
 from ._em import EMResult, FirstMaximum, first_maximum
 from ._estimation import anchor_transition_matrix, gold_transition_matrix
 from ._held_out import Candidate, HeldOut
@@ -66,6 +67,12 @@ class TransitionFit:
         The most likely T that holds for all samples.
     revised : PairEstimate, InstanceDependentEstimate or None
         The estimate that replaces it.
+    draw : Draw
+        How the clean samples were drawn.
+    pairs : ndarray of shape (c, c)
+        Counts of verified pairs, as many as belong to the samples with posteriors.
+    weights : ndarray of shape (n_meta,)
+        Weights, of mean 1, with which the clean samples stand for all.
     transition_matrix, counts : ndarray of shape (c, c)
         T, and expected numbers of samples of each true and noisy label.
     calibration : Calibration or None
@@ -75,6 +82,11 @@ class TransitionFit:
     def __init__(self, held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool) -> None:
         self.held_out, self.start, self.prior = held_out, start, prior
         self.offset = self._class_offset() if stratified and len(held_out.clean) else np.zeros(len(start))
+        self.draw = Draw() if stratified else held_out.draw()
+        self.weights = weights_of_clean_rows(self.offset, held_out.clean)
+        if self.draw.by_label:
+            self.weights = held_out.weights_of_clean()
+        self.pairs = held_out.pairs * self._share() if any(self.draw) else held_out.pairs
         self.log_evidence, self.best, self.one_T = self._most_likely(self._weight())
         self.revised: PairEstimate | InstanceDependentEstimate | None = None
         if held_out.pairs.any():
@@ -98,11 +110,20 @@ class TransitionFit:
         return len(self.held_out.noisy) / len(self.held_out.clean)
 
     def _weight(self) -> float:
-        """How often a clean sample counts in the calibration."""
+        """How often a clean sample counts in the calibration.
+
+        Each sample counts once if the clean ones were not drawn at random: the likelihood then needs no weights.
+        """
         if not len(self.held_out.clean):
             return 1.0
+        if any(self.draw):
+            return float(self._share() * self.held_out.n_clean.sum() / len(self.held_out.clean))
         power = _POWER_OF_FEW if len(self.held_out.clean) < _FEW * len(self.start) else _POWER
         return self._balanced_weight() ** (_POWER_WITH_PAIRS if self.held_out.pairs.any() else power)
+
+    def _share(self) -> float:
+        """Share of the noisy samples that have posteriors: 1, or less without folds."""
+        return len(self.held_out.noisy) / self.held_out.n_noisy
 
     def _first_maximum(self, candidate: Candidate, weight: float) -> FirstMaximum:
         """Maximum with the posteriors of a candidate, at this weight of a clean sample."""
@@ -114,7 +135,7 @@ class TransitionFit:
             of.clean,
             self.start,
             self.prior,
-            of.pairs,
+            self.pairs,
             weight,
             self.offset,
         )
@@ -148,7 +169,7 @@ class TransitionFit:
             proba_pairs=calibration(self.best.proba_meta[known]),
             y_pairs=of.clean[known],
             y_noisy_pairs=of.noisy_of_clean[known],
-            counts=of.pairs,
+            counts=self.pairs,
             offset=self.offset,
         )
 
@@ -188,4 +209,4 @@ class TransitionFit:
         if found.calibration is not None:
             proba, meta = found.calibration(proba), tilted(found.calibration(self.best.proba_meta), self.offset)
         T, of = found.transition_matrix, self.held_out
-        return transition_uncertainty(proba, of.noisy, T, proba_meta=meta, counts=of.pairs)
+        return transition_uncertainty(proba, of.noisy, T, proba_meta=meta, counts=self.pairs)

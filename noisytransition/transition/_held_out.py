@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._calibration import tempered_log_loss
 from ._checks import check_probabilities, checked_probabilities
-from ._class_offset import tilted, weights_of_clean_rows
+from ._class_offset import equally_many, tilted
+from ._draw import Draw, is_chosen_by_suspicion, is_drawn_by_label, weights_by_given_label
 from ._estimation import pair_counts
 from ._labels import (
     classes_of_columns,
@@ -65,6 +66,29 @@ class HeldOut(NamedTuple):
     pairs: NDArray[np.int64]
     n_clean: NDArray[np.int64]
     n_noisy: int
+
+    @property
+    def given_labels(self) -> NDArray:
+        """Numbers of all samples by given label, of shape (c,)."""
+        c = len(self.pairs)
+        return np.bincount(self.noisy, minlength=c) * (self.n_noisy / len(self.noisy)) + self.pairs.sum(axis=0)
+
+    def draw(self) -> Draw:
+        """How the clean samples were drawn, as far as their given labels tell.
+
+        Equally many of each true class were drawn by that, which both tests would take for something else.
+        """
+        known = self.noisy_of_clean >= 0
+        if not known.any() or equally_many(self.n_clean):
+            return Draw()
+        _, proba, proba_meta = self.candidates[-1]
+        if is_chosen_by_suspicion(proba_meta[known], self.noisy_of_clean[known], proba, self.noisy):
+            return Draw(by_suspicion=True)
+        return Draw(by_label=is_drawn_by_label(self.pairs.sum(axis=0), self.given_labels))
+
+    def weights_of_clean(self) -> NDArray[np.float64]:
+        """Weights with which clean samples have the given labels of all."""
+        return weights_by_given_label(self.noisy_of_clean, self.given_labels)
 
 
 def read_held_out(
@@ -143,7 +167,9 @@ def choose_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
     return later[k] if gains[k].mean() > _LEAST_GAIN * gains[k].std() / len(y) ** 0.5 else first
 
 
-def fine_tuning_helps(own: NDArray, fine_tuned: NDArray, y: NDArray, offset: NDArray) -> tuple[bool, dict[str, float]]:
+def fine_tuning_helps(
+    own: NDArray, fine_tuned: NDArray, y: NDArray, offset: NDArray, weights: NDArray
+) -> tuple[bool, dict[str, float]]:
     """Find whether held-out clean samples are predicted better after a training on the others alone.
 
     Losses are those of both networks at their best temperatures.
@@ -156,6 +182,8 @@ def fine_tuning_helps(own: NDArray, fine_tuned: NDArray, y: NDArray, offset: NDA
         Their labels.
     offset : ndarray of shape (c,)
         As `class_offset_` of `LabelNoiseModel`; the fine-tuned network has the class prior of the clean samples.
+    weights : ndarray of shape (n,)
+        With which these samples stand for all.
 
     Returns
     -------
@@ -163,7 +191,6 @@ def fine_tuning_helps(own: NDArray, fine_tuned: NDArray, y: NDArray, offset: NDA
     losses : dict of str to float
         Mean losses, "own" and "fine-tuned".
     """
-    weights = weights_of_clean_rows(offset, y)
     before, after = (tempered_log_loss(proba, y, weights) for proba in (own, tilted(fine_tuned, -offset)))
     gain = before - after
     helps = gain.mean() > _LEAST_GAIN * gain.std(ddof=1) / len(y) ** 0.5

@@ -238,7 +238,7 @@ class LabelNoiseModel:
         self.classes_, self.anchors_ = classes, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix, fit.counts
         # expected counts use the features too; those from T and the noisy labels alone are less exact
-        self.class_counts_ = (fit.counts - held_out.pairs).sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
+        self.class_counts_ = (fit.counts - fit.pairs).sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
         self.calibration_, self.uncertainty_ = fit.calibration, fit.error_bars()
         self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset
         self.instance_dependence_ = fit.revised.power if isinstance(fit.revised, InstanceDependentEstimate) else 0.0

@@ -64,9 +64,9 @@ def losses(*of_rows):
 def test_a_gain_below_its_standard_error_is_none():
     sure, y = losses(*20 * [0.1, 0.1, 2.0])
     other, _ = losses(*20 * [0.1, 0.1, 1.9], 2.5)
-    assert not fine_tuning_helps(sure, other[:-1][::-1], y, np.zeros(2))[0]
+    assert not fine_tuning_helps(sure, other[:-1][::-1], y, np.zeros(2), np.ones(len(y)))[0]
     better, _ = losses(*60 * [0.05])
-    helps, scores = fine_tuning_helps(sure, better, y, np.zeros(2))
+    helps, scores = fine_tuning_helps(sure, better, y, np.zeros(2), np.ones(len(y)))
     assert helps
     assert scores["fine-tuned"] < scores["own"]
 

@@ -1,0 +1,82 @@
+"""How verified samples were drawn: at random, by their given label, or because their label looks wrong."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+# probability of a difference that is so large, in verified samples that are drawn at random
+_SURE = 1e-3
+# labels of which fewer verified samples are expected are taken together, as usual for a chi-squared test
+_FEW = 5.0
+# Verified samples were chosen if their given labels are less probable than those of others by so many standard errors,
+# and this far below the mean rank of 1/2
+_ERRORS, _LOWER = 4.0, 0.1
+
+
+class Draw(NamedTuple):
+    """Whether verified samples were drawn by their given label, and by what makes a label look wrong.
+
+    A draw by what is known of all samples, their features and given labels, needs no weights in the likelihood of all
+    labels (Rubin, "Inference and Missing Data", 1976), if every sample counts once.
+    """
+
+    by_label: bool = False
+    by_suspicion: bool = False
+
+
+def is_drawn_by_label(of_verified: NDArray, of_all: NDArray) -> bool:
+    """Whether a chi-squared test tells the given labels of verified samples from those of all, both counts by label."""
+    n = of_verified.sum()
+    expected = n * of_all / max(of_all.sum(), 1)
+    few = expected < _FEW
+    found, expected = (np.append(counts[~few], counts[few].sum()) for counts in (of_verified, expected))
+    found, expected = found[expected > 0], expected[expected > 0]
+    if len(expected) < 2:
+        return False
+    return bool(special.chdtrc(len(expected) - 1, ((found - expected) ** 2 / expected).sum()) < _SURE)
+
+
+def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDArray, given_of_others: NDArray) -> bool:
+    """Whether given labels of verified samples are far less probable than those of others with the same given label.
+
+    Parameters
+    ----------
+    of_verified, of_others : ndarray of shape (n_verified, c) and (n, c)
+        Out-of-sample probabilities.
+    given, given_of_others : ndarray of int, shape (n_verified,) and (n,)
+        Given labels.
+    """
+    total, variance, n = 0.0, 0.0, len(given)
+    for j in np.unique(given):
+        mine, others = of_verified[given == j, j], of_others[given_of_others == j, j]
+        ranks = stats.rankdata(np.concatenate([mine, others]))[: len(mine)] / (len(mine) + len(others) + 1)
+        total += float((ranks - 0.5).sum())
+        variance += len(mine) * len(others) / (len(mine) + len(others) + 1) / 12  # of the rank sum (Wilcoxon, 1945)
+    return bool(total < -_ERRORS * variance**0.5 and total < -_LOWER * n)
+
+
+def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray) -> NDArray[np.float64]:
+    """Weights with which verified samples have the given labels of all; 1 for each if they seem drawn at random.
+
+    Samples with the same given label are taken to be drawn at random.
+
+    Parameters
+    ----------
+    given : ndarray of int, shape (n_verified,)
+        Given labels of verified samples as class indices; -1 where there is none: of weight 1.
+    of_all : ndarray of shape (c,)
+        Numbers of all samples by given label.
+
+    Returns
+    -------
+    ndarray of shape (n_verified,)
+        Of mean 1.
+    """
+    known, weights = given >= 0, np.ones(len(given))
+    of_verified = np.bincount(given[known], minlength=len(of_all))
+    if is_drawn_by_label(of_verified, of_all):
+        each = of_all / np.maximum(of_verified, 1)
+        weights[known] = each[given[known]] / each[given[known]].mean()
+    return weights
