@@ -93,22 +93,23 @@ def read_rows(
     clean = rows.take(np.flatnonzero(labels.is_clean)) if beside is None else beside
     noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
-    weight: Any = None if labels.weights is None else 1.0  # that of the noisy rows in the mean
-    if getattr(estimator, "meta_sampling", "random") == "random" and not _given_draws(estimator):
-        weight = _weights_by_given_label(labels, weight)
+    weight: Any = _weights_by_given_label(estimator, labels)
+    if weight is None and labels.weights is not None:
+        weight = 1.0  # that of the noisy rows in the mean
     clean = clean.with_columns(label=labels.clean, noisy_label=labels.noisy_of_clean, sample_weight=weight)
     return labels.classes, noisy, clean
 
 
-def _weights_by_given_label(labels: "EncodedLabels", weight: Any) -> Any:
-    """Weights of clean rows with which they have the given labels of all rows, if they were not drawn so."""
-    if labels.clean is None or labels.noisy_of_clean is None:
-        return weight
+def _weights_by_given_label(estimator: BaseEstimator, labels: "EncodedLabels") -> NDArray[np.float64] | None:
+    """Weights of clean rows that were drawn by their given label, unless the user says how they are drawn."""
+    params = estimator.get_params(deep=False)
+    if labels.clean is None or labels.noisy_of_clean is None or set(DRAWS) & set(params):
+        return None
     c, given = len(labels.classes), labels.noisy_of_clean
-    if equally_many(np.bincount(labels.clean, minlength=c)):  # they were drawn by their true class
-        return weight
+    if params.get("meta_sampling") == "stratified" or equally_many(np.bincount(labels.clean, minlength=c)):
+        return None  # they were drawn by their true class
     weights = weights_by_given_label(given, np.bincount(np.append(labels.noisy, given[given >= 0]), minlength=c))
-    return weights if np.ptp(weights) else weight
+    return weights if np.ptp(weights) else None
 
 
 # ---------------------------------------------------------------------------- the form of clean data

@@ -116,7 +116,7 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
     if name == "diagonal":
         return symmetric_noise(c, _DIAGONAL_RATE)
     if name == "count":  # with one pseudo-count for each row of T: unseen flips stay possible
-        given, weights = (run.clean.columns.get(name) for name in ("noisy_label", "sample_weight"))
+        given, weights = run.clean.columns["noisy_label"], run.clean.columns.get("sample_weight")
         if weights is None or not np.ptp(weights):
             return count_transition_matrix(run.clean.label, given, c, smoothing=1 / c)
         counts = np.bincount(c * run.clean.label + given, weights, minlength=c * c).reshape(c, c)

@@ -118,8 +118,8 @@ def _drawn_by_label(fit: TransitionFit, classes: NDArray) -> str:
     odds = drawn / drawn.sum() / np.maximum(of_all / of_all.sum(), 1 / of_all.sum())
     none = classes[(drawn == 0) & (of_all > 0)].tolist()
     return (
-        f"verified samples were drawn by their given label ({classes[odds.argmax()]!s}: {odds.max():.1f} times as often "
-        "as in all samples): they count once where T is fitted, and are weighted by their given label elsewhere"
+        f"verified samples were drawn by their given label ({classes[odds.argmax()]!s}: {odds.max():.1f} times as "
+        "often as in all samples): they count once where T is fitted, and are weighted by their given label elsewhere"
         + (f"; none has the label {none}, and weights cannot make up for that" if none else "")
     )
 

@@ -83,9 +83,8 @@ class TransitionFit:
         self.held_out, self.start, self.prior = held_out, start, prior
         self.offset = self._class_offset() if stratified and len(held_out.clean) else np.zeros(len(start))
         self.draw = Draw() if stratified else held_out.draw()
-        self.weights = weights_of_clean_rows(self.offset, held_out.clean)
-        if self.draw.by_label:
-            self.weights = held_out.weights_of_clean()
+        by_class = weights_of_clean_rows(self.offset, held_out.clean) if self.offset.any() else None
+        self.weights = held_out.weights_of_clean() if by_class is None else by_class
         self.pairs = held_out.pairs * self._share() if any(self.draw) else held_out.pairs
         self.log_evidence, self.best, self.one_T = self._most_likely(self._weight())
         self.revised: PairEstimate | InstanceDependentEstimate | None = None

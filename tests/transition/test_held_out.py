@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from noisytransition.transition._class_offset import weights_of_clean_rows
 from noisytransition.transition._held_out import Candidate, HeldOut, choose_epochs, fine_tuning_helps
 
 TRUE = np.repeat([0, 1, 2], 200)
@@ -76,5 +77,6 @@ def test_rows_count_by_the_shares_of_their_class():
     y = np.repeat([0, 1], 20)
     own, other = (np.where(y == 0, good, bad) for good, bad in ((0.9, 0.3), (0.25, 0.8)))
     posteriors = [np.where(np.eye(2)[y] == 1, p[:, None], 1 - p[:, None]) for p in (own, other)]
-    assert not fine_tuning_helps(*posteriors, y, np.zeros(2))[0]
-    assert fine_tuning_helps(*posteriors, y, np.log([0.5 / 0.1, 0.5 / 0.9]))[0]
+    assert not fine_tuning_helps(*posteriors, y, np.zeros(2), np.ones(40))[0]
+    offset = np.log([0.5 / 0.1, 0.5 / 0.9])
+    assert fine_tuning_helps(*posteriors, y, offset, weights_of_clean_rows(offset, y))[0]

@@ -1,0 +1,177 @@
+"""Verified samples that were not drawn at random: by their given label, or because their label looks wrong."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from posteriors import simulated
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+
+from noisytransition import LabelNoiseModel
+from noisytransition.transition import count_transition_matrix, flip_labels, transition_error
+from noisytransition.transition._draw import is_chosen_by_suspicion, is_drawn_by_label, weights_by_given_label
+
+TWO = np.array([[0.95, 0.05], [0.2, 0.8]])
+
+
+def cyclic_noise(c):
+    """Each class has two wrong labels, of 0.2 and 0.1."""
+    T = 0.7 * np.eye(c)
+    for i in range(c):
+        T[i, (i + 1) % c] += 0.2
+        T[i, (i + 3) % c] += 0.1
+    return T
+
+
+def drawn(rng, noisy, n, odds):
+    """Verified samples; given labels of the upper half are drawn `odds` times as often."""
+    weights = np.where(noisy >= (noisy.max() + 1) // 2, odds, 1.0)
+    return rng.choice(len(noisy), n, replace=False, p=weights / weights.sum())
+
+
+def quiet_fit(proba, noisy, y, rows):
+    verified = np.full(len(y), -1)
+    verified[rows] = y[rows]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="T may be wrong")
+        return LabelNoiseModel().fit(proba, noisy, y_verified=verified)
+
+
+def table(c, seed, n=1500):
+    """Features, true labels and noisy ones, of classes that overlap."""
+    rng = np.random.default_rng(seed)
+    centers = np.random.default_rng(c).normal(size=(c, 6)) * (0.6 if c == 2 else 1.2)
+    y = rng.choice(c, n, p=[0.74, 0.26] if c == 2 else np.linspace(0.5, 1.5, c) / c)
+    T = TWO if c == 2 else cyclic_noise(c)
+    return centers[y] + rng.normal(size=(n, 6)), y, flip_labels(y, T, random_state=seed + 100)
+
+
+# ---------------------------------------------------------------------------- tests of the draw
+def test_random_draws_are_hardly_ever_taken_for_others():
+    by_label = by_suspicion = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        c = int(rng.choice([2, 3, 10, 50]))
+        proba, noisy = rng.dirichlet(np.full(c, 0.3), size=1000), rng.choice(c, 1000, p=rng.dirichlet(np.full(c, 2.0)))
+        of, others = np.split(rng.permutation(1000), [int(rng.integers(5, 300))])
+        counts = [np.bincount(labels, minlength=c) for labels in (noisy[of], noisy)]
+        by_label += is_drawn_by_label(*counts)
+        by_suspicion += is_chosen_by_suspicion(proba[of], noisy[of], proba[others], noisy[others])
+    assert by_label <= 2  # at 0.1 %
+    assert by_suspicion == 0
+
+
+@given(st.integers(0, 1000), st.sampled_from([2, 4]), st.sampled_from([0.1, 5.0, 10.0]))
+@settings(max_examples=25, deadline=None)
+def test_weighted_by_given_label_samples_have_the_shares_of_all(seed, c, odds):
+    rng = np.random.default_rng(seed)
+    noisy = rng.integers(c, size=2000)
+    labels = noisy[drawn(rng, noisy, 200, odds)]
+    weights = weights_by_given_label(np.append(labels, [-1, -1]), np.bincount(noisy))
+    np.testing.assert_allclose(weights[-2:], 1)
+    np.testing.assert_allclose(weights.mean(), 1)
+    shares = np.bincount(labels, weights[:-2]) / 200
+    np.testing.assert_allclose(shares, np.bincount(noisy) / 2000)
+
+
+def test_samples_drawn_at_random_have_the_weight_one():
+    noisy = np.random.default_rng(0).integers(3, size=2000)
+    assert (weights_by_given_label(noisy[:100], np.bincount(noisy)) == 1).all()
+    assert (weights_by_given_label(np.full(5, -1), np.bincount(noisy)) == 1).all()
+
+
+# ---------------------------------------------------------------------------- T
+@pytest.mark.parametrize("odds", [0.1, 3.0, 10.0])
+@pytest.mark.parametrize("T", [TWO, cyclic_noise(5)], ids=["two", "five"])
+def test_a_draw_by_label_does_not_change_T_of_exact_posteriors(T, odds):
+    errors = {1.0: [], odds: []}
+    for seed in range(8):
+        proba, y, noisy = simulated(seed, T, n=2000, spread=3.0)
+        for each, found in errors.items():
+            rows = drawn(np.random.default_rng(seed), noisy, 120, each)
+            model = quiet_fit(proba, noisy, y, rows)
+            assert ("drawn_by_label" in model.diagnostics_) == (each != 1)
+            found.append(transition_error(T, model.transition_matrix_))
+    at_random, by_label = np.mean(errors[1.0]), np.mean(errors[odds])
+    assert by_label < at_random + 2 * np.std(errors[1.0]) / 8**0.5 + 0.005
+
+
+def test_a_draw_by_label_is_no_reason_for_a_warning():
+    proba, y, noisy = simulated(0, TWO, n=2000, spread=3.0)
+    verified = np.full(2000, -1)
+    rows = drawn(np.random.default_rng(0), noisy, 120, 10.0)
+    verified[rows] = y[rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LabelNoiseModel().fit(proba, noisy, y_verified=verified)
+    assert list(model.diagnostics_) == ["drawn_by_label"]
+
+
+def test_all_samples_of_a_given_label_may_be_verified():
+    """No weights can stand for the label of which none is left, or none is verified."""
+    for verified_label in (0, 1):
+        errors = []
+        for seed in range(6):
+            proba, y, noisy = simulated(seed, TWO, n=2000, spread=3.0)
+            rows = np.flatnonzero(noisy == verified_label)
+            rest = np.flatnonzero(noisy != verified_label)[: 40 * (seed % 2)]  # or none of the others
+            model = quiet_fit(proba, noisy, y, np.concatenate([rows, rest]))
+            errors.append(transition_error(count_transition_matrix(y, noisy), model.transition_matrix_))
+        assert np.mean(errors) < 0.04
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("c", [2, 10])
+@pytest.mark.parametrize("classifier", [LogisticRegression(max_iter=500), HistGradientBoostingClassifier(max_iter=50)])
+def test_T_and_shares_are_as_with_random_samples(c, classifier):
+    found = {odds: [] for odds in (1.0, 3.0, 10.0, 0.1)}
+    for seed in range(10):
+        X, y, noisy = table(c, seed)
+        T, proba = count_transition_matrix(y, noisy), cross_val_predict(classifier, X, noisy, method="predict_proba")
+        for odds, of in found.items():
+            rows = drawn(np.random.default_rng(seed), noisy, 80 if c == 2 else 150, odds)
+            model = quiet_fit(proba, noisy, y, rows)
+            rest = np.delete(y, rows)
+            shares = model.class_counts_ / model.class_counts_.sum() - np.bincount(rest) / len(rest)
+            low, high = model.transition_interval(0.9)
+            inside = (T > 0.01) & (T < 0.99)
+            covered = ((low <= T) & (high >= T))[inside].mean()
+            of.append((transition_error(T, model.transition_matrix_), np.abs(shares).sum() / 2, covered))
+    error, shares, covered = np.mean(found[1.0], axis=0)
+    for odds in (3.0, 10.0, 0.1):
+        worse = np.mean(found[odds], axis=0) - (error, shares, covered)
+        bars = 2 * ((np.var(found[odds], axis=0) + np.var(found[1.0], axis=0)) / 10) ** 0.5
+        assert (worse[:2] < bars[:2] + 0.01).all(), odds
+        assert worse[2] > -bars[2] - 0.05, odds
+
+
+@pytest.mark.parametrize("T", [TWO, cyclic_noise(5)], ids=["two", "five"])
+@pytest.mark.parametrize("at_random", [0, 40])
+def test_samples_chosen_as_suspicious_give_the_same_T_and_a_warning(T, at_random):
+    errors, of_random = [], []
+    for seed in range(8):
+        proba, y, noisy = simulated(seed, T, n=2000, spread=3.0)
+        proba = proba @ T  # a classifier that learns the noisy labels
+        order = np.argsort(proba[np.arange(2000), noisy])
+        model = quiet_fit(proba, noisy, y, np.unique(np.append(order[: 120 - at_random], np.arange(at_random))))
+        assert "chosen" in model.diagnostics_
+        assert "drawn_by_label" not in model.diagnostics_
+        errors.append(transition_error(T, model.transition_matrix_))
+        of_random.append(transition_error(T, quiet_fit(proba, noisy, y, np.arange(120)).transition_matrix_))
+    assert np.mean(errors) < 1.5 * np.mean(of_random) + 0.01
+
+
+def test_fit_warns_that_samples_were_chosen():
+    X, y = make_classification(1500, class_sep=1.0, random_state=0)
+    noisy = flip_labels(y, TWO, random_state=0)
+    proba = cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
+    verified = np.full(1500, -1)
+    rows = np.argsort(proba[np.arange(1500), noisy])[:100]
+    verified[rows] = y[rows]
+    with pytest.warns(UserWarning, match="chosen"):
+        LabelNoiseModel().fit(proba, noisy, y_verified=verified)
