@@ -173,11 +173,11 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             name = type(self.estimator).__name__
             raise ValueError(f"{name} has no predict_proba; give CalibratedClassifierCV({name}(...)).")
         rows = self._read(X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
-        first, best, self.round_losses_ = self._rounds(rows)
+        first, best, losses = self._rounds(rows)
         self.estimator_ = _trained(self.estimator, rows, best.labels, best.weight)
         self.classes_, self.noise_model_, self.diagnostics_ = rows.classes, first.model, first.model.diagnostics_
         assert best.model.calibration_ is not None  # there are clean rows
-        self.calibration_ = best.model.calibration_
+        self.calibration_, self.round_losses_ = best.model.calibration_, losses
         self.oof_proba_ = best.model.calibrate(best.proba[: rows.n_noisy])
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
             setattr(self, name, getattr(self.estimator_, name))
@@ -226,8 +226,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             model = self._noise_model(rows, proba)
             of_true = model.calibrate(proba[rows.n_noisy :])[np.arange(len(rows.true)), rows.true]
             rounds.append(_Round(labels, weight, proba, model, -finite_log(of_true)))
-            # 0 in the first round
-            rise = rounds[k].losses - rounds[k - 1].losses
+            rise = rounds[k].losses - rounds[k - 1].losses  # of round 0 to itself: 0
             if rise.mean() > rise.std() / len(rise) ** 0.5:
                 break
             best, posterior = rounds[k], model.posterior(proba[: rows.n_noisy], rows.classes[noisy])
@@ -267,7 +266,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of n_samples rows
-            What the estimator takes.
+            As in `predict_proba`.
 
         Returns
         -------
@@ -290,14 +289,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of n_samples rows
-            What the estimator takes.
-        y : array-like of shape (n_samples,)
-            Labels to compare predictions with.
-        sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts in the mean.
-        trusted, y_meta : array-like, optional
-            As in `fit`: the true labels of trusted rows, where y has noisy ones.
+        X, y, sample_weight, trusted, y_meta
+            As in `EMTransitionClassifier.score`.
 
         Returns
         -------
