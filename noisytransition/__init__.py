@@ -42,6 +42,7 @@ __all__ = [
     "label_quality",
     "load",
     "make_transition_scorer",
+    "make_verified_scorer",
     "plot_transition_history",
     "relabel",
     "sampling_limit",

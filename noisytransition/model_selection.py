@@ -1,33 +1,32 @@
-"""Model selection with noisy labels: cross-validation on clean rows, and a scorer of T."""
+"""Model selection with noisy labels: cross-validation and scores of verified rows, and a scorer of T."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
+from sklearn.utils.metadata_routing import MetadataRequest
 
+from .data._read import rows_to_score
 from .transition import transition_error
-from .transition._checks import as_array, check_count, check_mask, check_transition_matrix
-from .transition._labels import in_class_order, of_one_type
+from .transition._checks import check_count, check_transition_matrix
+from .transition._labels import VERIFIED, given_and_verified, has_minus_one, in_class_order, known_labels
 
 
 class TrustedKFold(BaseCrossValidator):
-    """Stratified folds of the trusted rows; untrusted rows are in every training set and in no test set.
+    """Stratified folds of the verified rows; other rows are in every training set and in no test set.
 
-    Scores are then those of held-out *clean* rows. `groups` is the mask of trusted rows. With metadata routing,
-    ``fit(X, y, trusted=mask)`` is enough; without it, pass ``groups=mask, trusted=mask``.
-
-    Searches score against `y`, which must have the true labels of the trusted rows then; pass their noisy labels as
-    `y_meta_noisy`, one for each row. With metadata routing, the accuracy (the default of searches) is also right for
-    ``fit(X, y_noisy, trusted=mask, y_meta=labels)`` with a label for each row.
+    Scores are then those of held-out verified rows. A data frame of labels says which rows are verified,
+    ``cross_val_score(clf, X, df[["label", "verified"]], cv=TrustedKFold(3))``, or with metadata routing `y_verified`.
 
     Parameters
     ----------
     n_splits : int, default=5
-        Number of folds, at least 2. A class with fewer trusted rows than this is missing in some folds.
+        Number of folds, at least 2. A class with fewer verified rows than this is missing in some folds.
     shuffle : bool, default=False
-        Shuffle the trusted rows of each class before splitting.
+        Shuffle the verified rows of each class before splitting.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffling; with ``shuffle=False`` an error.
 
@@ -35,15 +34,15 @@ class TrustedKFold(BaseCrossValidator):
     --------
     >>> import numpy as np
     >>> from noisytransition import TrustedKFold
-    >>> y, trusted = np.array([0, 1, 0, 1, 0, 1]), np.array([1, 1, 1, 1, 0, 0], dtype=bool)
-    >>> for train, test in TrustedKFold(2).split(y[:, None], y, trusted):
+    >>> y, checked = np.array([0, 1, 0, 1, 0, 1]), [0, 1, 0, 0, None, None]
+    >>> for train, test in TrustedKFold(2).split(y[:, None], y, y_verified=checked):
     ...     print(train, test)
-    [2 3 4 5] [0 1]
-    [0 1 4 5] [2 3]
+    [2 4 3 5] [0 1]
+    [0 4 1 5] [2 3]
     """
 
-    # with metadata routing the splitter gets the mask that `fit` gets
-    __metadata_request__split = {"groups": "trusted"}  # noqa: RUF012
+    # with metadata routing the splitter gets what `fit` gets
+    __metadata_request__split = {"y_verified": True}  # noqa: RUF012
 
     def __init__(
         self, n_splits: int = 5, *, shuffle: bool = False, random_state: int | np.random.RandomState | None = None
@@ -52,12 +51,12 @@ class TrustedKFold(BaseCrossValidator):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: None = None, y_verified: object = None) -> int:
         """Return the number of folds.
 
         Parameters
         ----------
-        X, y, groups : object
+        X, y, groups, y_verified : object
             Ignored.
 
         Returns
@@ -67,7 +66,7 @@ class TrustedKFold(BaseCrossValidator):
         return self.n_splits
 
     def split(
-        self, X: object, y: ArrayLike | None = None, groups: ArrayLike | None = None
+        self, X: object, y: ArrayLike | None = None, groups: None = None, *, y_verified: ArrayLike | None = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Yield (train, test) indices.
 
@@ -75,34 +74,84 @@ class TrustedKFold(BaseCrossValidator):
         ----------
         X : array-like of shape (n_samples, ...)
             Ignored.
-        y : array-like of shape (n_samples,)
-            Labels; those of trusted rows stratify the folds.
-        groups : array-like of shape (n_samples,) of bool
-            Marks the trusted rows.
+        y : data frame with two columns, or array-like of shape (n_samples,)
+            Given labels and a column "verified", as in `fit`; or given labels alone.
+        groups : None
+            There are none; part of scikit-learn's interface.
+        y_verified : array-like of shape (n_samples,), optional
+            True labels of verified rows, as in `fit`; they stratify the folds.
 
         Raises
         ------
         ValueError
-            If the mask is missing or is no mask of the rows of `y`, if there are fewer trusted rows than folds, or if
-            `random_state` is given without `shuffle`.
+            If nothing says which rows are verified, if there are fewer verified rows than folds, or if `random_state`
+            is given without `shuffle`.
         """
-        if groups is None or y is None:
+        y, y_verified = given_and_verified(y, y_verified)
+        if y_verified is None or groups is not None:
             raise ValueError(
-                "TrustedKFold needs y, and the mask of trusted rows as groups=. Where no groups= can be given, as in "
-                "CalibratedClassifierCV, sklearn.set_config(enable_metadata_routing=True) makes "
-                "fit(X, y, trusted=mask) enough."
+                "TrustedKFold takes no groups=, and needs verified labels: give y as a data frame of given labels and "
+                f"a column {VERIFIED!r}, or after sklearn.set_config(enable_metadata_routing=True) y_verified=."
             )
         check_count(self.n_splits, 2, "n_splits")
-        y = as_array(y, "y")
-        if y.ndim != 1:
-            raise ValueError(f"y has shape {y.shape}; give one label per row.")
-        mask = check_mask(groups, len(y), "groups")
-        trusted, untrusted = np.flatnonzero(mask), np.flatnonzero(~mask)
-        if len(trusted) < self.n_splits:
-            raise ValueError(f"{len(trusted)} trusted rows cannot make n_splits={self.n_splits} folds.")
+        n = len(y_verified)
+        _, given = known_labels(y, n, "y", minus_one_is_missing=False)
+        is_verified, labels = known_labels(y_verified, n, "y_verified", not has_minus_one(given))
+        verified, others = np.flatnonzero(is_verified), np.flatnonzero(~is_verified)
+        if len(verified) < self.n_splits:
+            raise ValueError(f"{len(verified)} verified rows cannot make n_splits={self.n_splits} folds.")
         folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
-        for train, test in folds.split(trusted, of_one_type(y[trusted])):
-            yield np.sort(np.concatenate([trusted[train], untrusted])), trusted[test]
+        for train, test in folds.split(verified, labels):
+            # `learning_curve` takes the first rows: verified ones are among them in proportion
+            place = np.concatenate([(np.arange(n) + 0.5) / n for n in (len(train), len(others))])
+            yield np.concatenate([verified[train], others])[place.argsort(kind="stable")], verified[test]
+
+
+class _VerifiedScorer:
+    """A class and not a closure, since worker processes must unpickle it."""
+
+    def __init__(self, scoring: Any) -> None:
+        self.scoring = scoring
+
+    def __call__(self, estimator: Any, X: Any, y: Any = None, *, y_verified: Any = None) -> float:
+        X, labels, _ = rows_to_score(X, y, y_verified, classes=getattr(estimator, "classes_", None))
+        return float(get_scorer(self.scoring)(estimator, X, labels))
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Ask for the verified labels that `fit` gets."""
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="y_verified", alias=True)
+        return request
+
+    def __repr__(self) -> str:
+        return f"make_verified_scorer({self.scoring!r})"
+
+
+def make_verified_scorer(scoring: Any) -> _VerifiedScorer:
+    """Make a scorer of verified rows out of one of scikit-learn.
+
+    Parameters
+    ----------
+    scoring : str or callable
+        One of `sklearn.metrics.get_scorer_names`, such as "balanced_accuracy", or a scorer.
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, y) -> float``, picklable; y as in `fit`. Without verified labels, y has the labels of all
+        rows.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from noisytransition import make_verified_scorer
+    >>> X, labels = np.zeros((4, 1)), pd.DataFrame({"label": [1, 1, 1, 1], "verified": [1, 0, 0, None]})
+    >>> make_verified_scorer("accuracy")(DummyClassifier().fit(X, labels["label"]), X, labels)
+    0.333...
+    """
+    get_scorer(scoring)  # raises for an unknown name
+    return _VerifiedScorer(scoring)
 
 
 class _TransitionScorer:

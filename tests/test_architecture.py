@@ -47,7 +47,7 @@ ALLOWED = {
         "updates",
     }
     | {"selection", "data", "fitting", "base"},
-    "model_selection": {"sklearn", "transition"},
+    "model_selection": {"sklearn", "data", "transition"},
     "comparison": {"sklearn", "joblib", "scipy", "pandas", "methods", "datasets", "transition"},
     "datasets": {"torch", "torchvision", "transition"},
     "plotting": {"sklearn", "matplotlib", "transition", "model_selection"},

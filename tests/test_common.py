@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 import torch
 from estimators import (
     CLASSIFIERS,
@@ -23,7 +22,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from skorch.callbacks import Callback
@@ -34,7 +33,6 @@ from noisytransition import (
     CrossEntropyClassifier,
     GLCClassifier,
     MetaTransitionClassifier,
-    TrustedKFold,
     make_transition_scorer,
 )
 from noisytransition.methods import METHODS
@@ -71,20 +69,18 @@ def test_scikit_learn(estimator, check):
 
 # ---------------------------------------------------------------------------- clean data
 @every
-def test_the_three_ways_to_give_clean_data_agree_to_the_bit(cls, blobs):
+def test_the_ways_to_give_clean_data_agree_to_the_bit(cls, blobs):
+    """test_verified_rows.py has rows of X that are verified."""
     X, y, X_meta, y_meta, *_ = blobs
-    rng = np.random.default_rng(0)
-    order = rng.permutation(len(X) + len(X_meta))
-    trusted = order >= len(X)
-    together_X, together_y = np.concatenate([X, X_meta])[order], np.concatenate([y, y_meta])[order]
-    X, y, X_meta, y_meta = together_X[~trusted], together_y[~trusted], together_X[trusted], together_y[trusted]
+    both, labels = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
+    is_clean = np.arange(len(both)) >= len(X)
+    verified, given = (
+        np.where(is_clean, labels, -1),
+        [None if clean else y for y, clean in zip(labels, is_clean, strict=True)],
+    )
     by_pair = small(cls).fit(X, y, meta=(X_meta, y_meta))
-    for other in (
-        small(cls).fit(X, y, X_meta=X_meta, y_meta=y_meta),
-        small(cls).fit(together_X, together_y, trusted=trusted),
-        small(cls).fit(together_X, together_y, trusted=trusted.astype(int).tolist()),
-    ):
-        assert_same(by_pair, other, X)
+    assert_same(by_pair, small(cls).fit(X, y, X_meta=X_meta, y_meta=y_meta), X)
+    assert_same(by_pair, small(cls).fit(both, given, y_verified=verified), X)
 
 
 @pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
@@ -394,32 +390,6 @@ def test_a_pipeline_scales_X_meta_with_routing(cls, blobs, routing):
     assert_same(by_hand, pipe.fit(X, y, X_meta=X_meta, y_meta=y_meta)[-1], X)
     search = GridSearchCV(pipe, {f"{pipe.steps[-1][0]}__lr": [0.1]}, cv=2, error_score="raise")
     assert_same(by_hand, search.fit(X, y, X_meta=X_meta, y_meta=y_meta).best_estimator_[-1], X)
-
-
-@every
-def test_a_pipeline_scales_trusted_rows_without_routing(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    both, labels = np.concatenate([X, X_meta]) * 50 + 7, np.concatenate([y, y_meta])
-    trusted = np.arange(len(both)) >= len(X)
-    pipe = Pipeline([("scale", StandardScaler()), ("clf", small(cls))]).fit(both, labels, clf__trusted=trusted)
-    by_hand = small(cls).fit(StandardScaler().fit_transform(both), labels, trusted=trusted)
-    assert_same(by_hand, pipe[-1], X)
-
-
-@every
-@pytest.mark.parametrize("with_routing", [False, True])
-def test_folds_of_trusted_rows_score_on_held_out_clean_rows(cls, blobs, with_routing):
-    X, y, X_meta, y_meta, *_ = blobs
-    both, labels = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
-    trusted = np.arange(len(both)) >= len(X)
-    with sklearn.config_context(enable_metadata_routing=with_routing):
-        search = GridSearchCV(small(cls), {"lr": [0.05]}, cv=TrustedKFold(2), refit=False, error_score="raise")
-        extra = {} if with_routing else {"groups": trusted}
-        search.fit(both, labels, trusted=trusted, **extra)
-    for k, (train, test) in enumerate(TrustedKFold(2).split(both, labels, trusted)):
-        assert trusted[test].all()
-        by_hand = small(cls, lr=0.05).fit(both[train], labels[train], trusted=trusted[train])
-        assert search.cv_results_[f"split{k}_test_score"][0] == by_hand.score(both[test], labels[test])
 
 
 @every

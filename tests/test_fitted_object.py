@@ -33,15 +33,15 @@ def marked(blobs):
     return X, y, X_meta, y_meta
 
 
-def as_trusted(X, y, X_meta, y_meta):
-    trusted = np.arange(len(X) + len(X_meta)) >= len(X)
-    return (np.concatenate([X, X_meta]), np.concatenate([y, y_meta])), {"trusted": trusted}
+def as_verified(X, y, X_meta, y_meta):
+    labels = np.concatenate([y, y_meta])
+    return (np.concatenate([X, X_meta]), labels), {"y_verified": np.where(np.arange(len(labels)) < len(y), -1, labels)}
 
 
 FORMS = {
     "meta": lambda X, y, X_meta, y_meta: ((X, y), {"meta": (X_meta, y_meta)}),
     "float32": lambda X, y, X_meta, y_meta: ((X.astype("f"), y), {"meta": (X_meta.astype("f"), y_meta)}),
-    "trusted": as_trusted,
+    "verified": as_verified,
     "Dataset": lambda X, y, X_meta, y_meta: (
         (TensorDataset(torch.tensor(X)), y),
         {"meta": (TensorDataset(torch.tensor(X_meta)), y_meta)},

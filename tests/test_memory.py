@@ -24,7 +24,7 @@ def wide():
     y = rng.integers(3, size=N)
     X = rng.normal(size=(N, N_COLUMNS)).astype(np.float32)
     X[np.arange(N), y] += 6
-    return X, y, np.arange(N) % 10 == 0
+    return X, y, np.where(np.arange(N) % 10 == 0, y, -1)
 
 
 def peak(fit):
@@ -39,7 +39,7 @@ def peak(fit):
 
 FITS = {
     "cross-entropy": (CrossEntropyClassifier(**NET), False),
-    "trusted": (ForwardClassifier(**NET), True),
+    "verified": (ForwardClassifier(**NET), True),
     "both sets": (GLCClassifier(**NET), True),
     "folds": (EMTransitionClassifier(**NET, cv=2, fine_tune=False), True),
 }
@@ -47,26 +47,26 @@ FITS = {
 
 @pytest.mark.parametrize(
     ("name", "form"),
-    [*((name, "array") for name in FITS), ("trusted", "sparse"), ("trusted", "on disk"), ("folds", "on disk")],
+    [*((name, "array") for name in FITS), ("verified", "sparse"), ("verified", "on disk"), ("folds", "on disk")],
 )
 def test_a_fit_does_not_copy_its_data(name, form, wide, tmp_path):
     clf, needs_clean = FITS[name]
-    X, y, trusted = wide
+    X, y, verified = wide
     if form == "on disk":
         np.save(tmp_path / "X.npy", X)
         X = np.load(tmp_path / "X.npy", mmap_mode="r")
     X = sp.csr_array(X) if form == "sparse" else X
     size = X.data.nbytes + X.indices.nbytes if form == "sparse" else X.nbytes
-    given = {"trusted": trusted, "y_meta": y} if needs_clean else {}
+    given = {"y_verified": verified} if needs_clean else {}
     clf.fit(X[:500], y[:500], **{k: v[:500] for k, v in given.items()})  # what is loaded once
     assert peak(lambda: clf.fit(X, y, **given)) < 0.4 * size
 
 
 def test_data_on_disk_gives_the_bits_of_data_in_memory(wide, tmp_path):
-    X, y, trusted = wide
+    X, y, verified = wide
     np.save(tmp_path / "X.npy", X)
     on_disk = np.load(tmp_path / "X.npy", mmap_mode="r")
     first, second = (
-        GLCClassifier(**NET).fit(data, y, trusted=trusted, y_meta=y).predict_proba(data) for data in (X, on_disk)
+        GLCClassifier(**NET).fit(data, y, y_verified=verified).predict_proba(data) for data in (X, on_disk)
     )
     np.testing.assert_array_equal(first, second)

@@ -7,7 +7,7 @@ import pytest
 from estimators import small
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -22,48 +22,61 @@ from noisytransition import (
 
 @st.composite
 def folds_to_make(draw):
-    """A number of folds, labels, and a mask with at least so many trusted rows of each class."""
+    """A number of folds, labels, and a mask with at least so many verified rows of each class."""
     n_splits = draw(st.integers(2, 4))
     counts = st.tuples(st.integers(n_splits, 8), st.integers(0, 4))
     rows = [(i, k < n) for i, (n, m) in enumerate(draw(st.lists(counts, min_size=2, max_size=3))) for k in range(n + m)]
-    y, trusted = map(np.array, zip(*draw(st.permutations(rows)), strict=True))
-    return n_splits, y, trusted
+    y, mask = map(np.array, zip(*draw(st.permutations(rows)), strict=True))
+    return n_splits, y, mask
+
+
+def table(y, mask):
+    return pd.DataFrame({"label": 0, "verified": pd.Series(y).where(mask)})
 
 
 @given(folds_to_make(), st.one_of(st.none(), st.integers(0, 100)))
-def test_trusted_rows_are_each_tested_once_and_untrusted_ones_always_train(given_, seed):
-    n_splits, y, trusted = given_
-    folds = list(TrustedKFold(n_splits, shuffle=seed is not None, random_state=seed).split(y, y, trusted))
+def test_verified_rows_are_each_tested_once_and_others_always_train(given_, seed):
+    n_splits, y, mask = given_
+    folds = list(TrustedKFold(n_splits, shuffle=seed is not None, random_state=seed).split(y, table(y, mask)))
     assert len(folds) == n_splits
-    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), np.flatnonzero(trusted))
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), np.flatnonzero(mask))
     for train, test in folds:
-        assert set(np.flatnonzero(~trusted)) <= set(train)
+        assert set(np.flatnonzero(~mask)) <= set(train)
         np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(len(y)))
+        for part in (mask, ~mask):  # in every beginning of the training rows there is the share of the whole
+            assert np.abs(np.cumsum(part[train]) - np.arange(1, len(train) + 1) * part[train].mean()).max() <= 1
+            assert (np.diff(train[part[train]]) > 0).all()
 
 
-def test_folds_are_stratified_by_the_clean_labels():
-    y, trusted = np.repeat([0, 1], 20), np.tile([True, False], 20)
-    for _, test in TrustedKFold(5).split(y, y, trusted):
+def test_folds_are_stratified_by_the_verified_labels():
+    y, mask = np.repeat([0, 1], 20), np.tile([True, False], 20)
+    for _, test in TrustedKFold(5).split(y, table(y, mask)):
         assert np.bincount(y[test]).tolist() == [2, 2]
 
 
-@pytest.mark.parametrize("kind", [bool, int])
-def test_labels_of_objects_make_the_folds_of_their_type(kind):
-    y, trusted = (np.arange(30) % 3 == 0).astype(kind), np.arange(30) < 20
-    expected = list(TrustedKFold(2).split(y, y, trusted))
-    objects = pd.Series(y, dtype=object)
-    for given_ in (objects, objects.mask(~trusted), objects.to_numpy()):  # labels of other rows do not matter
-        for fold, other in zip(TrustedKFold(2).split(y, given_, trusted), expected, strict=True):
+@pytest.mark.parametrize("kind", [bool, int, str])
+def test_labels_of_any_kind_make_the_same_folds(kind):
+    y, mask = (np.arange(30) % 3 == 0).astype(int), np.arange(30) < 20
+    expected = list(TrustedKFold(2).split(y, table(y, mask)))
+    objects = pd.Series(y).astype(kind).astype(object).where(mask, None)
+    for found in (
+        TrustedKFold(2).split(y, pd.DataFrame({"verified": objects, "label": "ant"})),
+        TrustedKFold(2).split(y, y, y_verified=objects),
+        TrustedKFold(2).split(y, None, y_verified=objects.tolist()),
+        TrustedKFold(2).split(y, y, y_verified=np.where(mask, y, -1)),
+    ):
+        for fold, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(fold[0], other[0])
             np.testing.assert_array_equal(fold[1], other[1])
 
 
-def test_folds_need_a_mask_with_enough_rows():
+def test_folds_need_enough_verified_rows():
     y = np.array([0, 1, 0, 1])
-    with pytest.raises(ValueError, match="mask of trusted rows"):
-        next(TrustedKFold(2).split(y, y))
-    with pytest.raises(ValueError, match="1 trusted rows cannot make n_splits=2"):
-        next(TrustedKFold(2).split(y, y, [1, 0, 0, 0]))
+    for groups in (None, y):
+        with pytest.raises(ValueError, match="'verified'"):
+            next(TrustedKFold(2).split(y, y, groups))
+    with pytest.raises(ValueError, match="1 verified rows cannot make n_splits=2"):
+        next(TrustedKFold(2).split(y, y, y_verified=[1, -1, -1, -1]))
 
 
 def test_the_scorer_is_minus_the_error_on_anything_that_holds_a_T(blobs):
@@ -74,9 +87,8 @@ def test_the_scorer_is_minus_the_error_on_anything_that_holds_a_T(blobs):
     expected = -transition_error(T, fitted.transition_matrix_)
     assert score(fitted, X, y) == pickle.loads(pickle.dumps(score))(fitted) == expected
     pipe = make_pipeline(StandardScaler(), small(MetaTransitionClassifier))
-    trusted = np.arange(len(X)) % 5 == 0
-    search = GridSearchCV(pipe, {f"{pipe.steps[-1][0]}__lr": [0.1]}, cv=2)
-    search.fit(X, y, metatransitionclassifier__trusted=trusted)
+    search = GridSearchCV(pipe, {f"{pipe.steps[-1][0]}__lr": [0.1]}, cv=KFold(2))
+    search.fit(X, table(y, np.arange(len(X)) % 5 == 0).assign(label=y))
     inner = search.best_estimator_[-1]
     assert (
         score(search) == score(search.best_estimator_) == score(inner) == -transition_error(T, inner.transition_matrix_)
@@ -109,4 +121,4 @@ def test_the_scorer_says_what_it_cannot_score(blobs):
 def test_a_seed_without_shuffling_is_an_error():
     y, mask = np.arange(20) % 2, np.arange(20) < 10
     with pytest.raises(ValueError, match="random_state has no effect"):
-        next(TrustedKFold(2, random_state=0).split(y, y, mask))
+        next(TrustedKFold(2, random_state=0).split(y, table(y, mask)))

@@ -56,12 +56,12 @@ def test_sparse_rows_give_the_bits_of_dense_ones(cls, problem):
 
 
 @pytest.mark.parametrize("cls", [GLCClassifier, EMTransitionClassifier])
-def test_trusted_rows_and_X_meta(cls, problem):
+def test_verified_rows_and_X_meta(cls, problem):
     X, y, X_meta, y_meta, X_test, *_ = problem
-    both, labels = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
-    trusted = np.arange(len(both)) >= len(X)
+    both, labels = np.concatenate([X, X_meta]), [*y.tolist(), *[None] * len(y_meta)]
+    verified = [*[None] * len(y), *y_meta.tolist()]
     dense = small(cls).fit(X, y, meta=(X_meta, y_meta))
-    assert_same(dense, small(cls).fit(sp.csr_array(both), labels, trusted=trusted), X_test)
+    assert_same(dense, small(cls).fit(sp.csr_array(both), labels, y_verified=verified), X_test)
     assert_same(dense, small(cls).fit(sp.csr_array(X), y, X_meta=sp.csr_array(X_meta), y_meta=y_meta), X_test)
     assert_same(dense, small(cls).fit(X, y, X_meta=sp.csr_array(X_meta), y_meta=y_meta), X_test)
 
@@ -120,21 +120,20 @@ WORDS = (["apple", "pear", "plum", "fruit"], ["car", "bus", "train", "road"])
 
 @pytest.fixture(scope="module")
 def text():
-    """Sentences of two topics with noisy labels: texts, noisy labels, true labels, mask of verified rows."""
+    """Sentences of two topics with noisy labels: texts, noisy labels, true labels, table of labels with 40 verified."""
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=160)
     texts = [" ".join(rng.choice(WORDS[k] + ["a", "the", "this"], 6)) for k in y]
-    return texts, flip_labels(y, pair_noise(2, 0.3), random_state=0), y, np.arange(160) < 40
+    noisy = flip_labels(y, pair_noise(2, 0.3), random_state=0)
+    return texts, noisy, y, pd.DataFrame({"label": noisy, "verified": np.where(np.arange(160) < 40, y, -1)})
 
 
 @pytest.mark.parametrize("cls", [GLCClassifier, EMTransitionClassifier])
 def test_a_pipeline_from_text(cls, text):
-    texts, noisy, y, trusted = text
-    pipe = make_pipeline(TfidfVectorizer(), small(cls, batch_size=16))
-    name = pipe.steps[-1][0]
-    pipe.fit(texts, noisy, **{f"{name}__trusted": trusted, f"{name}__y_meta": y[trusted]})
+    texts, *_, labels = text
+    pipe = make_pipeline(TfidfVectorizer(), small(cls, batch_size=16)).fit(texts, labels)
     rows = TfidfVectorizer().fit_transform(texts).toarray()
-    by_hand = small(cls, batch_size=16).fit(rows, noisy, trusted=trusted, y_meta=y[trusted])
+    by_hand = small(cls, batch_size=16).fit(rows, labels)
     np.testing.assert_array_equal(pipe.predict_proba(texts), by_hand.predict_proba(rows))
 
 
@@ -152,12 +151,12 @@ def test_a_pipeline_transforms_X_meta_to_sparse_rows(text):
 @pytest.mark.parametrize("form", [sp.csr_array, sp.coo_matrix])
 def test_searches(form, problem):
     X, y, X_meta, y_meta, *_ = problem
-    both, mixed = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
-    trusted = np.arange(len(both)) >= len(X)
+    both, labels = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
+    table = pd.DataFrame({"label": labels, "verified": np.where(np.arange(len(both)) >= len(X), labels, -1)})
 
     def search(rows):
         search = GridSearchCV(small(GLCClassifier), {"lr": [0.01, 0.1]}, cv=TrustedKFold(2), error_score="raise")
-        return search.fit(rows, mixed, groups=trusted, trusted=trusted)
+        return search.fit(rows, table)
 
     sparse, dense = search(form(both)), search(both)
     np.testing.assert_array_equal(sparse.cv_results_["mean_test_score"], dense.cv_results_["mean_test_score"])
@@ -199,12 +198,13 @@ def test_rows_are_made_dense_batch_by_batch(params, dense_shapes, tmp_path, monk
     rng = np.random.default_rng(0)
     X = sp.random_array((N_ROWS, N_COLUMNS), density=0.002, rng=rng, format="csr", dtype=np.float32)
     y = rng.integers(2, size=N_ROWS)
+    verified = np.where(np.arange(N_ROWS) < 200, y, -1)
     given = params | {"max_epochs": 1, "batch_size": 50, "fine_tune": False}
     cls = given.pop("cls")
     given = {name: value for name, value in given.items() if name in cls._get_param_names()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf = small(cls, **given).fit(X, y, trusted=np.arange(N_ROWS) < 200, state=tmp_path / "fit")
+        clf = small(cls, **given).fit(X, y, y_verified=verified, state=tmp_path / "fit")
     clf.predict_proba(X)
     assert dense_shapes
     # whole rows are at most those of a batch or, of clean ones and for checks, of a forward pass without a gradient

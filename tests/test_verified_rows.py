@@ -1,4 +1,4 @@
-"""Verified rows that keep their noisy label: fit(X, y_noisy, trusted=mask, y_meta=labels)."""
+"""Verified rows: one table of given and verified labels, or fit(X, y, y_verified=labels)."""
 
 import functools
 import warnings
@@ -7,17 +7,26 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+import torch
 from estimators import CLASSIFIERS, small
+from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import VotingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
     StratifiedKFold,
+    cross_val_predict,
     cross_val_score,
     cross_validate,
     learning_curve,
+    train_test_split,
 )
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch.utils.data import Subset, TensorDataset
 from training import assert_same, refused
 
 from noisytransition import (
@@ -26,6 +35,7 @@ from noisytransition import (
     GLCClassifier,
     MetaTransitionClassifier,
     TrustedKFold,
+    make_verified_scorer,
 )
 from noisytransition.data._read import read_rows
 
@@ -35,7 +45,7 @@ NAMES = np.array(["ant", "bee", "cat"])
 
 @pytest.fixture
 def verified(blobs):
-    """Rows, their noisy labels, the mask of verified ones, and true labels of all (of unverified ones made up)."""
+    """Rows, their given labels, the mask of verified ones, and true labels of all (of unverified ones made up)."""
     X, y, X_meta, y_meta, *_ = blobs
     rng = np.random.default_rng(0)
     order = rng.permutation(len(X) + len(X_meta))
@@ -51,32 +61,52 @@ def known(verified):
     return (X[~mask], y[~mask]), {"meta": (X[mask], true[mask]), "y_meta_noisy": y[mask]}
 
 
+def table(y, mask, true):
+    """Given and verified labels as a data frame, with any index."""
+    return pd.DataFrame({"label": y, "verified": pd.Series(true).where(mask)}).iloc[::-1].iloc[::-1]
+
+
 # ---------------------------------------------------------------------------- one result
 @every
-def test_the_form_is_that_of_clean_rows_with_known_noisy_labels_to_the_bit(cls, verified):
+def test_verified_rows_are_clean_rows_with_known_noisy_labels_to_the_bit(cls, verified):
     X, y, mask, true = verified
     args, clean = known(verified)
     by_pair = small(cls).fit(*args, **clean)
-    assert_same(by_pair, small(cls).fit(X, y, trusted=mask, y_meta=true[mask]), X)
-    assert_same(by_pair, small(cls).fit(X, y, trusted=mask, y_meta=np.where(mask, true, np.nan)), X)
-    mixed = np.where(mask, true, y)
-    for y_meta_noisy in (y[mask], y):
-        assert_same(by_pair, small(cls).fit(X, mixed, trusted=mask, y_meta_noisy=y_meta_noisy), X)
+    labels = table(y, mask, true)
+    assert_same(by_pair, small(cls).fit(X, labels), X)
+    assert_same(by_pair, small(cls).fit(X, labels[["verified", "label"]]), X)
+    assert_same(by_pair, small(cls).fit(X, y, y_verified=np.where(mask, true, -1)), X)
+
+
+@every
+def test_a_verified_row_without_a_given_label_is_a_clean_row_without_a_pair(cls, verified):
+    X, y, mask, true = verified
+    without = small(cls).fit(X[~mask], y[~mask], meta=(X[mask], true[mask]))
+    labels = pd.DataFrame({"label": pd.Series(y).where(~mask), "verified": pd.Series(true).where(mask)})
+    assert_same(without, small(cls).fit(X, labels), X)
+    assert without.classes_.dtype == y.dtype
 
 
 @pytest.mark.parametrize("cls", [EMTransitionClassifier, MetaTransitionClassifier])
-def test_the_pairs_change_T(cls, verified):
+@pytest.mark.parametrize("mark", [None, np.nan])
+def test_some_verified_rows_may_have_a_given_label(cls, mark, verified):
     X, y, mask, true = verified
     start = {"transition_init": "count"} if cls is MetaTransitionClassifier else {}
-    with_pairs = small(cls, **start).fit(X, y, trusted=mask, y_meta=true[mask])
+    has_none = mask & (np.cumsum(mask) % 2 == 0)
+    given = np.where(has_none, mark, y)
+    _, clean = known((X, given, mask, true))
+    found = small(cls, **start).fit(X, given, y_verified=np.where(mask, true, -1))
+    assert_same(found, small(cls, **start).fit(X[~mask], y[~mask], **clean), X)
+    with_all = small(cls, **start).fit(X, y, y_verified=np.where(mask, true, -1))
     without = small(cls).fit(X[~mask], y[~mask], meta=(X[mask], true[mask]))
-    assert not np.allclose(with_pairs.transition_matrix_, without.transition_matrix_)
+    for other in (with_all, without):
+        assert not np.allclose(found.transition_matrix_, other.transition_matrix_)
 
 
-def as_read(verified, y_meta, y=None, names=None):
-    X, noisy, mask, _ = verified
+def as_read(verified, y_verified, y=None, names=None):
+    X, noisy, *_ = verified
     noisy = noisy if names is None else names[noisy]
-    return read_rows(CrossEntropyClassifier(), X, noisy if y is None else y, trusted=mask, y_meta=y_meta)
+    return read_rows(CrossEntropyClassifier(), X, noisy if y is None else y, y_verified=y_verified)
 
 
 LABELS = {
@@ -87,44 +117,77 @@ LABELS = {
     "floats": np.array([0.0, 1.0, 2.0]),
     "large integers": 2**60 + np.arange(3),
 }
-MISSING = {"None": None, "NaN": float("nan"), "NA": pd.NA, "another kind": "no label"}
+MISSING = {"None": None, "NaN": float("nan"), "NA": pd.NA, "NaT": pd.NaT}
 
 
 def objects(labels):
     return np.array(labels, dtype=object)
 
 
+def assert_equal_rows(one, other):
+    """The same classes, noisy rows and clean rows."""
+    np.testing.assert_array_equal(one[0], other[0])
+    for rows, others in zip(one[1:], other[1:], strict=True):
+        assert rows.columns.keys() == others.columns.keys()
+        for name, column in rows.columns.items():
+            np.testing.assert_array_equal(column, others.columns[name])
+
+
 @pytest.mark.parametrize("kind", LABELS)
 @pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("container", [list, tuple, functools.partial(pd.Series, dtype=object), objects])
-def test_labels_of_other_rows_are_ignored(verified, kind, missing, container):
-    *_, mask, true = verified
+def test_labels_of_any_kind_may_be_missing(verified, kind, missing, container):
+    X, y, mask, true = verified
     names = LABELS[kind]
-    classes, noisy, clean = as_read(verified, names[true][mask], names=names)
+    expected = read_rows(
+        CrossEntropyClassifier(),
+        X[~mask],
+        names[y[~mask]],
+        meta=(X[mask], names[true[mask]]),
+        y_meta_noisy=names[y[mask]],
+    )
     full = container([label if marked else MISSING[missing] for label, marked in zip(names[true], mask, strict=True)])
-    other_classes, other_noisy, other_clean = as_read(verified, full, names=names)
-    np.testing.assert_array_equal(classes, other_classes)
-    assert other_classes.dtype == classes.dtype == names.dtype
-    for one, other in ((noisy, other_noisy), (clean, other_clean)):
-        for name, column in one.columns.items():
-            np.testing.assert_array_equal(column, other.columns[name])
+    found = as_read(verified, full, names=names)
+    assert found[0].dtype == expected[0].dtype == names.dtype
+    assert_equal_rows(found, expected)
+    given = container([MISSING[missing] if marked else label for label, marked in zip(names[y], mask, strict=True)])
+    found = as_read(verified, full, given)
+    del expected[2].columns["noisy_label"]
+    assert_equal_rows(found, expected)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "category", "string", "float64", "boolean"])
 def test_columns_of_data_frames_have_gaps_and_any_index(verified, dtype):
-    *_, mask, true = verified
+    X, y, mask, true = verified
     names = {"string": NAMES, "boolean": np.array([False, True, True])}.get(dtype, np.arange(3))
-    whole = pd.Series(names[true], dtype=dtype)
-    column = whole.where(mask)
+    column = pd.Series(names[true], dtype=dtype).where(mask)
     column.index = column.index[::-1]  # positions count
-    expected = as_read(verified, names[true][mask], names=names)
-    for y_meta in (column, column[mask], column.to_frame(), whole.array):
+    expected = as_read(
+        verified,
+        [label if marked else None for label, marked in zip(names[true].tolist(), mask, strict=True)],
+        names=names,
+    )
+    labels = pd.DataFrame({"verified": column.array, "given": names[y]}, index=column.index)
+    for given, verified_labels in ((names[y], column), (names[y], column.to_frame()), (labels, None)):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "A column-vector y")
-            found = as_read(verified, y_meta, names=names)
-        np.testing.assert_array_equal(found[0], expected[0])
-        for name in ("label", "noisy_label"):
-            np.testing.assert_array_equal(found[2].columns[name], expected[2].columns[name])
+            found = read_rows(CrossEntropyClassifier(), X, given, verified_labels)
+        assert_equal_rows(found, expected)
+
+
+def test_tables_need_not_be_of_pandas(verified):
+    X, y, mask, true = verified
+    frame = {"label": y, "verified": np.where(mask, true, np.nan)}
+
+    class Polars(dict):
+        columns = property(list)
+
+    class Arrow(dict):
+        columns, column_names = property(lambda self: list(self.values())), property(list)
+
+    expected = read_rows(CrossEntropyClassifier(), X, y, np.where(mask, true, -1))
+    for kind in (Polars, Arrow):
+        assert_equal_rows(read_rows(CrossEntropyClassifier(), X, kind(frame)), expected)
 
 
 def test_a_noisy_label_may_be_among_those_of_verified_rows_alone(verified):
@@ -132,109 +195,230 @@ def test_a_noisy_label_may_be_among_those_of_verified_rows_alone(verified):
     y = np.where(mask & (np.cumsum(mask) < 5), 7, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        clf = small(CrossEntropyClassifier).fit(X, y, trusted=mask, y_meta=true[mask])
+        clf = small(CrossEntropyClassifier).fit(X, y, y_verified=np.where(mask, true, -1))
     assert clf.classes_.tolist() == [0, 1, 2, 7]
 
 
+def test_minus_one_is_missing_unless_it_is_a_given_label(verified):
+    X, y, mask, true = verified
+    with pytest.warns(UserWarning, match="taken as a class"):
+        shifted = small(CrossEntropyClassifier).fit(X, y - 1, y_verified=np.where(mask, true - 1.0, np.nan))
+    assert shifted.classes_.tolist() == [-1, 0, 1]
+    with refused("all rows are verified"):
+        shifted.fit(X, y - 1, y_verified=np.where(mask, true - 1, -1))
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, csr_array, lambda X: TensorDataset(torch.tensor(X)), np.ndarray.tolist])
+def test_rows_of_any_kind_are_verified(wrap, verified):
+    X, y, mask, true = verified
+    X = X.astype(np.float32)
+    labels = table(y, mask, true)
+    clf = small(GLCClassifier).fit(wrap(X), labels)
+    assert_same(clf, small(GLCClassifier).fit(X, labels), X)
+    assert clf.score(wrap(X), labels) == clf.score(X[mask], true[mask])
+
+
+def test_labels_of_a_Dataset_of_pairs_are_the_given_ones(verified):
+    X, y, mask, true = verified
+    pairs = TensorDataset(torch.tensor(X, dtype=torch.float32), torch.tensor(y))
+    for given in (pairs, Subset(pairs, range(len(y)))):
+        clf = small(GLCClassifier).fit(given, y_verified=np.where(mask, true, -1))
+        assert_same(clf, small(GLCClassifier).fit(X.astype(np.float32), table(y, mask, true)), X)
+        assert clf.score(given, y_verified=np.where(mask, true, -1)) == clf.score(X[mask], true[mask])
+
+
 # ---------------------------------------------------------------------------- errors and warnings
-def test_true_labels_in_place_of_noisy_ones_are_warned_of(verified):
+def test_true_labels_in_place_of_given_ones_are_warned_of(verified):
     X, y, mask, true = verified
     mixed = np.where(mask, true, y)
-    with pytest.warns(UserWarning, match="leave y_meta out"):
-        small(CrossEntropyClassifier).fit(X, mixed, trusted=mask, y_meta=true[mask])
-    with pytest.warns(UserWarning, match="y_meta_noisy"):
-        small(CrossEntropyClassifier).fit(X, y, trusted=mask, y_meta_noisy=y)
-    few = mask & (np.cumsum(mask) <= 19)
+    with pytest.warns(UserWarning, match="agree"):
+        small(CrossEntropyClassifier).fit(X, mixed, y_verified=np.where(mask, true, -1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        small(CrossEntropyClassifier).fit(X, mixed, trusted=few, y_meta=true[few])
+        few = mask & (np.cumsum(mask) <= 19)
+        small(CrossEntropyClassifier).fit(X, mixed, y_verified=np.where(few, true, -1))
+        given = np.where(mask, np.nan, y)
+        small(CrossEntropyClassifier).fit(X, given, y_verified=np.where(mask, true, -1))
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (
+            lambda t: t.assign(label=t.label.where(t.index >= 7), verified=np.where(t.index < 4, 1, None)),
+            "in 3 of",
+        ),
+        (lambda t: t.assign(verified=t.label), "all rows are verified"),
+        (lambda t: t.assign(verified=None), "no row is verified"),
+        (lambda t: t.assign(verified=t.verified.notna()), "mask"),
+        (lambda t: t.assign(text="ant"), "columns"),
+        (lambda t: t.rename(columns={"verified": "checked"}), "'verified'"),
+        (lambda t: t.to_numpy(), "oof_proba_"),
+        (lambda t: t.iloc[:-1], "labels for"),
+        (lambda t: t.assign(verified=np.where(t.verified.notna(), NAMES[t.label], None)), "same way"),
+        (lambda t: t.assign(verified=np.where(t.verified.notna(), np.inf, np.nan)), "infinity"),
+    ],
+)
+@pytest.mark.parametrize("cls", [CrossEntropyClassifier, GLCClassifier])
+def test_labels_that_cannot_be_read_are_refused(cls, change, word, verified):
+    X, *labels = verified
+    with refused(word):
+        small(cls).fit(X, change(table(*labels)))
+
+
+def test_verified_labels_are_given_once(verified):
+    X, y, mask, true = verified
+    for y_given, more in (
+        (table(y, mask, true), {"y_verified": true}),
+        (table(y, mask, true), {"meta": (X, true)}),
+        (y, {"y_verified": np.where(mask, true, -1), "X_meta": X, "y_meta": true}),
+        (y, {"y_verified": np.where(mask, true, -1), "y_meta": true}),
+        (y, {"y_verified": np.where(mask, true, -1), "y_meta_noisy": y}),
+    ):
+        with refused("give"):
+            small(GLCClassifier).fit(X, y_given, **more)
+
+
+# ---------------------------------------------------------------------------- scores
+def test_a_score_is_of_verified_rows_alone(verified):
+    X, y, mask, true = verified
+    clf = small(GLCClassifier).fit(X, table(NAMES[y], mask, NAMES[true]))
+    expected = clf.score(X[mask], NAMES[true[mask]])
+    labels = np.where(mask, NAMES[true], None)
+    assert clf.score(X, table(NAMES[y], mask, NAMES[true])) == expected
+    for y_verified in (labels, labels.tolist(), pd.Series(labels, dtype="string")):
+        assert clf.score(X, NAMES[y], y_verified=y_verified) == expected
+        assert make_verified_scorer("accuracy")(clf, X, NAMES[y], y_verified=y_verified) == expected
+    weight = np.arange(len(X)) % 3
+    weighted = clf.score(X, NAMES[y], weight, y_verified=labels)
+    assert weighted == clf.score(X[mask], NAMES[true[mask]], weight[mask])
+    assert clf.score(X, NAMES[y]) != expected
+    for nobody in (labels[~mask], np.full(3, -1)):
+        with pytest.raises(ValueError, match="no row is verified"):
+            clf.score(X[: len(nobody)], NAMES[y][: len(nobody)], y_verified=nobody)
+    with pytest.raises(ValueError, match=r"[Mm]ix"):
+        clf.score(X, NAMES[y], y_verified=true)
 
 
 # ---------------------------------------------------------------------------- pipelines and searches
+def by_hand(cls, verified, score):
+    """Scores of held-out verified rows."""
+    X, y, mask, true = verified
+    scores = []
+    for train, test in TrustedKFold(2).split(X, table(y, mask, true)):
+        clf = small(cls, lr=0.05).fit(X[train], table(y, mask, true).iloc[train])
+        assert mask[test].all()
+        scores.append(score(true[test], clf.predict(X[test])))
+    return scores
+
+
+@pytest.mark.parametrize("with_routing", [False, True])
 @pytest.mark.parametrize(("cls", "piped"), [*((cls, False) for cls in CLASSIFIERS), (GLCClassifier, True)])
-def test_with_routing_a_search_scores_held_out_rows_by_their_true_labels(cls, piped, verified, routing):
+def test_a_search_scores_held_out_rows_by_their_verified_labels(cls, piped, with_routing, verified):
     X, y, mask, true = verified
     clf = Pipeline([("clf", small(cls))]) if piped else small(cls)
     search = GridSearchCV(clf, {"clf__lr" if piped else "lr": [0.05]}, cv=TrustedKFold(2), error_score="raise")
-    search.fit(X, y, trusted=mask, y_meta=np.where(mask, true, -1))
-    for k, (train, test) in enumerate(TrustedKFold(2).split(X, y, mask)):
-        by_hand = small(cls, lr=0.05).fit(X[train], y[train], trusted=mask[train], y_meta=true[train])
-        assert search.cv_results_[f"split{k}_test_score"][0] == by_hand.score(X[test], true[test])
-    assert_same(
-        search.best_estimator_[-1] if piped else search.best_estimator_,
-        small(cls, lr=0.05).fit(X, y, trusted=mask, y_meta=true[mask]),
-        X,
-    )
+    with sklearn.config_context(enable_metadata_routing=with_routing):
+        search.fit(X, table(y, mask, true))
+    accuracy = by_hand(cls, verified, lambda true, found: (true == found).mean())
+    assert [search.cv_results_[f"split{k}_test_score"][0] for k in range(2)] == accuracy
+    best = small(cls, lr=0.05).fit(X, table(y, mask, true))
+    assert_same(search.best_estimator_[-1] if piped else search.best_estimator_, best, X)
+    assert search.score(X, table(y, mask, true)) == best.score(X[mask], true[mask])
 
 
-@pytest.mark.parametrize(("cls", "scoring"), [*((cls, None) for cls in CLASSIFIERS), (GLCClassifier, "neg_log_loss")])
-def test_without_routing_true_labels_in_y_are_those_of_the_scores(cls, scoring, verified):
+@pytest.mark.parametrize("names", [np.arange(3), NAMES])
+@pytest.mark.parametrize("cv", [TrustedKFold(3), KFold(3), KFold(3, shuffle=True, random_state=0)])
+def test_with_routing_keywords_are_the_table(cv, names, verified, routing):
     X, y, mask, true = verified
-    mixed = np.where(mask, true, y)
-    search = GridSearchCV(small(cls), {"lr": [0.05]}, cv=TrustedKFold(2), scoring=scoring, error_score="raise")
-    search.fit(X, mixed, groups=mask, trusted=mask, y_meta_noisy=y)
-    for k, (train, test) in enumerate(TrustedKFold(2).split(X, mixed, mask)):
-        by_hand = small(cls, lr=0.05).fit(X[train], y[train], trusted=mask[train], y_meta=true[train][mask[train]])
-        score = by_hand.score if scoring is None else lambda X, y: sklearn.metrics.get_scorer(scoring)(by_hand, X, y)  # noqa: B023
-        assert search.cv_results_[f"split{k}_test_score"][0] == score(X[test], true[test])
-
-
-@pytest.mark.parametrize("cv", [TrustedKFold(2), StratifiedKFold(2)])
-def test_labels_of_verified_rows_alone_fail_in_a_search(cv, verified, routing):
-    X, y, mask, true = verified
-    with refused("or one for each row of X"):
-        cross_val_score(
+    labels = table(names[y], mask, names[true])
+    for scoring in (None, make_verified_scorer("balanced_accuracy"), make_verified_scorer("neg_log_loss")):
+        by_table = cross_val_score(small(GLCClassifier), X, labels, cv=cv, scoring=scoring, error_score="raise")
+        by_keywords = cross_val_score(
             small(GLCClassifier),
             X,
-            y,
+            labels["label"],
             cv=cv,
-            params={"trusted": mask, "y_meta": true[mask]},
+            scoring=scoring,
+            params={"y_verified": labels["verified"]},
             error_score="raise",
+        )
+        np.testing.assert_array_equal(by_keywords, by_table)
+
+
+def test_named_metrics_are_of_verified_rows(verified):
+    X, y, mask, true = verified
+    scoring = {"balanced": make_verified_scorer("balanced_accuracy"), "loss": make_verified_scorer("neg_log_loss")}
+    search = GridSearchCV(
+        small(GLCClassifier), {"lr": [0.05]}, cv=TrustedKFold(2), scoring=scoring, refit="loss", n_jobs=2
+    ).fit(X, table(y, mask, true))
+    expected = by_hand(GLCClassifier, verified, balanced_accuracy_score)
+    assert [search.cv_results_[f"split{k}_test_balanced"][0] for k in range(2)] == expected
+    with pytest.raises(ValueError, match="accurracy"):
+        make_verified_scorer("accurracy")
+    with pytest.raises(ValueError, match="mix of multiclass-multioutput"):
+        cross_val_score(
+            small(GLCClassifier), X, table(y, mask, true), cv=TrustedKFold(2), scoring="accuracy", error_score="raise"
         )
 
 
-def test_a_score_takes_true_labels_of_some_rows(verified):
+def test_without_a_verified_row_in_a_test_set_there_is_no_score(verified):
+    X, y, _, true = verified
+    labels = table(y, np.arange(len(y)) < 40, true)
+    with refused("TrustedKFold"):
+        cross_val_score(small(GLCClassifier), X, labels, cv=KFold(5), error_score="raise")
+    clf = small(GLCClassifier).fit(X, labels)
+    with pytest.raises(ValueError, match="TrustedKFold"):
+        clf.score(X[40:], labels[40:])
+
+
+def test_a_pipeline_and_a_split_take_the_table(verified):
     X, y, mask, true = verified
-    clf = small(GLCClassifier).fit(X, NAMES[y], trusted=mask, y_meta=NAMES[true[mask]])
-    expected = clf.score(X, NAMES[np.where(mask, true, y)])
-    labels = np.where(mask, NAMES[true], None)
-    for y_meta in (labels, labels.tolist(), pd.Series(labels), NAMES[true[mask]]):
-        assert clf.score(X, NAMES[y], trusted=mask, y_meta=y_meta) == expected
-    assert clf.score(X, NAMES[y], trusted=~mask & mask, y_meta=labels) == clf.score(X, NAMES[y])
-    with pytest.raises(ValueError, match="text labels"):
-        clf.score(X, NAMES[y], trusted=mask, y_meta=true)
+    labels = table(y, mask, true)
+    pipe = make_pipeline(StandardScaler(), small(GLCClassifier)).fit(X * 50 + 7, labels)
+    assert_same(pipe[-1], small(GLCClassifier).fit(StandardScaler().fit_transform(X * 50 + 7), labels), X)
+    X_train, X_test, train, test = train_test_split(X, labels, random_state=0)
+    expected = small(GLCClassifier).fit(X_train, train).score(X_test[test.verified.notna()], test.verified.dropna())
+    assert small(GLCClassifier).fit(X_train, train).score(X_test, test) == expected
 
 
-# ---------------------------------------------------------------------------- folds without trusted rows
-TOGETHER = np.arange(300) < 60
-SHUFFLED = StratifiedKFold(3, shuffle=True, random_state=0)
+def test_a_learning_curve_has_verified_rows_in_each_training_set(verified):
+    X, *labels = verified
+    sizes, _, scores = learning_curve(
+        small(GLCClassifier), X, table(*labels), cv=TrustedKFold(3), train_sizes=[0.1, 1.0], error_score="raise"
+    )
+    assert sizes[0] < 40
+    assert np.isfinite(scores).all()
 
 
-@pytest.fixture
-def rows(blobs, true_labels):
-    """X, and labels that are true in the first 60 rows."""
-    X, y = blobs[:2]
-    return X, np.where(TOGETHER, true_labels, y)
+def test_other_tools_of_scikit_learn_take_keywords(verified):
+    """They make one array of the table, which is refused, by them or by `fit`."""
+    X, y, mask, true = verified
+    clf, labels, checked = small(GLCClassifier), table(y, mask, true), np.where(mask, true, -1)
+    assert cross_val_predict(clf, X, labels, cv=KFold(3)).shape == y.shape
+    with refused("oof_proba_"):
+        cross_val_predict(clf, X, labels, cv=KFold(3), method="predict_proba")
+    for method in ("predict", "predict_proba"):
+        assert len(cross_val_predict(clf, X, y, cv=3, method=method, params={"y_verified": checked})) == len(y)
+    shuffled = StratifiedKFold(3, shuffle=True, random_state=0)
+    calibrated = CalibratedClassifierCV(clf, cv=shuffled).fit(X, y, y_verified=checked)
+    assert calibrated.score(X[mask], true[mask]) > 0.5
+    assert CalibratedClassifierCV(FrozenEstimator(clf.fit(X, labels))).fit(X[mask], true[mask]).score(X, y) > 0.5
+    with pytest.raises(ValueError, match="routing"):
+        CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(X, y, y_verified=checked)
+    with sklearn.config_context(enable_metadata_routing=True):
+        CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(X, y, y_verified=checked)
+        voted = VotingClassifier([("clf", clf)]).fit(X, y, y_verified=checked)
+        np.testing.assert_array_equal(voted.predict(X), clf.fit(X, labels).predict(X))
 
 
 @every
-def test_a_fold_without_trusted_rows_is_refused_with_what_to_do(cls, rows):
+def test_a_fold_without_verified_rows_is_refused_with_what_to_do(cls, blobs, true_labels):
+    X, y = blobs[:2]
+    checked = np.where(np.arange(300) < 60, true_labels, -1)
     for tool in (
-        lambda: cross_validate(small(cls), *rows, cv=KFold(5), params={"trusted": TOGETHER}, error_score="raise"),
-        lambda: CalibratedClassifierCV(small(cls), cv=KFold(5)).fit(*rows, trusted=TOGETHER),
+        lambda: cross_validate(small(cls), X, y, cv=KFold(5), params={"y_verified": checked}, error_score="raise"),
+        lambda: CalibratedClassifierCV(small(cls), cv=KFold(5)).fit(X, y, y_verified=checked),
     ):
         with refused("TrustedKFold"):
             tool()
-
-
-def test_what_the_error_says_helps(rows):
-    clf, mask = small(GLCClassifier), {"trusted": TOGETHER}
-    for cv, more in ((SHUFFLED, {}), (TrustedKFold(3), {"groups": TOGETHER})):
-        assert np.isfinite(cross_validate(clf, *rows, cv=cv, params=mask, **more)["test_score"]).all()
-    with refused("groups="):
-        CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(*rows, **mask)
-    with sklearn.config_context(enable_metadata_routing=True):
-        CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(*rows, **mask)
-    assert CalibratedClassifierCV(clf, cv=SHUFFLED).fit(*rows, **mask).predict_proba(rows[0]).shape == (300, 3)
-    clean = {"meta": (rows[0][:60], rows[1][:60])}
-    assert np.isfinite(learning_curve(clf, *rows, cv=3, params=clean, train_sizes=[0.2])[2]).all()

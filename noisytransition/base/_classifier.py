@@ -15,7 +15,7 @@ from skorch.history import History
 from torch import nn
 from torch.utils.data import Dataset
 
-from ..data._read import HOW_TO_PASS, Samples, labels_to_score, read_rows, validate_rows
+from ..data._read import HOW_TO_PASS, Samples, read_rows, rows_to_score, validate_rows
 from ..data._warnings import warn_of_equal_shares, warn_of_scale
 from ..fitting._checks import CONSTRAINTS, check_net_parameters
 from ..fitting._describe import describe_fit
@@ -72,9 +72,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     # searches and pipelines route clean data to `fit` without a `set_fit_request` by the user
-    __metadata_request__fit = dict.fromkeys(("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"), True)
-    # with routing, held-out trusted rows of a search are scored by their true labels
-    __metadata_request__score = dict.fromkeys(("trusted", "y_meta"), True)
+    __metadata_request__fit = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy"), True)
+    __metadata_request__score = {"y_verified": True}  # noqa: RUF012
 
     #: what each parameter may be, as in scikit-learn
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
@@ -159,10 +158,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         X: Samples,
         y: ArrayLike | None = None,
         *,
+        y_verified: ArrayLike | None = None,
         meta: tuple[Samples, ArrayLike] | Dataset | None = None,
         X_meta: Samples | None = None,
         y_meta: ArrayLike | None = None,
-        trusted: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         state: str | PathLike | None = None,
@@ -174,31 +173,28 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
             Table, images or sequences. Rows of a sparse matrix are made dense batch by batch. A Dataset gives inputs,
             or pairs of input and label.
-        y : array-like of shape (n_samples,)
-            Noisy labels of any kind: str, bool, numbers. Rows without a label (None, NaN, -1 beside 0, 1, 2) are an
-            error: leave them out. Optional for a Dataset of pairs: its labels are taken, which
-            loads each sample once, but not those of a TensorDataset. Where `y` is given, the labels of the Dataset are
-            not used.
-        trusted : array-like of shape (n_samples,) of bool, optional
-            Marks the rows of X whose labels were verified: the clean rows. They leave the noisy set. Give their true
-            labels as `y_meta`; without it, y has the true labels of these rows.
-        y_meta : array-like of shape (n_meta,) or (n_samples,), optional
-            True labels of the clean rows. With `trusted`, y keeps their noisy labels, which methods that count pairs of
-            true and noisy labels use. One label for each trusted row, or one for each row of X: the form for searches
-            with metadata routing. Labels of other rows are ignored, and may be missing.
-        X_meta : array-like, sparse matrix or torch Dataset, optional
-            Clean rows that are not in X, with labels `y_meta`: the form that ``Pipeline(...,
-            transform_input=["X_meta"])`` transforms. Searches cut what is as long as X: if X_meta is, give `meta`.
+        y : array-like of shape (n_samples,), or data frame with two columns
+            Noisy labels of any kind: str, bool, numbers. A data frame has them in one column, and in the other, named
+            "verified", `y_verified`. A row that is not verified needs a label. Optional for a Dataset of pairs of
+            input and label: its labels are taken, which loads each sample once, but not those of a TensorDataset.
+            Where `y` is given, the labels of the Dataset are not used.
+        y_verified : array-like of shape (n_samples,), optional
+            True labels of the rows that were verified, missing (None, NaN, NA, or -1 beside 0, 1, 2) in all others.
+            Verified rows are the clean rows, and leave the noisy set. If y has their noisy labels, methods that count
+            pairs of true and noisy labels use them.
         meta : tuple of (X_meta, y_meta), or torch Dataset of pairs, optional
-            The same as one argument. Searches pass a tuple through whole; a Pipeline does not transform it.
-        y_meta_noisy : array-like of shape (n_meta,) or (n_samples,), optional
-            Noisy labels of the clean rows, where both are known and y does not have them. With `trusted` and with true
-            labels in y, one for each trusted row or one for each row of X: the form for searches without routing.
+            Clean rows that are not in X, with true labels. Searches pass a tuple through whole; a Pipeline does not
+            transform it.
+        X_meta, y_meta : optional
+            The same as two arguments: ``Pipeline(..., transform_input=["X_meta"])`` transforms X_meta. Searches cut
+            what is as long as X: if X_meta is, give `meta`.
+        y_meta_noisy : array-like of shape (n_meta,), optional
+            Noisy labels of the rows of `meta` or `X_meta`, missing where one is not known.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows of X in every training on noisy rows: a row is drawn as often as its weight says, those
-            of weight 0 are left out. Weights of trusted rows are not used. T is a conditional probability, so that rows
-            count once where it is estimated from posteriors; a weight must not depend on the noisy label of a row with
-            this true label.
+            of weight 0 are left out. Weights of verified rows are not used. T is a conditional probability, so that
+            rows count once where it is estimated from posteriors; a weight must not depend on the noisy label of a row
+            with this true label.
         state : str or path, optional
             Folder in which the fit is saved after every epoch. If it exists, the fit resumes from it: see
             `docs/saving.rst`.
@@ -215,7 +211,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._forget()
         try:
             self._check_parameters()
-            classes, noisy, clean = read_rows(self, X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
+            classes, noisy, clean = read_rows(self, X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight)
             if self._needs_clean_data and not len(clean):
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
             fingerprint = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
@@ -346,29 +342,32 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        trusted: ArrayLike | None = None,
-        y_meta: ArrayLike | None = None,
+        y_verified: ArrayLike | None = None,
     ) -> float:
-        """Accuracy.
+        """Accuracy, of verified rows alone where some rows are marked as such.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
             Rows of the form that `fit` had.
-        y : array-like of shape (n_samples,)
-            Labels to compare predictions with: true ones, except for what `y_meta` replaces. Optional for a Dataset of
-            pairs of input and label.
+        y : array-like of shape (n_samples,), or data frame with two columns
+            Labels to compare predictions with; or, as in `fit`, given labels and a column "verified". Optional for a
+            Dataset of pairs of input and label.
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts in the mean; default: all alike.
-        trusted, y_meta : array-like, optional
-            As in `fit`: the true labels of trusted rows, where y has noisy ones. Searches pass them with metadata
-            routing. One without the other is ignored.
+        y_verified : array-like of shape (n_samples,), optional
+            As in `fit`. Searches pass it with metadata routing.
 
         Returns
         -------
         float
+
+        Raises
+        ------
+        ValueError
+            If rows can be marked as verified, and none is.
         """
-        return float(super().score(X, labels_to_score(X, y, trusted, y_meta), sample_weight))
+        return float(super().score(*rows_to_score(X, y, y_verified, sample_weight, getattr(self, "classes_", None))))
 
     # ---- parameters
     @classmethod

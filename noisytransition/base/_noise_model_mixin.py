@@ -209,7 +209,7 @@ class NoiseModelMixin:
         >>> X, y = load_iris(return_X_y=True)
         >>> X, y_noisy = X / 10, np.where(np.arange(150) % 5 == 0, 2, y)
         >>> clf = GLCClassifier(transition_init="count", max_epochs=5, random_state=0)
-        >>> clf = clf.fit(X, y_noisy, trusted=np.arange(150) % 3 == 0, y_meta=y[::3])
+        >>> clf = clf.fit(X, y_noisy, y_verified=np.where(np.arange(150) % 3 == 0, y, -1))  # -1: not verified
         >>> print(clf.noise_report(X, y_noisy))
         About 17 % of the labels are wrong.
         The most probable flip: 0 is labelled 2 in 24 % of its rows.

@@ -10,35 +10,41 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse, sparray, spmatrix
 from sklearn.base import BaseEstimator
-from sklearn.utils import assert_all_finite
+from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d, validate_data
 from torch import Tensor
-from torch.utils.data import Dataset, IterableDataset, TensorDataset
+from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset
 
 from ..nets import Rows
 from ..nets._rows import as_rows, canonical
-from ..transition._checks import as_array, check_mask, refuse_masked
+from ..transition._checks import as_array, refuse_masked
 from ..transition._class_offset import equally_many
 from ..transition._draw import weights_by_given_label
-from ..transition._labels import is_missing, of_one_type
+from ..transition._labels import (
+    LARGEST_FLOAT,
+    VERIFIED,
+    given_and_verified,
+    has_minus_one,
+    known_labels,
+    labels_of_samples,
+    of_one_type,
+)
 from ._warnings import warn_if_unscaled, warn_of_order, warn_of_true_labels
 
 Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
 
 # samples of a Dataset that are checked: a Dataset may be slow to read. A choice, not measured
 _LOOKED_AT = 8
-# integers from here on are not all apart as float64
-_LARGEST_FLOAT = 2**53
-# name of the noisy labels of clean rows that are entries of y
-_IN_Y = "y of the trusted rows"
+# name of the given labels of verified rows
+_IN_Y = "y of the verified rows"
 # parameters by which the user draws the rows
 DRAWS = ("iterator_train", "iterator_train__sampler", "iterator_train__shuffle", "iterator_train__batch_sampler")
 
 # end of error messages about clean data
 HOW_TO_PASS = (
-    "Pass verified labels as fit(X, y, trusted=mask, y_meta=labels), with a boolean mask over the rows of X; or, for "
-    "rows that are not in X, as fit(X, y, meta=(X_meta, y_meta)), or fit(X, y, X_meta=..., y_meta=...)."
+    "Pass true labels of verified rows of X as fit(X, df[['label', 'verified']]) or fit(X, y, y_verified=labels), "
+    "missing where nobody checked; those of other rows as fit(X, y, meta=(X_meta, y_meta))."
 )
 # for several inputs of a sample, as tokenizers give them
 _PACK = "give one array, such as np.hstack of the inputs, and take them apart in the module's forward"
@@ -53,10 +59,10 @@ def read_rows(
     estimator: BaseEstimator,
     X: Samples,
     y: ArrayLike | None,
+    y_verified: ArrayLike | None = None,
     meta: tuple[Samples, ArrayLike] | Dataset | None = None,
     X_meta: Samples | None = None,
     y_meta: ArrayLike | None = None,
-    trusted: ArrayLike | None = None,
     y_meta_noisy: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[NDArray, Rows, Rows]:
@@ -69,17 +75,17 @@ def read_rows(
     noisy : Rows
         Those of weight 0 are left out.
     clean : Rows
-        None of them if no clean data is given. With a column ``noisy_label`` if `y_meta_noisy` is given, or `y_meta`
-        for trusted rows.
+        None of them if no clean data is given. With a column ``noisy_label`` if some of their noisy labels are known;
+        -1 where one is not.
 
     Both have a column ``sample_weight`` if that is given.
     """
-    X_meta, y_meta = separate_rows(meta, X_meta, y_meta, trusted, y_meta_noisy)
     if sample_weight is not None and (drawn := sorted(set(DRAWS) & set(estimator.get_params(deep=False)))):
         raise ValueError(f"weights decide how rows are drawn, and so do {drawn}; give one of the two.")
     warn_of_order(X, y)
     if y is None and (isinstance(X, Dataset) or _are_samples(X)):
         y = _labels_of_pairs(X, "X")
+    y, y_verified, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy)
     rows = validate_rows(estimator, X, reset=True)
     beside, n_meta = None, None
     if X_meta is not None:  # one network takes both in a batch
@@ -89,7 +95,7 @@ def read_rows(
             found = f"the shape {beside.sample_shape}, and rows of X {shape}"
             raise ValueError(f"rows of X_meta have {found}; give all the same.")
         warn_if_unscaled(rows, beside)
-    labels = read_labels(len(rows), y, trusted, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
+    labels = read_labels(len(rows), y, y_verified, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
     clean = rows.take(np.flatnonzero(labels.is_clean)) if beside is None else beside
     noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
@@ -114,32 +120,27 @@ def _weights_by_given_label(estimator: BaseEstimator, labels: "EncodedLabels") -
 
 # ---------------------------------------------------------------------------- the form of clean data
 def separate_rows(
-    meta: object, X_meta: object, y_meta: object, trusted: object, y_meta_noisy: object
-) -> tuple[Any, Any]:
-    """X_meta and y_meta, also of clean data that is given as `meta`; raise unless all is given once and together."""
-    given = [n for n, v in {"meta": meta, "X_meta": X_meta, "trusted": trusted}.items() if v is not None]
+    y: Any, y_verified: Any, meta: object, X_meta: object, y_meta: object, y_meta_noisy: object
+) -> tuple[Any, Any, Any, Any]:
+    """y, y_verified, X_meta and y_meta, of whichever form; raise unless all is given once and together."""
+    y, y_verified = given_and_verified(y, y_verified)
+    given = [n for n, v in {"y_verified": y_verified, "meta": meta, "X_meta": X_meta}.items() if v is not None]
     if len(given) > 1:
         raise ValueError(f"clean data was given {len(given)} times, as {given}; give it once. {HOW_TO_PASS}")
-    if X_meta is not None and y_meta is None:
-        raise ValueError(f"X_meta and y_meta go together; X_meta was given alone. {HOW_TO_PASS}")
-    if y_meta is not None and X_meta is None and trusted is None:
-        raise ValueError(f"y_meta goes together with trusted or X_meta; it was given alone. {HOW_TO_PASS}")
-    if not given and y_meta_noisy is not None:
-        raise ValueError(f"y_meta_noisy has noisy labels of clean rows, but there is no clean row. {HOW_TO_PASS}")
-    if trusted is not None and y_meta is not None and y_meta_noisy is not None:
-        raise ValueError(
-            "the noisy labels of the trusted rows were given twice: with trusted and y_meta, y already has them. "
-            "Leave y_meta_noisy out; or put the true labels into y and leave y_meta out."
-        )
+    if (X_meta is None) != (y_meta is None):
+        alone = "X_meta" if y_meta is None else "y_meta"
+        raise ValueError(f"X_meta and y_meta go together; {alone} was given alone. {HOW_TO_PASS}")
+    if y_meta_noisy is not None and given in ([], ["y_verified"]):
+        raise ValueError(f"y_meta_noisy has noisy labels of rows that are not in X; give these rows too. {HOW_TO_PASS}")
     if meta is None:
-        return X_meta, y_meta
+        return y, y_verified, X_meta, y_meta
     if isinstance(meta, Dataset):
         _check_dataset(meta, "meta")
-        return meta, _labels_of_pairs(meta, "meta")
+        return y, y_verified, meta, _labels_of_pairs(meta, "meta")
     if not isinstance(meta, tuple | list) or len(meta) != 2:
         what = f"{type(meta).__name__} of length {len(meta)}" if hasattr(meta, "__len__") else type(meta).__name__
         raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}.")
-    return meta[0], meta[1]
+    return y, y_verified, *meta
 
 
 # ---------------------------------------------------------------------------- rows
@@ -207,18 +208,18 @@ class EncodedLabels(NamedTuple):
     """Labels of a fit, as indices of the sorted classes."""
 
     classes: NDArray
-    is_noisy: NDArray[np.bool_]  # rows of X, but for trusted ones and those of weight 0
-    is_clean: NDArray[np.bool_]  # rows of X that are trusted
+    is_noisy: NDArray[np.bool_]  # rows of X, but for verified ones and those of weight 0
+    is_clean: NDArray[np.bool_]  # rows of X that are verified
     noisy: NDArray[np.intp]
-    clean: NDArray[np.intp] | None  # true labels of the trusted rows, or of those beside X
-    noisy_of_clean: NDArray[np.intp] | None  # their noisy labels, where these are known
+    clean: NDArray[np.intp] | None  # true labels of the verified rows, or of those beside X
+    noisy_of_clean: NDArray[np.intp] | None  # their noisy labels, -1 where unknown; None if all are unknown
     weights: NDArray[np.float64] | None  # of the noisy rows, of mean 1
 
 
 def read_labels(
     n: int,
     y: ArrayLike | None,
-    trusted: ArrayLike | None = None,
+    y_verified: ArrayLike | None = None,
     y_meta: ArrayLike | None = None,
     y_meta_noisy: ArrayLike | None = None,
     *,
@@ -226,54 +227,75 @@ def read_labels(
     sample_weight: ArrayLike | None = None,
 ) -> EncodedLabels:
     """Validate the labels of `fit`, without its rows: n of X, and `n_meta` clean ones beside X, if there are such."""
-    labels = {"y": validate_labels(y, n, "y")}
-    is_noisy = np.ones(n, dtype=bool) if trusted is None else ~_trusted_rows(trusted, n)
-    is_clean = ~is_noisy
-    if n_meta is not None:
-        labels["y_meta"] = validate_labels(y_meta, n_meta, "y_meta")
-        if y_meta_noisy is not None:
-            labels["y_meta_noisy"] = validate_labels(y_meta_noisy, n_meta, "y_meta_noisy")
-    elif trusted is not None and y_meta is None:  # y has their true labels
-        labels["y_meta"] = labels["y"][is_clean]
-        if y_meta_noisy is not None:
-            labels["y_meta_noisy"] = _verified_labels(y_meta_noisy, is_clean, "y_meta_noisy")
-    elif trusted is not None:
-        labels |= {"y_meta": _verified_labels(y_meta, is_clean, "y_meta"), _IN_Y: labels["y"][is_clean]}
-    weights: NDArray[np.float64] | None = None
+    has_given, given, is_clean, verified = labels_of_samples(
+        _column(y, n, "y"), None if y_verified is None else _column(y_verified, n, "y_verified"), n
+    )
+    if y_verified is not None:
+        _check_verified(has_given, is_clean)
+    is_noisy, weights = has_given & ~is_clean, None
     if sample_weight is not None:
-        column = is_noisy[:, None]  # whose length the weights must have
-        weights = _check_sample_weight(sample_weight, column, dtype=np.float64, ensure_non_negative=True)
-        if not weights[is_noisy].any():
-            raise ValueError("sample_weight is zero for all noisy rows; give those to be used a weight above 0.")
-        is_noisy &= weights > 0
-        weights = weights[is_noisy] / weights[is_noisy].max()  # equal ones are 1 without rounding
-        weights /= weights.mean()
-    labels["y"] = labels["y"][is_noisy]
+        is_noisy, weights = _weighted_rows(sample_weight, is_noisy)
+    labels = {"y": given[is_noisy[has_given]], "y_verified": verified, _IN_Y: given[is_clean[has_given]]}
+    has_pair, pair = has_given[is_clean], _IN_Y
+    if n_meta is not None:
+        pairs = None if y_meta_noisy is None else _column(y_meta_noisy, n_meta, "y_meta_noisy")
+        has_pair, pairs = known_labels(pairs, n_meta, "y_meta_noisy", not has_minus_one(given))
+        labels |= {"y_meta": validate_labels(y_meta, n_meta, "y_meta"), "y_meta_noisy": pairs}
+        pair = "y_meta_noisy"
+    labels = {name: of_rows for name, of_rows in labels.items() if len(of_rows)}
+    for name, of_rows in labels.items():
+        _check_kind(of_rows, name)
     labels = {name: _like(of_rows, labels["y"], name) for name, of_rows in labels.items()}
     classes = np.unique(np.concatenate(list(labels.values())))
     _check_classes(labels, classes)
     codes = {name: np.searchsorted(classes, of_rows) for name, of_rows in labels.items()}
-    pairs = codes.get("y_meta_noisy", codes.get(_IN_Y))
-    if pairs is not None:
-        warn_of_true_labels(codes["y_meta"], pairs, in_y=_IN_Y in codes)
-    return EncodedLabels(classes, is_noisy, is_clean, codes["y"], codes.get("y_meta"), pairs, weights)
+    clean, noisy_of_clean = codes.get("y_verified", codes.get("y_meta")), None
+    if has_pair.any():
+        noisy_of_clean = np.full(len(has_pair), -1)
+        noisy_of_clean[has_pair] = codes[pair]
+        warn_of_true_labels(clean[has_pair], codes[pair], in_y=pair == _IN_Y)
+    return EncodedLabels(classes, is_noisy, is_clean, codes["y"], clean, noisy_of_clean, weights)
 
 
 def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     """Validate labels: return a 1-d array with one label per row."""
+    known, labels = known_labels(_column(y, n, name), n, name, minus_one_is_missing=False)
+    if not known.all():
+        raise ValueError(f"{name} has missing labels in {(~known).sum()} of {n} rows; leave out rows without a label.")
+    _check_kind(labels, name)
+    return labels
+
+
+def _column(y: Any, n: int, name: str) -> Any:
+    """Validate the form of labels, some of which may be missing: return one entry for each of n rows."""
     if y is None:
         raise ValueError(f"{name} is None: give one label per row (requires y to be passed, but the target y is None).")
     if hasattr(y, "toarray"):
         raise ValueError(f"{name} is sparse; give a 1-d array, as {name}.toarray().ravel().")
     given = as_array(y, name)
     if given.ndim > 1 and given.shape[1:] != (1,):
+        advice = f"of several labels take the majority, of one-hot labels {name}.argmax(axis=1)"
+        if given.shape[1:] == (2,):
+            advice = (
+                f"a data frame needs a column {VERIFIED!r} beside the given labels; for cross_val_predict(method="
+                "'predict_proba'), which makes an array of it, take `oof_proba_` of EMTransitionClassifier"
+            )
         raise ValueError(
-            f"{name} should be a 1d array with one label for each row, got the shape {given.shape}: of several labels "
-            f"take the majority, of one-hot labels {name}.argmax(axis=1)."
+            f"{name} should be a 1d array with one label for each row, got the shape {given.shape}: {advice}."
         )
-    is_list = isinstance(y, list | tuple) and given.dtype.kind == "U"
-    _check_kind(np.array(y, dtype=object) if is_list else given, name)  # numpy makes text of NaN among text
-    labels: NDArray = of_one_type(column_or_1d(given, warn=True))
+    column = column_or_1d(given, warn=True)
+    if len(column) != n:
+        cut = "" if name == "y" else "; cross-validation and searches cut arguments that are as long as X"
+        raise ValueError(f"{name} has {len(column)} labels for {n} rows (inconsistent numbers of samples){cut}.")
+    return y if isinstance(y, list | tuple) and given.ndim == 1 else column
+
+
+def _check_kind(labels: NDArray, name: str) -> None:
+    """Raise for infinite labels, text among others, and what are no classes."""
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise ValueError(f"{name} contains infinity, which is no label; leave out these rows.")
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError(f"{name} mixes labels of several kinds, text and others; name all classes in the same way.")
     try:
         with warnings.catch_warnings():
             if name != "y":  # one clean row for each class is no regression problem
@@ -281,28 +303,6 @@ def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
             check_classification_targets(labels)
     except TypeError as error:  # labels that cannot be compared, or bytes
         raise ValueError(f"{name} has labels of type {type(labels[0]).__name__}: {error}; give text.") from error
-    if len(labels) != n:
-        cut = "" if name == "y" else "; cross-validation and searches cut arguments that are as long as X"
-        raise ValueError(f"{name} has {len(labels)} labels for {n} rows (inconsistent numbers of samples){cut}.")
-    return labels
-
-
-def _check_kind(labels: NDArray, name: str) -> None:
-    """Raise for missing and infinite labels, and for text among others."""
-    if labels.dtype.kind not in "fO" or not labels.ndim:
-        return
-    labels = labels.ravel()
-    missing = [is_missing(label) for label in labels]
-    if any(missing):
-        found = sorted({str(label).replace("nan", "NaN") for label in labels[missing]})
-        raise ValueError(
-            f"{name} has missing labels ({', '.join(found)}) in {sum(missing)} of {len(labels)} rows: leave out "
-            f"rows without a label, and keep those with pandas.notna({name})."
-        )
-    if labels.dtype.kind == "f" and np.isinf(labels).any():
-        raise ValueError(f"{name} contains infinity, which is no label; leave out these rows.")
-    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) > 1:
-        raise ValueError(f"{name} mixes labels of several kinds, text and others; name all classes in the same way.")
 
 
 def _labels_of_pairs(data: Any, name: str) -> NDArray:
@@ -321,40 +321,29 @@ def _labels_of_pairs(data: Any, name: str) -> NDArray:
     return np.array(labels)
 
 
-def _trusted_rows(trusted: ArrayLike, n: int) -> NDArray[np.bool_]:
-    """Validate the mask of the trusted rows."""
-    mask = check_mask(trusted, n, "trusted")
-    if mask.all():
-        raise ValueError("all rows are trusted: no noisy row is left to train on.")
-    if not mask.any():
+def _check_verified(has_given: NDArray[np.bool_], is_verified: NDArray[np.bool_]) -> None:
+    """Raise unless there are verified rows, and noisy ones beside them."""
+    if not (has_given & ~is_verified).any():
         raise ValueError(
-            "the clean set is empty: no row is trusted. In cross-validation give a cv that keeps trusted rows in each "
-            "fold, such as TrustedKFold (in CalibratedClassifierCV after sklearn.set_config(enable_metadata_routing="
-            f"True)) or one that shuffles. {HOW_TO_PASS}"
+            "all rows are verified: no noisy row is left to train on. Verified labels are true labels and no mask; "
+            "where nobody checked, give None or NaN (-1 only if it is none of the given labels)."
         )
-    return mask
-
-
-def _verified_labels(labels: Any, mask: NDArray[np.bool_], name: str) -> NDArray:
-    """Validate labels of the rows that a mask marks, given for these alone or for all rows.
-
-    Labels of other rows are ignored, missing ones too. Positions count, also in a Series with another index.
-    """
-    n, m = len(mask), int(mask.sum())
-    if hasattr(labels, "toarray") or not (isinstance(labels, list | tuple) or np.ndim(labels)):
-        return validate_labels(labels, m, name)  # no labels, which is said there
-    if len(labels) not in (m, n):
+    if not is_verified.any():
         raise ValueError(
-            f"{name} has {len(labels)} labels, and {m} of the {n} rows are trusted: give one label for each trusted "
-            f"row, in their order ({m}), or one for each row of X ({n}; those of other rows are ignored). "
-            "Cross-validation and searches cut the second form as they cut X, and not the first."
+            "the clean set is empty: no row is verified. In cross-validation give a cv that keeps verified rows in "
+            f"each fold, such as TrustedKFold, or one that shuffles. {HOW_TO_PASS}"
         )
-    if len(labels) == n:
-        if isinstance(labels, list | tuple):
-            labels = [labels[i] for i in np.flatnonzero(mask)]
-        else:  # of a masked array, labels of other rows may be masked
-            labels = np.asanyarray(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)[mask]
-    return validate_labels(labels, m, name)
+
+
+def _weighted_rows(sample_weight: ArrayLike, is_noisy: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray]:
+    """Noisy rows with a weight above 0, and their weights, of mean 1; weights of verified rows are not used."""
+    column = is_noisy[:, None]  # whose length the weights must have
+    weights = _check_sample_weight(sample_weight, column, dtype=np.float64, ensure_non_negative=True)
+    if not weights[is_noisy].any():
+        raise ValueError("sample_weight is zero for all noisy rows; give those to be used a weight above 0.")
+    is_noisy = is_noisy & (weights > 0)
+    weights = weights[is_noisy] / weights[is_noisy].max()  # equal ones are 1 without rounding
+    return is_noisy, weights / weights.mean()
 
 
 # ---------------------------------------------------------------------------- classes
@@ -369,12 +358,12 @@ def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
     if _kind(y) != _kind(model):
         raise ValueError(
             f"y holds {_kind(model)} labels such as {model.item(0)!r}, but {name} holds {_kind(y)} labels such as "
-            f"{y.item(0)!r}: both must name classes in the same way; {_ENCODE_ALL}."
+            f"{y.item(0)!r}: both must name classes in the same way (verified labels are no mask); {_ENCODE_ALL}."
         )
     if y.dtype.kind == "O" and model.dtype.kind == "U":
         return y.astype(str)
     # pandas stores integers as floats in a column with missing values; they name the same classes
-    is_exact = y.dtype.kind == "f" and model.dtype.kind in "iu" and np.abs(y).max(initial=0) < _LARGEST_FLOAT
+    is_exact = y.dtype.kind == "f" and model.dtype.kind in "iu" and np.abs(y).max(initial=0) < LARGEST_FLOAT
     return y.astype(model.dtype) if is_exact and np.array_equal(y, y.astype(model.dtype)) else y
 
 
@@ -383,10 +372,11 @@ def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
     found = np.unique(labels["y"])
     if len(found) < 2:
         raise ValueError(f"at least 2 classes are needed among the noisy labels, got one class: y holds {found} alone.")
-    if classes.dtype.kind == "f" and np.abs(classes).max() >= _LARGEST_FLOAT:
+    if classes.dtype.kind == "f" and np.abs(classes).max() >= LARGEST_FLOAT:
         raise ValueError(f"labels up to {np.abs(classes).max():.6g}: floats cannot tell them apart; give text.")
+    name = "y_verified" if "y_verified" in labels else "y_meta"
     noisy = set(labels["y"].tolist()) | set(labels.get(_IN_Y, labels["y"]).tolist())
-    clean = set(labels.get("y_meta", labels["y"]).tolist())
+    clean = set(labels.get(name, labels["y"]).tolist())
     if absent := sorted(set(labels.get("y_meta_noisy", labels["y"]).tolist()) - noisy - clean):
         raise ValueError(
             f"y_meta_noisy has labels {absent} that are neither in y nor in y_meta; y has {sorted(noisy)}. "
@@ -394,7 +384,7 @@ def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
         )
     if absent := sorted(clean - noisy):
         warnings.warn(
-            f"y_meta has the classes {absent}, which no noisy label has. They are classes of their own; correct their "
+            f"{name} has the classes {absent}, which no noisy label has. They are classes of their own; correct their "
             f"names if they are spelt differently in y; {_ENCODE_ALL}.",
             UserWarning,
             stacklevel=5,
@@ -423,21 +413,30 @@ def label_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_no
     return np.searchsorted(classes, labels)
 
 
-def labels_to_score(
-    X: Samples, y: ArrayLike | None, trusted: ArrayLike | None = None, y_meta: ArrayLike | None = None
-) -> NDArray:
-    """Labels that predictions of X are compared with: y, or those of pairs in X; of trusted rows those in `y_meta`."""
-    if y is None:
+def rows_to_score(
+    X: Any, y: Any, y_verified: Any = None, sample_weight: Any = None, classes: ArrayLike | None = None
+) -> tuple[Any, NDArray, Any]:
+    """Rows, the labels that their predictions are compared with, and weights: of verified rows, if some are marked.
+
+    Without verified labels, y has the labels of all rows.
+    """
+    if y is None and y_verified is None:
         if not isinstance(X, Dataset) and not _are_samples(X):
             raise ValueError("y is None: give the labels to compare predictions with.")
         y = _labels_of_pairs(X, "X")
-    labels = of_one_type(as_array(y, "y"))
-    if trusted is None or y_meta is None:
-        return labels
-    mask = check_mask(trusted, len(labels), "trusted")
-    if not mask.any():
-        return labels
-    verified = _like(_verified_labels(y_meta, mask, "y_meta"), labels, "y_meta")
-    labels = labels.astype(np.result_type(labels, verified))
-    labels[mask] = verified
-    return of_one_type(labels)
+    y, y_verified = given_and_verified(y, y_verified)
+    if y_verified is None:
+        return X, of_one_type(as_array(y, "y")), sample_weight
+    n = _num_samples(X)
+    _, given = known_labels(y, n, "y", minus_one_is_missing=False)
+    is_verified, labels = known_labels(y_verified, n, "y_verified", not has_minus_one(given, classes))
+    if not len(labels):
+        raise ValueError(
+            "no row is verified, and scores are those of verified rows: give a cv with verified rows in each test set, "
+            "such as TrustedKFold."
+        )
+    if is_verified.all():
+        return X, labels, sample_weight
+    rows = np.flatnonzero(is_verified)
+    weights = None if sample_weight is None else _safe_indexing(sample_weight, rows)
+    return Subset(X, rows.tolist()) if isinstance(X, Dataset) else _safe_indexing(X, rows), labels, weights

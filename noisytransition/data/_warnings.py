@@ -49,7 +49,7 @@ def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
         warnings.warn(
             "the clean rows lie far from X in most features: were they scaled alike? A Pipeline transforms neither "
             "meta= nor X_meta= by itself; use Pipeline(..., transform_input=['X_meta']) with metadata routing, or "
-            "trusted=.",
+            "verified rows of X, as y_verified.",
             UserWarning,
             stacklevel=4,
         )
@@ -59,9 +59,7 @@ def warn_of_true_labels(true: NDArray, noisy: NDArray, *, in_y: bool) -> None:
     """Warn that one kind of labels may have been given twice: T would then have too little noise."""
     if len(true) < _MANY or not np.array_equal(true, noisy):
         return
-    advice = (
-        "if y holds true labels there, leave y_meta out" if in_y else "check that y_meta_noisy are not the true ones"
-    )
+    advice = "leave those of y out if it was corrected there" if in_y else "check that y_meta_noisy are not true ones"
     warnings.warn(
         f"the true and noisy labels of all {len(true)} clean rows agree: {advice}.", UserWarning, stacklevel=5
     )

@@ -105,7 +105,7 @@ def _check_start(run: Run, init: str | ArrayLike) -> None:
     if init.startswith("gold") and not len(run.clean):
         lacks = "clean data: fit(..., meta=(X_meta, y_meta))"
     if init == "count" and "noisy_label" not in run.clean.columns:
-        lacks = "the noisy labels of the clean rows: fit(trusted=mask, y_meta=...), or y_meta_noisy"
+        lacks = "the noisy labels of the clean rows: y_verified beside given labels, or y_meta_noisy"
     if lacks:
         raise ValueError(f"transition_init={init!r} needs {lacks}.")
 
@@ -117,9 +117,11 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
         return symmetric_noise(c, _DIAGONAL_RATE)
     if name == "count":  # with one pseudo-count for each row of T: unseen flips stay possible
         given, weights = run.clean.columns["noisy_label"], run.clean.columns.get("sample_weight")
+        is_pair = given >= 0
+        true, given = run.clean.label[is_pair], given[is_pair]
         if weights is None or not np.ptp(weights):
-            return count_transition_matrix(run.clean.label, given, c, smoothing=1 / c)
-        counts = np.bincount(c * run.clean.label + given, weights, minlength=c * c).reshape(c, c)
+            return count_transition_matrix(true, given, c, smoothing=1 / c)
+        counts = np.bincount(c * true + given, weights[is_pair], minlength=c * c).reshape(c, c)
         return normalise_rows(counts + 1 / c)
     if name == "anchor":
         return anchor_transition_matrix(net.predict_proba(run.noisy), percentile=percentile)

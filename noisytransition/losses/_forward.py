@@ -292,7 +292,7 @@ class ForwardLoss(nn.Module):
 
 
 class GoldCorrectionLoss(ForwardLoss):
-    """Corrected loss of noisy rows (`ForwardLoss`), cross-entropy of clean rows, which the column ``trusted`` marks.
+    """Corrected loss of noisy rows (`ForwardLoss`), cross-entropy of clean rows, which the column ``is_clean`` marks.
 
     Parameters
     ----------
@@ -309,19 +309,19 @@ class GoldCorrectionLoss(ForwardLoss):
     >>> import torch
     >>> from noisytransition.losses import GoldCorrectionLoss
     >>> loss, z = GoldCorrectionLoss([[0.5, 0.5], [0.5, 0.5]]), torch.tensor([[0.0, 2.0]])
-    >>> float(loss(z, torch.tensor([1]), trusted=torch.tensor([False])))  # noisy: T is uniform, log 2
+    >>> float(loss(z, torch.tensor([1]), is_clean=torch.tensor([False])))  # noisy: T is uniform, log 2
     0.693...
-    >>> float(loss(z, torch.tensor([1]), trusted=torch.tensor([True])))  # clean: cross-entropy
+    >>> float(loss(z, torch.tensor([1]), is_clean=torch.tensor([True])))  # clean: cross-entropy
     0.126...
     """
 
-    columns = ("trusted",)
+    columns = ("is_clean",)
 
-    def forward(self, logits: Tensor, y: Tensor, trusted: Tensor) -> Tensor:  # type: ignore[override]
-        """Mean loss of logits of shape (n_samples, n_classes); `y` and `trusted` are of shape (n_samples,)."""
+    def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor) -> Tensor:  # type: ignore[override]
+        """Mean loss of logits of shape (n_samples, n_classes); `y` and `is_clean` are of shape (n_samples,)."""
         clean = F.cross_entropy(logits, y, reduction="none")
         noisy = -self.log_likelihood(logits, y)
-        return torch.where(trusted, clean, noisy).mean()
+        return torch.where(is_clean, clean, noisy).mean()
 
 
 def _state(logits: Tensor) -> tuple[int, int]:

@@ -45,7 +45,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
                       folds predict held-out clean samples better after it
 
     It costs five trainings of the network and at most four short ones; ``cv=None`` with ``fine_tune=False`` three.
-    Clean samples that keep their noisy label (`trusted`, or `y_meta_noisy`) make T more exact. The statistics are in
+    Verified samples that keep their noisy label make T more exact. The statistics are in
     :doc:`/methods/maximum_likelihood`, reasons not to trust T in :doc:`/trust`.
 
     Parameters
@@ -105,8 +105,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     >>> from noisytransition.transition import pair_noise
     >>> X, y = load_iris(return_X_y=True)
     >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, pair_noise(3, 0.4), random_state=0)
-    >>> verified = np.arange(150) % 5 == 0  # of these samples both labels are known
-    >>> clf = EMTransitionClassifier(random_state=0).fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+    >>> checked = np.where(np.arange(150) % 5 == 0, y, -1)  # true labels; -1: not verified
+    >>> clf = EMTransitionClassifier(random_state=0).fit(X, y_noisy, y_verified=checked)
     >>> print(clf.transition_summary(top=3))
     1 -> 2 0.5... [0.3..., 0.6...]
     0 -> 1 0.4... [0.3..., 0.6...]

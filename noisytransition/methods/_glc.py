@@ -77,6 +77,6 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _fit(self, run: Run) -> None:
         T, _ = start_of_transition(run, self.transition_init, self.warm_up_epochs)
-        both = concatenate(run.noisy.with_columns(trusted=False), run.clean.with_columns(trusted=True))
+        both = concatenate(run.noisy.with_columns(is_clean=False), run.clean.with_columns(is_clean=True))
         self.net_ = run.train("gold_loss_correction", both, loss=GoldCorrectionLoss(T))
         keep_transition(self, run, T)

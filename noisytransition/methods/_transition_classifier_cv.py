@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..data._read import HOW_TO_PASS, labels_to_score, read_labels, separate_rows
+from ..data._read import HOW_TO_PASS, read_labels, rows_to_score, separate_rows
 from ..fitting._cross_fitting import fold_of_rows
 from ..transition._calibration import Calibration
 from ..transition._checks import check_probabilities
@@ -31,7 +31,7 @@ from ..transition._shrinkage import Prior, check_prior
 # accuracy; the choice is there for noise that the noise model does not fit
 _MOST_ROUNDS = 2
 # metadata that searches and pipelines route without a request by the user
-_CLEAN_DATA = ("meta", "X_meta", "y_meta", "trusted", "y_meta_noisy")
+_CLEAN_DATA = ("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy")
 
 
 class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -90,9 +90,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     >>> from noisytransition.transition import pair_noise
     >>> X, y = load_digits(return_X_y=True)
     >>> X, y_noisy = X / 16, flip_labels(y, pair_noise(10, 0.4), random_state=0)
-    >>> verified = np.arange(1000) % 10 == 0  # of these rows both labels are known
+    >>> checked = np.where(np.arange(1000) % 10 == 0, y[:1000], -1)  # true labels; -1: not verified
     >>> clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
-    >>> clf = clf.fit(X[:1000], y_noisy[:1000], trusted=verified, y_meta=y[:1000][verified])
+    >>> clf = clf.fit(X[:1000], y_noisy[:1000], y_verified=checked)
     >>> print(f"{clf.score(X[1000:], y[1000:]):.1f}")
     0.9
     """
@@ -100,7 +100,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     calibration_: Calibration
 
     __metadata_request__fit = dict.fromkeys(_CLEAN_DATA, True)
-    __metadata_request__score = dict.fromkeys(("trusted", "y_meta"), True)
+    __metadata_request__score = {"y_verified": True}  # noqa: RUF012
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods("fit")],
@@ -139,10 +139,10 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         X: Any,
         y: ArrayLike,
         *,
+        y_verified: ArrayLike | None = None,
         meta: tuple[Any, ArrayLike] | None = None,
         X_meta: Any = None,
         y_meta: ArrayLike | None = None,
-        trusted: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -152,10 +152,10 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         ----------
         X : array-like, sparse matrix or data frame of n_samples rows
             What the estimator takes.
-        y : array-like of shape (n_samples,)
-            Noisy labels of any kind.
-        meta, X_meta, y_meta, trusted, y_meta_noisy
-            Clean rows, as in `EMTransitionClassifier.fit`.
+        y : array-like of shape (n_samples,), or data frame with two columns
+            Noisy labels of any kind, with a column "verified" in a data frame.
+        y_verified, meta, X_meta, y_meta, y_meta_noisy
+            True labels of verified rows, or other clean rows, as in `EMTransitionClassifier.fit`.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows of X, which the estimator must take. T counts rows once.
 
@@ -172,7 +172,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
             name = type(self.estimator).__name__
             raise ValueError(f"{name} has no predict_proba; give CalibratedClassifierCV({name}(...)).")
-        rows = self._read(X, y, meta, X_meta, y_meta, trusted, y_meta_noisy, sample_weight)
+        rows = self._read(X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight)
         first, best, losses = self._rounds(rows)
         self.estimator_ = _trained(self.estimator, rows, best.labels, best.weight)
         self.classes_, self.noise_model_, self.diagnostics_ = rows.classes, first.model, first.model.diagnostics_
@@ -185,12 +185,20 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         return self
 
     def _read(
-        self, X: Any, y: Any, meta: Any, X_meta: Any, y_meta: Any, trusted: Any, y_meta_noisy: Any, sample_weight: Any
+        self,
+        X: Any,
+        y: Any,
+        y_verified: Any,
+        meta: Any,
+        X_meta: Any,
+        y_meta: Any,
+        y_meta_noisy: Any,
+        sample_weight: Any,
     ) -> "_Rows":
         """Validate all but X, which the estimator judges."""
-        X_meta, y_meta = separate_rows(meta, X_meta, y_meta, trusted, y_meta_noisy)
+        y, y_verified, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy)
         n, n_meta = _num_samples(X), None if X_meta is None else _num_samples(X_meta)
-        labels = read_labels(n, y, trusted, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
+        labels = read_labels(n, y, y_verified, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
         if labels.clean is None:
             raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
         check_prior(self.transition_prior, len(labels.classes), "transition_prior")
@@ -282,21 +290,20 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        trusted: ArrayLike | None = None,
-        y_meta: ArrayLike | None = None,
+        y_verified: ArrayLike | None = None,
     ) -> float:
-        """Accuracy.
+        """Accuracy, of verified rows alone where some rows are marked as such.
 
         Parameters
         ----------
-        X, y, sample_weight, trusted, y_meta
+        X, y, sample_weight, y_verified
             As in `EMTransitionClassifier.score`.
 
         Returns
         -------
         float
         """
-        return float(super().score(X, labels_to_score(X, y, trusted, y_meta), sample_weight))
+        return float(super().score(*rows_to_score(X, y, y_verified, sample_weight, getattr(self, "classes_", None))))
 
 
 class _Rows(NamedTuple):

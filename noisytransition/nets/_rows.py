@@ -26,7 +26,7 @@ class Rows(Dataset):
     label : array-like of int, shape (n_samples,), optional
         Default: zeros, for prediction.
     **columns : array-like of shape (n_samples,)
-        Other columns by name, such as ``noisy_label`` (of clean rows, where known), ``trusted`` and
+        Other columns by name, such as ``noisy_label`` (of clean rows, where known), ``is_clean`` and
         ``weight``. Losses and updates read them by name, `BatchLoader` and `CleanBatches` read ``sample_weight``.
 
     Attributes

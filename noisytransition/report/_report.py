@@ -47,9 +47,9 @@ class NoiseReport:
     >>> from noisytransition.transition import pair_noise
     >>> X, y = load_iris(return_X_y=True)
     >>> X, y_noisy = (X - X.mean(axis=0)) / X.std(axis=0), flip_labels(y, pair_noise(3, 0.3), random_state=0)
-    >>> verified = np.arange(150) % 5 < 2
+    >>> checked = np.where(np.arange(150) % 5 < 2, y, -1)  # -1: not verified
     >>> clf = GLCClassifier(transition_init="count", random_state=0)  # T is counted in the verified rows
-    >>> clf = clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+    >>> clf = clf.fit(X, y_noisy, y_verified=checked)
     >>> report = clf.noise_report(X, y_noisy)
     >>> print(report.words["noise"][0])
     About 30 % of the labels are wrong.

@@ -138,20 +138,6 @@ def refuse_masked(values: object, name: str) -> None:
         raise ValueError(f"{name} is a masked array with masked entries; fill them in, or leave out their rows.")
 
 
-def check_mask(mask: Any, n_rows: int, name: str) -> NDArray[np.bool_]:
-    """Check that `mask` says True or False (or 1 or 0) of each of `n_rows` rows; indices and text are no mask."""
-    given = as_array(mask, name)
-    if given.dtype.kind == "O" and all(isinstance(value, bool | np.bool_) for value in given.flat):
-        given = given.astype(bool)  # a column of a data frame
-    is_whole = given.dtype.kind == "b" or (given.dtype.kind in "iu" and np.isin(given, (0, 1)).all())
-    if given.shape != (n_rows,) or not is_whole:
-        raise ValueError(
-            f"{name} must be a boolean mask of shape ({n_rows},) over the rows of X without gaps, got shape "
-            f"{given.shape} and dtype {given.dtype}; from indices make one by np.isin(np.arange(n), indices)."
-        )
-    return given.astype(bool)
-
-
 def as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
     """Copy to an array of float64; text is no number, even if it could be read as one."""
     return np.array(as_numbers(array, name), dtype=np.float64)

@@ -9,6 +9,8 @@ from ._checks import as_array, check_label_indices, is_number
 
 # labels that an error lists
 _MOST_NAMED = 10
+# integers from here on are not all apart as float64
+LARGEST_FLOAT = 2**53
 # name of the column of true labels in a data frame of labels
 VERIFIED = "verified"
 
@@ -61,18 +63,24 @@ def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -
     given = as_array(y, name)
     if given.shape != (n,):
         raise ValueError(f"{name} has shape {given.shape} for {n} samples; give one entry for each.")
-    as_given = np.array(y, dtype=object) if isinstance(y, list | tuple) and given.dtype.kind == "U" else given
-    known = np.ones(n, dtype=bool)
-    if as_given.dtype.kind in "fmM":
-        known = as_given == as_given  # NaN and NaT are not equal to themselves
-    elif as_given.dtype.kind == "O":  # of a list too: numpy makes text of NaN among text
-        known = np.array([not is_missing(label) for label in as_given], dtype=bool)
-    labels = of_one_type(given[known])
-    if labels.dtype.kind == "f" and not known.all() and (labels == np.round(labels)).all():
+    is_list = isinstance(y, list | tuple)  # numpy makes numbers or text of NaN and of what is beside it
+    known = (
+        given == given if given.dtype.kind in "fmM" else np.ones(n, dtype=bool)
+    )  # NaN and NaT do not equal themselves
+    if is_list or given.dtype.kind == "O":
+        known = np.array([not is_missing(label) for label in (y if is_list else given)], dtype=bool)
+    labels = of_one_type(_listed([y[i] for i in np.flatnonzero(known)]) if is_list else given[known])
+    is_exact = labels.dtype.kind == "f" and np.abs(labels).max(initial=0) < LARGEST_FLOAT
+    if is_exact and not known.all() and (labels == np.round(labels)).all():
         labels = labels.astype(np.intp)  # a column of integers with gaps
     if minus_one_is_missing and labels.dtype.kind in "iu":
         known[known], labels = labels != -1, labels[labels != -1]
     return known, labels
+
+
+def _listed(labels: list[Any]) -> NDArray:
+    """Array of a list, of objects if some are text and some are not: numpy would make text of all."""
+    return np.array(labels, dtype=object if len({isinstance(label, str) for label in labels}) > 1 else None)
 
 
 def has_minus_one(*labels: Any) -> bool:

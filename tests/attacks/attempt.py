@@ -27,7 +27,16 @@ METHODS = {
     "relabel": {"X": X, "y_noisy": Y},
     "sample_weights": {"X": X, "y_noisy": Y},
 }
-_FOLDS = {"n_splits": 2, "shuffle": False, "random_state": None, "y": Y, "groups": Y == 0}
+_FOLDS = {
+    "n_splits": 2,
+    "shuffle": False,
+    "random_state": None,
+    "y": Y,
+    "y_verified": [0 if label == 0 else None for label in Y],
+    "groups": None,
+}
+# arguments of fit
+DATA = {"X", "y", "y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy"}
 _fitted = {}
 
 
@@ -37,7 +46,7 @@ def classes_of(case):
         return CLASSIFIERS
     if case.target in METHODS:
         return [cls for cls in CLASSIFIERS if hasattr(cls, case.target)]
-    own = set(case.given) - {"X", "y", "meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"}
+    own = set(case.given) - DATA
     free = {name for name in own if "__" in name or name == "train_split"}
     takes = [cls for cls in CLASSIFIERS if own - free <= set(cls._get_param_names())]
     if not own - free <= set(NoisyLabelClassifier._get_param_names()):
@@ -72,19 +81,18 @@ def _call(case, cls):
         getattr(fitted(cls), target)(**(METHODS[target] | given))
     elif target == "folds":
         given = _FOLDS | given
-        y, groups = given.pop("y"), given.pop("groups")
-        list(TrustedKFold(**given).split(X, y, groups))
+        labels = {name: given.pop(name) for name in ("y", "y_verified", "groups")}
+        list(TrustedKFold(**given).split(X, **labels))
     else:
         attrgetter(target)(noisytransition)(*given["args"], **{k: v for k, v in given.items() if k != "args"})
 
 
 def _fit(cls, given):
     arguments = {"X": X, "y": Y, "meta": (X_META, Y_META)}
-    if {"X_meta", "y_meta", "trusted"} & set(given):
+    if {"X_meta", "y_meta", "y_verified"} & set(given) or hasattr(given.get("y"), "columns"):
         del arguments["meta"]
-    names = {"X", "y", "meta", "X_meta", "y_meta", "trusted", "y_meta_noisy"}
-    arguments |= {name: value for name, value in given.items() if name in names}
-    small(cls, **{name: value for name, value in given.items() if name not in names}).fit(**arguments)
+    arguments |= {name: value for name, value in given.items() if name in DATA}
+    small(cls, **{name: value for name, value in given.items() if name not in DATA}).fit(**arguments)
 
 
 def fitted(cls):

@@ -87,7 +87,7 @@ LABELS = [
     ("a label less", Y[:-1], "inconsistent|labels for 60"),
     ("two columns", np.stack([Y, Y], 1), "1d array|shape"),
     ("one-hot labels", np.eye(3)[Y], "1d array|shape"),
-    ("NaN", changed(Y, 3, NAN), "NaN"),
+    ("NaN", changed(Y, 3, NAN), "missing"),
     ("infinity", changed(Y, 3, INF), "infinity"),
     ("None among labels", np.array([None, *NAMES[Y[1:]]], object), "missing"),
     ("NaN among names", np.array([NAN, *NAMES[Y[1:]]], object), "missing|NaN"),
@@ -107,34 +107,32 @@ LABELS = [
     ("a sparse column", scipy.sparse.csr_matrix(Y[:, None]), "[Ss]parse"),
     ("ragged lists", [[0], [0, 1]] * 30, "inhomogeneous|equally long"),
 ]
-MASKS = [
-    ("indices", np.arange(18), "boolean mask"),
-    ("indices of all rows", np.arange(60), "boolean mask"),
-    ("a short mask", np.ones(20, bool), "boolean mask"),
-    ("text", np.full(60, "no"), "boolean mask"),
-    ("one text", "no", "boolean mask"),
-    ("fractions", np.full(60, 0.3), "boolean mask"),
-    ("floats", (np.arange(60) < 18).astype(float), "boolean mask"),
-    ("NaN", np.full(60, NAN), "boolean mask"),
-    ("None among truth values", np.array([None, *[True] * 59], object), "boolean mask"),
-    ("two axes", np.ones((60, 1), bool), "boolean mask"),
-    ("twos", np.full(60, 2), "boolean mask"),
-    ("minus one", np.full(60, -1), "boolean mask"),
-    ("a number", 1, "boolean mask"),
-    ("masked entries", masked(np.arange(60) < 18), "masked"),
-    ("complex numbers", np.ones(60, complex), "complex"),
-    ("all rows", np.ones(60, bool), "no noisy row is left"),
-    ("no row", np.zeros(60, bool), "empty"),
-    ("ragged lists", [[True], [True, False]], "equally long"),
+# the first 18 rows are verified, and y keeps their noisy labels
+VERIFIED = [*TRUE[:18].tolist(), *[None] * 42]
+# verified labels
+CHECKED = [
+    *((name, value, words) for name, value, words in LABELS if name in ("a number", "two columns", "one-hot labels")),
+    *((name, value, words) for name, value, words in LABELS if name in ("masked entries", "a sparse column")),
+    ("a label less", VERIFIED[:-1], "59 labels for 60 rows"),
+    ("labels of verified rows alone", TRUE[:18], "18 labels for 60 rows.*searches"),
+    ("all rows", TRUE, "all rows are verified"),
+    ("a mask", np.arange(60) < 18, "no mask"),
+    ("a mask of numbers", (np.arange(60) < 18).astype(int), "no mask"),
+    ("a mask with gaps", [True] * 18 + [None] * 42, "bool labels.*no mask"),
+    ("NaN alone", np.full(60, NAN), "no row is verified"),
+    ("minus one alone", np.full(60, -1), "no row is verified"),
+    ("infinity", changed(np.full(60, NAN), 3, INF), "infinity"),
+    ("fractions", changed(np.full(60, NAN), 3, 0.5), "[Uu]nknown label|unique"),
+    ("names", [*NAMES[TRUE[:18]], *[None] * 42], "number labels.*text labels"),
+    ("numbers and names", [*TRUE[:17].tolist(), "ant", *[None] * 42], "several kinds|text labels"),
+    ("complex numbers", TRUE + 0j, "[Cc]omplex"),
+    ("ragged lists", [[0], [0, 1]] * 30, "inhomogeneous|equally long"),
 ]
 
 
-# the first 18 rows are verified, and y keeps their noisy labels
-VERIFIED = np.arange(60) < 18
-
-
-def _verified(y_meta, **given):
-    return {"trusted": VERIFIED, "y_meta": y_meta} | given
+def _table(**columns):
+    """Given and verified labels as a data frame."""
+    return pd.DataFrame({"label": Y, "verified": pd.Series(VERIFIED)} | columns)
 
 
 def _large(noisy=int, clean=int):
@@ -154,10 +152,22 @@ FIT = [
         for name, value, words in LABELS
         if not name.startswith("one ") and name not in ("None", "one-hot labels") and words != "at least 2 classes"
     ),
-    *(Case(f"trusted: {name}", "fit", {"trusted": value}, words) for name, value, words in MASKS),
-    Case("clean rows twice", "fit", {"meta": (X_META, Y_META), "trusted": Y == 0}, "given 2 times"),
+    *(Case(f"y_verified: {name}", "fit", {"y_verified": value}, words) for name, value, words in CHECKED),
+    Case("clean rows twice", "fit", {"meta": (X_META, Y_META), "y_verified": VERIFIED}, "given 2 times"),
+    Case("verified rows and other clean rows", "fit", {"X_meta": X_META, "y_meta": Y_META, "y": _table()}, "2 times"),
+    Case("verified labels twice", "fit", {"y": _table(), "y_verified": VERIFIED}, "given twice"),
+    Case("a table of three columns", "fit", {"y": _table(text="a")}, "has the columns"),
+    Case("a table as an array", "fit", {"y": _table().to_numpy()}, "oof_proba_"),
+    Case("a table of other names", "fit", {"y": _table().set_axis(["y", "checked"], axis=1)}, "column 'verified'"),
+    Case(
+        "rows without a label",
+        "fit",
+        {"y": _table(label=pd.Series([None, *Y[1:-2], None, None], dtype="Int64"))},
+        "missing labels in 2 of 60 rows that are not verified",
+    ),
+    Case("names of verified rows", "fit", {"y": _table(verified=[*NAMES[TRUE[:18]], *[None] * 42])}, "text labels"),
     Case("clean rows without labels", "fit", {"X_meta": X_META}, "go together"),
-    Case("clean labels without rows", "fit", {"y_meta": Y_META}, "goes together with trusted or X_meta"),
+    Case("clean labels without rows", "fit", {"y_meta": Y_META}, "go together"),
     Case("clean rows alone", "fit", {"meta": X_META}, "must be a pair"),
     Case("three clean parts", "fit", {"meta": (X_META, Y_META, Y_META)}, "must be a pair"),
     Case("clean rows as a dict", "fit", {"meta": {"X": X_META, "y": Y_META}}, "must be a pair"),
@@ -171,42 +181,14 @@ FIT = [
     Case(
         "signed beside unsigned", "fit", {"y": (LARGE[Y]).astype(np.uint64), "meta": (X_META, LARGE[Y_META])}, "apart"
     ),
-    *(
-        Case(f"y_meta of trusted rows: {name}", "fit", _verified(value), words.replace("inconsistent", "labels, and"))
-        for name, value, words in LABELS
-        if not name.startswith("one ") and name not in ("None", "a label less")
-    ),
-    Case("no labels of trusted rows but of others", "fit", _verified([None] * 18 + Y[18:].tolist()), "missing"),
-    Case("a label of trusted rows too few", "fit", _verified(TRUE[:17]), r"17 labels, and 18 of the 60.*\(18\).*\(60;"),
-    Case("a label of trusted rows too many", "fit", _verified(TRUE[:19]), r"19 labels, and 18 of the 60"),
-    Case("labels of untrusted rows", "fit", _verified(TRUE[18:]), r"42 labels, and 18 of the 60.*searches"),
-    Case("names of trusted rows beside numbers", "fit", _verified(NAMES[TRUE[:18]]), "number labels.*text labels"),
-    Case("trusted rows and other clean rows", "fit", _verified(Y_META, X_meta=X_META), "given 2 times"),
-    Case("labels beside a pair", "fit", {"meta": (X_META, Y_META), "y_meta": Y_META}, "goes together with trusted"),
-    Case("noisy labels of trusted rows twice", "fit", _verified(TRUE[:18], y_meta_noisy=Y[:18]), "y already has them"),
-    Case("labels of a mask of another length", "fit", _verified(TRUE[:18], trusted=VERIFIED[1:]), "boolean mask"),
-    Case(
-        "noisy labels of some trusted rows", "fit", {"trusted": VERIFIED, "y_meta_noisy": Y[:17]}, "17 labels, and 18"
-    ),
-    Case(
-        "missing noisy labels of trusted rows",
-        "fit",
-        {"trusted": VERIFIED, "y_meta_noisy": [None, *Y[1:].tolist()]},
-        "y_meta_noisy has missing",
-    ),
+    Case("labels beside a pair", "fit", {"meta": (X_META, Y_META), "y_meta": Y_META}, "go together"),
+    Case("noisy labels of verified rows twice", "fit", {"y": _table(), "y_meta_noisy": Y}, "not in X"),
     Case("NaN in a list of names", "fit", {"y": [NAN, *NAMES[Y[1:]].tolist()]}, "missing"),
     Case("numbers in a list of names", "fit", {"y": [0, *NAMES[Y[1:]].tolist()]}, "several kinds"),
-    Case(
-        "NaN in a list of names of trusted rows",
-        "fit",
-        _verified([NAN, *NAMES[TRUE[1:18]].tolist()], y=NAMES[Y]),
-        "y_meta has missing",
-    ),
-    Case("noisy labels of no clean row", "fit", {"y_meta_noisy": Y_META, "meta": None}, "no clean row"),
+    Case("noisy labels of no clean row", "fit", {"y_meta_noisy": Y_META, "meta": None}, "not in X"),
     Case("short noisy labels of clean rows", "fit", {"y_meta_noisy": Y_META[:-1]}, "y_meta_noisy has 17 labels"),
     Case("noisy labels of no class", "fit", {"y_meta_noisy": Y_META + 1}, r"y_meta_noisy has labels \[3\]"),
     Case("noisy names of clean rows", "fit", {"y_meta_noisy": NAMES[Y_META]}, "text labels"),
-    Case("missing noisy labels of clean rows", "fit", {"y_meta_noisy": changed(Y_META, 0, NAN)}, "NaN"),
 ]
 _SKIPPED = {"a Dataset of another length", "None", "an empty Dataset"}
 PREDICT = [

@@ -1,7 +1,8 @@
 """Bad arguments of folds, comparisons, plots and scorers."""
 
 import numpy as np
-from attacks.of_data import MASKS, masked
+import pandas as pd
+from attacks.of_data import masked
 from attacks.problem import TRUE, X_META, X_TEST, Y_META, Y_TEST, Case, T, X, Y, changed
 from sklearn.linear_model import LogisticRegression
 
@@ -11,14 +12,13 @@ NAN = float("nan")
 NAMES = np.array(["ant", "bee", "cat"])
 
 FOLDS = [
-    *(Case(f"folds: {name}", "folds", {"groups": mask}, words) for name, mask, words in MASKS if "row" not in name),
-    Case("folds: indices of trusted rows", "folds", {"groups": np.flatnonzero(Y == 0)}, "boolean mask"),
-    Case("folds: no mask", "folds", {"groups": None}, "needs y, and the mask"),
-    Case("folds: no labels", "folds", {"y": None}, "needs y, and the mask"),
-    Case("folds: no trusted row", "folds", {"groups": np.zeros(60, bool)}, "0 trusted rows"),
-    Case("folds: labels of two axes", "folds", {"y": Y[:, None]}, "one label per row"),
-    Case("folds: short labels", "folds", {"y": Y[:-1]}, "boolean mask"),
-    Case("folds: masked labels", "folds", {"y": masked(Y)}, "masked"),
+    Case("folds: groups", "folds", {"groups": Y}, "takes no groups"),
+    Case("folds: no verified labels", "folds", {"y_verified": None}, "'verified'"),
+    Case("folds: no verified row", "folds", {"y_verified": [None] * 60}, "0 verified rows"),
+    Case("folds: labels of two axes", "folds", {"y_verified": Y[:, None]}, "one entry for each"),
+    Case("folds: short labels", "folds", {"y": Y[:-1]}, "one entry for each"),
+    Case("folds: masked labels", "folds", {"y_verified": masked(Y)}, "masked"),
+    Case("folds: twice", "folds", {"y": pd.DataFrame({"label": Y, "verified": Y})}, "given twice"),
     Case("folds: one fold", "folds", {"n_splits": 1}, "n_splits=1; give at least 2"),
     Case("folds: folds as text", "folds", {"n_splits": "3"}, "give an integer"),
     Case("folds: half a fold", "folds", {"n_splits": 2.5}, "give an integer"),

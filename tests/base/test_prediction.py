@@ -110,13 +110,6 @@ def test_the_score_takes_objects_that_fit_takes(form, kind, blobs):
     X, y = blobs[0], blobs[1].astype(kind)
     clf = small(CrossEntropyClassifier).fit(X, form(y))
     assert clf.score(X, form(y)) == clf.score(X, y)
-    trusted, true = np.arange(len(y)) < 20, np.roll(y, 1)
-    some = {"trusted": trusted, "y_meta": true[trusted]}
-    assert clf.score(X, form(y), **some) == clf.score(X, y, **some) == clf.score(X, np.where(trusted, true, y))
-
-
-def test_the_score_takes_a_column_of_truth_values_with_gaps_at_trusted_rows(blobs):
-    X, y, trusted = blobs[0], blobs[1] == 1, np.arange(len(blobs[1])) >= len(blobs[1]) - 20
-    clf = small(CrossEntropyClassifier).fit(X, y)
-    gaps = pd.Series(y, dtype=object).mask(trusted)
-    assert clf.score(X, gaps, trusted=trusted, y_meta=~y[trusted]) == clf.score(X, np.where(trusted, ~y, y))
+    verified = np.where(np.arange(len(y)) < 20, np.roll(y, 1).astype(object), None)
+    for given in (verified, pd.Series(verified), verified.tolist()):
+        assert clf.score(X, form(y), y_verified=given) == clf.score(X[:20], np.roll(y, 1)[:20])

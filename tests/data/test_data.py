@@ -51,7 +51,7 @@ def told(clf, *args, **kwargs):
 def test_objects_are_labels_of_the_type_that_all_have(kind, wrap):
     values = (np.arange(30) % 2).astype(kind).tolist()
     X = np.random.default_rng(0).normal(size=(30, 2))
-    clf = small(GLCClassifier, max_epochs=1).fit(X, wrap(values), trusted=np.arange(30) % 3 == 1)
+    clf = small(GLCClassifier, max_epochs=1).fit(X, wrap(values), y_verified=wrap(values[:9] + [None] * 21))
     assert clf.classes_.tolist() == [kind(0), kind(1)]
     assert clf.classes_.dtype == np.array(values).dtype
 
@@ -64,14 +64,6 @@ def test_rows_without_a_label_are_counted(cls, mark, blobs):
     y[5:15] = mark
     with refused("in 10 of 300 rows"):
         small(cls).fit(X, y, meta=(X_meta, y_meta))
-
-
-def test_labels_of_rows_that_are_not_trusted_may_be_missing(blobs):
-    X, y, trusted = *blobs[:2], np.arange(300) < 50
-    for kind, mark in ((int, -1), (float, np.nan)):
-        labels = np.where(trusted, (y + 1) % 3, mark).astype(kind)
-        clf = small(CrossEntropyClassifier).fit(X, y, trusted=trusted, y_meta=labels)
-        assert clf.classes_.tolist() == [0, 1, 2]
 
 
 def test_minus_one_may_be_a_class(blobs):
@@ -117,19 +109,21 @@ def test_labels_that_name_the_rows_in_another_order_are_warned_of():
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("form", ["trusted", "both labels", "noisy labels beside", "beside", "none"])
+@pytest.mark.parametrize("form", ["verified", "some both labels", "noisy labels beside", "beside", "none"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_labels_are_read_without_rows_as_with_them(form, weighted, blobs):
     X, y, X_meta, y_meta, *_ = blobs
     y, y_meta, mask = np.array(["ant", "bee", "cat"])[y], np.array(["ant", "bee", "dog"])[y_meta], np.arange(300) < 50
+    odd = np.arange(300) % 2 == 1
     clean, beside = {
-        "trusted": ({"trusted": mask}, {}),
-        "both labels": ({"trusted": mask, "y_meta": y[::-1]}, {}),
+        "verified": ({"y_verified": np.where(mask, y[::-1], None)}, {}),
+        "some both labels": ({"y_verified": np.where(mask, y[::-1], None)}, {}),
         "noisy labels beside": ({"y_meta": y_meta, "y_meta_noisy": y[: len(y_meta)]}, {"X_meta": X_meta}),
         "beside": ({"y_meta": y_meta}, {"X_meta": X_meta}),
         "none": ({}, {}),
     }[form]
     weights = np.arange(300) % 3 if weighted else None
+    y = np.where(odd & mask, None, y) if form == "some both labels" else y
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the class "dog"
         given = clean | {"sample_weight": weights}

@@ -47,15 +47,6 @@ def test_its_labels_are_taken(cls, kind, blobs):
     assert clf.score(KINDS[kind](X_test, y_test)) == clf.score(X_test, y_test)
 
 
-def test_trusted_rows_of_pairs(blobs):
-    X, y, trusted = *blobs[:2], np.arange(300) < 50
-    y_meta = (y[trusted] + 1) % 3
-    clf, by_arrays = (
-        small(FineTuningClassifier).fit(*given, trusted=trusted, y_meta=y_meta) for given in ((tensors(X, y),), (X, y))
-    )
-    assert_same(clf, by_arrays, X)
-
-
 def test_labels_that_are_given_come_first(blobs):
     X, y = blobs[:2]
     clf = small(CrossEntropyClassifier).fit(tensors(X, np.zeros_like(y)), y)

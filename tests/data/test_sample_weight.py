@@ -65,11 +65,10 @@ def test_labels_of_a_dataset(blobs):
     )
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_weights_of_trusted_rows_are_not_used(whole, blobs):
+def test_weights_of_verified_rows_are_not_used(blobs):
     X, y, *_ = blobs
     mask, true = np.arange(300) % 4 == 1, (y + 1) % 3
-    given = {"trusted": mask, "y_meta": true if whole else true[mask]}
+    given = {"y_verified": np.where(mask, true, -1)}
     clf = small(GLCClassifier).fit(X, y, sample_weight=WEIGHTS, **given)
     other = np.where(mask, 0, WEIGHTS)
     assert_same(clf, small(GLCClassifier).fit(X, y, sample_weight=other, **given), X)

@@ -47,11 +47,11 @@ def blobs():
 
 
 def wine():
-    """scikit-learn's wine with string labels, 30 rows trusted, an optimiser and a schedule of the user's."""
+    """Wine with string labels, 30 rows verified without a noisy label, an optimiser and a schedule of the user."""
     X, y = load_wine(return_X_y=True)
     X, names = StandardScaler().fit_transform(X), np.array(["ant", "bee", "cat"])
-    trusted = np.arange(len(y)) % 6 == 0
-    y_noisy = np.where(trusted, y, flip_labels(y, symmetric_noise(3, 0.3), random_state=1))
+    verified = np.arange(len(y)) % 6 == 0
+    y_noisy = np.where(verified, None, names[flip_labels(y, symmetric_noise(3, 0.3), random_state=1)])
     params = mlp(13, 3) | {
         "max_epochs": 4,
         "batch_size": 16,
@@ -62,7 +62,7 @@ def wine():
         "callbacks": [("schedule", LRScheduler("CosineAnnealingLR", T_max=4))],
         "train_split": ValidSplit(4, stratified=False),
     }
-    return X, names[y_noisy], {"trusted": trusted}, params
+    return X, y_noisy, {"y_verified": np.where(verified, names[y], None)}, params
 
 
 class SmallNet(nn.Sequential):

@@ -29,44 +29,44 @@ def gold_loss(T):
 
 @given(problems())
 def test_the_loss_is_the_sum_of_both_losses_over_the_batch(problem):
-    z, y, trusted, T = problem
+    z, y, is_clean, T = problem
     total = 0.0
     for n in range(len(y)):  # the algorithm box of the paper, row by row
         p = F.softmax(z[n], 0)
-        total -= torch.log(p[y[n]]) if trusted[n] else torch.log((p @ torch.tensor(T))[y[n]])
-    torch.testing.assert_close(gold_loss(T)(z, y, trusted=trusted), total / len(y))
+        total -= torch.log(p[y[n]]) if is_clean[n] else torch.log((p @ torch.tensor(T))[y[n]])
+    torch.testing.assert_close(gold_loss(T)(z, y, is_clean=is_clean), total / len(y))
 
 
 @given(problems())
 def test_a_batch_of_clean_rows_is_cross_entropy_and_one_without_is_the_forward_loss(problem):
     z, y, _, T = problem
     everything = torch.ones(len(y), dtype=torch.bool)
-    torch.testing.assert_close(gold_loss(T)(z, y, trusted=everything), F.cross_entropy(z, y))
-    torch.testing.assert_close(gold_loss(T)(z, y, trusted=~everything), exact(ForwardLoss(T), T)(z, y))
+    torch.testing.assert_close(gold_loss(T)(z, y, is_clean=everything), F.cross_entropy(z, y))
+    torch.testing.assert_close(gold_loss(T)(z, y, is_clean=~everything), exact(ForwardLoss(T), T)(z, y))
 
 
 @given(problems())
 def test_no_T_is_in_the_gradient_of_clean_rows(problem):
-    z, y, trusted, T = problem
+    z, y, is_clean, T = problem
     gradients = []
     for matrix in (T, np.roll(T, 1, axis=0)):
         leaf = z.clone().requires_grad_()
-        gradients.append(torch.autograd.grad(gold_loss(matrix)(leaf, y, trusted=trusted), leaf)[0])
+        gradients.append(torch.autograd.grad(gold_loss(matrix)(leaf, y, is_clean=is_clean), leaf)[0])
     assert all(torch.isfinite(g).all() for g in gradients)
-    torch.testing.assert_close(gradients[0][trusted], gradients[1][trusted], rtol=0, atol=0)
+    torch.testing.assert_close(gradients[0][is_clean], gradients[1][is_clean], rtol=0, atol=0)
 
 
 @given(problems())
 def test_duplicating_a_batch_changes_no_mean(problem):
-    z, y, trusted, T = problem
+    z, y, is_clean, T = problem
     loss = gold_loss(T)
-    twice = loss(z.repeat(2, 1), y.repeat(2), trusted=trusted.repeat(2))
-    torch.testing.assert_close(twice, loss(z, y, trusted=trusted))
+    twice = loss(z.repeat(2, 1), y.repeat(2), is_clean=is_clean.repeat(2))
+    torch.testing.assert_close(twice, loss(z, y, is_clean=is_clean))
 
 
 def test_an_empty_column_and_extreme_logits_cost_a_finite_loss():
     z = torch.tensor([[200.0, -200.0], [-200.0, 200.0]], requires_grad=True)
-    loss = GoldCorrectionLoss([[1, 0], [1, 0]])(z, torch.tensor([1, 0]), trusted=torch.tensor([False, True]))
+    loss = GoldCorrectionLoss([[1, 0], [1, 0]])(z, torch.tensor([1, 0]), is_clean=torch.tensor([False, True]))
     loss.backward()
     assert torch.isfinite(loss)
     assert torch.isfinite(z.grad).all()

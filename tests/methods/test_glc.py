@@ -38,14 +38,14 @@ def test_noisy_and_clean_rows_are_shuffled_together(blobs):
 
     class Note(Callback):
         def on_batch_end(self, net, batch=None, **kwargs):
-            batches.append((batch.x[:, 0].tolist(), batch.columns.get("trusted")))
+            batches.append((batch.x[:, 0].tolist(), batch.columns.get("is_clean")))
 
     fit(blobs, warm_up_epochs=1, max_epochs=2, callbacks=[Note()])
     warm_up, first, second = batches[:5], batches[5:11], batches[11:]
     assert [sum(len(x) for x, _ in epoch) for epoch in (warm_up, first, second)] == [300, 360, 360]
     for epoch in (first, second):
-        assert all(0 < trusted.sum() < len(trusted) for _, trusted in epoch)
-        assert sum(int(trusted.sum()) for _, trusted in epoch) == 60
+        assert all(0 < is_clean.sum() < len(is_clean) for _, is_clean in epoch)
+        assert sum(int(is_clean.sum()) for _, is_clean in epoch) == 60
     assert first[0][0] != second[0][0]
 
 

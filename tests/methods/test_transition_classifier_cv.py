@@ -38,10 +38,15 @@ def clouds(n=900, seed=0, noise=T):
     return X[:n], y[:n], flip_labels(y[:n], noise, random_state=seed), verified, X[n:], y[n:]
 
 
+def only(y, verified):
+    """True labels of verified rows."""
+    return pd.Series(y).where(verified)
+
+
 def fitted(estimator, data=None, **params):
     X, y, y_noisy, verified, *_ = clouds() if data is None else data
     clf = TransitionClassifierCV(estimator, random_state=0, **params)
-    return clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+    return clf.fit(X, y_noisy, y_verified=only(y, verified))
 
 
 def texts(n=600, seed=0):
@@ -182,7 +187,7 @@ def test_T_is_that_of_out_of_fold_probabilities_of_the_noisy_labels():
 def test_a_round_that_is_not_better_is_not_used():
     """Without noise there is nothing to clean."""
     X, y, _, verified, X_test, y_test = clouds(noise=np.eye(3))
-    clf = TransitionClassifierCV(LogisticRegression(), random_state=0).fit(X, y, trusted=verified, y_meta=y[verified])
+    clf = TransitionClassifierCV(LogisticRegression(), random_state=0).fit(X, y, y_verified=only(y, verified))
     assert clf.score(X_test, y_test) > LogisticRegression().fit(X, y).score(X_test, y_test) - 0.005
     assert transition_error(np.eye(3), clf.transition_matrix_) < 0.03
 
@@ -228,11 +233,11 @@ def test_copies_and_parallel_folds_are_the_same():
         np.testing.assert_array_equal(other.predict_proba(X_test), expected)
 
 
-def test_searches_reach_the_estimator(routing):
+def test_searches_reach_the_estimator():
     X, y, y_noisy, verified, X_test, y_test = clouds(600)
     clf = TransitionClassifierCV(make_pipeline(StandardScaler(), LogisticRegression()), random_state=0)
     search = GridSearchCV(clf, {"estimator__logisticregression__C": [1e-4, 1.0]}, cv=TrustedKFold(3))
-    search.fit(X, y_noisy, trusted=verified, y_meta=np.where(verified, y, -1))
+    search.fit(X, pd.DataFrame({"label": y_noisy, "verified": only(y, verified)}))
     assert search.best_params_ == {"estimator__logisticregression__C": 1.0}
     assert search.score(X_test, y_test) > 0.85
 
@@ -240,8 +245,7 @@ def test_searches_reach_the_estimator(routing):
 def test_in_a_pipeline():
     X, y, y_noisy, verified, X_test, y_test = clouds()
     pipe = make_pipeline(StandardScaler(), TransitionClassifierCV(LogisticRegression(), random_state=0))
-    name = "transitionclassifiercv"
-    pipe.fit(X, y_noisy, **{f"{name}__trusted": verified, f"{name}__y_meta": y[verified]})
+    pipe.fit(X, pd.DataFrame({"label": y_noisy, "verified": only(y, verified)}))
     assert pipe.score(X_test, y_test) > 0.85
 
 
@@ -250,12 +254,12 @@ def test_weights_of_rows():
     weight = np.where(np.arange(900) < 450, 1.0, 0.0)
     kept = verified | (weight > 0)
     clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
-    clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified], sample_weight=weight)
+    clf.fit(X, y_noisy, y_verified=only(y, verified), sample_weight=weight)
     half = fitted(LogisticRegression(), (X[kept], y[kept], y_noisy[kept], verified[kept]))
     np.testing.assert_allclose(clf.predict_proba(X_test), half.predict_proba(X_test))
     with refused("takes no sample_weight"):
         clone(clf).set_params(estimator=KNeighborsClassifier()).fit(
-            X, y_noisy, trusted=verified, y_meta=y[verified], sample_weight=weight
+            X, y_noisy, y_verified=only(y, verified), sample_weight=weight
         )
 
 
@@ -269,13 +273,13 @@ def test_errors_before_training():
     with refused("at least 3 clean rows"):
         clf.fit(X, y_noisy, meta=(X[:2], y[:2]))
     with refused("y_meta"):
-        clf.fit(X, y_noisy, trusted=verified, y_meta=y[:3])
+        clf.fit(X, y_noisy, y_meta=y[:3])
     with refused("same columns"):
         clf.fit(pd.DataFrame(X), y_noisy, meta=(pd.DataFrame(X[:9, :2]), y[:9]))
     with refused("transition_prior"):
-        clone(clf).set_params(transition_prior="flat").fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+        clone(clf).set_params(transition_prior="flat").fit(X, y_noisy, y_verified=only(y, verified))
     with refused("has no predict_proba"):
-        TransitionClassifierCV(LinearSVC()).fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+        TransitionClassifierCV(LinearSVC()).fit(X, y_noisy, y_verified=only(y, verified))
     assert not Recorder.fits
     with pytest.raises(NotFittedError):
         clf.predict(X)
@@ -285,7 +289,7 @@ def test_reasons_not_to_trust_T_are_warned_of():
     X, y, y_noisy, verified, *_ = clouds(300)
     few = verified & (y != 2)
     with pytest.warns(UserWarning, match="of class"):
-        clf = TransitionClassifierCV(GaussianNB()).fit(X, y_noisy, trusted=few, y_meta=y[few])
+        clf = TransitionClassifierCV(GaussianNB()).fit(X, y_noisy, y_verified=only(y, few))
     assert "missing_class" in clf.diagnostics_
 
 

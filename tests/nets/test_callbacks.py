@@ -67,7 +67,7 @@ class Logits(Callback):
 
     def on_batch_end(self, net, batch=None, training=False, y_pred=None, **kwargs):
         if not training:
-            clean = batch.columns.get("trusted", torch.zeros(len(batch.label), dtype=torch.bool))
+            clean = batch.columns.get("is_clean", torch.zeros(len(batch.label), dtype=torch.bool))
             self.kept_.append((y_pred, batch.label, clean))
 
 
@@ -75,12 +75,14 @@ class Logits(Callback):
 def test_noisy_rows_are_scored_through_T(cls, blobs):
     logits = Logits()
     clf = fit(cls, blobs, train_split=ValidSplit(3, stratified=False), callbacks=[("logits", logits)], max_epochs=1)
-    z, y, trusted = (torch.cat(parts).numpy() for parts in zip(*dict(clf.net_.callbacks_)["logits"].kept_, strict=True))
+    z, y, is_clean = (
+        torch.cat(parts).numpy() for parts in zip(*dict(clf.net_.callbacks_)["logits"].kept_, strict=True)
+    )
     T = getattr(clf, "transition_matrix_", np.eye(3))
     proba, row = softmax(z.astype(np.float64), axis=1), clf.history_[-1]
     np.testing.assert_allclose(row["valid_noisy_acc"], np.mean((proba @ T).argmax(1) == y))
     np.testing.assert_allclose(row["valid_acc"], np.mean(proba.argmax(1) == y))
-    through = np.where(trusted[:, None], proba, proba @ T)[np.arange(len(y)), y]
+    through = np.where(is_clean[:, None], proba, proba @ T)[np.arange(len(y)), y]
     np.testing.assert_allclose(row["valid_noisy_loss"], -np.log(through).mean(), rtol=1e-4)
     assert row["valid_loss"] == row["valid_noisy_loss"]
 

@@ -32,12 +32,12 @@ class Squares(Dataset):
 
 # ---------------------------------------------------------------------------- columns
 def test_columns_go_where_their_rows_go():
-    part = rows(10).take([7, 2]).with_columns(trusted=True)
+    part = rows(10).take([7, 2]).with_columns(is_clean=True)
     assert part.X.tolist() == [[21.0, 22.0, 23.0], [6.0, 7.0, 8.0]]
     assert {name: column.tolist() for name, column in part.columns.items()} == {
         "label": [1, 0],
         "group": [2, 2],
-        "trusted": [True, True],
+        "is_clean": [True, True],
     }
     assert part.with_columns(label=[4, 5]).columns["group"].tolist() == [2, 2]
 
@@ -68,7 +68,7 @@ def test_two_sets_together_keep_the_columns_that_both_have():
 
 def test_a_selection_does_not_copy_inputs():
     whole = rows(10)
-    part = whole.take([7, 2, 5]).with_columns(trusted=True).take([2, 0])
+    part = whole.take([7, 2, 5]).with_columns(is_clean=True).take([2, 0])
     assert part.source is whole.source
     assert part.index.tolist() == [5, 7]
     assert part[1][0].tolist() == [21.0, 22.0, 23.0]

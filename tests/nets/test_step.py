@@ -16,7 +16,7 @@ from noisytransition.transition import pair_noise
 from noisytransition.updates import PosteriorCounts, Update
 
 RNG = np.random.default_rng(0)
-NOISY = Rows(RNG.normal(size=(20, 4)), RNG.integers(3, size=20), trusted=np.arange(20) < 5)
+NOISY = Rows(RNG.normal(size=(20, 4)), RNG.integers(3, size=20), is_clean=np.arange(20) < 5)
 CLEAN = Rows(RNG.normal(size=(6, 4)), RNG.integers(3, size=6))
 T = pair_noise(3, 0.3) * 0.85 + 0.05
 
@@ -94,7 +94,7 @@ def test_a_loss_gets_the_columns_that_it_names_in_training_and_validation():
     net = train(criterion=GoldCorrectionLoss(T), train_split=predefined_split(NOISY), max_epochs=1, lr=0.0)
     plain = GoldCorrectionLoss(T)
     logits = net.module_(NOISY.inputs()).detach()
-    expected = plain(logits, torch.tensor(NOISY.label), trusted=torch.tensor(NOISY.columns["trusted"])).item()
+    expected = plain(logits, torch.tensor(NOISY.label), is_clean=torch.tensor(NOISY.columns["is_clean"])).item()
     assert net.history[0, "train_loss"] == pytest.approx(expected)
     assert net.history[0, "valid_noisy_loss"] == pytest.approx(expected)
 
