@@ -108,6 +108,17 @@ def test_an_unscaled_clean_set_is_warned_of(cls, blobs):
         small(cls).fit(X, y, meta=(X_meta + 100, y_meta))
 
 
+@every
+def test_clean_rows_that_are_in_X_are_warned_of(cls, blobs):
+    X, y, X_meta, y_meta, *_ = blobs
+    with pytest.warns(UserWarning, match=f"{len(X_meta)} of the .* also in X"):
+        small(cls).fit(np.concatenate([X, X_meta]), np.concatenate([y, y_meta]), meta=(X_meta.astype(float), y_meta))
+    of_few_values = (np.abs(X) > 1).astype(float)  # rows are the same by chance
+    with warnings.catch_warnings(record=True) as warned:
+        small(cls).fit(of_few_values[10:], y[10:], meta=(of_few_values[:10], y[:10]))
+    assert not [w for w in warned if "also in X" in str(w.message)]
+
+
 # ---------------------------------------------------------------------------- labels and tables
 @every
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from ..transition._labels import (
     labels_of_samples,
     of_one_type,
 )
-from ._warnings import warn_if_unscaled, warn_of_order, warn_of_true_labels
+from ._warnings import warn_if_unscaled, warn_of_copies, warn_of_order, warn_of_true_labels
 
 Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
 
@@ -95,6 +95,7 @@ def read_rows(
             found = f"the shape {beside.sample_shape}, and rows of X {shape}"
             raise ValueError(f"rows of X_meta have {found}; give all the same.")
         warn_if_unscaled(rows, beside)
+        warn_of_copies(rows, beside)
     labels = read_labels(len(rows), y, y_verified, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
     clean = rows.take(np.flatnonzero(labels.is_clean)) if beside is None else beside
     noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
@@ -185,8 +186,10 @@ def _are_samples(X: Any) -> bool:
 
 def _check_dataset(X: Any, name: str) -> None:
     """Raise unless a Dataset has an array of one shape in each of a few samples."""
-    if isinstance(X, IterableDataset) or not hasattr(X, "__len__"):
+    if isinstance(X, IterableDataset):
         raise ValueError(f"{name} is an IterableDataset; a map-style Dataset (with len and indices) is needed.")
+    if not hasattr(X, "__len__"):
+        raise ValueError(f"{name} is a Dataset without __len__; define it to return the number of samples.")
     if not len(X):
         raise ValueError(f"{name} is a Dataset with 0 samples; at least one is needed.")
     rows, shapes = as_rows(X), set()
@@ -274,8 +277,11 @@ def _column(y: Any, n: int, name: str) -> Any:
         raise ValueError(f"{name} is sparse; give a 1-d array, as {name}.toarray().ravel().")
     given = as_array(y, name)
     if given.ndim > 1 and given.shape[1:] != (1,):
-        advice = f"of several labels take the majority, of one-hot labels {name}.argmax(axis=1)"
-        if given.shape[1:] == (2,):
+        advice = (
+            f"of several labels take the majority, of one-hot labels or a language model's probabilities "
+            f"{name}.argmax(axis=1) (docs/other_tools.rst)"
+        )
+        if given.shape[1:] == (2,) and not (given.dtype.kind == "f" and np.isfinite(given).all()):
             advice = (
                 f"a data frame needs a column {VERIFIED!r} beside the given labels; for cross_val_predict(method="
                 "'predict_proba'), which makes an array of it, take `oof_proba_` of EMTransitionClassifier"

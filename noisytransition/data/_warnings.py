@@ -19,6 +19,8 @@ _MANY = 20
 # ratio of the most to the least frequent noisy label above which equally many clean rows of each class bring a warning;
 # asymmetric noise of 0.6 gives this ratio to classes of equal frequency
 _UNEQUAL = 4.0
+# so many clean rows are rows of X by chance
+_BY_CHANCE = 2
 # root mean square of values above which a network may learn one class alone
 _LARGEST_SIZE = 100.0
 
@@ -50,6 +52,23 @@ def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
             "the clean rows lie far from X in most features: were they scaled alike? A Pipeline transforms neither "
             "meta= nor X_meta= by itself; use Pipeline(..., transform_input=['X_meta']) with metadata routing, or "
             "verified rows of X, as y_verified.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_copies(rows: Rows, clean: Rows) -> None:
+    """Warn of clean rows that are rows of X too, of arrays; where rows of X repeat each other, some are by chance."""
+    if any(type(of_rows) is not Rows for of_rows in (rows, clean)):
+        return
+    in_X, of_clean = ([row.astype(rows.source.dtype).tobytes() for row in of_rows.source] for of_rows in (rows, clean))
+    different = set(in_X)
+    found = sum(row in different for row in of_clean)
+    by_chance = len(of_clean) * (1 - len(different) / len(in_X))
+    if found > 2 * by_chance + _BY_CHANCE:
+        warnings.warn(
+            f"{found} of the {len(of_clean)} clean rows are also in X, and count twice: give these as "
+            "y_verified=, one entry for each row of X.",
             UserWarning,
             stacklevel=4,
         )

@@ -62,7 +62,8 @@ def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -
         return np.zeros(n, dtype=bool), np.zeros(0, dtype=np.intp)
     given = as_array(y, name)
     if given.shape != (n,):
-        raise ValueError(f"{name} has shape {given.shape} for {n} samples; give one entry for each.")
+        advice = f", of probabilities {name}.argmax(axis=1)" if given.ndim == 2 else ""
+        raise ValueError(f"{name} has shape {given.shape} for {n} samples; give one entry for each{advice}.")
     is_list = isinstance(y, list | tuple)  # numpy makes numbers or text of NaN and of what is beside it
     known = (
         given == given if given.dtype.kind in "fmM" else np.ones(n, dtype=bool)

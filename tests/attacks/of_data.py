@@ -62,7 +62,7 @@ ROWS = [
     ("long doubles that float64 cannot hold", X.astype(np.longdouble) * np.longdouble("1e4000"), "infinity"),
     ("structured rows", np.zeros(60, [("a", float), ("b", float)]), "dtype|DType|Cannot cast|1D|VoidDType"),
     ("a stream", Stream(), "IterableDataset"),
-    ("a Dataset without a length", NoLength(), "IterableDataset"),
+    ("a Dataset without a length", NoLength(), "__len__"),
     ("an empty Dataset", Samples([]), "0 samples"),
     ("a Dataset of text", Samples(["a word"] * 60), "is a str"),
     ("a Dataset of dicts", Samples([{"x": 1}] * 60), "is a dict; give one array"),
