@@ -16,7 +16,7 @@ from .datasets import ComparisonData
 from .methods import METHODS, NoisyLabelClassifier
 from .transition import sampling_limit, transition_error
 from .transition._checks import check_count, check_transition_matrix
-from .transition._labels import in_class_order
+from .transition._labels import import_pandas, in_class_order
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -83,10 +83,7 @@ def compare(
     GLC               2
     Name: accuracy, dtype: int64
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("compare needs pandas: pip install pandas") from error
+    pd = import_pandas("compare")
     if classifiers is None:
         classifiers = {name: cls.as_published() for name, cls in METHODS.items() if cls._PUBLISHED is not None}
     _check_classifiers(classifiers)

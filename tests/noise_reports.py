@@ -6,9 +6,9 @@ import numpy as np
 
 from noisytransition import flip_labels
 from noisytransition.report import NoiseReport
-from noisytransition.report._facts import Clean, Judged, make_facts
+from noisytransition.report._facts import Clean, make_facts
 from noisytransition.report._samples import sample_facts
-from noisytransition.transition import label_posterior
+from noisytransition.transition._posterior import LabelledSamples
 
 
 class SomeClassifier:
@@ -34,10 +34,7 @@ def judged(T, n=200, seed=0):
     rng = np.random.default_rng(seed)
     proba = rng.dirichlet(np.full(len(T), 0.05), size=n)
     given = flip_labels(proba.argmax(axis=1), T, random_state=seed)
-    posterior = label_posterior(proba, given, T)
-    quality = posterior[np.arange(n), given]
-    agreement = float((proba.argmax(axis=1) == given).mean())
-    return Judged(given, quality, posterior.argmax(axis=1), posterior.max(axis=1), agreement)
+    return LabelledSamples(proba, given, np.full(n, -1)).judge(T)
 
 
 def clean(T, n=80, seed=1):
@@ -51,8 +48,8 @@ def clean(T, n=80, seed=1):
 def make(clf, *, rows=None, clean=None, max_rows=200, samples=None, index=None, title="Noise report"):
     """A report of a classifier."""
     rows = judged(clf.transition_matrix_) if rows is None else rows
-    listed = rows.issues(max_rows).tolist()
-    source = [f"text of row {i}" for i in range(len(rows.given))] if samples is None else samples
+    listed = rows.issues()[:max_rows].tolist()
+    source = [f"text of row {i}" for i in range(len(rows.noisy))] if samples is None else samples
     index = listed if index is None else [index[i] for i in listed]
     return NoiseReport(make_facts(clf, rows, clean, sample_facts(source, listed), index, 0.9, title))
 

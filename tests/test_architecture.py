@@ -22,7 +22,7 @@ STRUCTURE = ROOT.parent / ".ci" / "structure.py"
 # room -> what it may import besides the standard library and numpy; rooms below stand above
 ALLOWED = {
     "report": {"scipy", "jinja2"},
-    "transition": {"scipy", "report"},
+    "transition": {"scipy", "pandas", "report"},
     "losses": {"torch"},
     "meta_gradient": {"torch"},
     "nets": {"torch", "skorch", "scipy", "meta_gradient"},

@@ -438,7 +438,7 @@ def test_all_that_is_read_off_T_follows_from_it(cls, blobs, plain):
     np.testing.assert_allclose(clf.predict_noisy_proba(X), clf.predict_proba(X) @ clf.transition_matrix_)
     posterior = clf.label_posterior(X, y)
     np.testing.assert_allclose(posterior, label_posterior(clf.predict_proba(X), y, clf.transition_matrix_))
-    assert set(clf.find_label_issues(X, y)) == set(np.flatnonzero(posterior[np.arange(len(y)), y] < 0.5))
+    assert set(clf.find_label_issues(X, y).position) == set(np.flatnonzero(posterior[np.arange(len(y)), y] < 0.5))
     np.testing.assert_array_equal(clf.relabel(X, y, threshold=0), posterior.argmax(axis=1))
     assert clf.class_counts_.sum() == pytest.approx(len(y))
 

@@ -1,6 +1,6 @@
 """What follows from T: methods of a classifier that holds a `LabelNoiseModel`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,7 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data._read import Samples, label_codes
 from ..report import NoiseReport
+from ..transition._labels import names_of_rows
 from ..transition._noise_model import LabelNoiseModel
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class NoiseModelMixin:
@@ -95,63 +99,84 @@ class NoiseModelMixin:
         """
         return self.predict_proba(X) @ self.transition_matrix_
 
-    def label_posterior(self, X: Samples, y_noisy: ArrayLike) -> NDArray[np.float64]:
+    def label_posterior(
+        self, X: Samples, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """P(true class | x, noisy label), by Bayes' rule.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
             Rows whose labels are to be judged.
-        y_noisy : array-like of shape (n_samples,)
-            Noisy labels, out of `classes_`.
+        y_noisy : array-like of shape (n_samples,), or data frame with two columns
+            Noisy labels, out of `classes_`; or, as in `fit`, noisy labels and a column "verified".
+        y_verified : array-like of shape (n_samples,), optional
+            True labels of verified rows, as in `fit`; they are certain. A classifier does not keep those of `fit`: give
+            them again.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
             Columns as in `classes_`; rows sum to 1.
         """
-        return self._model().posterior(self._proba(X, y_noisy), y_noisy, calibrate=False)
+        return self._model().posterior(self.predict_proba(X), y_noisy, y_verified=y_verified, calibrate=False)
 
-    def label_quality(self, X: Samples, y_noisy: ArrayLike) -> Any:
+    def label_quality(self, X: Samples, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None) -> Any:
         """P(true class = noisy label | x, noisy label): the probability that each label is right.
 
         Parameters
         ----------
-        X, y_noisy
+        X, y_noisy, y_verified
             As in `label_posterior`.
 
         Returns
         -------
         ndarray of shape (n_samples,), or Series
-            A pandas Series with the same index if `y_noisy` is one.
+            As of `LabelNoiseModel.label_quality`.
         """
-        return self._model().label_quality(self._proba(X, y_noisy), y_noisy, calibrate=False)
+        return self._model().label_quality(self.predict_proba(X), y_noisy, y_verified=y_verified, calibrate=False)
 
-    def find_label_issues(self, X: Samples, y_noisy: ArrayLike, *, threshold: float = 0.5) -> Any:
-        """Find rows whose label is probably wrong, the most probably wrong first.
+    def find_label_issues(
+        self,
+        X: Samples,
+        y_noisy: ArrayLike,
+        *,
+        y_verified: ArrayLike | None = None,
+        threshold: float = 0.5,
+        as_frame: bool = True,
+    ) -> "DataFrame | NDArray[np.intp]":
+        """Find rows whose label is probably wrong, the most probably wrong first; verified rows are left out.
 
         Parameters
         ----------
-        X, y_noisy
+        X, y_noisy, y_verified
             As in `label_posterior`.
-        threshold : float in [0, 1], default=0.5
-            Rows with a `label_quality` below this are returned; 0.5: labels that are more probably wrong than right.
+        threshold, as_frame
+            As in `LabelNoiseModel.find_label_issues`.
 
         Returns
         -------
-        ndarray of int, shape (n_issues,), or Series
-            Positions of rows, in ascending order of `label_quality`. If `y_noisy` is a pandas Series, a Series of these
-            positions that has the index of these rows: ``X.iloc[issues]`` is ``X.loc[issues.index]``.
+        DataFrame with n_issues rows, or ndarray of int, shape (n_issues,)
+            As of `LabelNoiseModel.find_label_issues`; the index is that of `y_noisy` or X.
         """
-        model = self._model()
-        return model.find_label_issues(self._proba(X, y_noisy), y_noisy, threshold=threshold, calibrate=False)
+        issues = self._model().find_label_issues(
+            self.predict_proba(X),
+            y_noisy,
+            y_verified=y_verified,
+            threshold=threshold,
+            as_frame=as_frame,
+            calibrate=False,
+        )
+        return issues.set_axis(names_of_rows(issues.position.to_numpy(), y_noisy, X)) if as_frame else issues
 
-    def relabel(self, X: Samples, y_noisy: ArrayLike, *, threshold: float = 0.9) -> Any:
-        """Replace labels whose true class is nearly certain.
+    def relabel(
+        self, X: Samples, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, threshold: float = 0.9
+    ) -> Any:
+        """Replace labels whose true class is nearly certain, and those of verified rows.
 
         Parameters
         ----------
-        X, y_noisy
+        X, y_noisy, y_verified
             As in `label_posterior`.
         threshold : float in [0, 1], default=0.9
             A row gets its most probable true class if `label_posterior` of that class is at least this.
@@ -159,10 +184,11 @@ class NoiseModelMixin:
         Returns
         -------
         ndarray of shape (n_samples,), or Series
-            Labels of the kind of `classes_`; rows below the threshold keep theirs. A pandas Series with the same index
-            and name if `y_noisy` is one.
+            As of `LabelNoiseModel.relabel`.
         """
-        return self._model().relabel(self._proba(X, y_noisy), y_noisy, threshold=threshold, calibrate=False)
+        return self._model().relabel(
+            self.predict_proba(X), y_noisy, y_verified=y_verified, threshold=threshold, calibrate=False
+        )
 
     def noise_report(
         self,
@@ -172,6 +198,7 @@ class NoiseModelMixin:
         y_meta: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
         *,
+        y_verified: ArrayLike | None = None,
         proba: ArrayLike | None = None,
         display_rows: Any = None,
         level: float = 0.9,
@@ -184,10 +211,11 @@ class NoiseModelMixin:
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
             The rows whose labels are to be judged, such as those of `fit`.
-        y_noisy : array-like of shape (n_samples,)
-            Their noisy labels, out of `classes_`.
+        y_noisy, y_verified
+            As in `label_posterior`. Verified rows are not listed, and used as clean rows.
         X_meta, y_meta : array-like of shape (n_meta, ...) and (n_meta,), optional
-            Clean rows for the calibration. It says how good the classifier is only if `fit` has not seen them.
+            Clean rows in place of verified ones, for the calibration. It says how good the classifier is only if `fit`
+            has not seen them.
         y_meta_noisy : array-like of shape (n_meta,), optional
             Their noisy labels, for a share of wrong labels that is counted, and the test of one T.
         proba : array-like of shape (n_samples, n_classes), optional
@@ -215,12 +243,15 @@ class NoiseModelMixin:
         The most probable flip: 0 is labelled 2 in 24 % of its rows.
         ...
         """
-        proba_meta = None if X_meta is None else self._proba(X_meta, y_meta, "y_meta")
-        if proba_meta is not None and y_meta_noisy is not None:
-            label_codes(y_meta_noisy, self.classes_, len(proba_meta), "y_meta_noisy")
+        proba_meta = None if X_meta is None else self.predict_proba(X_meta)
+        if proba_meta is not None:
+            label_codes(y_meta, self.classes_, len(proba_meta), "y_meta")
+            if y_meta_noisy is not None:
+                label_codes(y_meta_noisy, self.classes_, len(proba_meta), "y_meta_noisy")
         return self._model().noise_report(
-            self._proba(X, y_noisy) if proba is None else proba,
+            self.predict_proba(X) if proba is None else proba,
             y_noisy,
+            y_verified=y_verified,
             proba_clean=proba_meta,
             y_clean=y_meta,
             y_clean_noisy=y_meta_noisy,
@@ -231,12 +262,6 @@ class NoiseModelMixin:
             title=title,
             calibrate=False,
         )
-
-    def _proba(self, X: Samples, y: ArrayLike | None, name: str = "y_noisy") -> NDArray:
-        """Posterior of rows whose labels are among the classes, one for each row."""
-        proba = self.predict_proba(X)
-        label_codes(y, self.classes_, len(proba), name)
-        return proba
 
     def _model(self) -> LabelNoiseModel:
         check_is_fitted(self, "noise_model_")

@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._text import plain, short
+
+if TYPE_CHECKING:
+    from ..transition._posterior import Judged
 
 # classes and flips that are listed and drawn: those with the most noise
 _MOST_CLASSES, _MOST_FLIPS = 50, 10
@@ -24,32 +27,6 @@ _FEW_ROWS = 30
 _N_BINS = 10
 
 Facts = dict[str, Any]
-
-
-class Judged(NamedTuple):
-    """What the classifier says of the rows.
-
-    Attributes
-    ----------
-    given : ndarray of int, shape (n,)
-        Noisy labels as indices of classes.
-    quality : ndarray of shape (n,)
-        Probability that each label is right.
-    proposed, certainty : ndarray of shape (n,)
-        The most probable true class, given row and label, and its probability.
-    agreement : float
-        Share of rows whose label is the class that the classifier predicts without the label.
-    """
-
-    given: NDArray[np.intp]
-    quality: NDArray[np.float64]
-    proposed: NDArray[np.intp]
-    certainty: NDArray[np.float64]
-    agreement: float
-
-    def issues(self, most: int) -> NDArray[np.intp]:
-        """Rows whose label is more probably wrong than right, the most probably wrong first, `most` at most."""
-        return np.argsort(self.quality, kind="stable")[: min(most, int((self.quality < 0.5).sum()))]
 
 
 class Clean(NamedTuple):
@@ -94,7 +71,7 @@ _NO_BOUNDS: dict[str, Any] = {"low": None, "high": None}
 
 def make_facts(
     model: Any,
-    judged: Judged,
+    judged: "Judged",
     clean: Clean | None,
     samples: Sequence[Mapping],
     index: Sequence,
@@ -131,7 +108,7 @@ def make_facts(
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
         "data": {
-            "n_rows": len(judged.given),
+            "n_rows": len(judged.noisy),
             "n_classes": len(T),
             "level": level,
             "error_bars": bars,
@@ -201,10 +178,10 @@ def _flips(known: _Known) -> list[Facts]:
 
 
 # ---------------------------------------------------------------------------- classes
-def _classes(known: _Known, judged: Judged, clean: Clean | None, level: float) -> Facts:
+def _classes(known: _Known, judged: "Judged", clean: Clean | None, level: float) -> Facts:
     """Noise rate, numbers of rows and risks of every class; those with the most risks and noise are listed."""
     c, kept = len(known.T), known.T.diagonal()
-    n_given = np.bincount(judged.given, minlength=c)
+    n_given = np.bincount(judged.noisy[judged.noisy >= 0], minlength=c)
     n_clean = None if clean is None else np.bincount(clean.y, minlength=c)
     n_to_verify = _rows_to_verify(known, level)
     mean = float(known.counts @ (1 - kept) / known.counts.sum())
@@ -278,24 +255,25 @@ def _calibration(clean: Clean, level: float) -> Facts:
     return {**accuracy(of_row >= 0), "expected_calibration_error": error, "bins": bins}
 
 
-def _label_issues(names: list, judged: Judged, samples: Sequence, index: Sequence, right: float) -> Facts:
-    rows = judged.issues(len(samples))
+def _label_issues(names: list, judged: "Judged", samples: Sequence, index: Sequence, right: float) -> Facts:
+    issues = judged.issues()
     return {
-        "n_issues": int((judged.quality < 0.5).sum()),
-        "n_expected": float((1 - judged.quality).sum()),
+        "n_rows": int((~judged.is_verified).sum()),
+        "n_issues": len(issues),
+        "n_expected": float((1 - judged.quality[~judged.is_verified]).sum()),
         "agreement": judged.agreement,
         "right": right,
         "memorised": judged.agreement > right + _MEMORISED,
         "listed": [
             {
                 "row": plain(name),
-                "given": names[judged.given[n]],
-                "proposed": names[judged.proposed[n]],
+                "given": names[judged.noisy[n]],
+                "suggested": names[judged.suggested[n]],
                 "given_probability": float(judged.quality[n]),
-                "proposed_probability": float(judged.certainty[n]),
+                "suggested_probability": float(judged.certainty[n]),
                 "sample": dict(sample),
             }
-            for n, name, sample in zip(rows, index, samples, strict=True)
+            for n, name, sample in zip(issues[: len(samples)], index, samples, strict=True)
         ],
     }
 

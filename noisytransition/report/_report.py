@@ -36,7 +36,7 @@ class NoiseReport:
         * ``transition``: T of the classes with the most noise; ``flips``: the ten most probable;
         * ``classes``: ``listed``, the most at risk first, with noise rate, numbers of rows and ``risks``;
         * ``calibration`` on clean rows, with the expected calibration error and its ``bins``, or None;
-        * ``label_issues``: ``listed`` rows that are probably wrong, with a proposal, and their numbers;
+        * ``label_issues``: ``listed`` rows that are probably wrong, with a suggestion, and their numbers;
         * ``one_transition_matrix``: p-value of the test of one T, or None; ``diagnostics``: reasons not to trust T.
 
     Examples

@@ -99,17 +99,19 @@ def _calibration(facts: Facts) -> list[str]:
         calibrated = f"it is {'too certain' if gap > 0 else 'not certain enough'} by {100 * abs(gap):.1f} points"
     return [
         f"The classifier is right on {percent(found['accuracy'])} of {of(found['n_rows'], 'clean row')} "
-        f"({percents(found['low'], found['high'])}) and expects {percent(found['confidence'])}: {calibrated}.",
+        f"({percents(found['low'], found['high'])}) and expects {percent(found['confidence'])}: {calibrated}, "
+        "if fit has not seen these rows.",
         f"Expected calibration error: {found['expected_calibration_error']:.3f}, over bins of the probability of the "
-        "predicted class. This holds only if fit has not seen these rows: on rows of fit, it is too good.",
+        "predicted class. On rows that fit has seen, all these numbers are too good.",
     ]
 
 
 def _label_issues(facts: Facts) -> list[str]:
-    found, n = facts["label_issues"], facts["data"]["n_rows"]
+    found = facts["label_issues"]
+    rows = "row" if found["n_rows"] == facts["data"]["n_rows"] else "unverified row"
     verb = "has a label that is" if found["n_issues"] == 1 else "have labels that are"
     sentences = [
-        f"{number(found['n_issues'])} of {of(n, 'row')} {verb} more probably wrong than right; "
+        f"{number(found['n_issues'])} of {of(found['n_rows'], rows)} {verb} more probably wrong than right; "
         f"{number(found['n_expected'])} wrong labels are expected."
     ]
     if left_out := found["n_issues"] - len(found["listed"]):
@@ -120,7 +122,7 @@ def _label_issues(facts: Facts) -> list[str]:
             f"{percent(found['right'])} are right: it has memorised wrong labels, and finds too few. Pass proba=, "
             "probabilities of rows that the classifier was not trained on (EMTransitionClassifier: oof_proba_)."
         )
-    advice = "A proposal is an opinion of this classifier and this T. Look at a row before you change its label."
+    advice = "A suggestion is an opinion of this classifier and this T. Look at a row before you change its label."
     return [*sentences, advice]
 
 

@@ -14,7 +14,7 @@ from ._estimation import (
 from ._metrics import sampling_limit, transition_error
 from ._noise import cifar10_noise, digits_noise, flip_labels, flip_noise, pair_noise, superclass_noise, symmetric_noise
 from ._noise_model import LabelNoiseModel
-from ._posterior import denoise_proba, find_label_issues, label_posterior, label_quality, relabel
+from ._posterior import denoise_proba, label_posterior
 from ._uncertainty import transition_uncertainty
 
 __all__ = [
@@ -28,14 +28,11 @@ __all__ = [
     "denoise_proba",
     "digits_noise",
     "em_transition_matrix",
-    "find_label_issues",
     "flip_labels",
     "flip_noise",
     "gold_transition_matrix",
     "label_posterior",
-    "label_quality",
     "pair_noise",
-    "relabel",
     "sampling_limit",
     "superclass_noise",
     "symmetric_noise",

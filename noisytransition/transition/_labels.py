@@ -229,13 +229,20 @@ def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
 
 
 # ---------------------------------------------------------------------------- results
-def like_series(values: NDArray, y: Any, name: object, rows: NDArray[np.intp] | slice = slice(None)) -> Any:
+def like_series(values: NDArray, y: Any, name: object) -> Any:
     """Values of rows as a Series with their index, if the labels are a pandas Series; else as they are."""
-    if not hasattr(y, "iloc") or y.ndim != 1:
-        return values
-    return type(y)(values, index=y.index[rows], name=name)
+    return type(y)(values, index=y.index, name=name) if hasattr(y, "iloc") and y.ndim == 1 else values
 
 
-def as_positions(rows: NDArray[np.intp], y: Any) -> Any:
-    """Positions of rows, with the index of these rows if the labels are a pandas Series."""
-    return like_series(rows, y, "position", rows)
+def names_of_rows(positions: NDArray[np.intp], *tables: Any) -> Any:
+    """Entries of the index of the first table of pandas; the positions themselves without any."""
+    return next((table.index[positions] for table in tables if hasattr(table, "iloc")), positions)
+
+
+def import_pandas(purpose: str) -> Any:
+    """Import pandas, which is no dependency of the package, where it is needed."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(f"{purpose} needs pandas: pip install pandas") from error
+    return pandas

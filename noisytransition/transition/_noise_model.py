@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,50 +23,28 @@ from ._fit import TransitionFit, start_of_transition
 from ._held_out import HeldOut, read_held_out
 from ._instance_dependent import InstanceDependentEstimate
 from ._labels import (
-    as_positions,
     check_classes,
     class_indices,
     given_and_verified,
+    import_pandas,
     in_class_order,
     labels_of_samples,
     like_series,
+    names_of_rows,
 )
-from ._posterior import denoise_proba, posterior_blocks
+from ._posterior import LabelledSamples, denoise_proba
 from ._shrinkage import Prior, check_prior
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from ..report import NoiseReport
-    from ..report._facts import Clean, Judged
+    from ..report._facts import Clean
 
 # of probabilities of the noisy label, without verified samples: mean error of T over 294 fits of scikit-learn's
 # classifiers 0.347 after 5 iterations, 0.320 after 50
 _DENOISING = 50
-
-
-class _Samples(NamedTuple):
-    """Samples whose labels are judged.
-
-    Attributes
-    ----------
-    proba : ndarray of shape (n, c)
-        Probabilities of the true label, before the noisy label is known.
-    y : array-like of shape (n,)
-        Noisy labels as given.
-    noisy : ndarray of int, shape (n,)
-        These as class indices; the true label where they are missing.
-    has_noisy : ndarray of bool, shape (n,)
-    true : ndarray of int, shape (n,)
-        Class indices of the verified samples; else -1.
-    is_verified : ndarray of bool, shape (n,)
-    """
-
-    proba: NDArray
-    y: Any
-    noisy: NDArray[np.intp]
-    has_noisy: NDArray[np.bool_]
-    true: NDArray[np.intp]
-    is_verified: NDArray[np.bool_]
 
 
 class LabelNoiseModel:
@@ -140,8 +118,12 @@ class LabelNoiseModel:
            [0. , 0.5, 0.5],
            [0.3, 0. , 0.7]])
     >>> issues = model.find_label_issues(proba, y_noisy, y_verified=checked)
-    >>> len(issues), float((y_noisy != y)[issues].mean())  # share of these labels that are wrong
+    >>> len(issues), float((y_noisy != y)[issues.position].mean())  # share of these labels that are wrong
     (37, 1.0)
+    >>> issues.head(2)  # the index is that of y_noisy
+         position  given_label  suggested_label  label_quality
+    125       125            0                2   ...
+    143       143            0                2   ...
     """
 
     def __init__(self, *, prior: Prior = "symmetric", meta_sampling: str = "random", proba_of: str | None = None):
@@ -247,20 +229,39 @@ class LabelNoiseModel:
         return self
 
     @classmethod
-    def from_transition_matrix(cls, T: ArrayLike, classes: ArrayLike, class_counts: ArrayLike | None = None) -> Self:
-        """Make the model of a given T, which has no error bars.
+    def from_transition_matrix(
+        cls, T: ArrayLike, classes: ArrayLike | None = None, class_counts: ArrayLike | None = None
+    ) -> Self:
+        """Make the model of a given T, which has no error bars; probabilities are of the true label.
 
         Parameters
         ----------
         T : array-like of shape (c, c)
-        classes : array-like of shape (c,)
+        classes : array-like of shape (c,), optional
+            The labels in the order of T, or those of a data frame T in any order. Default: the columns of a data frame;
+            else 0..c-1.
         class_counts : array-like of shape (c,), optional
             Number of samples of each true class.
 
         Returns
         -------
         LabelNoiseModel
+
+        Examples
+        --------
+        >>> from noisytransition import LabelNoiseModel
+        >>> model = LabelNoiseModel.from_transition_matrix([[0.9, 0.1], [0.3, 0.7]], ["cat", "dog"])
+        >>> proba, labels = [[0.9, 0.1], [0.01, 0.99], [0.4, 0.6]], ["cat", "cat", "cat"]
+        >>> model.label_quality(proba, labels).round(3)
+        array([0.964, 0.029, 0.667])
+        >>> model.find_label_issues(proba, labels).round(3)
+           position given_label suggested_label  label_quality
+        1         1         cat             dog          0.029
+        >>> model.relabel(proba, labels, threshold=0.9)
+        array(['cat', 'dog', 'cat'], dtype='<U3')
         """
+        if classes is None:
+            classes = T.columns if hasattr(T, "columns") else np.arange(np.shape(T)[0])
         model, names = cls(), check_classes(classes, None)
         c = len(names)
         model.classes_, model.transition_matrix_ = names, check_transition_matrix(in_class_order(T, names), c, "T")
@@ -369,7 +370,8 @@ class LabelNoiseModel:
         proba : array-like of shape (n, c)
             Probabilities of the classifier that the model was fitted to.
         y_noisy, y_verified
-            Noisy labels and true ones, as in `fit`. True labels of verified samples are certain.
+            Noisy labels and true ones, as in `fit`. True labels of verified samples are certain. The model does not
+            keep them: give them again.
         calibrate : bool, default=True
             Whether to `calibrate` the probabilities. False: they are of the true label as they are.
 
@@ -378,7 +380,7 @@ class LabelNoiseModel:
         ndarray of shape (n, c)
             Columns as in `classes_`; rows sum to 1.
         """
-        return self._posterior(self._samples(proba, y_noisy, y_verified, calibrate))
+        return self._samples(proba, y_noisy, y_verified, calibrate)[0].posterior(self.transition_matrix_)
 
     def label_quality(
         self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
@@ -393,53 +395,73 @@ class LabelNoiseModel:
         Returns
         -------
         ndarray of shape (n,), or Series
-            A pandas Series with the same index if `y_noisy` is one. NaN where the noisy label is missing.
+            0 or 1 of verified samples; NaN where the noisy label is missing. A pandas Series with the same index if the
+            noisy labels are one.
         """
-        of = self._samples(proba, y_noisy, y_verified, calibrate)
-        quality = self._posterior(of)[np.arange(len(of.noisy)), of.noisy]
-        return like_series(np.where(of.has_noisy, quality, np.nan), of.y, "label_quality")
+        samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
+        return like_series(samples.judge(self.transition_matrix_).quality, y, "label_quality")
 
     def find_label_issues(
         self,
         proba: ArrayLike,
         y_noisy: ArrayLike,
         *,
-        threshold: float = 0.5,
         y_verified: ArrayLike | None = None,
+        threshold: float = 0.5,
+        as_frame: bool = True,
         calibrate: bool = True,
-    ) -> Any:
-        """Find samples whose label is probably wrong, the most probably wrong first.
+    ) -> "DataFrame | NDArray[np.intp]":
+        """Find samples whose label is probably wrong, the most probably wrong first; verified samples are left out.
 
         Parameters
         ----------
-        proba, y_noisy, calibrate
+        proba, y_noisy, y_verified, calibrate
             As in `posterior`.
         threshold : float in [0, 1], default=0.5
             Samples with a `label_quality` below this are returned; 0.5: labels that are more probably wrong than
             correct.
-        y_verified : array-like of shape (n,), optional
-            True labels of verified samples, which are left out.
+        as_frame : bool, default=True
+            False: only the positions, which needs no pandas.
 
         Returns
         -------
-        ndarray of int, shape (n_issues,), or Series
-            Positions of samples, in ascending order of `label_quality`. If `y_noisy` is a pandas Series, a Series of
-            these positions that has the index of these samples: ``X.iloc[issues]`` is ``X.loc[issues.index]``.
+        DataFrame with n_issues rows, or ndarray of int, shape (n_issues,)
+            In ascending order of `label_quality`. The columns are ``position``, ``given_label``, ``suggested_label``
+            (the most probable true class, given x and the label) and ``label_quality``. The index is that of the noisy
+            labels or of `proba` if they are of pandas; else the positions.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed, unless `as_frame` is False.
+
+        References
+        ----------
+        Northcutt, Jiang, Chuang, "Confident Learning: Estimating Uncertainty in Dataset Labels", JAIR 70, 2021, rank by
+        ``proba[n, y]`` alone, without the probabilities of the flips.
         """
         check_rate(threshold, "threshold")
-        of = self._samples(proba, y_noisy, y_verified, calibrate)
-        quality = self._posterior(of)[np.arange(len(of.noisy)), of.noisy]
-        order = np.argsort(quality, kind="stable")
-        is_issue = (quality < threshold) & ~of.is_verified
-        return as_positions(order[is_issue[order]], of.y)
+        pd = import_pandas("find_label_issues with as_frame=True") if as_frame else None
+        samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
+        judged = samples.judge(self.transition_matrix_)
+        issues = judged.issues(threshold)
+        if pd is None:
+            return issues
+        columns = {
+            "position": issues,
+            "given_label": self.classes_[judged.noisy[issues]],
+            "suggested_label": self.classes_[judged.suggested[issues]],
+            "label_quality": judged.quality[issues],
+        }
+        return pd.DataFrame(columns, index=names_of_rows(issues, y, proba))
 
     def relabel(
         self,
         proba: ArrayLike,
         y_noisy: ArrayLike,
         *,
-        threshold: float = 0.9,
         y_verified: ArrayLike | None = None,
+        threshold: float = 0.9,
         calibrate: bool = True,
     ) -> Any:
         """Replace labels whose true class is nearly certain, and those of verified samples.
@@ -455,13 +477,13 @@ class LabelNoiseModel:
         -------
         ndarray of shape (n,), or Series
             Labels of the kind of `classes_`; samples below the threshold keep theirs. A pandas Series with the same
-            index and name if `y_noisy` is one.
+            index and name if the noisy labels are one.
         """
         check_rate(threshold, "threshold")
-        of = self._samples(proba, y_noisy, y_verified, calibrate)
-        posterior = self._posterior(of)
-        codes = np.where(posterior.max(axis=1) >= threshold, posterior.argmax(axis=1), of.noisy)
-        return like_series(self.classes_[codes], of.y, getattr(of.y, "name", None))
+        samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
+        judged = samples.judge(self.transition_matrix_)
+        codes = np.where(judged.certainty >= threshold, judged.suggested, judged.noisy)
+        return like_series(self.classes_[codes], y, getattr(y, "name", None))
 
     def noise_report(
         self,
@@ -482,7 +504,7 @@ class LabelNoiseModel:
         """Report the noise in words, pictures and numbers, for notebooks and as an HTML page.
 
         It has the share of wrong labels, T with its error bars, the most probable flips, classes at risk, the
-        calibration of the classifier on clean samples, the labels that are most probably wrong with a proposal for
+        calibration of the classifier on clean samples, the labels that are most probably wrong with a suggestion for
         each, a test of whether one T is enough, and how many samples to verify.
 
         Parameters
@@ -518,62 +540,38 @@ class LabelNoiseModel:
 
         check_level(level)
         check_count(max_rows, 0, "max_rows")
-        of = self._samples(proba, y_noisy, y_verified, calibrate)
-        n, judged = len(of.noisy), self._judged(of.proba, of.noisy)
-        judged.quality[of.is_verified] = 1.0  # nobody needs to look at them again
-        listed = judged.issues(max_rows)
+        samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
+        n, judged = len(samples.noisy), samples.judge(self.transition_matrix_)
         shown = [""] * n if display_rows is None else display_rows
         if (length := shown.shape[0] if hasattr(shown, "shape") else len(shown)) != n:
             raise ValueError(f"display_rows has {length} entries for {n} samples; give one for each.")
-        clean, pairs = self._clean(proba_clean, y_clean, y_clean_noisy, calibrate), of.is_verified & of.has_noisy
-        if of.is_verified.any() and clean is not None:
-            raise ValueError("give clean samples as y_verified or as proba_clean and y_clean, not both.")
-        if pairs.any():
-            clean = self._tested(of.proba[pairs], of.true[pairs], of.noisy[pairs])
-        named: Any = next((table for table in (display_rows, y_noisy) if hasattr(table, "iloc")), None)
-        index = listed.tolist() if named is None else list(named.index[listed])
-        samples = sample_facts(shown, listed.tolist(), columns)
-        return NoiseReport(make_facts(self, judged, clean, samples, index, level, str(title)))
+        clean = self._clean(proba_clean, y_clean, y_clean_noisy, calibrate)
+        if clean is None and (pairs := samples.is_pair).any():
+            clean = self._tested(*(of[pairs] for of in samples))
+        listed = judged.issues()[:max_rows]
+        index = names_of_rows(listed, display_rows, y).tolist()
+        facts = sample_facts(shown, listed.tolist(), columns)
+        return NoiseReport(make_facts(self, judged, clean, facts, index, level, str(title)))
 
     # ---- inputs
-    def _samples(self, proba: ArrayLike, y: Any, y_verified: Any, calibrate: bool) -> _Samples:
-        """Samples whose labels are judged."""
+    def _samples(self, proba: ArrayLike, y: Any, y_verified: Any, calibrate: bool) -> tuple[LabelledSamples, Any]:
+        """Samples whose labels are judged, and their noisy labels as given: a column of a table."""
         of_true = self._proba(proba, calibrate)
-        y, y_verified = given_and_verified(y, y_verified, "y_noisy")
-        has_noisy, noisy, is_verified, verified = labels_of_samples(
-            y, y_verified, len(of_true), "y_noisy", self.classes_
-        )
-        true = np.full(len(of_true), -1)
-        true[is_verified] = self._codes(verified, len(verified), "y_verified")
-        codes = true.copy()
+        n, (y, y_verified) = len(of_true), given_and_verified(y, y_verified, "y_noisy")
+        has_noisy, noisy, is_verified, verified = labels_of_samples(y, y_verified, n, "y_noisy", self.classes_)
+        codes, true = np.full(n, -1), np.full(n, -1)
         codes[has_noisy] = self._codes(noisy, len(noisy))
-        return _Samples(of_true, y, codes, has_noisy, true, is_verified)
-
-    def _posterior(self, of: _Samples) -> NDArray[np.float64]:
-        found = np.empty(of.proba.shape)
-        for rows, posterior in posterior_blocks(of.proba, of.noisy, self.transition_matrix_):
-            found[rows] = posterior
-        found[of.is_verified] = np.eye(len(self.classes_))[of.true[of.is_verified]]
-        return found
+        true[is_verified] = self._codes(verified, len(verified), "y_verified")
+        return LabelledSamples(of_true, codes, true), y
 
     def _proba(self, proba: ArrayLike, calibrate: bool) -> NDArray:
         """Probabilities of the true label."""
-        given = in_class_order(proba, self.classes_, rows=False)
-        return self.calibrate(given) if calibrate else checked_probabilities(given, len(self.classes_))
+        if calibrate and (self.calibration_ is not None or self.anchors_ is not None):
+            return self.calibrate(proba)
+        return checked_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
 
     def _codes(self, y: ArrayLike, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
         return class_indices(y, len(self.classes_), n, name, self.classes_)
-
-    def _judged(self, proba: NDArray, codes: NDArray[np.intp]) -> "Judged":
-        """What the posterior says of each label, of which no table is kept."""
-        from ..report._facts import Judged
-
-        n = len(codes)
-        quality, proposed, certainty = np.empty(n), np.empty(n, dtype=np.intp), np.empty(n)
-        for rows, posterior in posterior_blocks(proba, codes, self.transition_matrix_):
-            quality[rows] = posterior[np.arange(len(posterior)), codes[rows]]
-            proposed[rows], certainty[rows] = posterior.argmax(axis=1), posterior.max(axis=1)
-        return Judged(codes, quality, proposed, certainty, float((proba.argmax(axis=1) == codes).mean()))
 
     def _clean(self, proba: Any, y: Any, y_noisy: Any, calibrate: bool) -> "Clean | None":
         """Clean samples of a report."""
@@ -584,9 +582,9 @@ class LabelNoiseModel:
         given = self._proba(proba, calibrate)
         codes = self._codes(y, len(given), "y_clean")
         noisy = None if y_noisy is None else self._codes(y_noisy, len(codes), "y_clean_noisy")
-        return self._tested(given, codes, noisy)
+        return self._tested(given, noisy, codes)
 
-    def _tested(self, proba: NDArray, y: NDArray[np.intp], y_noisy: NDArray[np.intp] | None) -> "Clean":
+    def _tested(self, proba: NDArray, y_noisy: NDArray[np.intp] | None, y: NDArray[np.intp]) -> "Clean":
         """Clean samples of a report, with the test of one T."""
         from ..report._facts import Clean
 

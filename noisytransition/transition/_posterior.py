@@ -1,7 +1,7 @@
-"""Probabilities of the true label, and labels that are probably wrong."""
+"""Probabilities of the true label, and what they say of the noisy ones."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,12 +10,11 @@ from ._checks import (
     blocks_of_rows,
     check_count,
     check_probabilities,
-    check_rate,
     check_transition_matrix,
     checked_probabilities,
 )
 from ._estimation import normalise_rows
-from ._labels import as_positions, class_indices, class_names, in_class_order, like_series
+from ._labels import class_indices, class_names, in_class_order
 
 # smallest denominator: far above the smallest float64, far below any probability that matters
 _MIN_DENOMINATOR = 1e-300
@@ -54,126 +53,15 @@ def label_posterior(
     array([[0.667, 0.333],
            [0.   , 1.   ]])
     """
-    given, codes, T = posterior_arguments(proba, y_noisy, T, classes)
-    found = np.empty(given.shape)
-    for rows, posterior in posterior_blocks(given, codes, T):
-        found[rows] = posterior
-    return found
-
-
-def label_quality(proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, classes: ArrayLike | None = None) -> Any:
-    """Probability that each given label is correct: ``P(true = y | x, noisy = y)``.
-
-    Parameters
-    ----------
-    proba : array-like of shape (n, c)
-        Probabilities of the *true* label, ``P(true = i | x)``, preferably of rows not used in training.
-    y_noisy : array-like of shape (n,)
-        Given labels: class indices 0..c-1, text, or any labels that `classes` has.
-    T : array-like of shape (c, c)
-        Transition matrix.
-    classes : array-like of shape (c,), optional
-        The labels in the order of the columns of `proba` and `T`, as in `label_posterior`.
-
-    Returns
-    -------
-    ndarray of shape (n,), float64, or Series
-        Entry of the given label in each row of `label_posterior`. A Series with the same index if `y_noisy` is one.
-
-    Examples
-    --------
-    The rows have equal probabilities, but only true class 1 is ever labelled 1:
-
-    >>> from noisytransition.transition import label_quality
-    >>> label_quality([[0.5, 0.5], [0.5, 0.5]], [0, 1], [[1, 0], [0.5, 0.5]]).round(3)
-    array([0.667, 1.   ])
-    """
-    given, codes, T = posterior_arguments(proba, y_noisy, T, classes)
-    quality = np.empty(len(given))
-    for rows, posterior in posterior_blocks(given, codes, T):
-        quality[rows] = posterior[np.arange(len(posterior)), codes[rows]]
-    return like_series(quality, y_noisy, "label_quality")
-
-
-def find_label_issues(
-    proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, threshold: float = 0.5, classes: ArrayLike | None = None
-) -> Any:
-    """Rows whose label is probably wrong, by rising probability of being correct.
-
-    Parameters
-    ----------
-    proba : array-like of shape (n, c)
-        Probabilities of the *true* label, ``P(true = i | x)``, preferably of rows not used in training.
-    y_noisy : array-like of shape (n,)
-        Given labels: class indices 0..c-1, text, or any labels that `classes` has.
-    T : array-like of shape (c, c)
-        Transition matrix.
-    threshold : float in [0, 1], default=0.5
-        Rows with a `label_quality` below this are returned; 0.5: labels that are more probably wrong than correct.
-    classes : array-like of shape (c,), optional
-        The labels in the order of the columns of `proba` and `T`, as in `label_posterior`.
-
-    Returns
-    -------
-    ndarray of int, shape (n_issues,), or Series
-        Positions of rows by rising `label_quality`; equal ones in the order of the rows. If `y_noisy` is a pandas
-        Series, a Series of these positions that has the index of these rows.
-
-    References
-    ----------
-    Northcutt, Jiang, Chuang, "Confident Learning: Estimating Uncertainty in Dataset Labels", JAIR 70, 2021, rank by
-    ``proba[n, y]`` alone, without the probabilities of the flips.
-
-    Examples
-    --------
-    >>> from noisytransition.transition import find_label_issues
-    >>> T = [[0.9, 0.1], [0.3, 0.7]]
-    >>> find_label_issues([[0.9, 0.1], [0.3, 0.7], [0.1, 0.9]], [0, 0, 0], T)
-    array([2])
-    """
-    check_rate(threshold, "threshold")
-    quality = np.asarray(label_quality(proba, y_noisy, T, classes=classes))
-    order = np.argsort(quality, kind="stable")
-    return as_positions(order[quality[order] < threshold], y_noisy)
-
-
-def relabel(
-    proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, threshold: float = 0.9, classes: ArrayLike | None = None
-) -> Any:
-    """Replace the labels of rows whose true class is almost certain.
-
-    Parameters
-    ----------
-    proba : array-like of shape (n, c)
-        Probabilities of the *true* label, ``P(true = i | x)``, preferably of rows not used in training.
-    y_noisy : array-like of shape (n,)
-        Given labels: class indices 0..c-1, text, or any labels that `classes` has.
-    T : array-like of shape (c, c)
-        Transition matrix.
-    threshold : float in [0, 1], default=0.9
-        A row gets its most probable true class if the posterior of that class is at least this.
-    classes : array-like of shape (c,), optional
-        The labels in the order of the columns of `proba` and `T`, as in `label_posterior`.
-
-    Returns
-    -------
-    ndarray of shape (n,), or Series
-        A copy; rows below the threshold keep their label. A Series with the same index if `y_noisy` is one.
-
-    Examples
-    --------
-    >>> from noisytransition.transition import relabel
-    >>> relabel([[0.01, 0.99], [0.4, 0.6]], [0, 0], [[0.9, 0.1], [0.3, 0.7]])
-    array([1, 0])
-    >>> relabel([[0.01, 0.99], [0.4, 0.6]], ["cat", "cat"], [[0.9, 0.1], [0.3, 0.7]], classes=["cat", "dog"])
-    array(['dog', 'cat'], dtype='<U3')
-    """
-    check_rate(threshold, "threshold")
-    given, codes, T = posterior_arguments(proba, y_noisy, T, classes)
-    for rows, posterior in posterior_blocks(given, codes, T):
-        codes[rows] = np.where(posterior.max(axis=1) >= threshold, posterior.argmax(axis=1), codes[rows])
-    named = class_names(y_noisy, given.shape[1], classes)
-    return like_series(codes if named is None else named[codes], y_noisy, getattr(y_noisy, "name", None))
+    given = checked_probabilities(proba)
+    n_rows, n_classes = given.shape
+    named = class_names(y_noisy, n_classes, classes)
+    codes = class_indices(y_noisy, n_classes, n_rows, "y_noisy", named)
+    order = np.arange(n_classes) if named is None else named
+    if hasattr(proba, "columns"):
+        given = checked_probabilities(in_class_order(proba, order, rows=False))
+    T = check_transition_matrix(in_class_order(T, order), n_classes, "T")
+    return LabelledSamples(given, codes, np.full(n_rows, -1)).posterior(T)
 
 
 def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> NDArray[np.float64]:
@@ -224,27 +112,82 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> N
     return normalise_rows(found, noisy)
 
 
-# ---------------------------------------------------------------------------- blocks of rows
-def posterior_arguments(
-    proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, classes: ArrayLike | None
-) -> tuple[NDArray, NDArray[np.intp], NDArray[np.float64]]:
-    """Validated probabilities, which are not copied, noisy labels as class indices, and T."""
-    given = checked_probabilities(proba)
-    n_rows, n_classes = given.shape
-    named = class_names(y_noisy, n_classes, classes)
-    codes = class_indices(y_noisy, n_classes, n_rows, "y_noisy", named)
-    order = np.arange(n_classes) if named is None else named
-    if hasattr(proba, "columns"):
-        given = checked_probabilities(in_class_order(proba, order, rows=False))
-    return given, codes, check_transition_matrix(in_class_order(T, order), n_classes, "T")
+# ---------------------------------------------------------------------------- samples with labels
+class LabelledSamples(NamedTuple):
+    """Samples with a noisy label, a verified one, or both.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n, c)
+        Probabilities of the true label, before the noisy label is known.
+    noisy, true : ndarray of int, shape (n,)
+        Noisy and verified labels as class indices; -1 where there is none.
+    """
+
+    proba: NDArray
+    noisy: NDArray[np.intp]
+    true: NDArray[np.intp]
+
+    @property
+    def is_pair(self) -> NDArray[np.bool_]:
+        """Which samples have both labels."""
+        return (self.noisy >= 0) & (self.true >= 0)
+
+    def posterior(self, T: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(true | x, labels), shape (n, c): Bayes' rule; verified labels are certain."""
+        found = np.empty(self.proba.shape)
+        for rows, posterior in self._blocks(T):
+            found[rows] = posterior
+        return found
+
+    def judge(self, T: NDArray[np.float64]) -> "Judged":
+        """What the posterior says of each label; no table of posteriors is kept."""
+        n, noisy = len(self.noisy), self.noisy
+        quality, suggested, certainty = np.empty(n), np.empty(n, dtype=np.intp), np.empty(n)
+        for rows, posterior in self._blocks(T):
+            quality[rows] = posterior[np.arange(len(posterior)), noisy[rows]]
+            suggested[rows], certainty[rows] = posterior.argmax(axis=1), posterior.max(axis=1)
+        quality[noisy < 0] = np.nan
+        n_agreeing = int((self.proba.argmax(axis=1) == noisy).sum())
+        agreement = n_agreeing / max(int((noisy >= 0).sum()), 1)
+        return Judged(noisy, self.true >= 0, quality, suggested, certainty, agreement)
+
+    def _blocks(self, T: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Rows of the posterior, block by block, and which rows they are."""
+        for rows in blocks_of_rows(*self.proba.shape):
+            of_class = self.proba[rows].astype(np.float64, copy=False)
+            joint = of_class * T[:, self.noisy[rows]].T
+            posterior = np.where(joint.sum(axis=1, keepdims=True) > 0, joint, of_class)
+            posterior /= posterior.sum(axis=1, keepdims=True)
+            verified = self.true[rows] >= 0
+            posterior[verified] = np.eye(len(T))[self.true[rows][verified]]
+            yield rows, posterior
 
 
-def posterior_blocks(
-    proba: NDArray, codes: NDArray[np.intp], T: NDArray[np.float64]
-) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Rows of `label_posterior`, block by block, and which rows they are."""
-    for rows in blocks_of_rows(*proba.shape):
-        of_class = proba[rows].astype(np.float64, copy=False)
-        joint = of_class * T[:, codes[rows]].T
-        posterior = np.where(joint.sum(axis=1, keepdims=True) > 0, joint, of_class)
-        yield rows, posterior / posterior.sum(axis=1, keepdims=True)
+class Judged(NamedTuple):
+    """What the posterior says of the noisy label of each sample.
+
+    Attributes
+    ----------
+    noisy : ndarray of int, shape (n,)
+        Noisy labels as class indices; -1 where there is none.
+    is_verified : ndarray of bool, shape (n,)
+    quality : ndarray of shape (n,)
+        Probability that the noisy label is correct; 0 or 1 of verified samples, NaN without a noisy label.
+    suggested, certainty : ndarray of shape (n,)
+        The most probable true class, given sample and label, and its probability.
+    agreement : float
+        Share of noisy labels that are the class predicted without the label.
+    """
+
+    noisy: NDArray[np.intp]
+    is_verified: NDArray[np.bool_]
+    quality: NDArray[np.float64]
+    suggested: NDArray[np.intp]
+    certainty: NDArray[np.float64]
+    agreement: float
+
+    def issues(self, threshold: float = 0.5) -> NDArray[np.intp]:
+        """Positions of samples with a quality below the threshold and not verified, in ascending order of quality."""
+        order = np.argsort(self.quality, kind="stable")
+        return order[((self.quality < threshold) & ~self.is_verified)[order]]

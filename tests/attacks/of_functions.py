@@ -54,9 +54,6 @@ INDICES = [
 MATRIX_ARGUMENTS = {
     "transition.flip_labels": (Y, None),
     "transition.label_posterior": (PROBA, Y, None),
-    "transition.label_quality": (PROBA, Y, None),
-    "transition.find_label_issues": (PROBA, Y, None),
-    "transition.relabel": (PROBA, Y, None),
     "transition.denoise_proba": (PROBA, None),
     "transition.transition_error": (None, T),
     "transition.transition_error ": (T, None),
@@ -71,9 +68,6 @@ PROBA_ARGUMENTS = {
     "transition.confusion_transition_matrix": (None, Y),
     "transition.em_transition_matrix": (None, Y),
     "transition.label_posterior": (None, Y, T),
-    "transition.label_quality": (None, Y, T),
-    "transition.find_label_issues": (None, Y, T),
-    "transition.relabel": (None, Y, T),
     "transition.denoise_proba": (None, T),
     "transition.transition_uncertainty": (None, Y, T),
 }
@@ -84,9 +78,6 @@ INDEX_ARGUMENTS = {
     "transition.confusion_transition_matrix": (PROBA, None),
     "transition.em_transition_matrix": (PROBA, None),
     "transition.label_posterior": (PROBA, None, T),
-    "transition.label_quality": (PROBA, None, T),
-    "transition.find_label_issues": (PROBA, None, T),
-    "transition.relabel": (PROBA, None, T),
     "transition.transition_uncertainty": (PROBA, None, T),
     "transition.class_conditional_test": (None, Y),
     "transition.class_conditional_test ": (TRUE, None),
@@ -158,8 +149,6 @@ NUMBERS = [
             ("em_transition_matrix", (PROBA, Y), "tol", "tol="),
             ("em_transition_matrix", (PROBA, Y), "meta_weight", "meta_weight="),
             ("count_transition_matrix", (TRUE, Y), "smoothing", "smoothing="),
-            ("find_label_issues", (PROBA, Y, T), "threshold", "give a probability"),
-            ("relabel", (PROBA, Y, T), "threshold", "give a probability"),
             ("anchor_transition_matrix", (PROBA,), "percentile", "percentile="),
         ]
         for value in ("high", -0.5, NAN, 1j, [0.1])

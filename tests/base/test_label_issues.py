@@ -9,7 +9,7 @@ from estimators import WITH_TRANSITION, small
 from sklearn.exceptions import NotFittedError
 
 from noisytransition import EMTransitionClassifier, GLCClassifier
-from noisytransition.transition import denoise_proba, find_label_issues, label_posterior, label_quality, relabel
+from noisytransition.transition import denoise_proba, label_posterior
 
 NAMES = np.array(["ant", "bee", "cat"])
 
@@ -24,17 +24,19 @@ def fitted(blobs):
 @pytest.mark.parametrize("kind", [list, lambda y: pd.Series(y, dtype="category")], ids=["list", "category"])
 def test_labels_of_any_container(fitted, blobs, kind):
     X, y = blobs[:2]
-    weighed = fitted.predict_proba(X), y, fitted.transition_matrix_
-    given = kind(NAMES[y])
-    np.testing.assert_allclose(fitted.label_posterior(X, given), label_posterior(*weighed))
-    np.testing.assert_allclose(fitted.label_quality(X, given), label_quality(*weighed))
-    np.testing.assert_array_equal(
-        fitted.find_label_issues(X, given, threshold=0.3), find_label_issues(*weighed, threshold=0.3)
-    )
-    np.testing.assert_array_equal(fitted.relabel(X, given, threshold=0.95), NAMES[relabel(*weighed, threshold=0.95)])
+    posterior = label_posterior(fitted.predict_proba(X), y, fitted.transition_matrix_)
+    quality, given = posterior[np.arange(300), y], kind(NAMES[y])
+    np.testing.assert_allclose(fitted.label_posterior(X, given), posterior)
+    np.testing.assert_allclose(fitted.label_quality(X, given), quality)
+    issues = fitted.find_label_issues(X, given, threshold=0.3)
+    assert issues.position.tolist() == sorted(np.flatnonzero(quality < 0.3), key=lambda n: quality[n])
+    np.testing.assert_array_equal(issues.suggested_label, NAMES[posterior[issues.position].argmax(axis=1)])
+    labels = np.where(posterior.max(axis=1) >= 0.95, posterior.argmax(axis=1), y)
+    np.testing.assert_array_equal(fitted.relabel(X, given, threshold=0.95), NAMES[labels])
     np.testing.assert_array_equal(given, NAMES[y])
 
 
+@pytest.mark.filterwarnings("ignore:X has feature names")
 def test_results_have_the_index_of_a_series(fitted, blobs):
     X, y = blobs[:2]
     frame = pd.DataFrame(X, index=[f"row {n}" for n in range(300)])
@@ -47,18 +49,45 @@ def test_results_have_the_index_of_a_series(fitted, blobs):
     assert quality.index.equals(frame.index)
     assert labels.index.equals(frame.index)
     assert labels.name == "animal"
-    pd.testing.assert_frame_equal(frame.iloc[issues], frame.loc[issues.index])
-    np.testing.assert_array_equal(issues, fitted.find_label_issues(X, NAMES[y]))
+    pd.testing.assert_frame_equal(frame.iloc[issues.position], frame.loc[issues.index])
+    pd.testing.assert_frame_equal(fitted.find_label_issues(frame, NAMES[y]), issues)  # of X without one of y
+    plain = fitted.find_label_issues(X, NAMES[y])
+    assert plain.index.tolist() == plain.position.tolist()
+    pd.testing.assert_frame_equal(plain.reset_index(drop=True), issues.reset_index(drop=True))
+    positions = fitted.find_label_issues(X, given, as_frame=False)
+    np.testing.assert_array_equal(positions, issues.position)
     np.testing.assert_array_equal(labels, fitted.relabel(X, NAMES[y]))
     assert (quality[issues.index].diff().dropna() >= 0).all()
+
+
+@pytest.mark.parametrize("as_table", [True, False])
+def test_verified_rows_are_known(fitted, blobs, true_labels, as_table):
+    X, y, checked = blobs[0], blobs[1], np.arange(300) % 3 == 0
+    verified = np.where(checked, NAMES[true_labels], None)
+    table = pd.DataFrame({"label": NAMES[y], "verified": verified})
+    given = ((X, table), {}) if as_table else ((X, NAMES[y]), {"y_verified": verified})
+
+    def call(name, **options):
+        return getattr(fitted, name)(*given[0], **given[1], **options)
+
+    every = fitted.find_label_issues(X, NAMES[y])
+    issues = call("find_label_issues")
+    pd.testing.assert_frame_equal(issues, every[~checked[every.position]])
+    assert len(issues) < len(every)
+    np.testing.assert_array_equal(call("relabel")[checked], NAMES[true_labels[checked]])
+    np.testing.assert_array_equal(call("label_quality")[checked], (y == true_labels)[checked])
+    np.testing.assert_array_equal(call("label_posterior")[checked], np.eye(3)[true_labels[checked]])
+    facts = call("noise_report").facts
+    assert [row["row"] for row in facts["label_issues"]["listed"]] == issues.position.tolist()
+    assert facts["noise"]["verified"]["n_wrong"] == (y != true_labels)[checked].sum()
 
 
 def test_wrong_labels_come_first_and_are_mended(fitted, blobs, true_labels):
     X, y, true = *blobs[:2], true_labels
     assert 0.2 < (true != y).mean() < 0.5
     found = fitted.find_label_issues(X, NAMES[y])
-    assert (true_labels != y)[found].mean() > 0.85
-    assert (true != y)[found[:50]].mean() >= (true != y)[found].mean()
+    assert (true != y)[found.position].mean() > 0.85
+    assert (true != y)[found.position[:50]].mean() >= (true != y)[found.position].mean()
     mended = fitted.relabel(X, NAMES[y])
     assert (mended == NAMES[true]).mean() > (y == true).mean() + 0.15
 
@@ -89,7 +118,7 @@ def test_the_noise_model_takes_probabilities(cls, blobs):
     model, proba = clf.noise_model_, clf.predict_proba(X)
     assert model.classes_.tolist() == NAMES.tolist()
     np.testing.assert_array_equal(model.transition_matrix_, clf.transition_matrix_)
-    np.testing.assert_array_equal(
+    pd.testing.assert_frame_equal(
         model.find_label_issues(proba, NAMES[y], calibrate=False), clf.find_label_issues(X, NAMES[y])
     )
 

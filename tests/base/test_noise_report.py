@@ -45,9 +45,9 @@ def test_every_classifier_with_T_has_it(cls, blobs):
     facts = clf.noise_report(X, y, X_test, y_test, noisy).facts
     issues = clf.find_label_issues(X, y)
     rows = facts["label_issues"]
-    assert [row["row"] for row in rows["listed"]] == issues.tolist()
-    proposed = clf.label_posterior(X, y)[issues].argmax(axis=1)
-    assert [row["proposed"] for row in rows["listed"]] == clf.classes_[proposed].tolist()
+    assert [row["row"] for row in rows["listed"]] == issues.position.tolist()
+    assert [row["suggested"] for row in rows["listed"]] == issues.suggested_label.tolist()
+    assert [row["given_probability"] for row in rows["listed"]] == issues.label_quality.tolist()
     assert rows["n_expected"] == pytest.approx((1 - clf.label_quality(X, y)).sum())
     assert facts["calibration"]["accuracy"] == clf.score(X_test, y_test)
     assert facts["transition"]["matrix"] == clf.transition_matrix_.tolist()
@@ -90,7 +90,7 @@ def test_rows_keep_the_names_of_their_index(named, blobs):
     X, y = blobs[:2]
     index = [f"p{i}" for i in range(300)]
     frame, labels = pd.DataFrame(X, columns=list("pqrs")), pd.Series(NAMES[y])
-    positions = named.find_label_issues(frame, labels)
+    positions = named.find_label_issues(frame, labels, as_frame=False)
     for rows, given, name in (
         (frame.set_axis(index), labels, lambda i: f"p{i}"),
         (frame.to_numpy(), labels.set_axis(index), lambda i: f"p{i}"),
@@ -104,7 +104,7 @@ def test_rows_keep_the_names_of_their_index(named, blobs):
 
 def test_what_is_shown_of_a_row(glc, named, blobs):
     X, y = blobs[:2]
-    row = int(glc.find_label_issues(X, y)[0])
+    row = int(glc.find_label_issues(X, y, as_frame=False)[0])
 
     def sample(clf=glc, rows=X, labels=y, **given):
         return clf.noise_report(rows, labels, max_rows=1, **given).facts["label_issues"]["listed"][0]["sample"]
@@ -148,9 +148,9 @@ def test_bad_input_is_refused(glc, blobs, given, message):
 
 def test_labels_and_fits_that_are_not_there(glc, blobs):
     X, y = blobs[:2]
-    with pytest.raises(ValueError, match="not among classes_"):
+    with pytest.raises(ValueError, match="y_noisy has the label 7"):
         glc.noise_report(X, np.where(y == 0, 7, y))
-    with pytest.raises(ValueError, match="299 labels for 300 rows"):
+    with pytest.raises(ValueError, match=r"\(299,\) for 300 samples"):
         glc.noise_report(X, y[1:])
     with pytest.raises(NotFittedError):
         GLCClassifier().noise_report(X, y)

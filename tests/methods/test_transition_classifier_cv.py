@@ -179,7 +179,7 @@ def test_T_is_that_of_out_of_fold_probabilities_of_the_noisy_labels():
     assert (clf.oof_proba_.argmax(axis=1) == y[~verified]).mean() > 0.85
     assert "0 -> 1" in clf.transition_summary()
     wrong = y_noisy != y
-    assert wrong[clf.find_label_issues(X, y_noisy)].mean() > 0.85
+    assert wrong[clf.find_label_issues(X, y_noisy).position].mean() > 0.85
     assert (clf.relabel(X, y_noisy) == y).mean() > (~wrong).mean() + 0.1
     assert "of the labels are wrong" in str(clf.noise_report(X, y_noisy))
 

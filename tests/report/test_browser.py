@@ -58,7 +58,7 @@ def test_rows_are_sorted_by_click_and_by_key(report, tmp_path):
         assert rows(page, 1) == [row["row"] for row in listed]
         page.click("#rows th:nth-child(6) button")
         certainty = [float(value) for value in rows(page, 5)]
-        assert certainty == sorted(row["proposed_probability"] for row in listed)
+        assert certainty == sorted(row["suggested_probability"] for row in listed)
         page.click("#rows th:nth-child(6) button")
         assert [float(value) for value in rows(page, 5)] == sorted(certainty, reverse=True)
         assert page.get_attribute("#rows th:nth-child(6)", "aria-sort") == "descending"
@@ -75,7 +75,7 @@ def test_rows_are_filtered(report, tmp_path):
     listed = report.facts["label_issues"]["listed"]
     with opened(address(report, tmp_path)) as page:
         page.fill("#filter", "VERY R1")
-        found = [row for row in listed if "r1" in row["row"] and NAMES[3] in (row["given"], row["proposed"])]
+        found = [row for row in listed if "r1" in row["row"] and NAMES[3] in (row["given"], row["suggested"])]
         assert 0 < len(found) < len(listed)
         assert rows(page, 1) == [row["row"] for row in found]
         assert page.inner_text("#told") == f"{len(found)} of {len(listed)} rows"

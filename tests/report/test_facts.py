@@ -10,7 +10,7 @@ from posteriors import simulated
 
 from noisytransition.report import _facts as module
 from noisytransition.report._facts import _calibration, _share
-from noisytransition.transition import em_transition_matrix, find_label_issues, transition_uncertainty
+from noisytransition.transition import LabelNoiseModel, em_transition_matrix, transition_uncertainty
 
 Z = NormalDist().inv_cdf(0.95)
 NAMES = [f"class {k}" for k in range(7)]
@@ -158,16 +158,16 @@ def test_listed_rows_are_the_label_issues():
     joint = [[proba[n, i] * T[i, given[n]] for i in range(7)] for n in range(200)]
     quality = np.array([row[j] / sum(row) for row, j in zip(joint, given, strict=True)])
     certainty = np.array([max(row) / sum(row) for row in joint])
-    rows = judged(T)._replace(given=given, quality=quality, proposed=np.argmax(joint, axis=1), certainty=certainty)
+    rows = judged(T)._replace(noisy=given, quality=quality, suggested=np.argmax(joint, axis=1), certainty=certainty)
     facts = make(clf, rows=rows).facts["label_issues"]
-    every = find_label_issues(proba, given, T)
+    every = LabelNoiseModel.from_transition_matrix(T).find_label_issues(proba, given, as_frame=False)
     assert [row["row"] for row in facts["listed"]] == every.tolist()
     assert facts["n_issues"] == len(every)
     assert facts["n_expected"] == pytest.approx(sum(1 - q for q in quality))
     for row in facts["listed"]:
         n = row["row"]
-        assert (row["given"], row["proposed"]) == (NAMES[given[n]], NAMES[int(np.argmax(joint[n]))])
-        assert (row["given_probability"], row["proposed_probability"]) == (quality[n], certainty[n])
+        assert (row["given"], row["suggested"]) == (NAMES[given[n]], NAMES[int(np.argmax(joint[n]))])
+        assert (row["given_probability"], row["suggested_probability"]) == (quality[n], certainty[n])
         assert row["sample"] == {"text": f"text of row {n}"}
     few = make(clf, rows=rows, max_rows=5).facts["label_issues"]
     assert (few["listed"], few["n_issues"]) == (facts["listed"][:5], facts["n_issues"])

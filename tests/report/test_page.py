@@ -50,7 +50,13 @@ def test_all_numbers_of_tables_are_those_of_the_facts(report):
         [str(b["n_rows"]), f"{b['confidence']:.2f}", f"{b['accuracy']:.2f}"] for b in facts["calibration"]["bins"]
     ]
     assert [line[1:] for line in rows[1:]] == [
-        [str(r["row"]), r["given"], r["proposed"], f"{r['given_probability']:.3f}", f"{r['proposed_probability']:.3f}"]
+        [
+            str(r["row"]),
+            r["given"],
+            r["suggested"],
+            f"{r['given_probability']:.3f}",
+            f"{r['suggested_probability']:.3f}",
+        ]
         for r in facts["label_issues"]["listed"]
     ]
     titles = [attrs["title"] for attrs in page.of("td") if "--a" in attrs.get("style", "")]
@@ -130,7 +136,9 @@ def test_the_page_does_not_grow_with_the_data():
     clf = SomeClassifier([f"a class with the number {k}" for k in range(300)])
     rng = np.random.default_rng(0)
     given, quality = rng.integers(300, size=10**5), rng.random(10**5)
-    rows = judged(clf.transition_matrix_)._replace(given=given, quality=quality, proposed=given, certainty=quality)
+    rows = judged(clf.transition_matrix_)._replace(
+        noisy=given, is_verified=np.zeros(10**5, dtype=bool), quality=quality, suggested=given, certainty=quality
+    )
     noise = rng.integers(256, size=(1, 32, 32, 3)).astype(np.uint8)
     report = make(clf, rows=rows, samples=np.broadcast_to(noise, (10**5, 32, 32, 3)))
     assert len(report.to_html().encode()) < 1.6e6  # of which 0.83 MB are the pictures

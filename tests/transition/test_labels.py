@@ -5,20 +5,17 @@ import pandas as pd
 import pytest
 
 from noisytransition.transition import (
+    LabelNoiseModel,
     class_conditional_test,
     denoise_proba,
-    find_label_issues,
     flip_labels,
     label_posterior,
-    label_quality,
     pair_noise,
-    relabel,
 )
 from noisytransition.transition._checks import check_probabilities, check_transition_matrix
 
 T = pair_noise(3, 0.4)
 NAMES = np.array(["ant", "bee", "cat"])
-OF_ROWS = [label_posterior, label_quality, find_label_issues, relabel]
 
 
 @pytest.fixture(scope="module")
@@ -28,46 +25,26 @@ def rows():
     return proba, flip_labels(proba.argmax(axis=1), T, random_state=0)
 
 
-def named(function, codes, names):
-    """Labels where the function gives labels."""
-    return names[codes] if function is relabel else codes
-
-
-@pytest.mark.parametrize("function", OF_ROWS)
 @pytest.mark.parametrize(
     "kind", [np.asarray, list, lambda y: y.astype(object), pd.Series, lambda y: pd.Series(y, dtype="category")]
 )
-def test_text_labels_are_those_of_the_sorted_classes(function, kind, rows):
+def test_text_labels_are_those_of_the_sorted_classes(kind, rows):
     proba, y = rows
-    np.testing.assert_array_equal(
-        function(proba, kind(NAMES[y]), T), named(function, np.asarray(function(proba, y, T)), NAMES)
-    )
+    np.testing.assert_array_equal(label_posterior(proba, kind(NAMES[y]), T), label_posterior(proba, y, T))
 
 
-@pytest.mark.parametrize("function", OF_ROWS)
 @pytest.mark.parametrize("names", [np.array(["dog", "cat", "ant"]), np.array([7, -1, 30]), np.array([0.5, 0.1, 2.0])])
-def test_classes_may_be_in_any_order_and_of_any_kind(function, names, rows):
+def test_classes_may_be_in_any_order_and_of_any_kind(names, rows):
     proba, y = rows
-    found = function(proba, names[y], T, classes=names)
-    np.testing.assert_array_equal(found, named(function, function(proba, y, T), names))
-    some = y < 2  # not all classes have a row
-    found = function(proba[some], names[y[some]], T, classes=names)
-    np.testing.assert_array_equal(found, named(function, function(proba[some], y[some], T), names))
-
-
-def test_a_series_keeps_its_index(rows):
-    proba, y = rows
-    index = pd.Index([f"row {n}" for n in range(60)])
-    given = pd.Series(NAMES[y], index=index, name="animal")
-    quality, issues, labels = (f(proba, given, T) for f in (label_quality, find_label_issues, relabel))
-    assert (quality.name, issues.name, labels.name) == ("label_quality", "position", "animal")
-    assert quality.index.equals(index)
-    assert labels.index.equals(index)
-    assert 0 < len(issues) < 60
-    assert issues.index.tolist() == [f"row {n}" for n in issues]
-    pd.testing.assert_series_equal(given.iloc[issues], given.loc[issues.index])
-    assert (quality[issues.index].diff().dropna() >= 0).all()
-    np.testing.assert_array_equal(issues, find_label_issues(proba, y, T))
+    named, plain = (LabelNoiseModel.from_transition_matrix(T, classes) for classes in (names, None))
+    for some in (y < 3, y < 2):  # not all classes have a row
+        given, given_names = (proba[some], y[some]), (proba[some], names[y[some]])
+        np.testing.assert_array_equal(label_posterior(*given_names, T, classes=names), label_posterior(*given, T))
+        np.testing.assert_array_equal(named.relabel(*given_names), names[plain.relabel(*given)])
+        found, expected = (model.find_label_issues(*of) for model, of in ((named, given_names), (plain, given)))
+        labels = ["given_label", "suggested_label"]
+        pd.testing.assert_frame_equal(found.drop(columns=labels), expected.drop(columns=labels))
+        np.testing.assert_array_equal(found[labels], names[expected[labels]])
 
 
 def test_a_frame_says_how_labels_flip():

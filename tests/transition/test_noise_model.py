@@ -27,12 +27,9 @@ from strategies import permutations
 from noisytransition import LabelNoiseModel
 from noisytransition.transition import (
     _fit,
-    find_label_issues,
     flip_labels,
     label_posterior,
-    label_quality,
     pair_noise,
-    relabel,
     sampling_limit,
     symmetric_noise,
     transition_error,
@@ -165,18 +162,46 @@ def test_the_posterior_is_bayes_rule():
 
 
 @pytest.mark.parametrize("calibrate", [True, False])
-def test_methods_agree_with_the_functions_of_arrays(calibrate):
-    proba, noisy, _, _ = problem()
-    model = fitted()
-    arrays = model.calibrate(proba) if calibrate else proba, noisy, model.transition_matrix_
-    given, how = (proba, noisy), {"calibrate": calibrate}
-    np.testing.assert_array_equal(model.posterior(*given, **how), label_posterior(*arrays))
-    np.testing.assert_array_equal(model.label_quality(*given, **how), label_quality(*arrays))
+@pytest.mark.parametrize("with_verified", [True, False])
+def test_quality_issues_and_new_labels_follow_from_the_posterior(calibrate, with_verified):
+    proba, noisy, verified, _ = problem()
+    known = verified if with_verified else np.full(240, -1)
+    model, given = fitted(), {"proba": proba, "y_noisy": NAMES[noisy], "calibrate": calibrate}
+    model = LabelNoiseModel.from_transition_matrix(model.transition_matrix_, NAMES)
+    model.calibration_ = fitted().calibration_
+    given["y_verified"] = gaps(NAMES[known], known)
+    posterior = model.posterior(**given)
+    quality = posterior[np.arange(240), noisy]
+    np.testing.assert_array_equal(model.label_quality(**given), quality)
     for threshold in (0.5, 0.9):
-        issues = model.find_label_issues(*given, threshold=threshold, **how)
-        np.testing.assert_array_equal(issues, find_label_issues(*arrays, threshold=threshold))
-        labels = model.relabel(*given, threshold=threshold, **how)
-        np.testing.assert_array_equal(labels, relabel(*arrays, threshold=threshold))
+        rows = [n for n in range(240) if quality[n] < threshold and known[n] < 0]
+        rows.sort(key=lambda n: quality[n])
+        issues = model.find_label_issues(**given, threshold=threshold)
+        assert issues.columns.tolist() == ["position", "given_label", "suggested_label", "label_quality"]
+        assert issues.position.tolist() == issues.index.tolist() == rows
+        assert issues.given_label.tolist() == NAMES[noisy[rows]].tolist()
+        assert issues.suggested_label.tolist() == NAMES[posterior[rows].argmax(axis=1)].tolist()
+        assert issues.label_quality.tolist() == quality[rows].tolist()
+        positions = model.find_label_issues(**given, threshold=threshold, as_frame=False)
+        assert positions.dtype == np.intp
+        assert positions.tolist() == rows
+        labels = [k.argmax() if k.max() >= threshold else noisy[n] for n, k in enumerate(posterior)]
+        assert model.relabel(**given, threshold=threshold).tolist() == NAMES[labels].tolist()
+
+
+def test_no_issue_is_an_empty_frame():
+    proba, noisy, _, _ = problem()
+    found = fitted().find_label_issues(proba, pd.Series(noisy, index=list(range(1, 241))), threshold=0)
+    assert found.shape == (0, 4)
+    assert fitted().find_label_issues(np.empty((0, 3)), []).empty
+    assert fitted().find_label_issues(np.empty((0, 3)), [], as_frame=False).tolist() == []
+
+
+def test_without_pandas_positions_alone_are_there(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="as_frame=True needs pandas"):
+        fitted().find_label_issues(PROBA, NOISY)
+    assert len(fitted().find_label_issues(PROBA, NOISY, as_frame=False))
 
 
 def test_verified_labels_are_certain_and_no_issues():
@@ -192,7 +217,7 @@ def test_verified_labels_are_certain_and_no_issues():
     )
     issues = model.find_label_issues(proba, noisy, y_verified=verified)
     others = model.find_label_issues(proba, noisy)
-    np.testing.assert_array_equal(issues, others[~is_verified[others]])
+    pd.testing.assert_frame_equal(issues, others[~is_verified[others.position]])
     assert len(issues) < len(others)
 
 
@@ -202,13 +227,17 @@ def test_a_report_leaves_verified_samples_out_and_is_about_them():
     known, model = verified >= 0, fitted()
     report = model.noise_report(proba, noisy, y_verified=verified, max_rows=1000)
     listed = {sample["row"] for sample in report.facts["label_issues"]["listed"]}
-    assert listed == set(model.find_label_issues(proba, noisy, y_verified=verified).tolist())
+    assert listed == set(model.find_label_issues(proba, noisy, y_verified=verified).position)
+    assert (report.facts["label_issues"]["n_rows"], report.facts["data"]["n_rows"]) == ((~known).sum(), 240)
+    quality = model.label_quality(proba, noisy, y_verified=verified)
+    assert report.facts["label_issues"]["n_expected"] == pytest.approx((1 - quality[~known]).sum())
+    assert "unverified rows" in str(report)
     clean = {"proba_clean": proba[known], "y_clean": y[known], "y_clean_noisy": noisy[known]}
     same = model.noise_report(proba, noisy, **clean)
     for part in ("calibration", "one_transition_matrix"):
         assert report.facts[part] == same.facts[part]
-    with pytest.raises(ValueError, match="not both"):
-        model.noise_report(proba, noisy, y_verified=verified, **clean)
+    others = {"proba_clean": proba[:50], "y_clean": y[:50]}  # these come before verified ones
+    assert model.noise_report(proba, noisy, y_verified=verified, **others).facts["calibration"]["n_rows"] == 50
     with pytest.raises(ValueError, match="together"):
         model.noise_report(proba, noisy, y_clean=[0])
 
@@ -224,6 +253,10 @@ def test_a_model_of_a_given_T_has_no_error_bars():
     np.testing.assert_array_equal(model.class_counts_, [80, 80, 80])
     named = pd.DataFrame(T3, index=NAMES, columns=NAMES).loc[["cat", "ant", "bee"], ["cat", "ant", "bee"]]
     np.testing.assert_array_equal(LabelNoiseModel.from_transition_matrix(named, NAMES).transition_matrix_, T3)
+    by_columns = LabelNoiseModel.from_transition_matrix(named)
+    assert by_columns.classes_.tolist() == ["cat", "ant", "bee"]
+    np.testing.assert_array_equal(by_columns.transition_matrix_, named)
+    assert LabelNoiseModel.from_transition_matrix(T3).classes_.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -343,8 +376,10 @@ def test_labels_of_any_kind(kind):
     labels = fitted().relabel(proba, noisy, y_verified=verified)
     found = model.relabel(proba, given, y_verified=known)
     assert list(found) == [classes[i] for i in labels]
-    issues = fitted().find_label_issues(proba, noisy, y_verified=verified)
-    np.testing.assert_array_equal(model.find_label_issues(proba, given, y_verified=known), issues)
+    positions = fitted().find_label_issues(proba, noisy, y_verified=verified, as_frame=False)
+    issues = model.find_label_issues(proba, given, y_verified=known)
+    assert issues.position.tolist() == positions.tolist()
+    assert issues.given_label.tolist() == [classes[i] for i in noisy[positions]]
 
 
 @pytest.mark.parametrize("classes", [[False, True], [-1, 1]])
@@ -357,7 +392,7 @@ def test_two_classes(classes):
     is_verified = verified >= 0
     posterior = model.posterior(proba, given, y_verified=known)
     np.testing.assert_array_equal(posterior[is_verified], np.eye(2)[y[is_verified]])
-    assert not set(model.find_label_issues(proba, given, y_verified=known)) & set(np.flatnonzero(is_verified))
+    assert not is_verified[model.find_label_issues(proba, given, y_verified=known).position].any()
 
 
 def test_classes_are_in_the_order_that_was_given():
@@ -395,8 +430,12 @@ def test_results_of_a_series_have_its_index_and_name():
     assert quality.index.equals(y.index)
     assert labels.index.equals(y.index)
     assert labels.name == "given"
-    assert issues.index.tolist() == y.index[issues].tolist()
-    pd.testing.assert_series_equal(y.iloc[issues], y.loc[issues.index])
+    assert issues.index.tolist() == y.index[issues.position].tolist()
+    pd.testing.assert_series_equal(y.loc[issues.index], issues.given_label, check_names=False)
+    pd.testing.assert_series_equal(quality.loc[issues.index], issues.label_quality)
+    table = pd.DataFrame(proba, index=y.index)
+    pd.testing.assert_frame_equal(model.find_label_issues(table, noisy), issues)
+    assert model.find_label_issues(table, y.set_axis(range(1000, 1240))).index.min() >= 1000
 
 
 def test_methods_take_the_table_that_fit_takes():
@@ -414,12 +453,15 @@ def test_methods_take_the_table_that_fit_takes():
     np.testing.assert_array_equal(quality.isna(), lacks)
     np.testing.assert_array_equal(model.posterior(proba, table).argmax(axis=1)[is_verified], y[is_verified])
     issues = model.find_label_issues(proba, table)
-    assert not is_verified[issues].any()
-    np.testing.assert_array_equal(issues.index, issues + 1000)
+    assert not is_verified[issues.position].any()
+    np.testing.assert_array_equal(issues.index, issues.position + 1000)
+    assert (table.loc[issues.index, "label"] == issues.given_label).all()
     with pytest.raises(ValueError, match="not verified either"):
         model.posterior(proba, table["label"])
     pytest.importorskip("jinja2")
-    assert model.noise_report(proba, table).facts["calibration"]["n_rows"] == (is_verified & ~lacks).sum()
+    facts = model.noise_report(proba, table).facts
+    assert facts["calibration"]["n_rows"] == (is_verified & ~lacks).sum()
+    assert sum(of["n_given"] for of in facts["classes"]["listed"]) == 240 - lacks.sum()
 
 
 # ---------------------------------------------------------------------------- bad input
@@ -616,7 +658,7 @@ from noisytransition import LabelNoiseModel
 rng = np.random.default_rng(0)
 proba, y = rng.dirichlet(np.ones(3), size=60), rng.integers(3, size=60)
 model = LabelNoiseModel(proba_of="true").fit(proba, y)
-model.find_label_issues(proba, y), model.transition_summary()
+model.find_label_issues(proba, y, as_frame=False), model.transition_summary()
 print([name for name in ("torch", "sklearn", "skorch", "pandas", "jinja2", "joblib") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)

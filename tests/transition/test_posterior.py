@@ -20,16 +20,26 @@ from strategies import (
 )
 
 from noisytransition.transition import (
+    LabelNoiseModel,
     _checks,
     denoise_proba,
-    find_label_issues,
     flip_labels,
     label_posterior,
-    label_quality,
     pair_noise,
-    relabel,
     symmetric_noise,
 )
+
+
+def label_quality(proba, y, T):
+    return LabelNoiseModel.from_transition_matrix(T).label_quality(proba, y)
+
+
+def find_label_issues(proba, y, T, threshold=0.5):
+    return LabelNoiseModel.from_transition_matrix(T).find_label_issues(proba, y, threshold=threshold, as_frame=False)
+
+
+def relabel(proba, y, T, threshold=0.9):
+    return LabelNoiseModel.from_transition_matrix(T).relabel(proba, y, threshold=threshold)
 
 
 @given(noisy_rows(4), permutations(4))
