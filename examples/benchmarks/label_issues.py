@@ -46,7 +46,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import cross_val_predict
 
 from noisytransition import ComparisonData, EMTransitionClassifier, GLCClassifier, SModelClassifier, transition_error
-from noisytransition.transition import count_transition_matrix, denoise_proba, find_label_issues, label_quality, relabel
+from noisytransition.transition import LabelNoiseModel, count_transition_matrix, denoise_proba
 
 ROWS, MEMORISED = RESULTS / "label_issues.jsonl", RESULTS / "label_issues_memorised.jsonl"
 DIGITS = ["asymmetric-0.4", "pair-0.45", "symmetric-0.4"]
@@ -148,9 +148,10 @@ def qualities(sort, proba, y, T, counted):
 
     scores = {name: get_label_quality_scores(y, proba, method=method) for name, method in CLEANLAB.items()}
     for name, matrix in {"ours": T, "ours, counted T": counted}.items():
-        scores[name] = label_quality(denoise_proba(proba, matrix) if sort == "noisy" else proba, y, matrix)
+        of_true = denoise_proba(proba, matrix) if sort == "noisy" else proba
+        scores[name] = LabelNoiseModel.from_transition_matrix(matrix).label_quality(of_true, y)
     if sort == "noisy":
-        scores["ours, not denoised"] = label_quality(proba, y, T)
+        scores["ours, not denoised"] = LabelNoiseModel.from_transition_matrix(T).label_quality(proba, y)
     return scores
 
 
@@ -168,7 +169,9 @@ def run(cell, seed, folder, keep):
         row["average_precision"][sort] = {n: float(average_precision_score(wrong, -q)) for n, q in scores.items()}
         worst = {n: np.argsort(q, kind="stable")[: wrong.sum()] for n, q in scores.items()}
         row["precision"][sort] = {n: float(wrong[rows].mean()) for n, rows in worst.items()}
-    issues, relabelled = (f(given["fitted"], y, T) for f in (find_label_issues, relabel))
+    model = LabelNoiseModel.from_transition_matrix(T)
+    issues = model.find_label_issues(given["fitted"], y, as_frame=False)
+    relabelled = model.relabel(given["fitted"], y)
     row["issues"] = {"precision": float(wrong[issues].mean()), "recall": float(wrong[issues].sum() / wrong.sum())}
     row["right after relabel"] = float((relabelled == given["y_true"]).mean())
     row["agreement"] = {
@@ -195,7 +198,7 @@ def memorised(noise, name, seed):
     clf = GLCClassifier(**params) if name == "GLC" else SModelClassifier(**params)
     clf.fit(data.X, data.y, meta=meta)
     T = clf.transition_matrix_
-    out_of_fold = label_quality(unseen(T, params, data), data.y, T)
+    out_of_fold = LabelNoiseModel.from_transition_matrix(T).label_quality(unseen(T, params, data), data.y)
     qualities = {"fitted": clf.label_quality(data.X, data.y), "out of fold": out_of_fold}
     return {
         "cell": f"digits, {noise}, {name}",

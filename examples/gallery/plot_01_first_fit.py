@@ -62,15 +62,15 @@ TransitionMatrixDisplay.from_estimator(clf)
 # %%
 # Labels that are probably wrong
 # ------------------------------
-# The label that was given, and the one that `relabel` proposes; every 30th of the list,
-# which begins with the most probably wrong.
+# `find_label_issues` gives a data frame, which begins with the most probably wrong.
+# Images of every 30th:
 import matplotlib.pyplot as plt
 
 issues = clf.find_label_issues(X, y_noisy)
-proposed = clf.relabel(X, y_noisy)
 print(f"{len(issues)} labels are more probably wrong than right")
+print(issues.head())
 fig, axes = plt.subplots(1, 8, figsize=(9, 1.8))
-for ax, row in zip(axes, issues[:240:30], strict=True):
-    ax.imshow(X[row].reshape(8, 8), cmap="gray_r")
-    ax.set_title(f"{y_noisy[row]} → {proposed[row]}")
+for ax, issue in zip(axes, issues[:240:30].itertuples(), strict=True):
+    ax.imshow(X[issue.position].reshape(8, 8), cmap="gray_r")
+    ax.set_title(f"{issue.given_label} → {issue.suggested_label}")
     ax.axis("off")

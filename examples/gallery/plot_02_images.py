@@ -96,10 +96,9 @@ print(clf.transition_matrix_.round(2))
 # ------------------------------------------------------------
 import matplotlib.pyplot as plt
 
-posterior = clf.label_posterior(X, y_noisy)
 issues = clf.find_label_issues(X, y_noisy)[:100]
 fig, axes = plt.subplots(2, 6, figsize=(8, 3.4))
-for ax, row in zip(axes.flat, issues[::8], strict=False):
-    ax.imshow(X[row, 0], cmap="gray_r")
-    ax.set_title(f"{y_noisy[row]} → {clf.classes_[posterior[row].argmax()]}")
+for ax, issue in zip(axes.flat, issues[::8].itertuples(), strict=False):
+    ax.imshow(X[issue.position, 0], cmap="gray_r")
+    ax.set_title(f"{issue.given_label} → {issue.suggested_label}")
     ax.axis("off")

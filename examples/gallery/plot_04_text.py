@@ -87,10 +87,8 @@ for reason, text in clf.diagnostics_.items():
 # ------------------------
 # The steps before the classifier give the features that its methods take.
 X = pipe[:-1].transform(texts)
-posterior = clf.label_posterior(X, y_noisy)
-for row in clf.find_label_issues(X, y_noisy)[:6]:
-    proposed = clf.classes_[posterior[row].argmax()]
-    print(f"{y_noisy[row]} → {proposed} ({posterior[row].max():.2f}): {texts[row]}")
+for issue in clf.find_label_issues(X, y_noisy)[:6].itertuples():
+    print(f"{issue.given_label} → {issue.suggested_label}: {texts[issue.position]}")
 
 # %%
 from noisytransition import TransitionMatrixDisplay, count_transition_matrix

@@ -48,21 +48,16 @@ ax.legend()
 # %%
 # The most doubtful labels
 # ------------------------
-# `find_label_issues` gives rows, the most probably wrong first.
+# `find_label_issues` gives a data frame, the most probably wrong first.
 issues = clf.find_label_issues(X, y_noisy)
-posterior = clf.label_posterior(X, y_noisy)
-print("  row  given  proposed  probability  true")
-for row in issues[:8]:
-    best = posterior[row].argmax()
-    proposed = clf.classes_[best], f"{posterior[row, best]:.4f}", y[row]
-    print("{:5d}  {:5d}  {:8d}  {:>11}  {:4d}".format(row, y_noisy[row], *proposed))
+issues.head(8).assign(true_label=y[issues.position[:8]])
 
 # %%
 # Every eighth of the first ones:
 fig, axes = plt.subplots(2, 8, figsize=(9, 3.2))
-for ax, row in zip(axes.flat, issues[: 16 * 8 : 8], strict=True):
-    ax.imshow(X[row].reshape(8, 8), cmap="gray_r")
-    ax.set_title(f"{y_noisy[row]} → {clf.classes_[posterior[row].argmax()]}")
+for ax, issue in zip(axes.flat, issues[: 16 * 8 : 8].itertuples(), strict=True):
+    ax.imshow(X[issue.position].reshape(8, 8), cmap="gray_r")
+    ax.set_title(f"{issue.given_label} → {issue.suggested_label}")
     ax.axis("off")
 
 # %%

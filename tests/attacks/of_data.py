@@ -198,7 +198,12 @@ PREDICT = [
     if name not in _SKIPPED
 ]
 LABEL_ISSUES = [
-    Case(f"{target}: {name}", target, {"y_noisy": value}, words + "|not among classes_|text|labels for")
+    Case(
+        f"{target}: {name}",
+        target,
+        {"y_noisy": value},
+        words + "|not among classes_|text|missing|for 60|the label|another kind",
+    )
     for target in ("label_posterior", "label_quality", "find_label_issues", "relabel", "sample_weights")
     for name, value, words in [
         *((name, value, words) for name, value, words in LABELS if words != "at least 2 classes"),
