@@ -1,6 +1,6 @@
 """What follows from T: methods of a classifier that holds a `LabelNoiseModel`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,9 +10,6 @@ from ..data._read import Samples, label_codes
 from ..report import NoiseReport
 from ..transition._labels import names_of_rows
 from ..transition._noise_model import LabelNoiseModel
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 
 class NoiseModelMixin:
@@ -144,7 +141,7 @@ class NoiseModelMixin:
         y_verified: ArrayLike | None = None,
         threshold: float = 0.5,
         as_frame: bool = True,
-    ) -> "DataFrame | NDArray[np.intp]":
+    ) -> Any:
         """Find rows whose label is probably wrong, the most probably wrong first; verified rows are left out.
 
         Parameters

@@ -37,8 +37,6 @@ from ._shrinkage import Prior, check_prior
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from ..report import NoiseReport
     from ..report._facts import Clean
 
@@ -410,7 +408,7 @@ class LabelNoiseModel:
         threshold: float = 0.5,
         as_frame: bool = True,
         calibrate: bool = True,
-    ) -> "DataFrame | NDArray[np.intp]":
+    ) -> Any:
         """Find samples whose label is probably wrong, the most probably wrong first; verified samples are left out.
 
         Parameters
