@@ -82,7 +82,8 @@ class LabelNoiseModel:
     class_counts_ : ndarray of shape (c,)
         Expected number of samples of each true class, without the verified ones.
     diagnostics_ : dict of str to str
-        Reasons not to trust T, of which `fit` warns; empty if none was found.
+        Reasons not to trust T, of which `fit` warns; empty if none was found. Also "drawn_by_label", without a warning:
+        how verified samples were drawn.
     uncertainty_ : TransitionUncertainty or None
         Error bars of T; None with more than 50 classes, or of a T that was given.
     calibration_ : Calibration or None
