@@ -209,10 +209,9 @@ class NoiseModelMixin:
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
             The rows whose labels are to be judged, such as those of `fit`.
         y_noisy, y_verified
-            As in `label_posterior`. Verified rows are not listed, and used as clean rows.
+            As in `label_posterior`. Verified rows are not listed, and the wrong labels among them are counted.
         X_meta, y_meta : array-like of shape (n_meta, ...) and (n_meta,), optional
-            Clean rows in place of verified ones, for the calibration. It says how good the classifier is only if `fit`
-            has not seen them.
+            Clean rows for the calibration. It says how good the classifier is only if `fit` has not seen them.
         y_meta_noisy : array-like of shape (n_meta,), optional
             Their noisy labels, for a share of wrong labels that is counted, and the test of one T.
         proba : array-like of shape (n_samples, n_classes), optional

@@ -34,8 +34,8 @@ class Clean(NamedTuple):
 
     Attributes
     ----------
-    proba : ndarray of shape (n, c)
-        The classifier's probabilities.
+    proba : ndarray of shape (n, c), or None
+        The classifier's probabilities; None if it may have been trained on these samples.
     y : ndarray of int, shape (n,)
         True labels.
     y_noisy : ndarray of int, shape (n,), or None
@@ -44,7 +44,7 @@ class Clean(NamedTuple):
         Of the test that one T holds for all samples; None without noisy labels, or without any noise.
     """
 
-    proba: NDArray[np.float64]
+    proba: NDArray[np.float64] | None
     y: NDArray[np.intp]
     y_noisy: NDArray[np.intp] | None = None
     pvalue: float | None = None
@@ -117,7 +117,7 @@ def make_facts(
         "transition": _transition(known),
         "flips": _flips(known),
         "classes": _classes(known, judged, clean, level),
-        "calibration": None if clean is None else _calibration(clean, level),
+        "calibration": None if clean is None or clean.proba is None else _calibration(clean.proba, clean.y, level),
         "label_issues": _label_issues(known.names, judged, samples, index, 1 - noise["rate"]),
         "one_transition_matrix": _one_transition_matrix(clean),
         "diagnostics": dict(model.diagnostics_),
@@ -236,13 +236,13 @@ def _risks(known: _Known, i: int, mean: float) -> list[str]:
 
 
 # ---------------------------------------------------------------------------- rows
-def _calibration(clean: Clean, level: float) -> Facts:
+def _calibration(proba: NDArray, y: NDArray[np.intp], level: float) -> Facts:
     """Accuracy, expected calibration error and reliability bins of the probability of the predicted class.
 
     The error is ``sum_b n_b / n |accuracy_b - confidence_b|`` over bins b of equal width (Guo, Pleiss, Sun,
     Weinberger, "On Calibration of Modern Neural Networks", ICML 2017).
     """
-    confidence, right = clean.proba.max(axis=1), clean.proba.argmax(axis=1) == clean.y
+    confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
     of_row = np.clip(np.ceil(confidence * _N_BINS).astype(int) - 1, 0, _N_BINS - 1)
 
     def accuracy(rows: NDArray[np.bool_]) -> Facts:
@@ -251,7 +251,7 @@ def _calibration(clean: Clean, level: float) -> Facts:
         return of | _share(n_right, n, level)
 
     bins = [{"from": b / _N_BINS, "to": (b + 1) / _N_BINS, **accuracy(of_row == b)} for b in np.unique(of_row).tolist()]
-    error = sum(b["n_rows"] * abs(b["accuracy"] - b["confidence"]) for b in bins) / len(clean.y)
+    error = sum(b["n_rows"] * abs(b["accuracy"] - b["confidence"]) for b in bins) / len(y)
     return {**accuracy(of_row >= 0), "expected_calibration_error": error, "bins": bins}
 
 

@@ -99,10 +99,9 @@ def _calibration(facts: Facts) -> list[str]:
         calibrated = f"it is {'too certain' if gap > 0 else 'not certain enough'} by {100 * abs(gap):.1f} points"
     return [
         f"The classifier is right on {percent(found['accuracy'])} of {of(found['n_rows'], 'clean row')} "
-        f"({percents(found['low'], found['high'])}) and expects {percent(found['confidence'])}: {calibrated}, "
-        "if fit has not seen these rows.",
+        f"({percents(found['low'], found['high'])}) and expects {percent(found['confidence'])}: {calibrated}.",
         f"Expected calibration error: {found['expected_calibration_error']:.3f}, over bins of the probability of the "
-        "predicted class. On rows that fit has seen, all these numbers are too good.",
+        "predicted class. This holds only if fit has not seen these rows: on rows of fit, it is too good.",
     ]
 
 

@@ -119,7 +119,7 @@ class LabelNoiseModel:
     >>> issues = model.find_label_issues(proba, y_noisy, y_verified=checked)
     >>> len(issues), float((y_noisy != y)[issues.position].mean())  # share of these labels that are wrong
     (37, 1.0)
-    >>> issues.head(2)  # the index is that of y_noisy
+    >>> issues.head(2)  # of labels in pandas, the index is theirs
          position  given_label  suggested_label  label_quality
     125       125            0                2   ...
     143       143            0                2   ...
@@ -511,7 +511,8 @@ class LabelNoiseModel:
         proba, y_noisy, calibrate
             As in `posterior`.
         y_verified : array-like of shape (n,), optional
-            True labels of verified samples, as in `fit`. They are not listed, and used as clean samples.
+            True labels of verified samples, as in `fit`. They are not listed, and used as clean samples; with
+            ``calibrate=False`` only for the share of wrong labels, since the classifier may have been trained on them.
         proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
             Clean samples in place of verified ones, for the calibration of the classifier.
         y_clean_noisy : array-like of shape (n_clean,), optional
@@ -546,7 +547,8 @@ class LabelNoiseModel:
             raise ValueError(f"display_rows has {length} entries for {n} samples; give one for each.")
         clean = self._clean(proba_clean, y_clean, y_clean_noisy, calibrate)
         if clean is None and (pairs := samples.is_pair).any():
-            clean = self._tested(*(of[pairs] for of in samples))
+            of_true, noisy, true = (of[pairs] for of in samples)
+            clean = self._tested(of_true if calibrate else None, noisy, true)
         listed = judged.issues()[:max_rows]
         index = names_of_rows(listed, display_rows, y).tolist()
         facts = sample_facts(shown, listed.tolist(), columns)
@@ -583,12 +585,12 @@ class LabelNoiseModel:
         noisy = None if y_noisy is None else self._codes(y_noisy, len(codes), "y_clean_noisy")
         return self._tested(given, noisy, codes)
 
-    def _tested(self, proba: NDArray, y_noisy: NDArray[np.intp] | None, y: NDArray[np.intp]) -> "Clean":
+    def _tested(self, proba: NDArray | None, y_noisy: NDArray[np.intp] | None, y: NDArray[np.intp]) -> "Clean":
         """Clean samples of a report, with the test of one T."""
         from ..report._facts import Clean
 
         pvalue = None
-        if y_noisy is not None:
+        if proba is not None and y_noisy is not None:
             with suppress(ValueError):  # there is no noise
                 pvalue = class_conditional_test(y, y_noisy, proba=proba, random_state=0).pvalue
         return Clean(proba, y, y_noisy, pvalue)

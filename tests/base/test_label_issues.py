@@ -80,6 +80,7 @@ def test_verified_rows_are_known(fitted, blobs, true_labels, as_table):
     facts = call("noise_report").facts
     assert [row["row"] for row in facts["label_issues"]["listed"]] == issues.position.tolist()
     assert facts["noise"]["verified"]["n_wrong"] == (y != true_labels)[checked].sum()
+    assert facts["calibration"] is None  # a fit may have seen these rows
 
 
 def test_wrong_labels_come_first_and_are_mended(fitted, blobs, true_labels):

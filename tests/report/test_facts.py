@@ -137,7 +137,7 @@ def test_calibration_by_a_loop_over_bins():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet([0.4] * 4, size=300)
     y = np.where(rng.random(300) < 0.7, proba.argmax(axis=1), rng.integers(4, size=300))
-    found = _calibration(clean(np.eye(4))._replace(proba=proba, y=y), 0.9)
+    found = _calibration(proba, y, 0.9)
     error, bins = 0.0, []
     for b in range(10):
         members = [n for n in range(300) if b / 10 < max(proba[n]) <= (b + 1) / 10]
