@@ -44,7 +44,7 @@ def load():
     X, T, test = (X / 16).astype(np.float32).reshape(-1, 1, 8, 8), digits_noise(0.4), np.arange(len(y)) % 4 == 0
     verified = np.arange((~test).sum()) < 100
     y_noisy = flip_labels(y[~test], T, random_state=0)
-    return (X[~test], y_noisy), {"trusted": verified, "y_meta": y[~test][verified]}, (X[test], y[test]), T
+    return (X[~test], y_noisy), {"y_verified": np.where(verified, y[~test], -1)}, (X[test], y[test]), T
 
 
 def main():

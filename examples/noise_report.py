@@ -22,7 +22,7 @@ def make():
     noisy, verified, held_out = np.split(np.random.default_rng(0).permutation(len(y)), [1297, 1397])
     rows = np.concatenate([noisy, verified])
     clf = EMTransitionClassifier(max_epochs=15, batch_size=64, random_state=0)
-    clf.fit(X[rows], y_noisy[rows], trusted=np.isin(rows, verified), y_meta=y[verified])
+    clf.fit(X[rows], y_noisy[rows], y_verified=np.where(np.isin(rows, verified), y[rows], -1))
     return clf.noise_report(
         X[noisy],
         y_noisy[noisy],

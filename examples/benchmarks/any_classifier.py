@@ -230,9 +230,14 @@ def _found(base, method, drawn, seed):
         if method == BESIDE:
             clf.fit(noisy, given[~verified], meta=(clean, y[verified]))
         else:
-            clf.fit(X, given, trusted=verified, y_meta=y[verified])
+            clf.fit(X, given, y_verified=_verified(y, verified))
     T = np.asarray(clf.noise_matrix).T if method == CLEANLAB else getattr(clf, "transition_matrix_", None)
     return float((np.asarray(clf.predict(X_test)) == y_test).mean()), T
+
+
+def _verified(y, verified):
+    """True labels of verified rows, None of the others."""
+    return np.where(verified, np.asarray(y).astype(object), None)
 
 
 def _network(drawn, seed):
@@ -242,7 +247,7 @@ def _network(drawn, seed):
     torch.set_num_threads(1)
     rows, given, verified, _ = drawn
     X, X_test = (part.astype(np.float32) for part in _numbers(rows.X, rows.X_test))
-    clf = EMTransitionClassifier(random_state=seed).fit(X, given, trusted=verified, y_meta=rows.y[verified])
+    clf = EMTransitionClassifier(random_state=seed).fit(X, given, y_verified=_verified(rows.y, verified))
     return float(clf.score(X_test, rows.y_test)), clf.transition_matrix_
 
 

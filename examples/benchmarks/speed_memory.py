@@ -13,7 +13,7 @@ FITS = {
     "GLC": "GLCClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
     "meta-transition": "MetaTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
     "EM": "EMTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
-    "EM, trusted=": "EMTransitionClassifier(**p).fit(X, y, trusted=trusted)",
+    "EM, verified rows": "EMTransitionClassifier(**p).fit(X, y, y_verified=checked)",
 }
 MEMORY = """
 import resource, warnings
@@ -24,12 +24,12 @@ rng, p = np.random.default_rng(0), {{"module": "linear", "max_epochs": 1, "rando
 X = rng.standard_normal((60_000, 1000), dtype=np.float32)  # no doubles: a peak before the fit would hide that of it
 y = rng.integers(10, size=60_000)
 X[np.arange(60_000), y] += 3
-X_meta, y_meta, trusted = X[:1000].copy(), y[:1000], np.arange(60_000) < 1000
-def fit(X, y, X_meta, y_meta, trusted):
+X_meta, y_meta, checked = X[:1000].copy(), y[:1000], np.where(np.arange(60_000) < 1000, y, -1)
+def fit(X, y, X_meta, y_meta, checked):
     {fit}
-fit(X[:2000].copy(), y[:2000], X_meta, y_meta, trusted[:2000])  # loads what is loaded once
+fit(X[:2000].copy(), y[:2000], X_meta, y_meta, checked[:2000])  # loads what is loaded once
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-fit(X, y, X_meta, y_meta, trusted)
+fit(X, y, X_meta, y_meta, checked)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / X.nbytes)
 """
 

@@ -28,11 +28,14 @@ print(f"{np.mean(y_noisy != y):.0%} of {len(y)} labels are wrong")
 # %%
 # The checked rows
 # ----------------
-# Somebody looked at 100 rows that were drawn at random. ``verified`` marks these rows,
-# and ``y_meta`` has their true labels. ``y_noisy`` keeps the noisy labels of all rows.
-verified = np.zeros(len(y), dtype=bool)
-verified[np.random.default_rng(0).choice(len(y), 100, replace=False)] = True
-y_meta = y[verified]
+# Somebody looked at 100 rows that were drawn at random. A second column has their true
+# labels, and NaN in all other rows.
+import pandas as pd
+
+rows = np.random.default_rng(0).choice(len(y), 100, replace=False)
+labels = pd.DataFrame({"label": y_noisy})
+labels.loc[rows, "verified"] = y[rows]
+labels.head()
 
 # %%
 # The fit
@@ -41,7 +44,7 @@ y_meta = y[verified]
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
 
 clf = EMTransitionClassifier(random_state=0)
-clf.fit(X, y_noisy, trusted=verified, y_meta=y_meta)
+clf.fit(X, labels)
 ignoring_the_noise = CrossEntropyClassifier(random_state=0).fit(X, y_noisy)
 print(f"test accuracy: {clf.score(X_test, y_test):.3f}")
 print(f"if the noise is ignored: {ignoring_the_noise.score(X_test, y_test):.3f}")

@@ -84,7 +84,7 @@ for name, transform in [("no augmentation", None), ("random shifts", random_shif
     clf = EMTransitionClassifier(
         SmallCNN, batch_transform=transform, cv=None, fine_tune=False, **shared
     )
-    clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+    clf.fit(X, y_noisy, y_verified=np.where(verified, y, -1))
     error = transition_error(T, clf.transition_matrix_)
     print(f"{name}: accuracy {clf.score(X_test, y_test):.3f}, error of T {error:.3f}")
 

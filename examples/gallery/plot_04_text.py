@@ -51,8 +51,14 @@ def label(text):
 
 
 y_noisy = np.array([label(text) for text in texts])
-verified = np.arange(len(y)) < 100  # the messages are in no order
 print(f"{np.mean(y_noisy != y):.0%} of the labels are wrong")
+
+# %%
+# The first 100 messages, which are in no order, were read:
+import pandas as pd
+
+labels = pd.DataFrame({"label": y_noisy})
+labels.loc[:99, "verified"] = y[:100]
 
 # %%
 # The fit
@@ -65,12 +71,7 @@ from noisytransition import EMTransitionClassifier
 
 clf = EMTransitionClassifier(max_epochs=10, random_state=0)
 pipe = make_pipeline(TfidfVectorizer(dtype=np.float32), clf)
-pipe.fit(
-    texts,
-    y_noisy,
-    emtransitionclassifier__trusted=verified,
-    emtransitionclassifier__y_meta=y[verified],
-)
+pipe.fit(texts, labels)
 by_rules = [label(text) for text in texts_test]
 print(f"test accuracy: {pipe.score(texts_test, y_test):.3f}")
 print(f"that of the rules: {np.mean(by_rules == y_test):.3f}")
@@ -93,7 +94,7 @@ for issue in clf.find_label_issues(X, y_noisy)[:6].itertuples():
 # %%
 from noisytransition import TransitionMatrixDisplay, count_transition_matrix
 
-codes, noisy_codes = (np.searchsorted(clf.classes_, labels) for labels in (y, y_noisy))
+codes, noisy_codes = (np.searchsorted(clf.classes_, names) for names in (y, y_noisy))
 TransitionMatrixDisplay.from_estimator(
     clf, true_matrix=count_transition_matrix(codes, noisy_codes)
 )
@@ -113,7 +114,5 @@ embed = make_pipeline(
     StandardScaler(),
 )
 on_embeddings = EMTransitionClassifier(max_epochs=10, random_state=0)
-on_embeddings.fit(
-    embed.fit_transform(texts), y_noisy, trusted=verified, y_meta=y[verified]
-)
+on_embeddings.fit(embed.fit_transform(texts), labels)
 print(f"test accuracy: {on_embeddings.score(embed.transform(texts_test), y_test):.3f}")

@@ -53,7 +53,7 @@ for confident, share in zip(said, observed, strict=True):
 from noisytransition import EMTransitionClassifier, class_conditional_test
 
 clf = EMTransitionClassifier(max_epochs=10, batch_size=64, random_state=0)
-clf.fit(X, y_model, trusted=verified, y_meta=y[verified])
+clf.fit(X, y_model, y_verified=np.where(verified, y, None))
 print(clf.transition_summary(), end="\n\n")
 test = class_conditional_test(
     y[verified],

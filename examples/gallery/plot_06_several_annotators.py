@@ -48,7 +48,7 @@ majority = (votes + rng.random(votes.shape)).argmax(axis=1)
 verified = np.isin(np.arange(len(y)), rng.choice(len(y), 100, replace=False))
 params = {"max_epochs": 10, "batch_size": 64, "random_state": 0}
 by_majority = EMTransitionClassifier(**params)
-by_majority.fit(X, majority, trusted=verified, y_meta=y[verified])
+by_majority.fit(X, majority, y_verified=np.where(verified, y, -1))
 print(f"{np.mean(majority == y):.1%} of the majority labels are right")
 print(f"T of the majority\n{by_majority.transition_matrix_.round(2)}")
 
@@ -60,7 +60,7 @@ print(f"T of the majority\n{by_majority.transition_matrix_.round(2)}")
 item = answers["item"].to_numpy()
 checked = verified[item]
 by_answer = EMTransitionClassifier(**params)
-by_answer.fit(X[item], answers["label"], trusted=checked, y_meta=y[item][checked])
+by_answer.fit(X[item], answers["label"], y_verified=np.where(verified, y, -1)[item])
 print(f"T of an answer\n{by_answer.transition_matrix_.round(2)}")
 
 # %%

@@ -27,7 +27,7 @@ T = np.array(
 y_noisy = flip_labels(y, T, random_state=0)
 verified = np.arange(len(y)) < 80
 clf = EMTransitionClassifier(max_epochs=10, batch_size=64, random_state=0)
-clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+clf.fit(X, y_noisy, y_verified=np.where(verified, y, -1))
 print(clf.transition_summary())
 
 # %%

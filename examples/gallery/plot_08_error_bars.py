@@ -31,7 +31,7 @@ fits = {}
 for n_verified in (30, 200):
     verified = np.arange(1200) < n_verified
     clf = EMTransitionClassifier(max_epochs=10, batch_size=128, random_state=0)
-    fits[n_verified] = clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+    fits[n_verified] = clf.fit(X, y_noisy, y_verified=np.where(verified, y, None))
     print(f"{n_verified} verified rows\n{clf.transition_summary(least=0)}\n")
 
 # %%
@@ -81,6 +81,6 @@ no_c = (np.arange(1200) < 100) & (y != "C")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the same text as diagnostics_
     clf = EMTransitionClassifier(max_epochs=10, batch_size=128, random_state=0)
-    clf.fit(X, y_noisy, trusted=no_c, y_meta=y[no_c])
+    clf.fit(X, y_noisy, y_verified=np.where(no_c, y, None))
 for reason, text in clf.diagnostics_.items():
     print(f"{reason}: {text}")

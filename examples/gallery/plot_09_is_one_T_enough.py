@@ -57,7 +57,7 @@ ax.legend(loc="upper left")
 # Without groups, test the probabilities of a classifier. They do not know the hospital:
 # a large p-value holds for what was tested, and no more.
 clf = GLCClassifier(max_epochs=10, random_state=0)
-clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+clf.fit(X, y_noisy, y_verified=np.where(verified, y, None))
 proba = clf.predict_proba(X[verified])
 print(class_conditional_test(*known, proba=proba, random_state=0))
 

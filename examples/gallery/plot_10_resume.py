@@ -47,14 +47,14 @@ X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 y_noisy = flip_labels(y, pair_noise(3, 0.4), random_state=0)
 verified = np.arange(len(y)) % 5 == 0
-labels = {"trusted": verified, "y_meta": y[verified]}
+labels = {"y": y_noisy, "y_verified": np.where(verified, y, -1)}  # -1: not verified
 params = {"max_epochs": 15, "fine_tune": False, "random_state": 0}
 folder = Path(tempfile.mkdtemp()) / "fit"
 
 Log.interrupt = True
 try:
     clf = EMTransitionClassifier(callbacks=[Log()], **params)
-    clf.fit(X, y_noisy, **labels, state=folder)
+    clf.fit(X, **labels, state=folder)
 except KeyboardInterrupt:
     print("interrupted")
 
@@ -73,11 +73,11 @@ for file in sorted(folder.iterdir()):
 # the others follow.
 Log.interrupt, Log.trainings = False, 2
 clf = EMTransitionClassifier(callbacks=[Log()], **params)
-clf = clf.fit(X, y_noisy, **labels, state=folder)
+clf = clf.fit(X, **labels, state=folder)
 
 # %%
 # The result is that of a fit without an interruption:
-uninterrupted = EMTransitionClassifier(**params).fit(X, y_noisy, **labels)
+uninterrupted = EMTransitionClassifier(**params).fit(X, **labels)
 print(clf.transition_matrix_, uninterrupted.transition_matrix_, sep="\n\n")
 difference = np.abs(clf.predict_proba(X) - uninterrupted.predict_proba(X)).max()
 print(f"\nlargest difference of the posteriors: {difference}")

@@ -32,7 +32,7 @@ def fit(seed):
         max_epochs=8, cv=None, fine_tune=False, random_state=seed
     )
     y_noisy = flip_labels(y, T, random_state=seed)
-    clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+    clf.fit(X, y_noisy, y_verified=np.where(verified, y, -1))
     return clf.transition_matrix_
 
 
@@ -68,7 +68,7 @@ for n_jobs in (1, 2):
     clf = EMTransitionClassifier(
         max_epochs=10, fine_tune=False, n_jobs=n_jobs, random_state=0
     )
-    fits[n_jobs] = clf.fit(X, y_noisy, trusted=verified, y_meta=y[verified])
+    fits[n_jobs] = clf.fit(X, y_noisy, y_verified=np.where(verified, y, -1))
     print(f"n_jobs={n_jobs}: {time.perf_counter() - start:.1f} seconds")
 
 # %%
