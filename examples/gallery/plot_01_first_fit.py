@@ -69,7 +69,7 @@ TransitionMatrixDisplay.from_estimator(clf)
 # Images of every 30th:
 import matplotlib.pyplot as plt
 
-issues = clf.find_label_issues(X, y_noisy)
+issues = clf.find_label_issues(X, labels)
 print(f"{len(issues)} labels are more probably wrong than right")
 print(issues.head())
 fig, axes = plt.subplots(1, 8, figsize=(9, 1.8))
