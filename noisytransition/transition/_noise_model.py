@@ -260,7 +260,7 @@ class LabelNoiseModel:
         array(['cat', 'dog', 'cat'], dtype='<U3')
         """
         if classes is None:
-            classes = T.columns if hasattr(T, "columns") else np.arange(np.shape(T)[0])
+            classes = getattr(T, "columns", np.arange(len(check_transition_matrix(T, name="T"))))
         model, names = cls(), check_classes(classes, None)
         c = len(names)
         model.classes_, model.transition_matrix_ = names, check_transition_matrix(in_class_order(T, names), c, "T")

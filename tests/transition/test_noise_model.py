@@ -261,7 +261,13 @@ def test_a_model_of_a_given_T_has_no_error_bars():
 
 @pytest.mark.parametrize(
     ("args", "word"),
-    [((T3, ["a", "b"]), "2 classes"), ((T3, ["a", "b", "b"]), "different"), ((2 * T3, NAMES), "sum to 1")]
+    [
+        ((None,), "T"),
+        ((0.5,), "T has shape"),
+        ((T3, ["a", "b"]), "2 classes"),
+        ((T3, ["a", "b", "b"]), "different"),
+        ((2 * T3, NAMES), "sum to 1"),
+    ]
     + [((T3, NAMES, counts), "class_counts") for counts in ([1, 2], [1, 2, -3], [1, 2, np.nan])],
 )
 def test_a_given_T_is_checked(args, word):
