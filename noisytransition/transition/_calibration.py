@@ -75,6 +75,10 @@ class Calibration(NamedTuple):
     bias: NDArray[np.float64]
     floor: float = TINY
 
+    def of_classes(self, c: int) -> "Calibration":
+        """Map of the first classes, if no sample may have another one."""
+        return Calibration(self.matrix[:c, :c], self.bias[:c], self.floor)
+
     def __call__(self, proba: ArrayLike) -> NDArray[np.float64]:
         """Calibrated probabilities of rows, shape (n, c), from those of the classifier.
 

@@ -47,7 +47,9 @@ _NOT_VERIFIED = (
 )
 
 
-def diagnose(fit: TransitionFit, bars: TransitionUncertainty | None, classes: NDArray) -> dict[str, str]:
+def diagnose(
+    fit: TransitionFit, bars: TransitionUncertainty | None, classes: NDArray, labels: NDArray
+) -> dict[str, str]:
     """Reasons not to trust T, by name; empty if there are none.
 
     Parameters
@@ -57,6 +59,8 @@ def diagnose(fit: TransitionFit, bars: TransitionUncertainty | None, classes: ND
     bars : TransitionUncertainty or None
         Error bars of T.
     classes : ndarray of shape (c,)
+    labels : ndarray of shape (d,)
+        The classes, and labels that are none.
 
     Returns
     -------
@@ -73,7 +77,7 @@ def diagnose(fit: TransitionFit, bars: TransitionUncertainty | None, classes: ND
         found = {
             "missing_class": _missing_class(fit.held_out.n_clean, classes),
             "unknown_shares": _unknown_shares(fit),
-            "drawn_by_label": _drawn_by_label(fit, classes),
+            "drawn_by_label": _drawn_by_label(fit, labels),
             "chosen": _CHOSEN if fit.draw.by_suspicion else "",
             "not_one_T": _not_one_T(fit.revised, bars),
             "under_trained": _under_trained(fit.held_out, fit.weights),
@@ -89,14 +93,14 @@ def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
 
 
 def _no_probability(proba: NDArray, classes: NDArray) -> str:
-    never = classes[~proba.any(axis=0)].tolist()
+    never = classes[~proba[:, : len(classes)].any(axis=0)].tolist()
     if not never:
         return ""
     return f"class {never} has probability 0 in all samples: give probabilities of a classifier that knows it"
 
 
 def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
-    absent = classes[n_clean == 0].tolist()
+    absent = classes[n_clean[: len(classes)] == 0].tolist()
     return f"no clean sample of class {absent}: verify some samples of it" if absent else ""
 
 
@@ -111,14 +115,14 @@ def _unknown_shares(fit: TransitionFit) -> str:
     )
 
 
-def _drawn_by_label(fit: TransitionFit, classes: NDArray) -> str:
+def _drawn_by_label(fit: TransitionFit, labels: NDArray) -> str:
     if not fit.draw.by_label:
         return ""
     drawn, of_all = fit.held_out.pairs.sum(axis=0), fit.held_out.given_labels
     odds = drawn / drawn.sum() / np.maximum(of_all / of_all.sum(), 1 / of_all.sum())
-    none = classes[(drawn == 0) & (of_all > 0)].tolist()
+    none = labels[(drawn == 0) & (of_all > 0)].tolist()
     return (
-        f"verified samples were drawn by their given label ({classes[odds.argmax()]!s}: {odds.max():.1f} times as "
+        f"verified samples were drawn by their given label ({labels[odds.argmax()]!s}: {odds.max():.1f} times as "
         "often as in all samples): they count once where T is fitted, and are weighted by their given label elsewhere"
         + (f"; none has the label {none}, and weights cannot make up for that" if none else "")
     )

@@ -99,10 +99,10 @@ def read_held_out(
     y_clean: ArrayLike | None,
     y_clean_noisy: ArrayLike | None,
     classes: ArrayLike | None,
-) -> tuple[HeldOut, NDArray]:
-    """Held-out samples, with one candidate, and the classes, from the arguments of `LabelNoiseModel.fit`.
+) -> tuple[HeldOut, NDArray, int]:
+    """Held-out samples, with one candidate, the labels and the number of classes, from arguments of `LabelNoiseModel`.
 
-    Verified samples become clean ones; they are not among the noisy ones.
+    Verified samples become clean ones; they are not among the noisy ones. Labels that are no class have probability 0.
     """
     n, c = checked_probabilities(proba).shape
     if not n:
@@ -117,7 +117,11 @@ def read_held_out(
     given = {"y_noisy": all_given, "y_verified": verified, "y_clean": others, "y_clean_noisy": given_of_others}
     if classes is None:
         classes = classes_of_columns(proba, list(given.values()))
-    names, codes = encode_all(given, c, classes)
+    n_others = 0 if classes is None else max(np.size(classes) - c, 0)
+    names, codes = encode_all(given, c + n_others, classes)
+    for name in ("y_verified", "y_clean"):
+        if (codes[name] >= c).any():
+            raise ValueError(f"{name} has the label {names[codes[name].max()]!r}, of which proba has no column.")
     if not (has_given & ~is_verified).any():
         raise ValueError(
             "y_verified has a true label for each sample, so that none is left to estimate T from: count them by "
@@ -125,17 +129,18 @@ def read_held_out(
         )
     if not np.ptp(codes["y_noisy"]):
         raise ValueError("y_noisy holds one class alone; at least two are needed.")
-    of_rows = check_probabilities(in_class_order(proba, names, rows=False))
+    of_rows = check_probabilities(in_class_order(proba, names[:c], rows=False))
     of_others = of_rows[:0]
     if proba_clean is not None:
-        of_others = check_probabilities(in_class_order(proba_clean, names, rows=False), c, "proba_clean")
+        of_others = check_probabilities(in_class_order(proba_clean, names[:c], rows=False), c, "proba_clean")
+    of_rows, of_others = (np.pad(of, ((0, 0), (0, n_others))) for of in (of_rows, of_others))
     all_noisy, noisy_of_others = np.full(n, -1), np.full(m, -1)
     all_noisy[has_given], noisy_of_others[has_noisy] = codes["y_noisy"], codes["y_clean_noisy"]
     clean = np.concatenate([codes["y_verified"], codes["y_clean"]])
     of_clean = np.concatenate([of_rows[is_verified], of_others])
     noisy_of_clean = np.concatenate([all_noisy[is_verified], noisy_of_others])
     candidate = Candidate(0, of_rows[~is_verified], of_clean)
-    return one_candidate(candidate, all_noisy[~is_verified], clean, noisy_of_clean), names
+    return one_candidate(candidate, all_noisy[~is_verified], clean, noisy_of_clean), names, c
 
 
 def one_candidate(candidate: Candidate, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray) -> HeldOut:

@@ -33,7 +33,7 @@ from ._labels import (
     names_of_rows,
 )
 from ._posterior import LabelledSamples, denoise_proba
-from ._shrinkage import Prior, check_prior
+from ._shrinkage import Prior, check_prior, with_other_labels
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 if TYPE_CHECKING:
@@ -75,8 +75,10 @@ class LabelNoiseModel:
     ----------
     classes_ : ndarray of shape (c,)
         Labels in the order of the columns of `proba` and of T.
-    transition_matrix_ : ndarray of shape (c, c)
-        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
+    labels_ : ndarray of shape (d,)
+        `classes_`, and noisy labels that are no classes. Their `label_quality` is NaN.
+    transition_matrix_ : ndarray of shape (c, d)
+        T: row i, column j is P(noisy = labels_[j] | true = classes_[i]).
     transition_counts_ : ndarray of shape (c, c)
         Expected number of samples of each true (i) and noisy (j) label; verified pairs are counted.
     class_counts_ : ndarray of shape (c,)
@@ -162,9 +164,10 @@ class LabelNoiseModel:
             Probabilities and true labels of clean samples that are not among the n samples.
         y_clean_noisy : array-like of shape (n_clean,), optional
             Their noisy labels; missing where they are not known.
-        classes : array-like of shape (c,), optional
+        classes : array-like of shape (c,) or (d,), optional
             The labels in the order of the columns of `proba`. Default: the columns of a data frame that are named by
-            the labels; else 0..c-1, or the sorted labels.
+            the labels; else 0..c-1, or the sorted labels. Beyond c: noisy labels that are no classes, such as
+            "abstains" or "unsure", which have columns of T and no rows.
 
         Returns
         -------
@@ -181,8 +184,8 @@ class LabelNoiseModel:
             Of reasons not to trust T.
         """
         self._check_parameters()
-        held_out, names = read_held_out(proba, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes)
-        check_prior(self.prior, len(names))
+        held_out, labels, c = read_held_out(proba, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes)
+        check_prior(self.prior, c)
         if not len(held_out.clean) and self.proba_of is None:
             raise ValueError(
                 "no sample is verified: say what proba are. Give proba_of='noisy' for a classifier that was trained on "
@@ -191,40 +194,47 @@ class LabelNoiseModel:
         anchors = None
         if self.proba_of == "noisy" and not len(held_out.clean):
             given = held_out.candidates[0]
-            anchors = anchor_transition_matrix(given.proba, percentile="auto")
-            denoised = denoise_proba(given.proba, anchors, n_iter=_DENOISING)
+            anchors = anchor_transition_matrix(given.proba[:, :c], percentile="auto")
+            denoised = denoise_proba(given.proba[:, :c], anchors, n_iter=_DENOISING)
+            denoised = np.pad(denoised, ((0, 0), (0, len(labels) - c)))
             held_out = held_out._replace(candidates=[given._replace(proba=denoised)])
-        self.fit_candidates(held_out, names, start_of_transition(held_out))
+        self.fit_candidates(held_out, labels, start_of_transition(held_out), c)
         self.anchors_ = anchors  # fit_candidates, which takes probabilities of the true label, has set None
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
-    def fit_candidates(self, held_out: HeldOut, classes: NDArray, start: NDArray) -> Self:
+    def fit_candidates(self, held_out: HeldOut, labels: NDArray, start: NDArray, n_classes: int | None = None) -> Self:
         """Estimate T from the candidate with the highest evidence of all labels.
 
         Parameters
         ----------
         held_out : HeldOut
             Probabilities of several candidates, such as numbers of epochs, and all labels.
-        classes : ndarray of shape (c,)
-            Names of the classes, in the order of the columns.
-        start : ndarray of shape (c, c)
+        labels : ndarray of shape (d,)
+            Names of the classes in the order of the columns, and of labels that are no classes.
+        start : ndarray of shape (d, d)
             T from which the maximisation starts.
+        n_classes : int, optional
+            Default: all labels are classes.
 
         Returns
         -------
         self
         """
-        fit = TransitionFit(held_out, start, self.prior, stratified=self.meta_sampling == "stratified")
-        self.classes_, self.anchors_ = classes, None
-        self.transition_matrix_, self.transition_counts_ = fit.transition_matrix, fit.counts
+        c = len(labels) if n_classes is None else n_classes
+        prior = with_other_labels(self.prior, c, len(labels))
+        fit = TransitionFit(held_out, start, prior, stratified=self.meta_sampling == "stratified")
+        self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
+        self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
         # expected counts use the features too; those from T and the noisy labels alone are less exact
-        self.class_counts_ = (fit.counts - fit.pairs).sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
-        self.calibration_, self.uncertainty_ = fit.calibration, fit.error_bars()
-        self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset
+        self.class_counts_ = (fit.counts - fit.pairs)[:c].sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
+        calibration, bars = fit.calibration, fit.error_bars()
+        self.calibration_ = None if calibration is None else calibration.of_classes(c)
+        self.uncertainty_ = None if bars is None else bars.of_classes(c)
+        self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset[:c]
         self.instance_dependence_ = fit.revised.power if isinstance(fit.revised, InstanceDependentEstimate) else 0.0
         self.log_evidence_, self.best_candidate_ = fit.log_evidence, int(fit.log_evidence.argmax())
-        self.diagnostics_ = diagnose(fit, self.uncertainty_, classes)
+        self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_, labels)
         return self
 
     @classmethod
@@ -263,7 +273,8 @@ class LabelNoiseModel:
             classes = getattr(T, "columns", np.arange(len(check_transition_matrix(T, name="T"))))
         model, names = cls(), check_classes(classes, None)
         c = len(names)
-        model.classes_, model.transition_matrix_ = names, check_transition_matrix(in_class_order(T, names), c, "T")
+        model.classes_ = model.labels_ = names
+        model.transition_matrix_ = check_transition_matrix(in_class_order(T, names), c, "T")
         model.class_counts_ = np.ones(c) if class_counts is None else as_floats(class_counts, "class_counts")
         if model.class_counts_.shape != (c,) or not (model.class_counts_ >= 0).all():
             raise ValueError(f"class_counts={class_counts!r}; give {c} numbers of at least 0, one per class.")
@@ -317,13 +328,13 @@ class LabelNoiseModel:
         """
         check_rate(least, "least")
         check_count(top, 0, "top")
-        T, c = self.transition_matrix_, len(self.classes_)
+        T, (c, d) = self.transition_matrix_, self.transition_matrix_.shape
         bounds = None if self.uncertainty_ is None else self.transition_interval(level)
-        order = np.argsort(np.where(np.eye(c, dtype=bool), np.inf, -T), axis=None, kind="stable")[: c * (c - 1)]
-        flips = [divmod(int(at), c) for at in order]
+        order = np.argsort(np.where(np.eye(c, d, dtype=bool), np.inf, -T), axis=None, kind="stable")[: c * (d - 1)]
+        flips = [divmod(int(at), d) for at in order]
         n = min(int(sum(T[flip] >= least for flip in flips)), top)
         lines = [
-            f"{self.classes_[i]} -> {self.classes_[j]} {T[i, j]:.2f}"
+            f"{self.classes_[i]} -> {self.labels_[j]} {T[i, j]:.2f}"
             + ("" if bounds is None else f" [{bounds[0][i, j]:.2f}, {bounds[1][i, j]:.2f}]")
             for i, j in flips[:n]
         ]
@@ -448,7 +459,7 @@ class LabelNoiseModel:
             return issues
         columns = {
             "position": issues,
-            "given_label": self.classes_[judged.noisy[issues]],
+            "given_label": self.labels_[judged.noisy[issues]],
             "suggested_label": self.classes_[judged.suggested[issues]],
             "label_quality": judged.quality[issues],
         }
@@ -482,7 +493,7 @@ class LabelNoiseModel:
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
         judged = samples.judge(self.transition_matrix_)
         codes = np.where(judged.certainty >= threshold, judged.suggested, judged.noisy)
-        return like_series(self.classes_[codes], y, getattr(y, "name", None))
+        return like_series(self.labels_[codes], y, getattr(y, "name", None))
 
     def noise_report(
         self,
@@ -540,6 +551,8 @@ class LabelNoiseModel:
 
         check_level(level)
         check_count(max_rows, 0, "max_rows")
+        if len(self.labels_) > len(self.classes_):
+            raise ValueError(f"a report needs labels that are classes; {self.labels_.tolist()} are not all.")
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
         n, judged = len(samples.noisy), samples.judge(self.transition_matrix_)
         shown = [""] * n if display_rows is None else display_rows
@@ -559,9 +572,9 @@ class LabelNoiseModel:
         """Samples whose labels are judged, and their noisy labels as given: a column of a table."""
         of_true = self._proba(proba, calibrate)
         n, (y, y_verified) = len(of_true), given_and_verified(y, y_verified, "y_noisy")
-        has_noisy, noisy, is_verified, verified = labels_of_samples(y, y_verified, n, "y_noisy", self.classes_)
+        has_noisy, noisy, is_verified, verified = labels_of_samples(y, y_verified, n, "y_noisy", self.labels_)
         codes, true = np.full(n, -1), np.full(n, -1)
-        codes[has_noisy] = self._codes(noisy, len(noisy))
+        codes[has_noisy] = class_indices(noisy, len(self.labels_), len(noisy), "y_noisy", self.labels_)
         true[is_verified] = self._codes(verified, len(verified), "y_verified")
         return LabelledSamples(of_true, codes, true), y
 

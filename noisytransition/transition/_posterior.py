@@ -145,9 +145,9 @@ class LabelledSamples(NamedTuple):
         n, noisy = len(self.noisy), self.noisy
         quality, suggested, certainty = np.empty(n), np.empty(n, dtype=np.intp), np.empty(n)
         for rows, posterior in self._blocks(T):
-            quality[rows] = posterior[np.arange(len(posterior)), noisy[rows]]
+            quality[rows] = posterior[np.arange(len(posterior)), np.minimum(noisy[rows], len(T) - 1)]
             suggested[rows], certainty[rows] = posterior.argmax(axis=1), posterior.max(axis=1)
-        quality[noisy < 0] = np.nan
+        quality[(noisy < 0) | (noisy >= len(T))] = np.nan  # no label, or one that is no class
         n_agreeing = int((self.proba.argmax(axis=1) == noisy).sum())
         agreement = n_agreeing / max(int((noisy >= 0).sum()), 1)
         return Judged(noisy, self.true >= 0, quality, suggested, certainty, agreement)

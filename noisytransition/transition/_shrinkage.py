@@ -70,6 +70,16 @@ def _highest_evidence(counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_
     return evidence, strengths[i]
 
 
+def with_other_labels(prior: Prior, c: int, n_labels: int) -> Prior:
+    """Prior of c classes where further labels are no classes: these are a superclass of their own."""
+    if prior is None or n_labels == c:
+        return prior
+    if np.ndim(prior) == 2:
+        raise ValueError("prior is a matrix, and some labels are no classes; give 'symmetric', superclasses or None.")
+    groups = np.zeros(c, dtype=int) if isinstance(prior, str) else np.unique(np.asarray(prior), return_inverse=True)[1]
+    return np.append(groups, np.full(n_labels - c, -1))
+
+
 def _groups(prior: Prior, counts: NDArray) -> list[NDArray[np.bool_]]:
     """Entries that have one rate together: right labels; wrong ones within the superclass; and outside of it."""
     own = np.eye(len(counts), dtype=bool)

@@ -70,6 +70,12 @@ class TransitionUncertainty(NamedTuple):
         location = np.where(same, self.location, T)
         return TransitionUncertainty(T, location, self.scale, self.std).joined(self)
 
+    def of_classes(self, c: int) -> "TransitionUncertainty":
+        """Error bars of the first rows of T."""
+        others = tuple(bars.of_classes(c) for bars in self.others)
+        T, location, scale, std = (of[:c] for of in self[:4])
+        return TransitionUncertainty(T, location, scale, std, others)
+
     def joined(self, *others: "TransitionUncertainty") -> "TransitionUncertainty":
         """Error bars that reach over those of other estimates from the same rows.
 
@@ -231,7 +237,7 @@ def _clean_information(proba: NDArray) -> NDArray:
 
 
 def _largest_of_rows(T: NDArray) -> NDArray[np.bool_]:
-    return np.arange(len(T)) == T.argmax(axis=1)[:, None]
+    return np.arange(T.shape[1]) == T.argmax(axis=1)[:, None]
 
 
 def _cut_quantile(cut: NDArray, share: float) -> NDArray:

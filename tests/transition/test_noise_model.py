@@ -669,3 +669,78 @@ print([name for name in ("torch", "sklearn", "skorch", "pandas", "jinja2", "jobl
 """
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# ---------------------------------------------------------------------------- labels that are no classes
+ABSTAINING = np.array([[0.63, 0.27, 0, 0.1], [0, 0.49, 0.21, 0.3], [0.12, 0, 0.28, 0.6]])
+LABELS = np.array(["ant", "bee", "cat", "unsure"])
+
+
+def abstaining(seed, n=1500, every=10, T=ABSTAINING):
+    """Exact posteriors, noisy labels of more kinds than there are classes, and some true labels; true labels of all."""
+    proba, y, _ = simulated(seed, T3, n=n)
+    noisy = (
+        (T[y].cumsum(axis=1) < np.random.default_rng(seed + 100).random((n, 1))).sum(axis=1).clip(max=T.shape[1] - 1)
+    )
+    verified = np.where(np.arange(n) % every == 0, NAMES[y].astype(object), None)
+    return proba, noisy, verified, y
+
+
+def test_T_has_a_column_for_each_label_that_is_no_class():
+    errors, covered, shares = [], [], []
+    for seed in range(6):
+        proba, noisy, verified, y = abstaining(seed)
+        model = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
+        assert model.classes_.tolist() == NAMES.tolist()
+        assert model.labels_.tolist() == LABELS.tolist()
+        assert model.diagnostics_ == {}
+        T, std = model.transition_matrix_, model.transition_std_
+        assert T.shape == std.shape == model.transition_counts_.shape == (3, 4)
+        errors.append(np.abs(T - ABSTAINING).sum() / 3)
+        low, high = model.transition_interval(0.9)
+        covered.append(((low <= ABSTAINING) & (high >= ABSTAINING))[ABSTAINING > 0].mean())
+        shares.append(np.abs(model.class_counts_ / model.class_counts_.sum() - np.bincount(y) / len(y)).sum())
+    assert np.mean(errors) < 0.1
+    assert np.mean(covered) > 0.8
+    assert np.mean(shares) < 0.05
+    assert "cat -> unsure 0.6" in model.transition_summary()
+
+
+def test_a_label_that_is_no_class_tells_of_the_true_one_by_Bayes_rule():
+    proba, noisy, verified, _ = abstaining(0)
+    model = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
+    of_true, T = model.calibrate(proba), model.transition_matrix_
+    joint = of_true * T.T[noisy]
+    posterior = model.posterior(proba, LABELS[noisy])
+    np.testing.assert_allclose(posterior, joint / joint.sum(axis=1, keepdims=True))
+    quality = model.label_quality(proba, LABELS[noisy])
+    np.testing.assert_array_equal(np.isnan(quality), noisy == 3)
+    assert not (noisy[model.find_label_issues(proba, LABELS[noisy], as_frame=False)] == 3).any()
+    found = model.relabel(proba, LABELS[noisy], threshold=0.9)
+    sure = posterior.max(axis=1) >= 0.9
+    np.testing.assert_array_equal(found[sure], NAMES[posterior.argmax(axis=1)[sure]])
+    np.testing.assert_array_equal(found[~sure], LABELS[noisy][~sure])
+    with pytest.raises(ValueError, match="classes"):
+        model.noise_report(proba, LABELS[noisy])
+
+
+def test_abstaining_at_random_changes_nothing_else():
+    """The same T, divided by the probability of a label, as without the samples that have none."""
+    T = np.hstack([0.6 * T3, np.full((3, 1), 0.4)])
+    proba, noisy, verified, _ = abstaining(0, n=3000, T=T)
+    kept = noisy < 3
+    of_all = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
+    of_some = quiet_fit(proba[kept], LABELS[noisy][kept], y_verified=verified[kept], classes=NAMES)
+    np.testing.assert_allclose(of_all.transition_matrix_[:, :3] / 0.6, of_some.transition_matrix_, atol=0.06)
+    np.testing.assert_allclose(of_all.transition_matrix_[:, 3], 0.4, atol=0.04)
+
+
+def test_labels_that_are_no_classes_are_no_true_labels():
+    proba, noisy, verified, _ = abstaining(0)
+    with pytest.raises(ValueError, match="unsure"):
+        quiet_fit(proba, LABELS[noisy], y_verified=LABELS[noisy], classes=LABELS)
+    with pytest.raises(ValueError, match="unsure"):  # they are to be named
+        quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=NAMES)
+    with pytest.raises(ValueError, match="prior"):
+        quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS, prior=T3)
+    quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS, prior=["a", "a", "b"])
