@@ -21,7 +21,7 @@ images = (images * 255 / 16).astype(np.uint8).reshape(-1, 1, 8, 8)
 X, X_test, y, y_test = train_test_split(images, y, random_state=0)
 T = pair_noise(5, 0.4)
 y_noisy = flip_labels(y, T, random_state=0)
-verified = np.arange(len(y)) < 100  # the images are in no order
+checked = np.where(np.arange(len(y)) < 100, y, -1)  # true labels; -1: not verified
 
 # %%
 # The network
@@ -84,7 +84,7 @@ for name, transform in [("no augmentation", None), ("random shifts", random_shif
     clf = EMTransitionClassifier(
         SmallCNN, batch_transform=transform, cv=None, fine_tune=False, **shared
     )
-    clf.fit(X, y_noisy, y_verified=np.where(verified, y, -1))
+    clf.fit(X, y_noisy, y_verified=checked)
     error = transition_error(T, clf.transition_matrix_)
     print(f"{name}: accuracy {clf.score(X_test, y_test):.3f}, error of T {error:.3f}")
 
@@ -96,7 +96,7 @@ print(clf.transition_matrix_.round(2))
 # ------------------------------------------------------------
 import matplotlib.pyplot as plt
 
-issues = clf.find_label_issues(X, y_noisy)[:100]
+issues = clf.find_label_issues(X, y_noisy, y_verified=checked)[:100]
 fig, axes = plt.subplots(2, 6, figsize=(8, 3.4))
 for ax, issue in zip(axes.flat, issues[::8].itertuples(), strict=False):
     ax.imshow(X[issue.position, 0], cmap="gray_r")

@@ -88,7 +88,7 @@ for reason, text in clf.diagnostics_.items():
 # ------------------------
 # The steps before the classifier give the features that its methods take.
 X = pipe[:-1].transform(texts)
-for issue in clf.find_label_issues(X, y_noisy)[:6].itertuples():
+for issue in clf.find_label_issues(X, labels)[:6].itertuples():
     print(f"{issue.given_label} → {issue.suggested_label}: {texts[issue.position]}")
 
 # %%

@@ -9,6 +9,7 @@ those that are nearly certain.
 # %%
 # Digits 5 to 9; 40 % of the labels of three digits are wrong, all in one direction.
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_digits
 
 from noisytransition import EMTransitionClassifier, flip_labels
@@ -25,21 +26,21 @@ T = np.array(
     ]
 )
 y_noisy = flip_labels(y, T, random_state=0)
-verified = np.arange(len(y)) < 80
+labels = pd.DataFrame({"label": y_noisy})
+labels.loc[:79, "verified"] = y[:80]  # somebody looked at these rows
 clf = EMTransitionClassifier(max_epochs=10, batch_size=64, random_state=0)
-clf.fit(X, y_noisy, y_verified=np.where(verified, y, -1))
+clf.fit(X, labels)
 print(clf.transition_summary())
 
 # %%
 # The probability that a label is right
 # -------------------------------------
 # `label_quality` is the posterior of the given label. We know which labels are wrong,
-# and can see how well it tells them apart.
+# and can see how well it tells them apart in the rows that nobody looked at.
 import matplotlib.pyplot as plt
 
-X, y, y_noisy = X[~verified], y[~verified], y_noisy[~verified]
-quality = clf.label_quality(X, y_noisy)
-wrong = y_noisy != y
+quality = clf.label_quality(X, labels)[80:]
+wrong = (y_noisy != y)[80:]
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 ax.hist([quality[~wrong], quality[wrong]], bins=20, label=["right", "wrong"])
 ax.set(xlabel="label quality", ylabel="labels", yscale="log")
@@ -48,8 +49,9 @@ ax.legend()
 # %%
 # The most doubtful labels
 # ------------------------
-# `find_label_issues` gives a data frame, the most probably wrong first.
-issues = clf.find_label_issues(X, y_noisy)
+# `find_label_issues` gives a data frame, the most probably wrong first. Verified rows
+# are left out.
+issues = clf.find_label_issues(X, labels)
 issues.head(8).assign(true_label=y[issues.position[:8]])
 
 # %%
@@ -65,20 +67,20 @@ for ax, issue in zip(axes.flat, issues[: 16 * 8 : 8].itertuples(), strict=True):
 # -------------------------
 # The mean of ``1 - quality`` over the first rows is the share of wrong labels to expect
 # among them, without knowing the truth.
-order = np.argsort(quality)
 for n in (50, 100, 150, 200):
-    rows = order[:n]
-    expected, observed = np.mean(1 - quality[rows]), wrong[rows].mean()
+    rows = quality.nsmallest(n).index
+    expected, observed = np.mean(1 - quality[rows]), np.mean((y_noisy != y)[rows])
     print(f"first {n}: {expected:.0%} wrong expected, {observed:.0%} observed")
 
 # %%
 # Mend
 # ----
 # `relabel` replaces a label where another class has a posterior of at least
-# ``threshold``. Check the rest by hand, or leave it.
+# ``threshold``, and gives verified rows their true label. Check the rest by hand, or
+# leave it.
 print(f"{np.mean(y_noisy == y):.1%} right, as given")
 for threshold in (0.99, 0.9, 0.5):
-    mended = clf.relabel(X, y_noisy, threshold=threshold)
+    mended = clf.relabel(X, labels, threshold=threshold)
     changed = mended != y_noisy
     print(
         f"{np.mean(mended == y):.1%} right, threshold {threshold}: {changed.sum()} "
