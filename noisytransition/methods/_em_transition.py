@@ -20,7 +20,7 @@ from ..nets import Rows
 from ..nets._checks import DivergenceError
 from ..transition import LabelNoiseModel
 from ..transition._class_offset import weights_of_clean_rows
-from ..transition._diagnostics import warn_of_reasons
+from ..transition._diagnostics import warn_of_reasons, worse_than_labels
 from ..transition._held_out import HeldOut, choose_epochs, fine_tuning_helps
 from ..transition._labels import in_class_order
 from ..transition._shrinkage import Prior, check_prior
@@ -171,6 +171,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.net_ = joint.train_through(run, "em", T, clean, module=module, max_epochs=self.n_epochs_)
         self.selected_classifier_ = "own"
         self.selection_losses_: dict[str, float] = {}
+        of_clean = chosen.proba_meta
         if fine_tuned is not None:
             y, offset = held_out.clean, model.class_offset_
             weights = weights_of_clean_rows(offset, y) if offset.any() else held_out.weights_of_clean()
@@ -178,7 +179,10 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             if helps:
                 with suppress(DivergenceError):
                     self.net_ = fine_tune(run, "fine_tuned", self.net_, clean)
-                    self.selected_classifier_ = "fine-tuned"
+                    self.selected_classifier_, of_clean = "fine-tuned", fine_tuned
+        reasons = worse_than_labels(of_clean, held_out.clean, held_out.noisy_of_clean)
+        warn_of_reasons(reasons, stacklevel=4)
+        self.diagnostics_ |= reasons
 
     def _weighted_clean_rows(self, run: Run, model: LabelNoiseModel) -> Rows:
         """Clean rows; if they are stratified, with weights by which batches have the class prior of the noisy rows."""

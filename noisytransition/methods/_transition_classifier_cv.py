@@ -19,7 +19,7 @@ from ..data._read import HOW_TO_PASS, read_labels, rows_to_score, separate_rows
 from ..fitting._cross_fitting import fold_of_rows
 from ..transition._calibration import Calibration
 from ..transition._checks import check_probabilities
-from ..transition._diagnostics import warn_of_reasons
+from ..transition._diagnostics import warn_of_reasons, worse_than_labels
 from ..transition._estimation import finite_log
 from ..transition._fit import start_of_transition
 from ..transition._held_out import Candidate, one_candidate
@@ -178,7 +178,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self.classes_, self.noise_model_, self.diagnostics_ = rows.classes, first.model, first.model.diagnostics_
         assert best.model.calibration_ is not None  # there are clean rows
         self.calibration_, self.round_losses_ = best.model.calibration_, losses
-        self.oof_proba_ = best.model.calibrate(best.proba[: rows.n_noisy])
+        self.oof_proba_, of_clean = np.split(best.model.calibrate(best.proba), [rows.n_noisy])
+        self.diagnostics_ |= worse_than_labels(of_clean, rows.true, rows.given[rows.n_noisy :])
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
             setattr(self, name, getattr(self.estimator_, name))
         warn_of_reasons(self.diagnostics_, stacklevel=3)

@@ -34,8 +34,10 @@ _AGREEMENT, _AGREEMENT_WITHOUT_ONE_T, _ERRORS_OF_AGREEMENT = 0.05, 0.1, 2.0
 # ... or if it is more certain of noisy samples than of clean ones: here the former do by less than 3 standard errors, a
 # forest whose clean samples alone are out-of-sample by 0.05 to 0.27 and as many standard errors
 _CERTAINTY, _ERRORS_OF_CERTAINTY = 0.03, 3.0
-# what is said of a fit without being a reason not to trust T: of these is no warning
-_NOTES = {"drawn_by_label"}
+# what is said of a fit without being a reason not to trust T
+_NOTES = {"drawn_by_label", "worse_than_labels"}
+# standard errors by which a classifier must be right less often than the labels
+_ERRORS_OF_ACCURACY = 2.5
 _CHOSEN = (
     "the labels of verified samples look wrong more often than those of others with the same label: they were chosen, "
     "not drawn at random. A clean sample counts once then, which supposes one T, and a score on them is no accuracy: "
@@ -79,6 +81,7 @@ def diagnose(
             "unknown_shares": _unknown_shares(fit),
             "drawn_by_label": _drawn_by_label(fit, labels),
             "chosen": _CHOSEN if fit.draw.by_suspicion else "",
+            "verified_labels": _verified_labels(fit.wrong_true_labels, len(fit.held_out.clean)),
             "not_one_T": _not_one_T(fit.revised, bars),
             "under_trained": _under_trained(fit.held_out, fit.weights),
         } | found
@@ -86,10 +89,29 @@ def diagnose(
 
 
 def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
-    """Warn of reasons not to trust T."""
-    reasons = {name: text for name, text in reasons.items() if name not in _NOTES}
-    if reasons:
-        warnings.warn(f"T may be wrong: {'; '.join(reasons.values())}.", UserWarning, stacklevel=stacklevel)
+    """Warn of reasons not to trust T, or the classifier."""
+    of_T = [text for name, text in reasons.items() if name not in _NOTES]
+    if of_T:
+        warnings.warn(f"T may be wrong: {'; '.join(of_T)}.", UserWarning, stacklevel=stacklevel)
+    if "worse_than_labels" in reasons:
+        warnings.warn(f"{reasons['worse_than_labels']}.", UserWarning, stacklevel=stacklevel)
+
+
+def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray) -> dict[str, str]:
+    """Reason by name, if held-out verified samples have a right noisy label more often than a right prediction.
+
+    Where `noisy` is -1 it is not known.
+    """
+    known = noisy >= 0
+    right, labels = (of_rows[known] == true[known] for of_rows in (proba.argmax(axis=1), noisy))
+    gain = labels.astype(float) - right
+    if len(gain) < 2 or gain.mean() <= _ERRORS_OF_ACCURACY * gain.std(ddof=1) / len(gain) ** 0.5:
+        return {}
+    return {
+        "worse_than_labels": "the classifier is worse than the labels that it was given: of held-out verified samples "
+        f"it is right in {right.mean():.0%}, their given labels in {labels.mean():.0%}; give other features, another "
+        "classifier or a longer training, and for samples with a label take label_posterior, which uses both"
+    }
 
 
 def _no_probability(proba: NDArray, classes: NDArray) -> str:
@@ -125,6 +147,15 @@ def _drawn_by_label(fit: TransitionFit, labels: NDArray) -> str:
         f"verified samples were drawn by their given label ({labels[odds.argmax()]!s}: {odds.max():.1f} times as "
         "often as in all samples): they count once where T is fitted, and are weighted by their given label elsewhere"
         + (f"; none has the label {none}, and weights cannot make up for that" if none else "")
+    )
+
+
+def _verified_labels(wrong: NDArray, n: int) -> str:
+    if not len(wrong):
+        return ""
+    return (
+        f"{len(wrong)} of {n} verified labels are probably wrong, since they contradict both the classifier and the "
+        f"given label: of the verified samples, in their order, check {wrong[:20].tolist()}"
     )
 
 

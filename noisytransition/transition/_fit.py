@@ -9,10 +9,10 @@ from ._calibration import CalibratedLikelihood
 from ._class_offset import class_offset, tilted, weights_of_clean_rows
 from ._draw import Draw
 from ._em import EMResult, FirstMaximum, first_maximum
-from ._estimation import anchor_transition_matrix, gold_transition_matrix
+from ._estimation import POSITIVE_EVIDENCE, anchor_transition_matrix, gold_transition_matrix
 from ._held_out import Candidate, HeldOut
 from ._instance_dependent import InstanceDependentEstimate, instance_dependent
-from ._pair_posterior import PairEstimate, revised_by_pairs
+from ._pair_posterior import PairEstimate, revised_by_pairs, wrong_true_labels
 from ._shrinkage import Prior, shrunk_to_symmetric
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty, transition_uncertainty
 
@@ -26,6 +26,9 @@ _POWER, _POWER_OF_FEW, _POWER_WITH_PAIRS = 1.0, 0.75, 0.5
 _FEW = 5
 # the same where labels may depend on the features: at 3/4 and 1 that is found where there is no noise at all
 _POWER_OF_FEATURES = 0.5
+# log-evidence for wrong true labels against one T (Kass and Raftery, 1995); that against noise that depends on the
+# features is to be positive
+_STRONG_EVIDENCE = 3.0
 
 
 def start_of_transition(held_out: HeldOut) -> NDArray[np.float64]:
@@ -67,6 +70,8 @@ class TransitionFit:
         The most likely T that holds for all samples.
     revised : PairEstimate, InstanceDependentEstimate or None
         The estimate that replaces it.
+    wrong_true_labels : ndarray of int
+        Positions of clean samples whose true label is probably wrong; none unless this explains the pairs best.
     draw : Draw
         How the clean samples were drawn.
     pairs : ndarray of shape (c, c)
@@ -88,6 +93,7 @@ class TransitionFit:
         self.pairs = held_out.pairs * self._share() if any(self.draw) else held_out.pairs
         self.log_evidence, self.best, self.one_T = self._most_likely(self._weight())
         self.revised: PairEstimate | InstanceDependentEstimate | None = None
+        self.wrong_true_labels: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         if held_out.pairs.any():
             self.revised = self._by_pairs()
         elif len(held_out.clean):
@@ -157,20 +163,25 @@ class TransitionFit:
 
     # ---- if one T does not hold for all samples
     def _by_pairs(self) -> PairEstimate | None:
-        """T by verified pairs, if they contradict the most likely one."""
-        calibration, of = self.one_T.calibration, self.held_out
+        """T by verified pairs, if they contradict the most likely one, and not because true labels are wrong."""
+        calibration, of, T = self.one_T.calibration, self.held_out, self.one_T.transition_matrix
         assert calibration is not None  # there are clean samples
         known = of.noisy_of_clean >= 0
-        return revised_by_pairs(
+        pairs = calibration(self.best.proba_meta[known]), of.clean[known], of.noisy_of_clean[known]
+        found = revised_by_pairs(
             calibration(self.best.proba),
             of.noisy,
-            self.one_T.transition_matrix,
-            proba_pairs=calibration(self.best.proba_meta[known]),
-            y_pairs=of.clean[known],
-            y_noisy_pairs=of.noisy_of_clean[known],
+            T,
+            proba_pairs=pairs[0],
+            y_pairs=pairs[1],
+            y_noisy_pairs=pairs[2],
             counts=self.pairs,
             offset=self.offset,
         )
+        evidence, wrong = wrong_true_labels(*pairs, T, self.offset)
+        if evidence > max(_STRONG_EVIDENCE, (found.log_evidence if found else 0.0) + POSITIVE_EVIDENCE):
+            self.wrong_true_labels = np.flatnonzero(known)[wrong > 0.5]
+        return None if len(self.wrong_true_labels) else found
 
     def _by_features(self, weight: float) -> InstanceDependentEstimate | None:
         """T of labels that depend on the features, if all labels contradict the most likely one."""

@@ -1,4 +1,4 @@
-"""T where it differs between rows: by a posterior that is fitted to rows of which both labels are known."""
+"""What contradicts one T, by rows of which both labels are known: T differs between rows, or true labels are wrong."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,6 +17,9 @@ _PRECISION = 10.0
 _MOST_LOG_POWER = 3.0
 # a flip of which T has less is not told apart from one that never happens; of c classes at most 0.1 / c
 _SMALLEST_RATE = 1e-3
+
+# of wrong true labels; at 0.8, right ones that contradict labels of a rule were taken for wrong
+_LARGEST_SHARE = 0.3
 
 
 class PairEstimate(NamedTuple):
@@ -139,6 +142,26 @@ def revised_by_pairs(
     if len(T) <= MOST_CLASSES:
         std = _standard_errors(total, (of_pairs, posterior), (pairs, rows), information)
     return PairEstimate(normalise_rows(total), std, counts, posterior.powers, float(evidence))
+
+
+def wrong_true_labels(
+    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float = 0.0
+) -> tuple[float, NDArray[np.float64]]:
+    """Evidence of pairs that true labels are wrong by chance, under one T; and the probability of each that it is.
+
+    ``P(y | x, j) = (1 - e) q_y + e / c``, with q the posterior under one T, and e of the highest likelihood. The
+    log-evidence is by Schwarz's criterion, as against e = 0.
+    """
+    c, rows = len(T), np.arange(len(y))
+    right = special.softmax(finite_log(proba) + finite_log(T.T[noisy]) + offset, axis=1)[rows, y]
+
+    def loss(e: float) -> float:
+        return float(-finite_log((1 - e) * right + e / c).sum())
+
+    best: Any = optimize.minimize_scalar(loss, bounds=(0.0, _LARGEST_SHARE), method="bounded")
+    wrong = best.x * (1 - 1 / c) / c  # a label that is drawn may be the right one
+    evidence = loss(0.0) - best.fun - np.log(max(len(y), 1)) / 2
+    return float(evidence), wrong / ((1 - best.x) * right + best.x / c)
 
 
 def _fitted(

@@ -1,13 +1,15 @@
 """Reasons not to trust T: where there are some, and where there are none."""
 
+import re
 import warnings
 from functools import cache
 
 import numpy as np
 import pytest
 from scipy.special import softmax
+from sklearn.naive_bayes import GaussianNB
 
-from noisytransition import EMTransitionClassifier, count_transition_matrix, load
+from noisytransition import EMTransitionClassifier, TransitionClassifierCV, count_transition_matrix, load
 from noisytransition.transition import flip_labels, pair_noise, transition_error
 
 SGD = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
@@ -91,6 +93,29 @@ def test_pairs_that_contradict_T_are_gone_by():
 
 def test_pairs_that_agree_leave_no_reason():
     assert fit(table(), pairs=True).diagnostics_ == {}
+
+
+def test_verified_labels_that_are_wrong_are_found():
+    X, y, noisy, n = table()
+    wrong = np.arange(n) % 8 == 0
+    verified = np.where(wrong, (y[:n] + 2) % 3, y[:n])
+    clf = fit((X, np.append(verified, y[n:]), noisy, n), pairs=True)
+    reason = clf.diagnostics_["verified_labels"]
+    listed = [int(number) for number in re.findall(r"\d+", reason.partition("check")[2])]
+    assert len(listed) > 3
+    assert wrong[listed].mean() > 0.8
+    assert "not_one_T" not in clf.diagnostics_
+    assert transition_error(pair_noise(3, 0.3), clf.transition_matrix_) < 0.1
+
+
+@pytest.mark.parametrize("make", ["EM", "any classifier"])
+def test_a_classifier_that_is_worse_than_its_labels_is_warned_of(make):
+    X, y, noisy, n = table()
+    noise = np.random.default_rng(0).normal(size=X.shape)  # tells nothing
+    clf = EMTransitionClassifier(**FAST) if make == "EM" else TransitionClassifierCV(GaussianNB(), random_state=0)
+    with pytest.warns(UserWarning, match="worse than the labels"):
+        clf.fit(noise[n:], noisy[n:], meta=(noise[:n], y[:n]), y_meta_noisy=noisy[:n])
+    assert "worse_than_labels" in clf.diagnostics_
 
 
 def test_a_missing_class_is_named():
