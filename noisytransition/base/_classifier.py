@@ -40,8 +40,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Step size of the module's optimiser. "auto": 0.005 for a linear network, one with a single weight matrix to
         train; 0.001 for others; 0.1 for SGD.
     max_epochs : int or "auto", default="auto"
-        Epochs of the final training stage. "auto": 30, or more where 30 epochs of the noisy rows are fewer than 500
-        steps; all stages have the same.
+        Epochs of each training, but for warm-ups and fine-tunings that have a number of their own. "auto": 30, or more
+        where 30 epochs of the noisy rows are fewer than 500 steps.
     batch_size : int, default=32
         Rows in a batch; -1 for all.
     optimizer : class or str, default=torch.optim.Adam
@@ -227,7 +227,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._check_data(run)
             if self._needs_clean_data and not self._allows_for_shares:
                 warn_of_equal_shares(noisy.label, clean.label, classes)
-            if not isinstance(self.module, str):  # those scale their inputs
+            if not isinstance(self.module, str):  # built-in networks scale their inputs
                 warn_of_scale(noisy)
             with torch_as_it_was():
                 if state is not None:
