@@ -16,7 +16,7 @@ from .datasets import ComparisonData
 from .methods import METHODS, NoisyLabelClassifier
 from .transition import sampling_limit, transition_error
 from .transition._checks import check_count, check_transition_matrix
-from .transition._labels import import_pandas, in_class_order
+from .transition._labels import in_class_order
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -83,7 +83,8 @@ def compare(
     GLC               2
     Name: accuracy, dtype: int64
     """
-    pd = import_pandas("compare")
+    import pandas as pd  # slow to import
+
     if classifiers is None:
         classifiers = {name: cls.as_published() for name, cls in METHODS.items() if cls._PUBLISHED is not None}
     _check_classifiers(classifiers)

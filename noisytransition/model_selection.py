@@ -94,7 +94,7 @@ class TrustedKFold(BaseCrossValidator):
                 f"a column {VERIFIED!r}, or after sklearn.set_config(enable_metadata_routing=True) y_verified=."
             )
         check_count(self.n_splits, 2, "n_splits")
-        n = len(y_verified)
+        n = len(np.asarray(y_verified))
         _, given = known_labels(y, n, "y", minus_one_is_missing=False)
         is_verified, labels = known_labels(y_verified, n, "y_verified", not has_minus_one(given))
         verified, others = np.flatnonzero(is_verified), np.flatnonzero(~is_verified)

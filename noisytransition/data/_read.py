@@ -253,7 +253,7 @@ def read_labels(
     _check_classes(labels, classes)
     codes = {name: np.searchsorted(classes, of_rows) for name, of_rows in labels.items()}
     clean, noisy_of_clean = codes.get("y_verified", codes.get("y_meta")), None
-    if has_pair.any():
+    if clean is not None and has_pair.any():
         noisy_of_clean = np.full(len(has_pair), -1)
         noisy_of_clean[has_pair] = codes[pair]
         warn_of_true_labels(clean[has_pair], codes[pair], in_y=pair == _IN_Y)

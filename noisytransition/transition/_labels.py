@@ -237,12 +237,3 @@ def like_series(values: NDArray, y: Any, name: object) -> Any:
 def names_of_rows(positions: NDArray[np.intp], *tables: Any) -> Any:
     """Entries of the index of the first table of pandas; the positions themselves without any."""
     return next((table.index[positions] for table in tables if hasattr(table, "iloc")), positions)
-
-
-def import_pandas(purpose: str) -> Any:
-    """Import pandas, which is no dependency of the package, where it is needed."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(f"{purpose} needs pandas: pip install pandas") from error
-    return pandas

@@ -26,7 +26,6 @@ from ._labels import (
     check_classes,
     class_indices,
     given_and_verified,
-    import_pandas,
     in_class_order,
     labels_of_samples,
     like_series,
@@ -270,7 +269,8 @@ class LabelNoiseModel:
         array(['cat', 'dog', 'cat'], dtype='<U3')
         """
         if classes is None:
-            classes = getattr(T, "columns", np.arange(len(check_transition_matrix(T, name="T"))))
+            columns: Any = getattr(T, "columns", None)
+            classes = np.arange(len(check_transition_matrix(T, name="T"))) if columns is None else columns
         model, names = cls(), check_classes(classes, None)
         c = len(names)
         model.classes_ = model.labels_ = names
@@ -431,7 +431,7 @@ class LabelNoiseModel:
             Samples with a `label_quality` below this are returned; 0.5: labels that are more probably wrong than
             correct.
         as_frame : bool, default=True
-            False: only the positions, which needs no pandas.
+            False: only the positions.
 
         Returns
         -------
@@ -440,30 +440,26 @@ class LabelNoiseModel:
             (the most probable true class, given x and the label) and ``label_quality``. The index is that of the noisy
             labels or of `proba` if they are of pandas; else the positions.
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed, unless `as_frame` is False.
-
         References
         ----------
         Northcutt, Jiang, Chuang, "Confident Learning: Estimating Uncertainty in Dataset Labels", JAIR 70, 2021, rank by
         ``proba[n, y]`` alone, without the probabilities of the flips.
         """
         check_rate(threshold, "threshold")
-        pd = import_pandas("find_label_issues with as_frame=True") if as_frame else None
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
         judged = samples.judge(self.transition_matrix_)
         issues = judged.issues(threshold)
-        if pd is None:
+        if not as_frame:
             return issues
+        from pandas import DataFrame  # slow to import
+
         columns = {
             "position": issues,
             "given_label": self.labels_[judged.noisy[issues]],
             "suggested_label": self.classes_[judged.suggested[issues]],
             "label_quality": judged.quality[issues],
         }
-        return pd.DataFrame(columns, index=names_of_rows(issues, y, proba))
+        return DataFrame(columns, index=names_of_rows(issues, y, proba))
 
     def relabel(
         self,

@@ -197,13 +197,6 @@ def test_no_issue_is_an_empty_frame():
     assert fitted().find_label_issues(np.empty((0, 3)), [], as_frame=False).tolist() == []
 
 
-def test_without_pandas_positions_alone_are_there(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="as_frame=True needs pandas"):
-        fitted().find_label_issues(PROBA, NOISY)
-    assert len(fitted().find_label_issues(PROBA, NOISY, as_frame=False))
-
-
 def test_verified_labels_are_certain_and_no_issues():
     proba, noisy, verified, y = problem()
     is_verified, model = verified >= 0, fitted()
