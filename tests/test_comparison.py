@@ -1,7 +1,5 @@
 """Methods on the same data and seeds."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -95,9 +93,3 @@ def test_a_class_without_noisy_rows_has_no_sampling_limit(data):
     some = data.y < 2
     less = data._replace(X=data.X[some], y=data.y[some], y_true=data.y[some])
     assert "sampling limit" not in compare(less, TWO, seeds=[0])["method"].tolist()
-
-
-def test_without_pandas(data, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas"):
-        compare(data, TWO)
