@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.utils.validation import _num_samples
 
 from .data._read import rows_to_score
 from .transition import transition_error
@@ -94,7 +95,7 @@ class TrustedKFold(BaseCrossValidator):
                 f"a column {VERIFIED!r}, or after sklearn.set_config(enable_metadata_routing=True) y_verified=."
             )
         check_count(self.n_splits, 2, "n_splits")
-        n = len(np.asarray(y_verified))
+        n = _num_samples(y_verified)
         _, given = known_labels(y, n, "y", minus_one_is_missing=False)
         is_verified, labels = known_labels(y_verified, n, "y_verified", not has_minus_one(given))
         verified, others = np.flatnonzero(is_verified), np.flatnonzero(~is_verified)

@@ -3,12 +3,14 @@
 import functools
 import warnings
 
+import hypothesis
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 import torch
 from estimators import CLASSIFIERS, small
+from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import VotingClassifier
@@ -156,6 +158,39 @@ def test_labels_of_any_kind_may_be_missing(verified, kind, missing, container):
     assert_equal_rows(found, expected)
 
 
+@hypothesis.given(st.data())
+def test_every_row_is_noisy_or_clean_and_with_a_pair_if_both_labels_are_known(data):
+    """The obvious twin: the rows as two sets."""
+    n = data.draw(st.integers(4, 25))
+    labels = st.lists(st.sampled_from([0, 1, 2, None]), min_size=n - 2, max_size=n - 2)
+    given, verified = [0, 1, *data.draw(labels)], [None, None, *data.draw(labels)]
+    kind = data.draw(st.sampled_from([list, lambda y: pd.Series(y, dtype="Int64"), lambda y: np.array(y, float)]))
+    X, table = np.arange(n, dtype=float)[:, None], pd.DataFrame({"verified": kind(verified), "label": kind(given)})
+    rows = [i for i in range(n) if verified[i] is None]
+    clean = [i for i in range(n) if verified[i] is not None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if missing := sum(given[i] is None for i in rows):
+            with pytest.raises(ValueError, match=f"in {missing} of {n} rows"):
+                read_rows(CrossEntropyClassifier(), X, table)
+            return
+        if not clean:
+            with pytest.raises(ValueError, match="no row is verified"):
+                read_rows(CrossEntropyClassifier(), X, table)
+            return
+        found = read_rows(CrossEntropyClassifier(), X, table)
+        names, noisy, others = read_rows(
+            CrossEntropyClassifier(),
+            X[rows],
+            [given[i] for i in rows],
+            meta=(X[clean], [verified[i] for i in clean]),
+            y_meta_noisy=[given[i] for i in clean],
+        )
+    assert_equal_rows(found, (names, noisy, others))
+    np.testing.assert_array_equal(found[1].X, X[rows])
+    np.testing.assert_array_equal(found[2].X, X[clean])
+
+
 @pytest.mark.parametrize("dtype", ["Int64", "category", "string", "float64", "boolean"])
 def test_columns_of_data_frames_have_gaps_and_any_index(verified, dtype):
     X, y, mask, true = verified
@@ -204,6 +239,9 @@ def test_minus_one_is_missing_unless_it_is_a_given_label(verified):
     with pytest.warns(UserWarning, match="taken as a class"):
         shifted = small(CrossEntropyClassifier).fit(X, y - 1, y_verified=np.where(mask, true - 1.0, np.nan))
     assert shifted.classes_.tolist() == [-1, 0, 1]
+    by_nan = as_read(verified, np.where(mask, true, np.nan))
+    for kind in (int, float, pd.Int64Dtype()):
+        assert_equal_rows(as_read(verified, pd.Series(np.where(mask, true, -1), dtype=kind)), by_nan)
     with refused("all rows are verified"):
         shifted.fit(X, y - 1, y_verified=np.where(mask, true - 1, -1))
 

@@ -24,6 +24,7 @@ from ..transition._draw import weights_by_given_label
 from ..transition._labels import (
     LARGEST_FLOAT,
     VERIFIED,
+    complete_labels,
     given_and_verified,
     has_minus_one,
     known_labels,
@@ -262,9 +263,7 @@ def read_labels(
 
 def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
     """Validate labels: return a 1-d array with one label per row."""
-    known, labels = known_labels(_column(y, n, name), n, name, minus_one_is_missing=False)
-    if not known.all():
-        raise ValueError(f"{name} has missing labels in {(~known).sum()} of {n} rows; leave out rows without a label.")
+    labels = complete_labels(_column(y, n, name), n, name)
     _check_kind(labels, name)
     return labels
 
@@ -404,7 +403,9 @@ def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
         return
     name, n = next((name, int((y == -1).sum())) for name, y in labels.items() if (y == -1).any())
     found = f"{name} has the label -1 in {n} of {len(labels[name])} rows, beside 0 to {len(classes) - 2}"
-    leave_out = f"leave out rows without a label, and keep those with {'y' if name == _IN_Y else name} != -1"
+    leave_out = f"leave out rows without a label, and keep those with {name} != -1"
+    if name == _IN_Y:
+        leave_out = "give NaN where a verified row has no given label"
     if len(classes) > 3:
         raise ValueError(f"{found}: {leave_out}; if -1 is a class, give the classes other numbers, or names.")
     warnings.warn(f"{found}, and it is taken as a class: if it is none, {leave_out}.", UserWarning, stacklevel=6)

@@ -65,17 +65,15 @@ def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -
         advice = f", of probabilities {name}.argmax(axis=1)" if given.ndim == 2 else ""
         raise ValueError(f"{name} has shape {given.shape} for {n} samples; give one entry for each{advice}.")
     is_list = isinstance(y, list | tuple)  # numpy makes numbers or text of NaN and of what is beside it
-    known = (
-        given == given if given.dtype.kind in "fmM" else np.ones(n, dtype=bool)
-    )  # NaN and NaT do not equal themselves
+    known = given == given if given.dtype.kind in "fmM" else np.ones(n, dtype=bool)  # NaN does not equal itself
     if is_list or given.dtype.kind == "O":
         known = np.array([not is_missing(label) for label in (y if is_list else given)], dtype=bool)
     labels = of_one_type(_listed([y[i] for i in np.flatnonzero(known)]) if is_list else given[known])
+    if minus_one_is_missing and labels.dtype.kind in "iuf":
+        known[known], labels = labels != -1, labels[labels != -1]
     is_exact = labels.dtype.kind == "f" and np.abs(labels).max(initial=0) < LARGEST_FLOAT
     if is_exact and not known.all() and (labels == np.round(labels)).all():
         labels = labels.astype(np.intp)  # a column of integers with gaps
-    if minus_one_is_missing and labels.dtype.kind in "iu":
-        known[known], labels = labels != -1, labels[labels != -1]
     return known, labels
 
 

@@ -249,6 +249,18 @@ def test_in_a_pipeline():
     assert pipe.score(X_test, y_test) > 0.85
 
 
+def test_a_table_of_given_and_verified_labels():
+    X, y, y_noisy, verified, X_test, _ = clouds()
+    labels = pd.DataFrame({"verified": only(y, verified), "given": y_noisy})
+    clf = TransitionClassifierCV(GaussianNB(), random_state=0)
+    expected = fitted(GaussianNB()).predict_proba(X_test)
+    np.testing.assert_array_equal(clf.fit(X, labels).predict_proba(X_test), expected)
+    assert clf.score(X, labels) == clf.score(X[verified], y[verified])
+    without = clone(clf).fit(X, labels.assign(given=labels["given"].where(~verified)))
+    beside = clone(clf).fit(X[~verified], y_noisy[~verified], meta=(X[verified], y[verified]))
+    np.testing.assert_array_equal(without.predict_proba(X), beside.predict_proba(X))
+
+
 def test_weights_of_rows():
     X, y, y_noisy, verified, X_test, _ = clouds()
     weight = np.where(np.arange(900) < 450, 1.0, 0.0)
