@@ -29,7 +29,7 @@ ALLOWED = {
     "persistence": {"torch", "skorch", "safetensors", "nets"},
     "updates": {"torch", "skorch", "losses", "meta_gradient", "nets"},
     "selection": {"torch", "skorch", "scipy", "losses", "nets"},
-    "data": {"torch", "sklearn", "scipy", "nets", "transition"},
+    "data": {"torch", "skorch", "sklearn", "scipy", "meta_gradient", "nets", "transition"},
     "fitting": {"torch", "skorch", "sklearn", "scipy", "joblib", "tqdm", "transition", "losses", "meta_gradient"}
     | {"nets", "persistence", "updates", "selection"},
     "base": {"torch", "skorch", "sklearn", "scipy", "pandas", "transition", "nets", "persistence", "report", "data"}

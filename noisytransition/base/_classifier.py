@@ -51,7 +51,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Default: the device of a module instance, else the CPU.
     dtype : str or torch.dtype, default="auto"
         Type that inputs are cast to, batch by batch. "auto": the module's floating type, for uint8 images too (which
-        modules of your own scale); integers stay integers if the module has an embedding.
+        modules of your own scale); integers stay integers if the module has an embedding, or as one of several parts.
     precision : {"float32", "bf16", "fp16"}, default="float32"
         Precision that a float32 module computes in, in training, look-ahead and prediction, by `torch.autocast`;
         weights, losses, T and probabilities stay in float32. "fp16" scales the gradients.
@@ -171,8 +171,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Table, images or sequences. Rows of a sparse matrix are made dense batch by batch. A Dataset gives inputs,
-            or pairs of input and label.
+            Table, images or sequences. Rows of a sparse matrix are made dense batch by batch. Of several parts, give a
+            mapping of arrays, which the module takes by name, as ``module(**batch)``. A Dataset gives inputs, or pairs
+            of input and label; an input may be a mapping, or a tuple of arrays for ``module(*batch)``.
         y : array-like of shape (n_samples,), or data frame with two columns
             Noisy labels of any kind: str, bool, numbers. A data frame has them in one column, and in the other, named
             "verified", `y_verified`. A row that is not verified needs a label. Optional for a Dataset of pairs of

@@ -1,12 +1,13 @@
 """What follows from T: methods of a classifier that holds a `LabelNoiseModel`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..data._read import Samples, label_codes
+from ..data._read import Samples, label_codes, validate_rows
 from ..report import NoiseReport
 from ..transition._labels import names_of_rows
 from ..transition._noise_model import LabelNoiseModel
@@ -244,6 +245,7 @@ class NoiseModelMixin:
             label_codes(y_meta, self.classes_, len(proba_meta), "y_meta")
             if y_meta_noisy is not None:
                 label_codes(y_meta_noisy, self.classes_, len(proba_meta), "y_meta_noisy")
+        shown = validate_rows(self, X, reset=False) if isinstance(X, Mapping) else X  # which has positions
         return self._model().noise_report(
             self.predict_proba(X) if proba is None else proba,
             y_noisy,
@@ -251,7 +253,7 @@ class NoiseModelMixin:
             proba_clean=proba_meta,
             y_clean=y_meta,
             y_clean_noisy=y_meta_noisy,
-            display_rows=X if display_rows is None else display_rows,
+            display_rows=shown if display_rows is None else display_rows,
             columns=getattr(self, "feature_names_in_", None),
             level=level,
             max_rows=max_rows,

@@ -3,7 +3,6 @@
 import re
 import warnings
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,11 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d, validate_data
+from skorch.helper import SliceDict
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset
 
+from ..meta_gradient._forward_pass import has_parts
 from ..nets import Rows
-from ..nets._rows import as_rows, canonical
+from ..nets._rows import as_rows, canonical, separated
 from ..transition._checks import as_array, refuse_masked
 from ..transition._class_offset import equally_many
 from ..transition._draw import weights_by_given_label
@@ -31,9 +32,10 @@ from ..transition._labels import (
     labels_of_samples,
     of_one_type,
 )
+from ._parts import check_sample, rows_of_parts
 from ._warnings import warn_if_unscaled, warn_of_copies, warn_of_order, warn_of_true_labels
 
-Samples: TypeAlias = ArrayLike | Dataset | sparray | spmatrix
+Samples: TypeAlias = ArrayLike | Mapping[str, Any] | Dataset | sparray | spmatrix
 
 # samples of a Dataset that are checked: a Dataset may be slow to read. A choice, not measured
 _LOOKED_AT = 8
@@ -47,8 +49,6 @@ HOW_TO_PASS = (
     "Pass true labels of verified rows of X as fit(X, df[['label', 'verified']]) or fit(X, y, y_verified=labels), "
     "missing where nobody checked; those of other rows as fit(X, y, meta=(X_meta, y_meta))."
 )
-# for several inputs of a sample, as tokenizers give them
-_PACK = "give one array, such as np.hstack of the inputs, and take them apart in the module's forward"
 # for labels of other classes than those of y
 _ENCODE_ALL = (
     "some tools of scikit-learn give y as 0, 1, 2, ... and clean labels as they are (VotingClassifier, "
@@ -95,8 +95,9 @@ def read_rows(
         if beside.sample_shape != shape:
             found = f"the shape {beside.sample_shape}, and rows of X {shape}"
             raise ValueError(f"rows of X_meta have {found}; give all the same.")
-        warn_if_unscaled(rows, beside)
-        warn_of_copies(rows, beside)
+        if not has_parts(rows.source):
+            warn_if_unscaled(rows, beside)
+            warn_of_copies(rows, beside)
     labels = read_labels(len(rows), y, y_verified, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
     clean = rows.take(np.flatnonzero(labels.is_clean)) if beside is None else beside
     noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
@@ -147,14 +148,17 @@ def separate_rows(
 
 # ---------------------------------------------------------------------------- rows
 def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> Rows:
-    """Validate X: return rows of a numeric ndarray of at least 2 dimensions, a CSR matrix, or a torch Dataset."""
+    """Validate X: rows of an array of at least 2 dimensions, a CSR matrix, several parts, or a torch Dataset."""
     if isinstance(X, Dataset):
         _check_dataset(X, name)
         return as_rows(X)
     if isinstance(X, Mapping) and not issparse(X):  # a DOK matrix is one too
-        raise ValueError(f"{name} is a {type(X).__name__} of {list(X)}; {_PACK}.")
+        return rows_of_parts(X, name)
     refuse_masked(X, name)
     if _are_samples(X):
+        if has_parts(separated(X[0])[0]):
+            _check_dataset(X, name)
+            return as_rows(X)
         X = [sample[0] for sample in X]
     elif issparse(X) and X.ndim == 2:
         X = canonical(X)
@@ -177,16 +181,23 @@ def _are_samples(X: Any) -> bool:
     Rows of numbers, or of arrays of one shape, are none, but for tuples as a TensorDataset gives them.
     """
     sample = X[0] if isinstance(X, list) and X else None
-    if not isinstance(sample, tuple | list) or not sample or not isinstance(sample[0], np.ndarray | Tensor):
+    if isinstance(sample, Mapping):
+        return True
+    if not isinstance(sample, tuple | list) or not sample:
         return False
     first, *others = sample
-    of_tensors = isinstance(sample, tuple) and (not others or (isinstance(first, Tensor) and len(others) == 1))
+    if has_parts(first):  # beside a label; else nested rows of numbers
+        return bool(others) and not any(map(has_parts, others))
+    if not isinstance(first, np.ndarray | Tensor):
+        return False
+    all_tensors = all(isinstance(entry, Tensor) for entry in sample) and (len(others) == 1 or first.ndim)
+    of_tensors = isinstance(sample, tuple) and (not others or all_tensors)
     differ = any(getattr(other, "shape", ()) != first.shape for other in others)
     return (of_tensors or differ) and all(isinstance(other, tuple | list) and other for other in X)
 
 
 def _check_dataset(X: Any, name: str) -> None:
-    """Raise unless a Dataset has an array of one shape in each of a few samples."""
+    """Raise unless a Dataset has an array of one shape, or the same parts, in each of a few samples."""
     if isinstance(X, IterableDataset):
         raise ValueError(f"{name} is an IterableDataset; a map-style Dataset (with len and indices) is needed.")
     if not hasattr(X, "__len__"):
@@ -195,15 +206,11 @@ def _check_dataset(X: Any, name: str) -> None:
         raise ValueError(f"{name} is a Dataset with 0 samples; at least one is needed.")
     rows, shapes = as_rows(X), set()
     for i in np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT), dtype=int).tolist():
-        sample = rows[i][0]
-        is_array = isinstance(sample, np.ndarray) and sample.dtype.kind in "biuf"
-        if not (is_array or isinstance(sample, Tensor | Real)):
-            advice = _PACK if isinstance(sample, Mapping) else "give tensors or arrays of numbers"
-            raise ValueError(f"sample {i} of {name} is a {type(sample).__name__}; {advice}.")
-        shapes.add(tuple(np.shape(sample)))
+        shapes.add(check_sample(rows[i][0], f"sample {i} of {name}"))
     if len(shapes) > 1:
-        raise ValueError(f"samples of {name} have the shapes {sorted(shapes)}; give them one shape, by padding.")
-    if isinstance(X, TensorDataset) and not bool(X.tensors[0].isfinite().all()):
+        raise ValueError(f"samples of {name} have the shapes {', '.join(sorted(shapes))}; pad them to one.")
+    tensors = X.tensors if isinstance(X, TensorDataset) else ()
+    if not all(bool(part.isfinite().all()) for part in tensors if part.ndim > 1 or part is tensors[0]):
         raise ValueError(f"{name} contains NaN or infinity: leave out these rows, or replace such values.")
 
 
@@ -312,16 +319,16 @@ def _check_kind(labels: NDArray, name: str) -> None:
 
 def _labels_of_pairs(data: Any, name: str) -> NDArray:
     """Labels of pairs of input and label in a Dataset or list, sample by sample unless it is a TensorDataset."""
-    if isinstance(data, TensorDataset) and len(data.tensors) == 2:
-        return data.tensors[1].numpy(force=True)
+    if isinstance(data, TensorDataset) and len(data.tensors) > 1 and data.tensors[-1].ndim == 1:
+        return data.tensors[-1].numpy(force=True)
     labels = []
     for i in range(len(data)):
-        sample = data[i]
-        if not isinstance(sample, tuple | list) or len(sample) != 2:
+        _, rest = separated(data[i])
+        if len(rest) != 1:
             raise ValueError(
                 f"no labels were given, and sample {i} of {name} is no pair of input and label: give labels."
             )
-        label = sample[1]
+        label = rest[0]
         labels.append(label.item() if isinstance(label, Tensor) and not label.ndim else label)
     return np.array(labels)
 
@@ -434,6 +441,8 @@ def rows_to_score(
     y, y_verified = given_and_verified(y, y_verified)
     if y_verified is None:
         return X, of_one_type(as_array(y, "y")), sample_weight
+    if isinstance(X, Mapping) and not issparse(X):
+        X = SliceDict(**rows_of_parts(X, "X").source)  # which can be cut
     n = _num_samples(X)
     _, given = known_labels(y, n, "y", minus_one_is_missing=False)
     is_verified, labels = known_labels(y_verified, n, "y_verified", not has_minus_one(given, classes))

@@ -102,11 +102,11 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
 
 
 def warn_of_scale(noisy: Rows) -> None:
-    """Warn of inputs that a network would hardly learn from, unless it is made for them; of a Dataset it is not known.
+    """Warn of inputs that a network would hardly learn from, unless it is made for them.
 
-    Integers may be images or tokens.
+    Of a Dataset and of several parts it is not known, and integers may be images or tokens.
     """
-    if isinstance(noisy, DatasetRows):
+    if isinstance(noisy, DatasetRows) or isinstance(noisy.source, dict):
         return
     rows = noisy.take(np.arange(min(len(noisy), _COMPARED_ROWS))).X
     if rows.dtype.kind != "f":

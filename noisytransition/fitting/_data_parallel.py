@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from ..meta_gradient._forward_pass import called_with, full_precision, places_of
+from ..meta_gradient._forward_pass import called_with, each_part, first_part, logits_of, places_of
 from ..nets import DatasetRows, NoisyLabelNet, Rows
 from ..persistence._fit_state import FitState
 from ..updates import MetaGradient
@@ -190,17 +190,19 @@ def _divided(module: nn.Module) -> Iterator[None]:
 
 
 @torch.compiler.disable
-def _forward(module: nn.Module, x: Tensor) -> Tensor:
-    n, rank, size = len(x), dist.get_rank(), dist.get_world_size()
+def _forward(module: nn.Module, *args: Tensor, **parts: Tensor) -> Tensor:
+    x = parts or args
+    n, rank, size = len(first_part(x)), dist.get_rank(), dist.get_world_size()
     own = slice(n * rank // size, n * (rank + 1) // size)
-    rows = x[own] if own.stop > own.start else x[:1]  # of an empty part the first row, whose result is not used
+    # of no rows the first one, whose result is not used
+    rows = each_part(lambda part: part[own] if own.stop > own.start else part[:1], x)
     # without gradients the weights may have tangents
     weights = {k: w for k, w in module.named_parameters() if w.requires_grad or not torch.is_grad_enabled()}
     replicated = dict(zip(weights, _Replicated.apply(*weights.values()), strict=True)) if weights else {}
     divided = vars(module).pop("forward")
     try:
-        with _own_draws(x, rank):
-            logits = full_precision(called_with(module, places_of(module, weights), replicated, rows))
+        with _own_draws(first_part(x), rank):
+            logits = logits_of(partial(called_with, module, places_of(module, weights), replicated), rows)
     finally:
         module.forward = divided
     return _Gathered.apply(logits[: own.stop - own.start], own, n)

@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from ..meta_gradient._forward_pass import has_parts
 from ..nets import DatasetRows, Rows
 from ..nets._rows import canonical
 from ..transition._checks import blocks_of_rows
@@ -97,6 +98,8 @@ def _of_rows(rows: Rows, name: str) -> str:
     """Hash of a data set: its columns, and its inputs block by block, or the torch Dataset without its samples."""
     if isinstance(rows, DatasetRows):
         return describe([rows.source, rows.index, rows.columns], name)
+    if has_parts(rows.source):
+        return describe({part: _of_rows(rows.part(part), name) for part in rows.source})
     blocks = blocks_of_rows(len(rows), max(int(np.prod(rows.source.shape[1:])), 1), _BLOCK)
     inputs = (rows.take(np.arange(block.start, block.stop)).X for block in blocks)
     hashes = [describe(X if issparse(X) else np.ascontiguousarray(X)) for X in inputs]

@@ -13,6 +13,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from skorch.callbacks import Callback
 from torch import nn
 
+from ..meta_gradient._forward_pass import has_parts
 from ..nets import MLP, DatasetRows, Rows
 
 Module = type[nn.Module] | nn.Module | str
@@ -81,6 +82,8 @@ def net_params_of(shared: dict[str, Any], module: nn.Module | None, own: dict[st
 def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[str, Any]:
     """Parameters of all nets of a fit, with what the library chooses by the noisy rows and the network."""
     if isinstance(params["module"], str):
+        if has_parts(noisy[0][0]):
+            raise ValueError(f"module={params['module']!r} takes one array, and X has several parts: give a module.")
         n_in = int(np.prod(noisy.sample_shape))
         sized = built_in(params["module"], n_in, n_classes, *_column_scale(noisy, n_in))
         params = sized | params | {"module": MLP}

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ._forward_pass import has_parts
+
 _Flatten = Callable[[Tensor], Tensor]
 
 
@@ -174,7 +176,7 @@ def _through_relu(values: Tensor, activations: Tensor) -> Tensor:
 
 def factored_point(module: nn.Module, x: Tensor, rates: Mapping[str, float]) -> FactoredPoint | None:
     """Return a point of a module and rows that the factored method takes; None of others."""
-    if not is_relu_mlp(module):
+    if has_parts(x) or not is_relu_mlp(module):
         return None
     flatten, _ = _split(module)
     x = flatten(x)

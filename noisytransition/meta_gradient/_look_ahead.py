@@ -1,7 +1,7 @@
 """Look-ahead of Algorithm 1, lines 4 and 5: gradient of the clean loss after a virtual SGD step."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -48,9 +48,9 @@ class LookAhead(NamedTuple):
 
 def look_ahead(
     module: nn.Module,
-    x: Tensor,
+    x: Any,
     cotangent: Callable[[Tensor], Tensor],
-    meta: tuple[Tensor, Tensor],
+    meta: tuple[Any, Tensor],
     rates: Mapping[str, float],
     *,
     methods: Sequence[str] | None = None,
@@ -67,8 +67,8 @@ def look_ahead(
     module : nn.Module
         Returns logits of shape (n_samples, n_classes). Its buffers are updated by the forward pass on `x` only, and its
         weights are unchanged. Random generators advance as by that pass and one on the clean batch.
-    x : Tensor
-        The noisy batch.
+    x : Tensor, or mapping or sequence of them
+        The noisy batch; the module takes parts of a mapping by name, of a sequence in their order.
     cotangent : callable
         Logits -> d mean noisy loss / d logits, of the same shape.
     meta : tuple of (Tensor, Tensor)

@@ -7,8 +7,9 @@ rounding errors (1e-10 in float64, see tests/meta_gradient/test_look_ahead.py).
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ._batch_norm import fused_batch_norms
 from ._factored import is_relu_mlp
-from ._forward_pass import PRECISIONS, called_with, logits_of, places_of
+from ._forward_pass import PRECISIONS, called_with, first_part, logits_of, places_of
 
 # of a direction: sums of PyTorch's forward rule of batch normalisation over rows and pixels overflow at 1 already
 # (images of 32 x 32 pixels, batches of 32 and 128); at 1/32 and 1/256 the tangent is that of float32
@@ -33,7 +34,7 @@ class Point:
     ----------
     module : nn.Module
         In train or eval mode.
-    x : Tensor
+    x : Tensor, or mapping or sequence of them
         The noisy batch, rows first.
     rates : mapping of str to float
         Look-ahead rate of each parameter to move, by its name in ``module.named_parameters()``.
@@ -41,14 +42,15 @@ class Point:
         Of the module's forward passes. In fp16, what goes back through them is scaled: it would be zero.
     """
 
-    def __init__(self, module: nn.Module, x: Tensor, rates: Mapping[str, float], precision: str = "float32") -> None:
+    def __init__(self, module: nn.Module, x: Any, rates: Mapping[str, float], precision: str = "float32") -> None:
         weights: dict[str, Tensor] = dict(module.named_parameters())
         self.module, self.x, self.precision = module, x, precision
-        self.scale = float(len(x)) if precision == "fp16" else 1.0  # the cotangents of a mean are at most 1 / n
+        some = first_part(x)
+        self.scale = float(len(some)) if precision == "fp16" else 1.0  # the cotangents of a mean are at most 1 / n
         self.names = list(rates)
         self.rates = list(rates.values())
         self.weights = [weights[name] for name in self.names]
-        self._devices = [x.device] if x.is_cuda else []
+        self._devices = [some.device] if some.is_cuda else []
         buffers = dict(module.named_buffers())
         self._places = places_of(module, weights | buffers)
         self._buffers = {name: buffer.clone() for name, buffer in buffers.items()}
@@ -56,11 +58,11 @@ class Point:
         self.logits = logits_of(module, x, precision)
         self._after = self._generator_states()
 
-    def __call__(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
+    def __call__(self, weights: Sequence[Tensor], x: Any) -> Tensor:
         """Logits at other weights, with the buffers from before the shared pass; the module is unchanged."""
         tensors = {name: buffer.clone() for name, buffer in self._buffers.items()}
         tensors |= dict(zip(self.names, weights, strict=True))
-        return logits_of(lambda x: called_with(self.module, self._places, tensors, x), x, self.precision)
+        return logits_of(partial(called_with, self.module, self._places, tensors), x, self.precision)
 
     def gradient(self, cotangent: Tensor, *, create_graph: bool = False) -> tuple[Tensor, ...]:
         """Gradient of <cotangent, logits> for each weight; the graph of the logits is kept."""
@@ -127,11 +129,11 @@ def length_of(direction: Sequence[Tensor]) -> Tensor:
 
 # ---------------------------------------------------------------------------- tangents
 # (point, cotangent of its logits, clean batch) -> (clean loss at W_hat, tangent of the logits)
-Method = Callable[[Point, Tensor, tuple[Tensor, Tensor]], tuple[Tensor, Tensor]]
+Method = Callable[[Point, Tensor, tuple[Any, Tensor]], tuple[Tensor, Tensor]]
 
 
 def clean_gradient(
-    point: Point, weights: Sequence[Tensor], meta: tuple[Tensor, Tensor]
+    point: Point, weights: Sequence[Tensor], meta: tuple[Any, Tensor]
 ) -> tuple[Tensor, Sequence[Tensor]]:
     """Cross-entropy of the clean batch at `weights`, and its gradient there."""
     loss = nn.functional.cross_entropy(point(weights, meta[0]), meta[1])
@@ -174,7 +176,7 @@ def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
 
 
 def _by_tangent(tangent: Callable[[Point, Sequence[Tensor]], Tensor]) -> Method:
-    def method(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def method(point: Point, cotangent: Tensor, meta: tuple[Any, Tensor]) -> tuple[Tensor, Tensor]:
         loss, g = clean_gradient(point, point.stepped(point.gradient(cotangent)), meta)
         direction, length = point.normalized(point.scaled(g))
         return loss, tangent(point, direction) * length
@@ -182,7 +184,7 @@ def _by_tangent(tangent: Callable[[Point, Sequence[Tensor]], Tensor]) -> Method:
     return method
 
 
-def double_vjp(point: Point, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+def double_vjp(point: Point, cotangent: Tensor, meta: tuple[Any, Tensor]) -> tuple[Tensor, Tensor]:
     """Reverse mode twice: the gradient is linear in the cotangent, and the transpose of this map gives the tangent."""
     cotangent = cotangent.detach().requires_grad_()
     v = point.gradient(cotangent, create_graph=True)

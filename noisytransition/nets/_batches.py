@@ -20,6 +20,7 @@ from torch.utils.data import (
     default_collate,
 )
 
+from ..meta_gradient._forward_pass import each_part, has_parts
 from ._rows import DatasetRows, Rows
 
 if TYPE_CHECKING:
@@ -35,25 +36,25 @@ class Batch(tuple):
 
     Attributes
     ----------
-    x : Tensor of shape (n, ...)
-        Inputs, on the device once the net has prepared them.
+    x : Tensor of shape (n, ...), or mapping or tuple of them
+        Inputs or their parts, on the device once the net has prepared them.
     label : Tensor of shape (n,)
         Class indices.
     columns : dict of str to Tensor of shape (n,)
         All columns, including ``label``.
-    clean : tuple of (Tensor, Tensor) or None
+    clean : tuple of (inputs, Tensor) or None
         Clean inputs and labels, once they are drawn for this step.
     logits : Tensor or None
         Logits of the module at its present weights, with their graph, once they are computed.
     """
 
-    x: Tensor
+    x: Any
     label: Tensor
     columns: dict[str, Tensor]
-    clean: tuple[Tensor, Tensor] | None
+    clean: tuple[Any, Tensor] | None
     logits: Tensor | None
 
-    def __new__(cls, x: Tensor, columns: dict[str, Tensor]) -> "Batch":
+    def __new__(cls, x: Any, columns: dict[str, Tensor]) -> "Batch":
         batch = super().__new__(cls, (x, columns["label"]))
         batch.x, batch.label, batch.columns = x, columns["label"], columns
         batch.clean = batch.logits = None
@@ -70,7 +71,7 @@ class Batch(tuple):
     def pin_memory(self) -> "Batch":
         """Return the batch in pinned memory, where there is a GPU."""
         x, columns = self.x, self.columns
-        return Batch(pinned(x), {name: pinned(column) for name, column in columns.items()})
+        return Batch(each_part(pinned, x), {name: pinned(column) for name, column in columns.items()})
 
     def named(self, loss: nn.Module) -> dict[str, Tensor]:
         """Columns that a loss names as arguments, in its attribute ``columns``."""
@@ -84,7 +85,7 @@ class Batch(tuple):
 
 
 # what a loader yields: a batch, or inputs and labels or columns
-Loaded = Batch | tuple[Tensor, Tensor | dict[str, Tensor]]
+Loaded = Batch | tuple[Any, Tensor | dict[str, Tensor]]
 
 
 def rows_at_once(rows: Any, batch_size: int) -> int:
@@ -92,7 +93,7 @@ def rows_at_once(rows: Any, batch_size: int) -> int:
 
     Integers may be indices of embeddings, which are larger, and samples of a Dataset are read one by one.
     """
-    if batch_size < 0 or not isinstance(rows, Rows) or isinstance(rows, DatasetRows):
+    if batch_size < 0 or not isinstance(rows, Rows) or isinstance(rows, DatasetRows) or has_parts(rows.source):
         return batch_size
     all_rows = rows.source
     is_small = all_rows.dtype.kind == "f" or all_rows.dtype == np.uint8
@@ -143,14 +144,14 @@ class CleanBatches:
         weights = rows.columns.get("sample_weight")
         self.sampler = None if weights is None or not np.ptp(weights) else ProportionalSampler(weights)
 
-    def draw(self, net: "NoisyLabelNet") -> tuple[Tensor, Tensor]:
+    def draw(self, net: "NoisyLabelNet") -> tuple[Any, Tensor]:
         """Draw a batch, prepared for the net."""
         assert self.rows is not None, "the training has ended"
         order = torch.randperm(len(self.rows)).numpy() if self.sampler is None else self.sampler.order()
         rows = self.rows.take(order[: self.size])
         inputs, label = rows.inputs(), torch.from_numpy(rows.label)
         if getattr(net, "iterator_train__pin_memory", False):  # as the loader does
-            inputs, label = pinned(inputs), pinned(label)
+            inputs, label = each_part(pinned, inputs), pinned(label)
         return net.prepare(inputs), on_device(label, net.device)
 
     def release(self) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.nn.utils import get_total_norm
 
+from ..meta_gradient._forward_pass import each_part, has_parts, logits_of
 from ._rows import Rows
 
 if TYPE_CHECKING:
@@ -61,17 +62,18 @@ def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
         x = rows.take(sorted({0, len(rows) - 1})).inputs()
     except (RuntimeError, TypeError) as error:
         raise ValueError(f"rows cannot be put together as a batch: {error}. Give samples of one shape.") from error
-    if not isinstance(x, Tensor):
+    if not isinstance(x, Tensor) and not has_parts(x):
         raise ValueError(f"a batch of rows is a {type(x).__name__}; give samples that are tensors or arrays.")
     module = net.plain_module_.eval()
     try:
         with torch.no_grad():
             x = net.prepare(x)
-            return module(x)
+            return logits_of(module, x)
     except Exception as error:
+        found = each_part(lambda part: f"shape {tuple(part.shape)} and type {part.dtype}", x)
         raise ValueError(
-            f"{type(module).__name__} cannot take a batch of shape {tuple(x.shape)} and type {x.dtype}: {error}. "
-            "Check the module's input size; dtype= sets the type that batches are cast to."
+            f"{type(module).__name__} cannot take a batch of {found}: {error}. "
+            "Check the module's inputs; dtype= sets the type that batches are cast to."
         ) from error
     finally:
         module.train()

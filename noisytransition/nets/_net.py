@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from ..meta_gradient._forward_pass import logits_of
+from ..meta_gradient._forward_pass import each_part, has_parts, logits_of
 from ._batches import Batch, BatchLoader, CleanBatches, Loaded, on_device, rows_at_once
 from ._checks import check_proba, check_start, check_weights, uncompiled
 from ._loop import LeanNet
@@ -46,7 +46,7 @@ class NoisyLabelNet(LeanNet):
         Kind of the labels trained on; the scores of a validation set are named after it.
     dtype : str or torch.dtype, default="auto"
         Type that inputs are cast to, batch by batch. "auto": floats, uint8 images, and all inputs of modules without an
-        embedding are cast to the module's floating type; integers stay integers for embeddings.
+        embedding are cast to the module's floating type; integers stay integers for embeddings and as parts.
     precision : {"float32", "bf16", "fp16"}, default="float32"
         Precision that the module computes in, by `torch.autocast`; fp16 with scaled gradients.
     criterion, train_split, predict_nonlinearity, iterator_train, iterator_train__shuffle, iterator_valid, **kwargs
@@ -126,10 +126,12 @@ class NoisyLabelNet(LeanNet):
         module: nn.Module = self.module_
         return uncompiled(module)
 
-    def prepare(self, x: Tensor) -> Tensor:
+    def prepare(self, x: Any) -> Any:
         """Move a batch of inputs to the device, cast it and, in training mode, augment it."""
-        x = x if isinstance(x, Tensor) else to_tensor(x, device=self.device)
-        x = on_device(x, self.device, _input_dtype(self.dtype, self.plain_module_, x))
+        is_part = has_parts(x)
+        x = x if is_part or isinstance(x, Tensor) else to_tensor(x, device=self.device)
+        dtype_of = partial(_input_dtype, self.dtype, self.plain_module_, is_part=is_part)
+        x = each_part(lambda part: on_device(part, self.device, dtype_of(part)), x)
         if self.module_.training and self.batch_transform is not None:
             x = self.batch_transform(x)
         return x
@@ -139,7 +141,7 @@ class NoisyLabelNet(LeanNet):
         batch = Batch.of(batch)
         return Batch(self.prepare(batch.x), {name: on_device(c, self.device) for name, c in batch.columns.items()})
 
-    def infer(self, x: Tensor, **fit_params: Any) -> Tensor:
+    def infer(self, x: Any, **fit_params: Any) -> Tensor:
         """Logits of a batch."""
         return self._output(self.prepare(x), **fit_params)
 
@@ -208,11 +210,11 @@ class NoisyLabelNet(LeanNet):
         if not self.clean_weight or batch.clean is None:
             return self._output(batch.x) if known is None else known
         if self.clean_batches is not None and self.clean_batches.joint:
-            return self._output(torch.cat([batch.x, batch.clean[0]]))
+            return self._output(each_part(lambda *both: torch.cat(both), batch.x, batch.clean[0]))
         noisy = self._output(batch.x) if known is None else known
         return torch.cat([noisy, self._output(batch.clean[0])])
 
-    def _output(self, x: Tensor, **fit_params: Any) -> Tensor:
+    def _output(self, x: Any, **fit_params: Any) -> Tensor:
         return logits_of(self.module_, x, self.precision, **fit_params)
 
     def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
@@ -298,14 +300,15 @@ class NoisyLabelNet(LeanNet):
         return self
 
 
-def _input_dtype(given: str | torch.dtype, module: nn.Module, x: Tensor) -> torch.dtype:
-    """Type that a batch of inputs is cast to: the given one or, for "auto", what the module takes."""
-    if given != "auto":
+def _input_dtype(given: str | torch.dtype, module: nn.Module, x: Tensor, *, is_part: bool) -> torch.dtype:
+    """Type that inputs are cast to: the given one or, for "auto", what the module takes; parts stay integers."""
+    is_real = x.is_floating_point() or (x.dtype is torch.uint8 and x.ndim > 2)  # the latter are images
+    if given != "auto" and (is_real or not is_part):
         return getattr(torch, given) if isinstance(given, str) else given
-    is_image = x.dtype is torch.uint8 and x.ndim > 2
-    if x.is_floating_point() or is_image or not _embeds(module):
+    if is_real or not (is_part or _embeds(module)):
         return next((weight.dtype for weight in module.parameters() if weight.is_floating_point()), torch.float32)
-    return x.dtype if x.dtype is torch.int32 else torch.int64  # the only types that embeddings take
+    kept = (torch.int32, torch.bool) if is_part else (torch.int32,)
+    return x.dtype if x.dtype in kept else torch.int64  # embeddings take int32 and int64 alone
 
 
 def _embeds(module: nn.Module) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from torch import Tensor
 from torch.utils.data import ConcatDataset, Dataset, Subset, default_collate
+
+from ..meta_gradient._forward_pass import ARRAYS, each_part, first_part, has_parts
 
 Indices = Sequence[int] | NDArray[np.integer]
 
@@ -21,8 +24,8 @@ class Rows(Dataset):
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, ...)
-        Inputs; the array is not copied.
+    X : ndarray of shape (n_samples, ...), or mapping of str to such arrays
+        Inputs, or their parts by the names of the module's arguments; arrays are not copied.
     label : array-like of int, shape (n_samples,), optional
         Default: zeros, for prediction.
     **columns : array-like of shape (n_samples,)
@@ -53,31 +56,33 @@ class Rows(Dataset):
     def __init__(self, X: Any, label: ArrayLike | None = None, **columns: ArrayLike) -> None:
         self.source: Any = X
         self.index: NDArray[np.integer] | None = None
-        label = np.zeros(X.shape[0] if issparse(X) else len(X), dtype=np.int64) if label is None else label
+        some = first_part(X) if isinstance(X, Mapping) else X
+        label = np.zeros(some.shape[0] if issparse(some) else len(some), dtype=np.int64) if label is None else label
         self.columns = _as_columns({"label": label} | columns)
         self.label: NDArray[np.int64] = self.columns["label"]
 
     @property
     def X(self) -> Any:
         """Inputs, in the form in which they were given; of a selection, a copy."""
-        X, index = self.source, self.index
-        if index is None:
-            return X
-        # `take` is several times faster than indexing, but copies all of an array in another order
-        is_array = isinstance(X, np.ndarray) and X.flags.c_contiguous
-        return X.take(index, axis=0) if is_array and index.dtype.kind == "i" else X[index]
+        return self.source if self.index is None else each_part(partial(_selected, self.index), self.source)
 
     @property
-    def sample_shape(self) -> tuple[int, ...]:
-        """Shape of the input of one row."""
-        return tuple(self.source.shape[1:])
+    def sample_shape(self) -> Any:
+        """Shape of the input of one row, or of each of its parts."""
+        return each_part(lambda part: tuple(part.shape[1:]), self.source)
+
+    def part(self, name: str) -> "Rows":
+        """The same rows with one part of the inputs alone."""
+        rows = copy(self)
+        rows.source = self.source[name]
+        return rows
 
     def __len__(self) -> int:
         return len(self.label)
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
         """Input and label of one row."""
-        return self.take([index]).dense()[0], self.label[index]
+        return each_part(lambda part: part[0], self.take([index]).dense()), self.label[index]
 
     def take(self, indices: Indices) -> "Rows":
         """Rows at `indices`, with all columns, without a copy of the inputs."""
@@ -99,11 +104,11 @@ class Rows(Dataset):
 
     def inputs(self) -> Any:
         """All inputs, as one batch of tensors."""
-        return torch.from_numpy(self.dense())
+        return each_part(torch.from_numpy, self.dense())
 
-    def dense(self) -> NDArray:
-        """All inputs, as one array."""
-        return np.asarray(self.X)
+    def dense(self) -> Any:
+        """All inputs, as one array, or one for each part."""
+        return each_part(np.asarray, self.X)
 
 
 class SparseRows(Rows):
@@ -137,7 +142,8 @@ class DatasetRows(Rows):
     Parameters
     ----------
     X : Dataset
-        Map-style. Of a sample that is a tuple or list, the first element is the input.
+        Map-style, or a list. A sample is an input, or a tuple or list of an input and its label; an input is an array
+        or number, or several parts: a mapping, or a tuple of arrays, which may stand before the label alone.
     label, **columns
         As in `Rows`.
 
@@ -163,14 +169,13 @@ class DatasetRows(Rows):
         return self.source if self.index is None else Subset(self.source, self.index.tolist())
 
     @property
-    def sample_shape(self) -> tuple[int, ...]:
-        """Shape of the input of the first row."""
-        return tuple(np.shape(self[0][0]))
+    def sample_shape(self) -> Any:
+        """Shape of the input of the first row, or of each of its parts."""
+        return each_part(lambda part: tuple(np.shape(part)), self[0][0])
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
         """Input and label of one row."""
-        sample = self.source[index if self.index is None else int(self.index[index])]
-        return (sample[0] if isinstance(sample, tuple | list) else sample), self.label[index]
+        return separated(self.source[index if self.index is None else int(self.index[index])])[0], self.label[index]
 
     def inputs(self) -> Any:
         """All inputs, as one batch of tensors, collated sample by sample."""
@@ -182,9 +187,26 @@ def _as_columns(columns: Mapping[str, ArrayLike]) -> dict[str, NDArray]:
     return {k: np.asarray(v, dtype=np.int64 if k == "label" else None) for k, v in columns.items()}
 
 
+def _selected(index: NDArray[np.integer], X: Any) -> Any:
+    """Rows of an array or sparse matrix at an index."""
+    # `take` is several times faster than indexing, but copies all of an array in another order
+    is_array = isinstance(X, np.ndarray) and X.flags.c_contiguous
+    return X.take(index, axis=0) if is_array and index.dtype.kind == "i" else X[index]
+
+
+def separated(sample: Any) -> tuple[Any, Sequence]:
+    """Input of a sample, and what follows it, such as a label: of a tuple or list, arrays that follow one are parts."""
+    if not isinstance(sample, tuple | list) or not sample:
+        return sample, ()
+    n = 1
+    while not has_parts(sample[0]) and n < len(sample) and isinstance(sample[n], ARRAYS) and sample[n].ndim:
+        n += 1
+    return (sample[0] if n == 1 else tuple(sample[:n])), sample[n:]
+
+
 def as_rows(X: Any, label: ArrayLike | None = None) -> Rows:
-    """Rows of an array, a CSR matrix or a torch Dataset."""
-    kind = DatasetRows if isinstance(X, Dataset) else SparseRows if issparse(X) else Rows
+    """Rows of an array, a mapping of arrays, a CSR matrix, or samples in a torch Dataset or a list."""
+    kind = DatasetRows if isinstance(X, Dataset | list) else SparseRows if issparse(X) else Rows
     return kind(X, label)
 
 
@@ -209,6 +231,8 @@ def concatenate(first: Rows, second: Rows) -> Rows:
     columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in shared}
     if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
         return DatasetRows(ConcatDataset([_like_samples_of(second, first), _like_samples_of(first, second)]), **columns)
+    if has_parts(first.source):
+        return Rows({name: _Both(first.part(name), second.part(name)) for name in first.source}, **columns)
     return Rows(_Both(first, second), **columns)
 
 
@@ -237,19 +261,19 @@ class _Both:
 def _like_samples_of(model: Rows, rows: Rows) -> Rows:
     """Convert rows of an array to the type of a Dataset's samples, so that both can be in one batch."""
     sample = model[0][0]
-    if isinstance(rows, DatasetRows) or not isinstance(sample, Tensor):
+    if isinstance(rows, DatasetRows) or not isinstance(first_part(sample), Tensor):
         return rows
-    return DatasetRows(_Tensors(rows, sample.dtype), rows.label)
+    return DatasetRows(_Tensors(rows, sample), rows.label)
 
 
 class _Tensors(Dataset):
-    """Inputs of rows as tensors of one type, converted when they are read."""
+    """Inputs of rows as tensors of the types of a sample, converted when they are read."""
 
-    def __init__(self, rows: Rows, dtype: torch.dtype) -> None:
-        self.rows, self.dtype = rows, dtype
+    def __init__(self, rows: Rows, sample: Any) -> None:
+        self.rows, self.dtypes = rows, each_part(lambda part: torch.as_tensor(part).dtype, sample)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index: int) -> Tensor:
-        return torch.as_tensor(self.rows[index][0], dtype=self.dtype)
+    def __getitem__(self, index: int) -> Any:
+        return each_part(lambda part, dtype: torch.as_tensor(part, dtype=dtype), self.rows[index][0], self.dtypes)

@@ -119,8 +119,10 @@ def test_searches_without_y_take_the_labels_of_pairs(kind, blobs):
         cross_val_score(clf, TensorDataset(torch.tensor(X)), **params)
 
 
-@pytest.mark.parametrize("row", [tuple, list])
-@pytest.mark.parametrize("kind", ["numbers", "arrays", "tensors"])
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [(tuple, "numbers"), (tuple, "arrays"), (list, "numbers"), (list, "arrays"), (list, "tensors")],
+)
 def test_a_list_of_rows_of_numbers_or_arrays_is_a_table(kind, row, blobs):
     X, y, *_ = blobs
     given = X if kind == "numbers" else X.repeat(3, axis=1).reshape(len(X), 4, 3)

@@ -1,0 +1,354 @@
+"""Inputs with several parts: the fit is that of one array, which the module takes apart itself."""
+
+import collections
+import dataclasses
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from estimators import small
+from scipy.sparse import csr_array
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from skorch.helper import SliceDict
+from torch import nn
+from torch.utils.data import Dataset, TensorDataset
+from training import StopAfter, assert_same, refused
+
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, FineTuningClassifier, TrustedKFold, load
+from noisytransition.losses import ForwardLoss
+from noisytransition.meta_gradient import look_ahead
+from noisytransition.meta_gradient._methods import candidate_methods
+from noisytransition.methods import METHODS
+
+N, LENGTH, WORDS = 150, 6, 20
+every = pytest.mark.parametrize("cls", METHODS.values())
+
+
+class Bag(nn.Module):
+    """Mean of the embeddings of the words that the mask keeps."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.out = nn.Embedding(WORDS, 8), nn.Linear(8, 2)
+
+    def forward(self, ids, mask):
+        mask = mask[..., None].to(self.out.weight.dtype)
+        return self.out((self.embed(ids) * mask).sum(1) / mask.sum(1))
+
+
+class Packed(Bag):
+    """The same, of one array."""
+
+    def forward(self, x):
+        return super().forward(x[:, :LENGTH], x[:, LENGTH:])
+
+
+@dataclasses.dataclass
+class ModelOutput:
+    """What models of transformers return."""
+
+    logits: torch.Tensor
+    loss: object = None
+
+
+class Wrapped(Bag):
+    def forward(self, **batch):
+        return ModelOutput(super().forward(**batch))
+
+
+class BatchEncoding(collections.UserDict):
+    """What tokenizers of transformers return: its length is the number of parts, and integers mean something else."""
+
+    def __getitem__(self, key):
+        if isinstance(key, int):
+            raise KeyError("there are no fast tokens")
+        return self.data[key]
+
+
+class Samples(Dataset):
+    """Samples that a function makes of the parts of each row and its label."""
+
+    def __init__(self, make, y):
+        self.make, self.y = make, y
+
+    def __len__(self):
+        return len(self.y)
+
+    def __getitem__(self, i):
+        return self.make(torch.tensor(IDS[i]), torch.tensor(MASK[i]), int(self.y[i]))
+
+
+def data():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=N)
+    ids = np.where(rng.random((N, LENGTH)) < 0.5, rng.integers(1, 5, (N, LENGTH)) + 5 * y[:, None], 15)
+    mask = (np.arange(LENGTH) < rng.integers(3, LENGTH + 1, N)[:, None]).astype(int)
+    verified = np.where(np.arange(N) < 40, y, -1)
+    return ids, mask, y, np.where(rng.random(N) < 0.3, 1 - y, y), verified
+
+
+IDS, MASK, Y, NOISY, VERIFIED = data()
+PARTS, PACKED = {"ids": IDS, "mask": MASK}, np.hstack([IDS, MASK])
+
+IN_MEMORY = {
+    "dict": PARTS,
+    "other order": {"mask": MASK, "ids": IDS},
+    "tensors": {"ids": torch.tensor(IDS), "mask": torch.tensor(MASK)},
+    "lists": {"ids": IDS.tolist(), "mask": MASK.tolist()},
+    "small types": {"ids": IDS.astype(np.int16), "mask": MASK.astype(bool)},
+    "SliceDict": SliceDict(**PARTS),
+    "BatchEncoding": BatchEncoding(PARTS),
+    "list of dicts": [{"ids": i, "mask": m} for i, m in zip(IDS, MASK, strict=True)],
+}
+DATASETS = {
+    "dicts": Samples(lambda ids, mask, y: {"ids": ids, "mask": mask}, NOISY),
+    "tuples": Samples(lambda ids, mask, y: (ids, mask), NOISY),
+    "TensorDataset": TensorDataset(torch.tensor(IDS), torch.tensor(MASK)),
+}
+LABELLED = {
+    "dict and label": Samples(lambda ids, mask, y: ({"ids": ids, "mask": mask}, y), NOISY),
+    "tuple and label": Samples(lambda ids, mask, y: ((ids, mask), y), NOISY),
+    "parts and label": Samples(lambda ids, mask, y: (ids, mask, y), NOISY),
+    "arrays": Samples(lambda ids, mask, y: [ids.numpy(), mask.numpy(), np.int64(y)], NOISY),
+    "TensorDataset": TensorDataset(torch.tensor(IDS), torch.tensor(MASK), torch.tensor(NOISY)),
+}
+
+
+def rows(X, which):
+    return {name: part[which] for name, part in X.items()} if isinstance(X, dict) else X[which]
+
+
+def fit(cls, module=Bag, X=PARTS, y=NOISY, **given):
+    return small(cls, module=module).fit(X, y, **({"y_verified": VERIFIED} | given))
+
+
+# ---------------------------------------------------------------------------- fits
+@every
+def test_each_method_gives_what_it_gives_for_one_array(cls):
+    clf, packed = fit(cls), fit(cls, Packed, PACKED)
+    assert_same_proba(clf, packed)
+    assert clf.score(PARTS, Y) == packed.score(PACKED, Y)
+    assert clf.score(BatchEncoding(PARTS), NOISY, y_verified=VERIFIED) == clf.score(rows(PARTS, slice(40)), Y[:40])
+
+
+def assert_same_proba(clf, packed, X=PARTS):
+    np.testing.assert_array_equal(clf.predict_proba(X), packed.predict_proba(PACKED))
+
+
+@every
+def test_clean_rows_beside_them(cls):
+    clean, noisy, y, y_meta = slice(40), slice(40, None), NOISY[40:], Y[:40]
+    clf, packed = (
+        small(cls, module=module).fit(rows(X, noisy), y, meta=(rows(X, clean), y_meta))
+        for module, X in ((Bag, PARTS), (Packed, PACKED))
+    )
+    assert_same_proba(clf, packed)
+
+
+@pytest.mark.parametrize("cls", [METHODS["GLC"], METHODS["EM"], METHODS["meta-transition"]])
+def test_clean_rows_in_memory_beside_a_dataset(cls):
+    given = [{"X": DATASETS["dicts"], "meta": (rows(PARTS, slice(40)), Y[:40])}]
+    given += [{"X": PARTS, "meta": Samples(lambda ids, mask, y: ({"ids": ids, "mask": mask}, y), Y[:40])}]
+    proba = [fit(cls, y_verified=None, **of).predict_proba(PARTS) for of in given]
+    np.testing.assert_array_equal(*proba)
+
+
+@pytest.mark.parametrize("form", IN_MEMORY)
+def test_forms_in_memory(form):
+    X = IN_MEMORY[form]
+    clf, packed = fit(EMTransitionClassifier, X=X), fit(EMTransitionClassifier, Packed, PACKED)
+    assert_same_proba(clf, packed, X)
+
+
+@pytest.mark.parametrize("form", DATASETS)
+def test_datasets(form):
+    X = DATASETS[form]
+    assert_same_proba(fit(EMTransitionClassifier, X=X), fit(EMTransitionClassifier, Packed, PACKED), X)
+
+
+@pytest.mark.parametrize("form", LABELLED)
+def test_datasets_with_labels(form):
+    X = LABELLED[form]
+    clf, packed = fit(EMTransitionClassifier, X=X, y=None), fit(EMTransitionClassifier, Packed, PACKED)
+    assert_same_proba(clf, packed, X)
+    assert clf.score(X) == packed.score(PACKED, NOISY)
+    assert_same_proba(fit(EMTransitionClassifier, X=X), packed, X)
+
+
+@pytest.mark.parametrize("name", ["EM", "meta-transition", "cross-entropy"])
+def test_an_output_with_logits(name):
+    clf, packed = fit(METHODS[name], Wrapped), fit(METHODS[name], Packed, PACKED)
+    assert_same_proba(clf, packed)
+
+
+@every
+def test_weights_of_rows(cls):
+    weight = np.arange(N) % 3
+    assert_same_proba(fit(cls, sample_weight=weight), fit(cls, Packed, PACKED, sample_weight=weight))
+
+
+def test_half_precision():
+    clf = small(METHODS["meta-transition"], module=Bag, precision="bf16").fit(PARTS, NOISY, y_verified=VERIFIED)
+    packed = small(METHODS["meta-transition"], module=Packed, precision="bf16")
+    assert_same_proba(clf, packed.fit(PACKED, NOISY, y_verified=VERIFIED))
+
+
+def test_real_parts_are_cast_and_others_are_not():
+    class Types(Bag):
+        def forward(self, ids, mask, age, image):
+            found.append([part.dtype for part in (ids, mask, age, image)])
+            return super().forward(ids, mask)
+
+    X = PARTS | {"mask": MASK > 0, "age": np.zeros(N), "image": np.zeros((N, 2, 2), dtype=np.uint8)}
+    for dtype, real in (("auto", torch.float32), ("float64", torch.float64)):
+        found = []
+        small(CrossEntropyClassifier, module=Types, dtype=dtype).fit(X, NOISY)
+        assert all(types == [torch.int64, torch.bool, real, real] for types in found)
+
+
+def test_a_batch_transform_gets_all_parts():
+    def hide(batch):
+        return batch | {"mask": torch.ones_like(batch["mask"])}
+
+    clf = small(CrossEntropyClassifier, module=Bag, batch_transform=hide).fit(PARTS, NOISY)
+    other = small(CrossEntropyClassifier, module=Bag).fit(PARTS | {"mask": np.ones_like(MASK)}, NOISY)
+    np.testing.assert_array_equal(clf.predict_proba(PARTS), other.predict_proba(PARTS))
+
+
+# ---------------------------------------------------------------------------- the look-ahead
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("form", ["mapping", "tuple"])
+@pytest.mark.parametrize("method", [*candidate_methods(Bag()), None])
+def test_the_look_ahead_is_that_of_one_array(method, form):
+    torch.manual_seed(0)
+    parts, packed = Bag(), Packed()
+    packed.load_state_dict(parts.state_dict())
+    loss, found = ForwardLoss([[0.7, 0.3], [0.2, 0.8]]), []
+    y, y_clean, rates = torch.tensor(NOISY[40:72]), torch.tensor(Y[:40]), dict.fromkeys(parts.state_dict(), 0.5)
+    for module in (parts, packed):
+        clean, noisy = (batch(form if module is parts else "packed", rows) for rows in (slice(40), slice(40, 72)))
+        clean, methods = (clean, y_clean), None if method is None else [method]
+        found.append(look_ahead(module, noisy, lambda z: loss.cotangent(z, y), clean, rates, methods=methods))
+    for one, other in zip(found[0][:3], found[1][:3], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-15)
+
+
+def batch(form, rows):
+    parts = {"ids": torch.tensor(IDS[rows]), "mask": torch.tensor(MASK[rows])}
+    return {"mapping": parts, "tuple": tuple(parts.values()), "packed": torch.cat(tuple(parts.values()), 1)}[form]
+
+
+def test_a_sequential_takes_a_mapping_of_its_input():
+    X = np.random.default_rng(0).normal(size=(N, 3)).astype(np.float32)
+    module = nn.Sequential(nn.Linear(3, 2))
+    proba = [fit(METHODS["meta-transition"], module, x).predict_proba(x) for x in ({"input": X}, X)]
+    np.testing.assert_allclose(*proba, rtol=1e-3)
+
+
+# ---------------------------------------------------------------------------- cross-validation and searches
+TABLE = pd.DataFrame({"label": NOISY, "verified": VERIFIED})
+FORMS = {"SliceDict": SliceDict(**PARTS)} | DATASETS
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_cross_validation(form):
+    given = [(small(FineTuningClassifier, module=m), X) for m, X in ((Bag, FORMS[form]), (Packed, PACKED))]
+    folds = {"cv": TrustedKFold(2), "error_score": "raise"}
+    np.testing.assert_array_equal(*(cross_val_score(clf, X, TABLE, **folds) for clf, X in given))
+    given = [(small(CrossEntropyClassifier, module=m), X) for m, X in ((Bag, FORMS[form]), (Packed, PACKED))]
+    proba = (cross_val_predict(clf, X, NOISY, cv=2, method="predict_proba") for clf, X in given)
+    np.testing.assert_array_equal(*proba)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_searches(form):
+    grid, folds = {"lr": [0.1, 0.01]}, {"cv": TrustedKFold(2), "error_score": "raise"}
+    given = [(small(FineTuningClassifier, module=m), X) for m, X in ((Bag, FORMS[form]), (Packed, PACKED))]
+    searches = [GridSearchCV(clf, grid, **folds).fit(X, TABLE) for clf, X in given]
+    scores = (search.cv_results_["mean_test_score"] for search in searches)
+    np.testing.assert_array_equal(*scores)
+
+
+@pytest.mark.parametrize("form", ["dict and label", "tuple and label"])
+def test_searches_take_the_labels_of_samples(form):
+    clf, packed = (small(CrossEntropyClassifier, module=module) for module in (Bag, Packed))
+    params = {"cv": [(np.arange(100), np.arange(100, N))], "error_score": "raise"}
+    scores = cross_val_score(clf, LABELLED[form], **params), cross_val_score(packed, PACKED, NOISY, **params)
+    np.testing.assert_array_equal(*scores)
+
+
+# ---------------------------------------------------------------------------- what a fitted classifier does
+@every
+def test_saved_and_resumed(cls, tmp_path):
+    clf = fit(cls)
+    clf.save(tmp_path / "clf")
+    for again in (load(tmp_path / "clf", module=Bag()), pickle.loads(pickle.dumps(clf))):
+        np.testing.assert_array_equal(again.predict_proba(PARTS), clf.predict_proba(PARTS))
+    with pytest.raises(KeyboardInterrupt):
+        small(cls, module=Bag, callbacks=[StopAfter(1)]).fit(PARTS, NOISY, y_verified=VERIFIED, state=tmp_path / "fit")
+    assert_same(fit(cls, state=tmp_path / "fit"), clf, PARTS)
+    with refused("differs.*X, y"):
+        fit(cls, X=PARTS | {"mask": np.ones_like(MASK)}, state=tmp_path / "fit")
+
+
+@pytest.mark.parametrize("X", [PARTS, BatchEncoding(PARTS), DATASETS["tuples"]], ids=["dict", "encoding", "dataset"])
+def test_methods_that_follow_from_T(X):
+    clf, packed = fit(EMTransitionClassifier, X=X), fit(EMTransitionClassifier, Packed, PACKED)
+    for method in ("label_posterior", "label_quality", "relabel"):
+        np.testing.assert_array_equal(getattr(clf, method)(X, NOISY), getattr(packed, method)(PACKED, NOISY))
+    report = clf.noise_report(X, NOISY, rows(PARTS, slice(40)), Y[:40])
+    assert report.facts["label_issues"]["n_issues"] == len(clf.find_label_issues(X, NOISY)) > 0
+
+
+# ---------------------------------------------------------------------------- errors before a training
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ({}, "parts"),
+        ({0: IDS, 1: MASK}, "named"),
+        (PARTS | {"mask": MASK[1:]}, "equally long"),
+        (PARTS | {"mask": [row[: 2 + i % 2] for i, row in enumerate(MASK.tolist())]}, "equally long"),
+        (PARTS | {"mask": np.full((N, LENGTH), "a")}, "numbers"),
+        (PARTS | {"mask": 3}, "numbers"),
+        (PARTS | {"mask": np.where(MASK, np.nan, 1.0)}, "NaN"),
+        (PARTS | {"mask": csr_array(MASK)}, "dense"),
+        (PARTS | {"more": MASK}, "more"),
+        ({"ids": IDS}, "mask"),
+        ([{"ids": IDS[i], "mask": MASK[i]} if i else {"ids": IDS[i]} for i in range(N)], "shapes"),
+        ([{"ids": IDS[i][: 3 + i % 3], "mask": MASK[i]} for i in range(N)], "shapes"),
+        ([{"ids": "a", "mask": MASK[i]} for i in range(N)], "'ids' of sample 0"),
+        ([{} for i in range(N)], "sample 0"),
+    ],
+)
+def test_parts_that_cannot_be_trained_on(X, message):
+    with refused(message):
+        fit(CrossEntropyClassifier, X=X, y_verified=None)
+    if isinstance(X, list):
+        with refused(message):
+            fit(CrossEntropyClassifier, X=Rows(X), y_verified=None)
+
+
+class Rows(Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+
+def test_errors_of_parts_and_other_data():
+    with refused("give a module"):
+        small(CrossEntropyClassifier).fit(PARTS, NOISY)
+    with refused("give a module"):
+        small(CrossEntropyClassifier).fit(DATASETS["tuples"], NOISY)
+    with refused("X_meta"):
+        fit(CrossEntropyClassifier, y_verified=None, meta=({"ids": IDS[:9]}, Y[:9]))
+    with refused("no pair"):
+        fit(CrossEntropyClassifier, X=DATASETS["tuples"], y=None, y_verified=None)
+    with refused("labels for"):
+        fit(CrossEntropyClassifier, y=NOISY[1:], y_verified=None)
