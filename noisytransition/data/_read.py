@@ -190,7 +190,7 @@ def _are_samples(X: Any) -> bool:
         return bool(others) and not any(map(has_parts, others))
     if not isinstance(first, np.ndarray | Tensor):
         return False
-    all_tensors = all(isinstance(entry, Tensor) for entry in sample) and (len(others) == 1 or first.ndim)
+    all_tensors = all(isinstance(entry, Tensor) for entry in sample) and (len(others) == 1 or first.ndim > 0)
     of_tensors = isinstance(sample, tuple) and (not others or all_tensors)
     differ = any(getattr(other, "shape", ()) != first.shape for other in others)
     return (of_tensors or differ) and all(isinstance(other, tuple | list) and other for other in X)
