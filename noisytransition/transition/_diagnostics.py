@@ -164,8 +164,8 @@ def _not_one_T(revised: PairEstimate | InstanceDependentEstimate | None, bars: T
     advice = "; verify samples whose noisy label is known, since T is then fitted to these pairs"
     if isinstance(revised, PairEstimate):
         return (
-            "the verified pairs contradict one T for all samples: the noise probably depends on the features, and T is "
-            "a mean over the samples, by a posterior that is fitted to the pairs"
+            "the verified pairs contradict one T for all samples: the noise probably depends on the features, or many "
+            "verified labels are wrong, and T is a mean over the samples, by a posterior that is fitted to the pairs"
         )
     if revised is not None:
         return (
