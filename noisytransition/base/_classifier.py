@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
@@ -368,7 +369,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         ValueError
             If rows can be marked as verified, and none is.
         """
-        return float(super().score(*rows_to_score(X, y, y_verified, sample_weight, getattr(self, "classes_", None))))
+        X, labels, weights = rows_to_score(X, y, y_verified, sample_weight, getattr(self, "classes_", None))
+        return float(accuracy_score(labels, self.predict(X), sample_weight=weights))
 
     # ---- parameters
     @classmethod

@@ -14,8 +14,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
+from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..data._read import HOW_TO_PASS, read_labels, rows_to_score, separate_rows
+from ..data._read import HOW_TO_PASS, read_labels, separate_rows
 from ..fitting._cross_fitting import fold_of_rows
 from ..transition._calibration import Calibration
 from ..transition._checks import check_probabilities
@@ -30,8 +31,6 @@ from ..transition._shrinkage import Prior, check_prior
 # none of five ways to choose the round by verified rows or by the evidence is better than two rounds by 0.1 points of
 # accuracy; the choice is there for noise that the noise model does not fit
 _MOST_ROUNDS = 2
-# metadata that searches and pipelines route without a request by the user
-_CLEAN_DATA = ("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy")
 
 
 class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -99,7 +98,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     calibration_: Calibration
 
-    __metadata_request__fit = dict.fromkeys(_CLEAN_DATA, True)
+    __metadata_request__fit = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy"), True)
     __metadata_request__score = {"y_verified": True}  # noqa: RUF012
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -269,42 +268,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         check_is_fitted(self, "estimator_")
         return self.calibration_(_proba(self.estimator_, X, self.classes_))
 
-    def predict(self, X: Any) -> NDArray:
-        """Most probable true class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of n_samples rows
-            As in `predict_proba`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of `classes_`.
-        """
-        proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
-
-    def score(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        y_verified: ArrayLike | None = None,
-    ) -> float:
-        """Accuracy, of verified rows alone where some rows are marked as such.
-
-        Parameters
-        ----------
-        X, y, sample_weight, y_verified
-            As in `EMTransitionClassifier.score`.
-
-        Returns
-        -------
-        float
-        """
-        return float(super().score(*rows_to_score(X, y, y_verified, sample_weight, getattr(self, "classes_", None))))
+    # of any classifier with predict_proba and classes_
+    predict = NoisyLabelClassifier.predict
+    score = NoisyLabelClassifier.score
 
 
 class _Rows(NamedTuple):
