@@ -227,6 +227,6 @@ def test_a_fit_is_a_short_walk(name):
     structure = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(structure)
     functions, files, calls = structure.fit(methods.METHODS[name](max_epochs=3, random_state=0))
-    assert functions <= 310
+    assert functions <= 320
     assert files <= 38
-    assert calls <= 85  # from one package of the library into another
+    assert calls <= 105  # from one package of the library into another
