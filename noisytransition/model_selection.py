@@ -38,8 +38,8 @@ class TrustedKFold(BaseCrossValidator):
     >>> y, checked = np.array([0, 1, 0, 1, 0, 1]), [0, 1, 0, 0, None, None]
     >>> for train, test in TrustedKFold(2).split(y[:, None], y, y_verified=checked):
     ...     print(train, test)
-    [2 4 3 5] [0 1]
-    [0 4 1 5] [2 3]
+    [1 4 3 5] [0 2]
+    [0 4 2 5] [1 3]
     """
 
     # with metadata routing the splitter gets what `fit` gets

@@ -22,7 +22,7 @@ from ..fitting._checks import CONSTRAINTS, check_net_parameters
 from ..fitting._describe import describe_fit
 from ..fitting._parameters import Callbacks, Module, Optimizer, RandomState, as_python
 from ..fitting._run import RUN_CLASS, Run, torch_as_it_was
-from ..nets import NoisyLabelNet
+from ..nets import NoisyLabelNet, Rows
 from ._parameters import NET_NAMES, is_net_name, merged_signature, with_merged_signature
 from ._save import save
 
@@ -304,7 +304,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Columns as in `classes_`; rows sum to 1.
         """
         check_is_fitted(self, "net_")
-        return self.net_.predict_proba(validate_rows(self, X, reset=False))
+        return self._predicted(self.net_.predict_proba, X)
 
     def predict_log_proba(self, X: Samples) -> NDArray:
         """Logarithm of `predict_proba`, from the network's logits: finite where a probability is rounded to 0.
@@ -320,7 +320,18 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Columns as in `classes_`.
         """
         check_is_fitted(self, "net_")
-        return self.net_.predict_log_proba(validate_rows(self, X, reset=False))
+        return self._predicted(self.net_.predict_log_proba, X)
+
+    def _predicted(self, predict: Callable[[Rows], NDArray], X: Samples) -> NDArray:
+        rows = validate_rows(self, X, reset=False)
+        try:
+            return predict(rows)
+        except TypeError as error:  # of a module that takes other parts
+            if isinstance(rows.sample_shape, tuple) and all(isinstance(n, int) for n in rows.sample_shape):
+                raise
+            raise ValueError(
+                f"X has other parts than that of fit ({error}); give X in the form that fit had."
+            ) from error
 
     def predict(self, X: Samples) -> NDArray:
         """Most probable true class.
