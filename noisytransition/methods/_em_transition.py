@@ -40,7 +40,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             sum_i f_i(x) T[i, y], and of clean labels, f_y(x);  keep f's posteriors of fold k after several epochs
         T           = the most likely one, by the held-out posteriors after the best number of epochs
                       (`LabelNoiseModel`)
-        classifier  = network trained on all samples through this T, for this number of epochs, or for more if held-out
+        classifier  = network trained on all samples through this T, for so many epochs, or for more if held-out
                       samples are then predicted better;  fine-tuned on the clean samples alone, if networks of the
                       folds predict held-out clean samples better after it
 

@@ -51,7 +51,7 @@ class LabelNoiseModel:
     are verified: their true label is known. ::
 
         calibration   softmax(A log proba + b), fitted to verified samples and noisy labels together
-        T             maximises the likelihood of all labels under the calibrated probabilities; shrunk by the evidence
+        T             maximises the likelihood of all labels, calibrated; shrunk by the evidence
         test of one T the pairs of true and noisy labels test whether one T holds for all samples; if not, T is the
                       mean of a posterior that is fitted to the pairs (without pairs: of noise that depends on x)
         posterior     P(true = i | x, noisy = j) ~ proba_i(x) T[i, j]
