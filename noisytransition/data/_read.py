@@ -20,7 +20,6 @@ from ..meta_gradient._forward_pass import has_parts
 from ..nets import Rows
 from ..nets._rows import as_rows, canonical, separated
 from ..transition._checks import as_array, refuse_masked
-from ..transition._class_offset import equally_many
 from ..transition._draw import weights_by_given_label
 from ..transition._labels import (
     LARGEST_FLOAT,
@@ -115,9 +114,10 @@ def _weights_by_given_label(estimator: BaseEstimator, labels: "EncodedLabels") -
     if labels.clean is None or labels.noisy_of_clean is None or set(DRAWS) & set(params):
         return None
     c, given = len(labels.classes), labels.noisy_of_clean
-    if params.get("meta_sampling") == "stratified" or equally_many(np.bincount(labels.clean, minlength=c)):
+    if params.get("meta_sampling") == "stratified":
         return None  # they were drawn by their true class
-    weights = weights_by_given_label(given, np.bincount(np.append(labels.noisy, given[given >= 0]), minlength=c))
+    of_all = np.bincount(np.append(labels.noisy, given[given >= 0]), minlength=c)
+    weights = weights_by_given_label(given, of_all, np.bincount(labels.clean, minlength=c))
     return weights if np.ptp(weights) else None
 
 

@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ..nets import DatasetRows, Rows
+from ..transition._class_offset import equally_many
 
 # All of these are choices that were not measured.
 # clean rows count as unscaled if their mean differs from that of the noisy rows by more than this many standard
@@ -61,7 +62,8 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
     """Warn of clean rows that are rows of X too, of arrays; where rows of X repeat each other, some are by chance."""
     if any(type(of_rows) is not Rows for of_rows in (rows, clean)):
         return
-    in_X, of_clean = ([row.astype(rows.source.dtype).tobytes() for row in of_rows.source] for of_rows in (rows, clean))
+    dtype = rows.source.dtype  # of the hashes of rows: their bytes would be a second copy of X
+    in_X, of_clean = ([hash(row.astype(dtype).tobytes()) for row in of_rows.source] for of_rows in (rows, clean))
     different = set(in_X)
     found = sum(row in different for row in of_clean)
     by_chance = len(of_clean) * (1 - len(different) / len(in_X))
@@ -88,7 +90,7 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
     """Warn of clean rows that seem to be drawn class by class, while the classes have unequal shares."""
     of_noisy, of_clean = (np.bincount(labels, minlength=len(classes)) for labels in (noisy, clean))
     least, most = of_noisy.argmin(), of_noisy.argmax()
-    if of_clean[0] < 2 or np.ptp(of_clean) or of_noisy[most] <= _UNEQUAL * of_noisy[least]:
+    if not equally_many(of_clean) or of_noisy[most] <= _UNEQUAL * of_noisy[least]:
         return
     names = classes.tolist()
     warnings.warn(

@@ -174,8 +174,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         of_clean = chosen.proba_meta
         if fine_tuned is not None:
             y, offset = held_out.clean, model.class_offset_
-            weights = weights_of_clean_rows(offset, y) if offset.any() else held_out.weights_of_clean()
-            helps, self.selection_losses_ = fine_tuning_helps(chosen.proba_meta, fine_tuned, y, offset, weights)
+            weights = held_out.weights_of_clean(offset)
+            helps, self.selection_losses_ = fine_tuning_helps(of_clean, fine_tuned, y, offset, weights)
             if helps:
                 with suppress(DivergenceError):
                     self.net_ = fine_tune(run, "fine_tuned", self.net_, clean)

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from ._class_offset import equally_many
+
 # probability of a difference that is so large, in verified samples that are drawn at random
 _SURE = 1e-3
 # labels of which fewer verified samples are expected are taken together, as usual for a chi-squared test
@@ -60,7 +62,7 @@ def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDAr
     return total < -max(_ERRORS * variance**0.5, _LOWER * len(given))
 
 
-def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray) -> NDArray[np.float64]:
+def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray, n_clean: NDArray) -> NDArray[np.float64]:
     """Weights with which verified samples have the given labels of all; 1 for each if they seem drawn at random.
 
     Samples with the same given label are taken to be drawn at random.
@@ -69,8 +71,8 @@ def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray) -> NDArr
     ----------
     given : ndarray of int, shape (n_verified,)
         Given labels of verified samples as class indices; -1 where there is none: of weight 1.
-    of_all : ndarray of shape (c,)
-        Numbers of all samples by given label.
+    of_all, n_clean : ndarray of shape (c,)
+        Numbers of all samples by given label, and of verified ones by class: equally many were drawn by their class.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray) -> NDArr
     """
     known, weights = given >= 0, np.ones(len(given))
     of_verified = np.bincount(given[known], minlength=len(of_all))
-    if is_drawn_by_label(of_verified, of_all):
+    if not equally_many(n_clean) and is_drawn_by_label(of_verified, of_all):
         each = of_all / np.maximum(of_verified, 1)
         weights[known] = each[given[known]] / each[given[known]].mean()
     return weights

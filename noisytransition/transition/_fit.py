@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._calibration import CalibratedLikelihood
-from ._class_offset import class_offset, tilted, weights_of_clean_rows
+from ._class_offset import class_offset, tilted
 from ._draw import Draw
 from ._em import EMResult, FirstMaximum, first_maximum
 from ._estimation import POSITIVE_EVIDENCE, anchor_transition_matrix, gold_transition_matrix
@@ -88,8 +88,7 @@ class TransitionFit:
         self.held_out, self.start, self.prior = held_out, start, prior
         self.offset = self._class_offset() if stratified and len(held_out.clean) else np.zeros(len(start))
         self.draw = Draw() if stratified else held_out.draw()
-        by_class = weights_of_clean_rows(self.offset, held_out.clean) if self.offset.any() else None
-        self.weights = held_out.weights_of_clean() if by_class is None else by_class
+        self.weights = held_out.weights_of_clean(self.offset)
         self.pairs = held_out.pairs * self._share() if any(self.draw) else held_out.pairs
         self.log_evidence, self.best, self.one_T = self._most_likely(self._weight())
         self.revised: PairEstimate | InstanceDependentEstimate | None = None

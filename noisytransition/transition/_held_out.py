@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._calibration import tempered_log_loss
 from ._checks import check_probabilities, checked_probabilities
-from ._class_offset import equally_many, tilted
+from ._class_offset import equally_many, tilted, weights_of_clean_rows
 from ._draw import Draw, is_chosen_by_suspicion, is_drawn_by_label, weights_by_given_label
 from ._estimation import pair_counts
 from ._labels import (
@@ -86,9 +86,11 @@ class HeldOut(NamedTuple):
             return Draw(by_suspicion=True)
         return Draw(by_label=is_drawn_by_label(self.pairs.sum(axis=0), self.given_labels))
 
-    def weights_of_clean(self) -> NDArray[np.float64]:
-        """Weights with which clean samples have the given labels of all."""
-        return weights_by_given_label(self.noisy_of_clean, self.given_labels)
+    def weights_of_clean(self, offset: NDArray) -> NDArray[np.float64]:
+        """Weights with which clean samples stand for all: by class if that has an offset, else by given label."""
+        if offset.any():
+            return weights_of_clean_rows(offset, self.clean)
+        return weights_by_given_label(self.noisy_of_clean, self.given_labels, self.n_clean)
 
 
 def read_held_out(

@@ -72,7 +72,7 @@ def test_weighted_by_given_label_samples_have_the_shares_of_all(seed, c, odds):
     rng = np.random.default_rng(seed)
     noisy = rng.integers(c, size=2000)
     labels = noisy[drawn(rng, noisy, 200, odds)]
-    weights = weights_by_given_label(np.append(labels, [-1, -1]), np.bincount(noisy))
+    weights = weights_by_given_label(np.append(labels, [-1, -1]), np.bincount(noisy), np.array([1, 2]))
     np.testing.assert_allclose(weights[-2:], 1)
     np.testing.assert_allclose(weights.mean(), 1)
     shares = np.bincount(labels, weights[:-2]) / 200
@@ -81,8 +81,8 @@ def test_weighted_by_given_label_samples_have_the_shares_of_all(seed, c, odds):
 
 def test_samples_drawn_at_random_have_the_weight_one():
     noisy = np.random.default_rng(0).integers(3, size=2000)
-    assert (weights_by_given_label(noisy[:100], np.bincount(noisy)) == 1).all()
-    assert (weights_by_given_label(np.full(5, -1), np.bincount(noisy)) == 1).all()
+    assert (weights_by_given_label(noisy[:100], np.bincount(noisy), np.array([1, 2])) == 1).all()
+    assert (weights_by_given_label(np.full(5, -1), np.bincount(noisy), np.array([1, 2])) == 1).all()
 
 
 # ---------------------------------------------------------------------------- T
