@@ -381,7 +381,7 @@ def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
 
 def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
     """Raise for classes that labels cannot have meant, and warn of those that they may not have meant."""
-    found = np.unique(labels["y"])
+    found = np.unique(np.append(labels["y"], labels.get(_IN_Y, labels["y"])))
     if len(found) < 2:
         raise ValueError(f"at least 2 classes are needed among the noisy labels, got one class: y holds {found} alone.")
     if classes.dtype.kind == "f" and np.abs(classes).max() >= LARGEST_FLOAT:

@@ -21,12 +21,15 @@ from ..nets._checks import DivergenceError
 from ..transition import LabelNoiseModel
 from ..transition._class_offset import weights_of_clean_rows
 from ..transition._diagnostics import warn_of_reasons, worse_than_labels
+from ..transition._estimation import normalise_rows
 from ..transition._held_out import HeldOut, choose_epochs, fine_tuning_helps
 from ..transition._labels import in_class_order
 from ..transition._shrinkage import Prior, check_prior
 
 # with fewer clean rows there is no choice by them: a network would be judged by one or two rows
 _LEAST_CLEAN_ROWS = 6
+# a class of which no row is left keeps its row of T
+_SMALLEST_COUNT = 1e-3
 
 
 class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
@@ -164,6 +167,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if "chosen" in model.diagnostics_:  # clean rows count once, as in the likelihood; alone they mislead
             joint, fine_tuned = joint._replace(weight=len(run.clean) / len(run.noisy)), None
         T, clean = model.transition_matrix_, self._weighted_clean_rows(run, model)
+        if "drawn_by_label" in model.diagnostics_:  # T of the rows that are left: fewer have these labels
+            share = len(held_out.noisy) / len(run.noisy)
+            T = normalise_rows(model.transition_counts_ - share * held_out.pairs + _SMALLEST_COUNT * T)
         chosen = choose_epochs(held_out, model.best_candidate_, T)
         self.n_epochs_ = chosen.epochs
         # a network that is trained too little continues from the warm-up; others would keep what that has memorised

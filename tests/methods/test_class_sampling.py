@@ -8,7 +8,7 @@ import pytest
 from training import refused
 
 from noisytransition import EMTransitionClassifier, transition_error
-from noisytransition.transition import flip_labels
+from noisytransition.transition import count_transition_matrix, flip_labels
 
 T2 = [[0.9, 0.1], [0.3, 0.7]]
 FAST = {"max_epochs": 8, "batch_size": 64, "random_state": 0, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
@@ -84,3 +84,46 @@ def test_each_class_needs_clean_rows():
     (X, noisy, X_meta, y_meta, _), *_ = problem()
     with refused("clean rows of each class"):
         EMTransitionClassifier(meta_sampling="stratified").fit(X, noisy, meta=(X_meta[:60], y_meta[:60]))
+
+
+# ---------------------------------------------------------------------------- drawn by the given label, or chosen
+def two_overlapping(seed, n=800):
+    """A rule calls a fifth of the positives negative; a quarter of the rows are positive."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.26).astype(int)
+    X = rng.normal(size=(n, 6)) + 1.2 * y[:, None]
+    return X, y, np.where((y == 1) & (rng.random(n) < 0.2), 0, y)
+
+
+def quiet_em(X, y, noisy, rows):
+    checked = np.full(len(y), -1)
+    checked[rows] = y[rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return EMTransitionClassifier(max_epochs=15, random_state=0).fit(X, noisy, y_verified=checked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw", ["odds of 10", "all positives", "suspicious"])
+def test_em_is_as_good_with_rows_that_were_not_drawn_at_random(draw):
+    found, at_random = [], []
+    for seed in range(4):
+        X, y, noisy = two_overlapping(seed)
+        X_new, y_new, _ = two_overlapping(seed + 100)
+        rng = np.random.default_rng(seed)
+        if draw == "odds of 10":
+            weights = np.where(noisy == 1, 10.0, 1.0)
+            rows = rng.choice(800, 60, replace=False, p=weights / weights.sum())
+        elif draw == "all positives":
+            rows = np.concatenate([np.flatnonzero(noisy == 1), rng.choice(np.flatnonzero(noisy == 0), 40, False)])
+        else:
+            rows = np.append(np.argsort(np.where(noisy == 1, -1, 1) * X.sum(axis=1))[-50:], rng.choice(800, 20, False))
+        for each, results in ((rows, found), (rng.choice(800, 60, replace=False), at_random)):
+            em = quiet_em(X, y, noisy, each)
+            T = count_transition_matrix(y, noisy)
+            results.append((transition_error(T, em.transition_matrix_), 1 - em.score(X_new, y_new)))
+            if each is rows:
+                assert ("chosen" if draw == "suspicious" else "drawn_by_label") in em.diagnostics_
+    error, wrong = np.mean(found, axis=0) - np.mean(at_random, axis=0)
+    assert error < 0.03
+    assert wrong < 0.02
