@@ -168,6 +168,7 @@ def cross_fit(
         pairs=pair_counts(y[is_pair], noisy_of_clean[is_pair], c),
         n_clean=np.bincount(y, minlength=c),
         n_noisy=len(run.noisy),
+        rows=np.sort(noisy) if run.noisy.index is None else run.noisy.index[np.sort(noisy)],
     )
     of_clean = [proba for proba in fine_tuned if proba is not None]
     return held_out, np.concatenate(of_clean)[clean_order] if len(of_clean) == len(folds) else None

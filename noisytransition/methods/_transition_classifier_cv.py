@@ -214,6 +214,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         weight = np.ones(n_noisy) if labels.weights is None else labels.weights
         return _Rows(
             _safe_indexing(*indexable(_stacked(X, X_meta)), order),
+            order[:n_noisy],
             np.concatenate([labels.noisy, of_clean]),
             labels.clean,
             np.concatenate([weight, np.ones(n_clean)]),
@@ -245,7 +246,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     def _noise_model(self, rows: "_Rows", proba: NDArray) -> LabelNoiseModel:
         """T and a calibration of these probabilities."""
         noisy, of_clean = np.split(rows.given, [rows.n_noisy])
-        held_out = one_candidate(Candidate(0, *np.split(proba, [rows.n_noisy])), noisy, rows.true, of_clean)
+        candidate = Candidate(0, *np.split(proba, [rows.n_noisy]))
+        held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)
         model = LabelNoiseModel(
             prior=in_class_order(self.transition_prior, rows.classes), meta_sampling=self.meta_sampling
         )
@@ -277,6 +279,7 @@ class _Rows(NamedTuple):
     """Noisy rows and then clean ones, with class indices as labels."""
 
     X: Any
+    positions: NDArray[np.intp]  # of the noisy rows in X
     given: NDArray[np.intp]  # noisy labels of all rows, -1 where that of a clean row is not known
     true: NDArray[np.intp]  # true labels of the clean rows
     weight: NDArray[np.float64]

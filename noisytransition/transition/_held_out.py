@@ -57,6 +57,8 @@ class HeldOut(NamedTuple):
         Counts of all clean samples by true label.
     n_noisy : int
         Number of all noisy samples.
+    rows : ndarray of int, shape (n,)
+        Positions of the noisy samples among those that the user gave.
     """
 
     candidates: Sequence[Candidate]
@@ -66,6 +68,7 @@ class HeldOut(NamedTuple):
     pairs: NDArray[np.int64]
     n_clean: NDArray[np.int64]
     n_noisy: int
+    rows: NDArray[np.intp]
 
     @property
     def given_labels(self) -> NDArray:
@@ -142,14 +145,17 @@ def read_held_out(
     of_clean = np.concatenate([of_rows[is_verified], of_others])
     noisy_of_clean = np.concatenate([all_noisy[is_verified], noisy_of_others])
     candidate = Candidate(0, of_rows[~is_verified], of_clean)
-    return one_candidate(candidate, all_noisy[~is_verified], clean, noisy_of_clean), names, c
+    rows = np.flatnonzero(~is_verified)
+    return one_candidate(candidate, all_noisy[rows], clean, noisy_of_clean, rows), names, c
 
 
-def one_candidate(candidate: Candidate, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray) -> HeldOut:
+def one_candidate(
+    candidate: Candidate, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray, rows: NDArray[np.intp]
+) -> HeldOut:
     """Held-out samples of one candidate, which are all samples."""
     c, known = candidate.proba.shape[1], noisy_of_clean >= 0
     pairs, n_clean = pair_counts(clean[known], noisy_of_clean[known], c), np.bincount(clean, minlength=c)
-    return HeldOut([candidate], noisy, clean, noisy_of_clean, pairs, n_clean, len(noisy))
+    return HeldOut([candidate], noisy, clean, noisy_of_clean, pairs, n_clean, len(noisy), rows)
 
 
 def choose_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:

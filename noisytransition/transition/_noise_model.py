@@ -97,6 +97,8 @@ class LabelNoiseModel:
         Log-ratio of the class priors of verified and noisy samples; 0 unless stratified.
     instance_dependence_ : float
         Exponent a of noise that depends on the features (:doc:`/trust`); 0 if one T holds for all samples.
+    held_out_ : HeldOut
+        Probabilities, of that candidate, and labels that T was estimated from.
     log_evidence_, best_candidate_ : ndarray of shape (n_candidates,), int
         Log-evidence of each candidate, and the position of the highest, from which T is; `fit` has one candidate.
 
@@ -234,6 +236,7 @@ class LabelNoiseModel:
         self.instance_dependence_ = fit.revised.power if isinstance(fit.revised, InstanceDependentEstimate) else 0.0
         self.log_evidence_, self.best_candidate_ = fit.log_evidence, int(fit.log_evidence.argmax())
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_, labels)
+        self.held_out_ = held_out._replace(candidates=[fit.best])
         return self
 
     @classmethod
