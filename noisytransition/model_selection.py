@@ -115,8 +115,9 @@ class _VerifiedScorer:
         self.scoring = scoring
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, *, y_verified: Any = None) -> float:
-        X, labels, _ = rows_to_score(X, y, y_verified, classes=getattr(estimator, "classes_", None))
-        return float(get_scorer(self.scoring)(estimator, X, labels))
+        X, labels, weights = rows_to_score(inner_classifier(estimator), X, y, y_verified)
+        given = {} if weights is None else {"sample_weight": weights}
+        return float(get_scorer(self.scoring)(estimator, X, labels, **given))
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Ask for the verified labels that `fit` gets."""

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import VotingClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import (
     GridSearchCV,
@@ -28,6 +29,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from torch.utils.data import Subset, TensorDataset
 from training import assert_same, refused
 
@@ -36,6 +38,7 @@ from noisytransition import (
     EMTransitionClassifier,
     GLCClassifier,
     MetaTransitionClassifier,
+    TransitionClassifierCV,
     TrustedKFold,
     make_verified_scorer,
 )
@@ -460,3 +463,43 @@ def test_a_fold_without_verified_rows_is_refused_with_what_to_do(cls, blobs, tru
     ):
         with refused("TrustedKFold"):
             tool()
+
+
+def drawn_by_label(seed, n=4000):
+    """Verified rows of which most have the given label 1, which few rows have; a classifier that is bad at these."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.2).astype(int)
+    given = np.where(rng.random(n) < 0.1, 1 - y, y)
+    X = (y * (rng.random(n) < 0.5))[:, None].astype(float)  # right in all of class 0 and in half of class 1
+    verified = np.full(n, np.nan)
+    for label, count in ((0, 100), (1, 300)):
+        rows = rng.choice(np.flatnonzero(given == label), count, replace=False)
+        verified[rows] = y[rows]
+    return X, y, pd.DataFrame({"label": given, "verified": verified})
+
+
+def rule(X, y):
+    return DecisionTreeClassifier().fit(np.array([[0.0], [1.0]]), [0, 1])
+
+
+def test_verified_rows_that_were_drawn_by_label_stand_for_all_in_scores():
+    errors, plain = [], []
+    for seed in range(10):
+        X, y, labels = drawn_by_label(seed)
+        found = make_verified_scorer("accuracy")(rule(X, y), X, labels)
+        errors.append(found - (X[:, 0] == y).mean())
+        checked = labels.dropna().index
+        plain.append((X[checked, 0] == y[checked]).mean() - (X[:, 0] == y).mean())
+    assert abs(np.mean(errors)) < 0.01
+    assert abs(np.mean(plain)) > 0.1
+
+
+def test_in_a_fold_of_verified_rows_the_labels_of_all_are_those_of_the_fit():
+    X, y, labels = drawn_by_label(0)
+    clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
+    rows, whole = labels.dropna().index, make_verified_scorer("balanced_accuracy")
+    clf.fit(X, labels)
+    assert clf.score(X[rows], labels.loc[rows]) == clf.score(X, labels)
+    assert whole(clf, X[rows], labels.loc[rows]) == whole(clf, X, labels)
+    right = (clf.predict(X) == y).mean()
+    assert abs(clf.score(X, labels) - right) < 0.05 < abs((clf.predict(X[rows]) == y[rows]).mean() - right)

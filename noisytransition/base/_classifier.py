@@ -16,7 +16,7 @@ from skorch.history import History
 from torch import nn
 from torch.utils.data import Dataset
 
-from ..data._read import HOW_TO_PASS, Samples, read_rows, rows_to_score, validate_rows
+from ..data._read import DRAWS, HOW_TO_PASS, Samples, read_rows, rows_to_score, validate_rows
 from ..data._warnings import warn_of_equal_shares, warn_of_scale
 from ..fitting._checks import CONSTRAINTS, check_net_parameters
 from ..fitting._describe import describe_fit
@@ -80,8 +80,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     #: whether `fit` refuses to run without clean rows
     _needs_clean_data = False
-    #: whether the method can allow for clean rows whose shares of the classes are others than those of the noisy rows
-    _allows_for_shares = False
+    #: whether the method corrects the class prior of clean rows, where it is not that of the noisy rows
+    _corrects_class_prior = False
+    #: how clean rows were drawn, where that is no parameter
+    meta_sampling = "random"
     #: parameters with which a classifier is the algorithm of its paper; None: there is no paper
     _PUBLISHED: ClassVar[dict[str, Any] | None] = None
     classes_: NDArray
@@ -213,7 +215,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._forget()
         try:
             self._check_parameters()
-            classes, noisy, clean = read_rows(self, X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight)
+            clean_data = y_verified, meta, X_meta, y_meta, y_meta_noisy
+            by_label = self.meta_sampling == "random" and not set(DRAWS) & set(self._net_params)
+            classes, noisy, clean = read_rows(self, X, y, *clean_data, sample_weight, weigh_by_label=by_label)
             if self._needs_clean_data and not len(clean):
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
             fingerprint = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
@@ -227,7 +231,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
                 bar=type(self).__name__ if self.verbose == 1 else None,
             )
             self._check_data(run)
-            if self._needs_clean_data and not self._allows_for_shares:
+            if self._needs_clean_data and not self._corrects_class_prior:
                 warn_of_equal_shares(noisy.label, clean.label, classes)
             if not isinstance(self.module, str):  # built-in networks scale their inputs
                 warn_of_scale(noisy)
@@ -367,7 +371,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Labels to compare predictions with; or, as in `fit`, given labels and a column "verified". Optional for a
             Dataset of pairs of input and label.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts in the mean; default: all alike.
+            How much each row counts in the mean. Default: all alike; verified rows that were drawn by their given label
+            as often as all rows have it.
         y_verified : array-like of shape (n_samples,), optional
             As in `fit`. Searches pass it with metadata routing.
 
@@ -380,7 +385,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         ValueError
             If rows can be marked as verified, and none is.
         """
-        X, labels, weights = rows_to_score(X, y, y_verified, sample_weight, getattr(self, "classes_", None))
+        X, labels, weights = rows_to_score(self, X, y, y_verified, sample_weight)
         return float(accuracy_score(labels, self.predict(X), sample_weight=weights))
 
     # ---- parameters

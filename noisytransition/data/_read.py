@@ -65,8 +65,12 @@ def read_rows(
     y_meta: ArrayLike | None = None,
     y_meta_noisy: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    *,
+    weigh_by_label: bool = True,
 ) -> tuple[NDArray, Rows, Rows]:
     """Read noisy and clean rows, whichever form the clean data has, and encode the labels as 0..c-1.
+
+    Clean rows that were drawn by their given label get weights, if these are wanted.
 
     Returns
     -------
@@ -101,21 +105,18 @@ def read_rows(
     clean = rows.take(np.flatnonzero(labels.is_clean)) if beside is None else beside
     noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
-    weight: Any = _weights_by_given_label(estimator, labels)
+    weight: Any = _weights_by_given_label(labels) if weigh_by_label else None
     if weight is None and labels.weights is not None:
         weight = 1.0  # that of the noisy rows in the mean
     clean = clean.with_columns(label=labels.clean, noisy_label=labels.noisy_of_clean, sample_weight=weight)
     return labels.classes, noisy, clean
 
 
-def _weights_by_given_label(estimator: BaseEstimator, labels: "EncodedLabels") -> NDArray[np.float64] | None:
-    """Weights of clean rows that were drawn by their given label, unless the user says how they are drawn."""
-    params = estimator.get_params(deep=False)
-    if labels.clean is None or labels.noisy_of_clean is None or set(DRAWS) & set(params):
-        return None
+def _weights_by_given_label(labels: "EncodedLabels") -> NDArray[np.float64] | None:
+    """Weights of clean rows that were drawn by their given label; None for others."""
     c, given = len(labels.classes), labels.noisy_of_clean
-    if params.get("meta_sampling") == "stratified":
-        return None  # they were drawn by their true class
+    if labels.clean is None or given is None:
+        return None
     of_all = np.bincount(np.append(labels.noisy, given[given >= 0]), minlength=c)
     weights = weights_by_given_label(given, of_all, np.bincount(labels.clean, minlength=c))
     return weights if np.ptp(weights) else None
@@ -428,11 +429,12 @@ def label_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_no
 
 
 def rows_to_score(
-    X: Any, y: Any, y_verified: Any = None, sample_weight: Any = None, classes: ArrayLike | None = None
+    classifier: Any, X: Any, y: Any, y_verified: Any = None, sample_weight: Any = None
 ) -> tuple[Any, NDArray, Any]:
     """Rows, the labels that their predictions are compared with, and weights: of verified rows, if some are marked.
 
-    Without verified labels, y has the labels of all rows.
+    Without verified labels, y has the labels of all rows. Verified rows that were drawn by their given label have the
+    weights with which they stand for all.
     """
     if y is None and y_verified is None:
         if not isinstance(X, Dataset) and not _are_samples(X):
@@ -444,15 +446,35 @@ def rows_to_score(
     if isinstance(X, Mapping) and not issparse(X):
         X = SliceDict(**rows_of_parts(X, "X").source)  # which can be cut
     n = _num_samples(X)
-    _, given = known_labels(y, n, "y", minus_one_is_missing=False)
-    is_verified, labels = known_labels(y_verified, n, "y_verified", not has_minus_one(given, classes))
+    has_given, given = known_labels(y, n, "y", minus_one_is_missing=False)
+    minus_one_is_missing = not has_minus_one(given, getattr(classifier, "classes_", None))
+    is_verified, labels = known_labels(y_verified, n, "y_verified", minus_one_is_missing)
     if not len(labels):
         raise ValueError(
             "no row is verified, and scores are those of verified rows: give a cv with verified rows in each test set, "
             "such as TrustedKFold."
         )
-    if is_verified.all():
-        return X, labels, sample_weight
     rows = np.flatnonzero(is_verified)
     weights = None if sample_weight is None else _safe_indexing(sample_weight, rows)
+    by_label = _weights_to_score(classifier, has_given, given, is_verified, labels)
+    if np.ptp(by_label):
+        weights = by_label if weights is None else weights * by_label
+    if is_verified.all():
+        return X, labels, weights
     return Subset(X, rows.tolist()) if isinstance(X, Dataset) else _safe_indexing(X, rows), labels, weights
+
+
+def _weights_to_score(
+    classifier: Any, has_given: NDArray, given: NDArray, is_verified: NDArray, labels: NDArray
+) -> NDArray[np.float64]:
+    """Weights by given label; where all rows are verified, as in a fold, the labels of all are those of `fit`."""
+    names, codes = np.unique(given, return_inverse=True)
+    of_rows, of_all = np.full(len(has_given), -1), np.bincount(codes, minlength=1)
+    of_rows[has_given] = codes
+    if is_verified.all():
+        model = getattr(classifier, "noise_model_", None)
+        if not hasattr(model, "held_out_"):
+            return np.ones(len(labels))
+        of_fit = dict(zip(model.labels_.tolist(), model.held_out_.given_labels, strict=True))
+        of_all = np.array([of_fit.get(name, 0) for name in names.tolist()])
+    return weights_by_given_label(of_rows[is_verified], of_all, np.unique(labels, return_counts=True)[1])

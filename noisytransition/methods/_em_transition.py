@@ -118,7 +118,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """
 
     _needs_clean_data = True
-    _allows_for_shares = True
+    _corrects_class_prior = True
     _parameter_constraints: ClassVar = {
         **NoisyLabelClassifier._parameter_constraints,
         "warm_up_epochs": [COUNT, None],

@@ -22,7 +22,7 @@ from ..transition._calibration import Calibration
 from ..transition._checks import check_probabilities
 from ..transition._diagnostics import warn_of_reasons, worse_than_labels
 from ..transition._estimation import finite_log
-from ..transition._fit import start_of_transition
+from ..transition._fit import shrunk_gold_start
 from ..transition._held_out import Candidate, one_candidate
 from ..transition._labels import in_class_order
 from ..transition._noise_model import LabelNoiseModel
@@ -251,7 +251,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         model = LabelNoiseModel(
             prior=in_class_order(self.transition_prior, rows.classes), meta_sampling=self.meta_sampling
         )
-        return model.fit_candidates(held_out, rows.classes, start_of_transition(held_out))
+        return model.fit_candidates(held_out, rows.classes, shrunk_gold_start(held_out))
 
     # ---- predict
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ _POWER_OF_FEATURES = 0.5
 _STRONG_EVIDENCE = 3.0
 
 
-def start_of_transition(held_out: HeldOut) -> NDArray[np.float64]:
+def shrunk_gold_start(held_out: HeldOut) -> NDArray[np.float64]:
     """T from which the maximisation starts: mean probabilities of the clean samples of each class, shrunk."""
     c, (_, proba, proba_meta) = len(held_out.pairs), held_out.candidates[0]
     if not len(held_out.clean):

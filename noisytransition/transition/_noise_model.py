@@ -19,7 +19,7 @@ from ._checks import (
 from ._class_conditional import class_conditional_test
 from ._diagnostics import diagnose, warn_of_reasons
 from ._estimation import anchor_transition_matrix
-from ._fit import TransitionFit, start_of_transition
+from ._fit import TransitionFit, shrunk_gold_start
 from ._held_out import HeldOut, read_held_out
 from ._instance_dependent import InstanceDependentEstimate
 from ._labels import (
@@ -199,7 +199,7 @@ class LabelNoiseModel:
             denoised = denoise_proba(given.proba[:, :c], anchors, n_iter=_DENOISING)
             denoised = np.pad(denoised, ((0, 0), (0, len(labels) - c)))
             held_out = held_out._replace(candidates=[given._replace(proba=denoised)])
-        self.fit_candidates(held_out, labels, start_of_transition(held_out), c)
+        self.fit_candidates(held_out, labels, shrunk_gold_start(held_out), c)
         self.anchors_ = anchors  # fit_candidates, which takes probabilities of the true label, has set None
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
