@@ -29,7 +29,7 @@ def make():
         X[held_out],
         y[held_out],
         y_noisy[held_out],
-        proba=clf.oof_proba_,
+        proba=clf.oof_proba_[: len(noisy)],
         display_rows=X[noisy].reshape(-1, 8, 8),
         title="Noise report: handwritten digits",
     )

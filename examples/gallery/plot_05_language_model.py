@@ -71,10 +71,11 @@ print(f"p = {test.pvalue}: T depends on the confidence.")
 from noisytransition import em_transition_matrix
 
 labels = np.searchsorted(clf.classes_, y_model[~verified])
+proba = clf.oof_proba_[~verified]
 sure = confidence[~verified] > 0.9
 matrices = {
-    "unsure": em_transition_matrix(clf.oof_proba_[~sure], labels[~sure]),
-    "sure": em_transition_matrix(clf.oof_proba_[sure], labels[sure]),
+    "unsure": em_transition_matrix(proba[~sure], labels[~sure]),
+    "sure": em_transition_matrix(proba[sure], labels[sure]),
 }
 for name, T in matrices.items():
     print(f"{name}\n{T.round(2)}")
@@ -94,10 +95,10 @@ for ax, (name, T) in zip(axes, matrices.items(), strict=True):
 # `label_posterior` joins the classifier, the label and the T of the label's group.
 from noisytransition import label_posterior
 
-one_T = label_posterior(clf.oof_proba_, labels, clf.transition_matrix_)
+one_T = label_posterior(proba, labels, clf.transition_matrix_)
 two_T = one_T.copy()
 for rows, T in [(sure, matrices["sure"]), (~sure, matrices["unsure"])]:
-    two_T[rows] = label_posterior(clf.oof_proba_[rows], labels[rows], T)
+    two_T[rows] = label_posterior(proba[rows], labels[rows], T)
 true = y[~verified]
 print(f"labels of the model: {np.mean(y_model[~verified] == true):.1%} are right")
 for name, posterior in [("one T", one_T), ("a T for each group", two_T)]:

@@ -194,9 +194,9 @@ ax.legend(loc="upper center", bbox_to_anchor=(0.4, 1.25), ncols=3, frameon=False
 print(clf.transition_summary())
 
 # %%
-# The posteriors are of sentences that the network was trained on; ``clf.oof_proba_``
-# has those of networks that were not.
-issues = clf.find_label_issues(X, labels).head(8)
+# ``oof_proba_`` has the posteriors of networks that were not trained on a sentence.
+issues = clf.noise_model_.find_label_issues(clf.oof_proba_, labels, calibrate=False)
+issues = issues.head(8)
 issues["sentence"] = texts[issues.position]
 issues["true"] = y[issues.position]
 issues.drop(columns="position")

@@ -81,8 +81,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         T with its error bars, the calibration behind it, and reasons not to trust it.
     diagnostics_ : dict of str to str
         These reasons, of which `fit` warns.
-    oof_proba_ : ndarray of shape (n_noisy, n_classes), float32
-        Out-of-fold P(true class | x) of the noisy samples, calibrated; with folds.
+    oof_proba_ : ndarray of shape (n_samples, n_classes), float32
+        Out-of-fold P(true class | x), calibrated, with folds; of all rows of X but those of weight 0.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy samples of each true class.
     cv_results_ : dict of ndarray
@@ -214,7 +214,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.cv_results_ = {"epochs": epochs, "log_evidence": model.log_evidence_}
         if self.cv is not None:
             best = held_out.candidates[model.best_candidate_]
-            self.oof_proba_ = model.calibrate(best.proba).astype(np.float32)
+            self.oof_proba_ = model.calibrate(held_out.in_order(best.proba, best.proba_meta)).astype(np.float32)
         warn_of_reasons(self.diagnostics_, stacklevel=5)
 
     # ---- checks

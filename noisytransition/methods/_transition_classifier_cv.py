@@ -73,8 +73,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         Mean log-loss of held-out verified rows in each round.
     noise_model_ : LabelNoiseModel
         T and what it comes from: probabilities of clones that were trained on the noisy labels.
-    oof_proba_ : ndarray of shape (n_noisy, n_classes)
-        Out-of-fold P(true class | x) of the noisy rows, calibrated.
+    oof_proba_ : ndarray of shape (n_samples, n_classes)
+        Out-of-fold P(true class | x), calibrated; of all rows of X but those of weight 0.
     transition_matrix_, class_counts_, diagnostics_, classes_
         As in `EMTransitionClassifier`.
     n_features_in_, feature_names_in_
@@ -177,7 +177,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self.classes_, self.noise_model_, self.diagnostics_ = rows.classes, first.model, first.model.diagnostics_
         assert best.model.calibration_ is not None  # there are clean rows
         self.calibration_, self.round_losses_ = best.model.calibration_, losses
-        self.oof_proba_, of_clean = np.split(best.model.calibrate(best.proba), [rows.n_noisy])
+        of_noisy, of_clean = np.split(best.model.calibrate(best.proba), [rows.n_noisy])
+        self.oof_proba_ = best.model.held_out_.in_order(of_noisy, of_clean)
         self.diagnostics_ |= worse_than_labels(of_clean, rows.true, rows.given[rows.n_noisy :])
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
             setattr(self, name, getattr(self.estimator_, name))
@@ -214,7 +215,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         weight = np.ones(n_noisy) if labels.weights is None else labels.weights
         return _Rows(
             _safe_indexing(*indexable(_stacked(X, X_meta)), order),
-            order[:n_noisy],
+            (order[:n_noisy], np.where(order < n, order, -1)[n_noisy:]),
             np.concatenate([labels.noisy, of_clean]),
             labels.clean,
             np.concatenate([weight, np.ones(n_clean)]),
@@ -279,7 +280,7 @@ class _Rows(NamedTuple):
     """Noisy rows and then clean ones, with class indices as labels."""
 
     X: Any
-    positions: NDArray[np.intp]  # of the noisy rows in X
+    positions: tuple[NDArray[np.intp], NDArray[np.intp]]  # in X, of noisy rows and of clean ones; -1 beside X
     given: NDArray[np.intp]  # noisy labels of all rows, -1 where that of a clean row is not known
     true: NDArray[np.intp]  # true labels of the clean rows
     weight: NDArray[np.float64]

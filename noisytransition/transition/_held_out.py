@@ -57,8 +57,8 @@ class HeldOut(NamedTuple):
         Counts of all clean samples by true label.
     n_noisy : int
         Number of all noisy samples.
-    rows : ndarray of int, shape (n,)
-        Positions of the noisy samples among those that the user gave.
+    rows, rows_of_clean : ndarray of int, shape (n,) and (n_meta,)
+        Positions of the samples among those that the user gave together; -1 of clean samples that are not among them.
     """
 
     candidates: Sequence[Candidate]
@@ -69,12 +69,19 @@ class HeldOut(NamedTuple):
     n_clean: NDArray[np.int64]
     n_noisy: int
     rows: NDArray[np.intp]
+    rows_of_clean: NDArray[np.intp]
 
     @property
     def given_labels(self) -> NDArray:
         """Numbers of all samples by given label, of shape (c,)."""
         c = len(self.pairs)
         return np.bincount(self.noisy, minlength=c) * (self.n_noisy / len(self.noisy)) + self.pairs.sum(axis=0)
+
+    def in_order(self, of_noisy: NDArray, of_clean: NDArray) -> NDArray:
+        """Values of the samples that the user gave together, in their order."""
+        among = self.rows_of_clean >= 0
+        order = np.argsort(np.concatenate([self.rows, self.rows_of_clean[among]]))
+        return np.concatenate([of_noisy, of_clean[among]])[order]
 
     def draw(self) -> Draw:
         """How the clean samples were drawn, as far as their given labels tell.
@@ -145,17 +152,17 @@ def read_held_out(
     of_clean = np.concatenate([of_rows[is_verified], of_others])
     noisy_of_clean = np.concatenate([all_noisy[is_verified], noisy_of_others])
     candidate = Candidate(0, of_rows[~is_verified], of_clean)
-    rows = np.flatnonzero(~is_verified)
-    return one_candidate(candidate, all_noisy[rows], clean, noisy_of_clean, rows), names, c
+    rows = np.flatnonzero(~is_verified), np.append(np.flatnonzero(is_verified), np.full(m, -1))
+    return one_candidate(candidate, all_noisy[rows[0]], clean, noisy_of_clean, rows), names, c
 
 
 def one_candidate(
-    candidate: Candidate, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray, rows: NDArray[np.intp]
+    candidate: Candidate, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray, rows: tuple[NDArray, NDArray]
 ) -> HeldOut:
-    """Held-out samples of one candidate, which are all samples."""
+    """Held-out samples of one candidate, which are all samples; `rows` are both arrays of that name."""
     c, known = candidate.proba.shape[1], noisy_of_clean >= 0
     pairs, n_clean = pair_counts(clean[known], noisy_of_clean[known], c), np.bincount(clean, minlength=c)
-    return HeldOut([candidate], noisy, clean, noisy_of_clean, pairs, n_clean, len(noisy), rows)
+    return HeldOut([candidate], noisy, clean, noisy_of_clean, pairs, n_clean, len(noisy), *rows)
 
 
 def choose_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:

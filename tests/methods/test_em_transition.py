@@ -177,6 +177,20 @@ def test_known_pairs_narrow_the_error_bars():
     assert (clf.oof_proba_.argmax(axis=1) == clf.predict(X)).mean() > 0.8  # in the order of the rows
 
 
+def test_out_of_fold_probabilities_are_of_all_rows_of_X():
+    X, y, (X_meta, y_meta), _ = overlapping(pair_noise(3, 0.4), n=600)
+    among = np.random.default_rng(0).permutation(len(X) + len(X_meta)) < len(X_meta)
+    rows, labels = np.empty((len(among), X.shape[1])), np.empty(len(among), dtype=int)
+    rows[among], rows[~among], labels[among], labels[~among] = X_meta, X, y_meta, y
+    beside = EMTransitionClassifier(**OF_T).fit(X, y, meta=(X_meta, y_meta))
+    clf = EMTransitionClassifier(**OF_T).fit(
+        rows, np.where(among, np.nan, labels), y_verified=np.where(among, labels, np.nan)
+    )
+    assert clf.oof_proba_.shape == (len(rows), 3)
+    np.testing.assert_array_equal(clf.oof_proba_[~among], beside.oof_proba_)
+    assert (clf.oof_proba_[among].argmax(axis=1) == y_meta).mean() > 0.7
+
+
 def test_error_bars_are_for_some_classes_alone(monkeypatch):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
     monkeypatch.setattr(_fit, "MOST_CLASSES", 2)

@@ -19,7 +19,9 @@ def candidate(epochs, decided):
 def chosen(best, *candidates, T=T_OF_NOISY):
     """The last training, where the candidate at position `best` has the highest evidence."""
     none = np.zeros(0, dtype=int)
-    held_out = HeldOut(candidates, NOISY, none, none, np.zeros((3, 3)), np.zeros(3), len(NOISY), np.arange(len(NOISY)))
+    held_out = HeldOut(
+        candidates, NOISY, none, none, np.zeros((3, 3)), np.zeros(3), len(NOISY), np.arange(len(NOISY)), none
+    )
     return choose_epochs(held_out, best, T)
 
 
@@ -52,7 +54,7 @@ def test_the_last_training_of_many_classes_is_that_of_the_highest_evidence():
         Candidate(epochs, np.eye(c)[[label, label]], np.eye(c)[:0]) for epochs, label in ((1, 0), (2, 1))
     )
     held_out = HeldOut(
-        [shorter, longer], np.ones(2, dtype=int), none, none, np.zeros((c, c)), np.zeros(c), 2, np.arange(2)
+        [shorter, longer], np.ones(2, dtype=int), none, none, np.zeros((c, c)), np.zeros(c), 2, np.arange(2), none
     )
     assert choose_epochs(held_out, 0, np.eye(c)) is shorter
 
