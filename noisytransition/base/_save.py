@@ -11,13 +11,14 @@ from torch import Tensor
 from ..nets import NoisyLabelNet
 from ..persistence._storage import NAMED, about, is_plain, plain_history, write
 from ..transition._calibration import Calibration
+from ..transition._held_out import Candidate, HeldOut
 from ..transition._uncertainty import TransitionUncertainty
 
 if TYPE_CHECKING:
     from ._classifier import NoisyLabelClassifier
 
 KIND = "classifier"
-NAMED.update({cls.__name__: cls for cls in (Calibration, TransitionUncertainty)})
+NAMED.update({cls.__name__: cls for cls in (Calibration, Candidate, HeldOut, TransitionUncertainty)})
 
 
 def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
