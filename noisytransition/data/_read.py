@@ -472,7 +472,7 @@ def _weights_to_score(
     of_rows, of_all = np.full(len(has_given), -1), np.bincount(codes, minlength=1)
     of_rows[has_given] = codes
     if is_verified.all():
-        model = getattr(classifier, "noise_model_", None)
+        model: Any = getattr(classifier, "noise_model_", None)
         if not hasattr(model, "held_out_"):
             return np.ones(len(labels))
         of_fit = dict(zip(model.labels_.tolist(), model.held_out_.given_labels, strict=True))

@@ -22,6 +22,9 @@ _PRIOR_PRECISION = 4.0
 _ROUNDING = 1e-6
 # lowest location of an entry that is cut off at 0, in scales below 0: the tail probability underflows beyond
 _MAX_DEPTH = 30.0
+# an entry is held at 0 if its location is so many scales below 0; with 1 and 6 widths and coverage are nearly the same
+# (made data of 2 to 10 classes)
+_HELD = 3.0
 
 
 class TransitionUncertainty(NamedTuple):
@@ -153,7 +156,7 @@ def transition_uncertainty(
         of_map += _clean_information(meta) + np.diag(map_prior(proba))
         both = free.of_vectors(of_both)
         information -= both.T @ np.linalg.solve(of_map, both)
-    return _cut_at_zero(T, free, free.of_vectors(slope), np.linalg.inv(information))
+    return _cut_at_zero(T, free, free.of_vectors(slope), information)
 
 
 def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDArray[np.float64]:
@@ -185,9 +188,10 @@ class _Free:
         return total
 
 
-def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, covariance: NDArray) -> TransitionUncertainty:
+def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, information: NDArray) -> TransitionUncertainty:
     """Normal approximation of each free entry, cut off at 0; the largest of each row is what they leave."""
     at, scale, location, std = (free.rows, free.columns), np.empty_like(T), T.copy(), np.empty_like(T)
+    covariance = _covariance(T[at], slope, information)
     scale[at] = np.sqrt(np.diag(covariance))
     location[at], shorter = _cut_normal(T[at], scale[at], slope)
     std[at] = scale[at] * shorter
@@ -195,6 +199,27 @@ def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, covariance: NDArray) -
     for i, largest in enumerate(T.argmax(axis=1)):
         std[i, largest] = scale[i, largest] = math.sqrt(covariance[np.ix_(free.rows == i, free.rows == i)].sum())
     return TransitionUncertainty(T, location, scale, std)
+
+
+def _covariance(T: NDArray, slope: NDArray, information: NDArray) -> NDArray[np.float64]:
+    """Covariance of the free entries; those that the likelihood holds at 0 vary one at a time.
+
+    Otherwise an entry could rise by as much as others fall below 0, which they cannot.
+    """
+    held, covariance = np.zeros(len(T), dtype=bool), np.zeros_like(information)
+    while True:
+        inside, outside = np.flatnonzero(~held), np.flatnonzero(held)
+        inverse = np.linalg.inv(information[np.ix_(inside, inside)])
+        cross = information[np.ix_(outside, inside)]
+        alone = information[outside, outside] - np.einsum("ij,jk,ik->i", cross, inverse, cross)
+        covariance[:] = 0
+        covariance[np.ix_(inside, inside)] = inverse
+        covariance[outside, outside] = 1 / alone
+        variance = np.diag(covariance)
+        now = held | ((T**2 < variance) & (T + variance * slope < -_HELD * np.sqrt(variance)))
+        if (now == held).all():
+            return covariance
+        held = now
 
 
 def _cut_normal(T: NDArray, scale: NDArray, slope: NDArray) -> tuple[NDArray, NDArray]:

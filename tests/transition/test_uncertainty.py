@@ -68,11 +68,28 @@ def twin_covariance(proba, y, T, proba_meta, full):
 @pytest.mark.parametrize("full", [True, False], ids=["with a matrix", "scale and bias"])
 def test_scales_are_those_of_the_joint_information_by_finite_differences(full, monkeypatch):
     monkeypatch.setattr(_calibration, "MOST_CLASSES_WITH_MATRIX", 3 if full else 2)
-    proba, y, proba_meta, _ = rows()
-    T = np.array([[0.7, 0.25, 0.05], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
+    T = np.array([[0.6, 0.25, 0.15], [0.15, 0.6, 0.25], [0.2, 0.2, 0.6]])
+    proba, y, proba_meta, _ = rows(T=T)
+    T = em_transition_matrix(proba, y, prior=None)
     found = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
     free, covariance = twin_covariance(proba, y, T, proba_meta, full)
     np.testing.assert_allclose([found.scale[f] for f in free], np.sqrt(np.diag(covariance)), rtol=1e-5)
+
+
+def test_entries_that_the_likelihood_holds_at_zero_do_not_let_others_vary():
+    T = pair_noise(4, 0.3)
+    proba, y, proba_meta, _ = rows(T=T, n=1500, sharpness=8.0)
+    T = em_transition_matrix(proba, y, prior=None)
+    found = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
+    free, covariance = twin_covariance(proba, y, T, proba_meta, True)
+    information, scale = np.linalg.inv(covariance), np.array([found.scale[f] for f in free])
+    held = np.array([found.location[f] for f in free]) < -3 * scale
+    assert 2 < held.sum() < len(held) - 2
+    for k in range(len(free)):
+        others = ~held | (np.arange(len(free)) == k)
+        alone = np.linalg.inv(information[np.ix_(others, others)]).diagonal()
+        assert scale[k] == pytest.approx(np.sqrt(alone[others[:k].sum()]), rel=1e-2)
+        assert scale[k] <= np.sqrt(covariance[k, k]) * (1 + 1e-6)
 
 
 def test_chunks_of_rows_add_up(monkeypatch):
