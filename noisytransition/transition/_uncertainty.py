@@ -216,7 +216,7 @@ def _covariance(T: NDArray, slope: NDArray, information: NDArray) -> NDArray[np.
         covariance[np.ix_(inside, inside)] = inverse
         covariance[outside, outside] = 1 / alone
         variance = np.diag(covariance)
-        now = held | ((T**2 < variance) & (T + variance * slope < -_HELD * np.sqrt(variance)))
+        now = held | ((variance > T**2) & (T + variance * slope < -_HELD * np.sqrt(variance)))
         if (now == held).all():
             return covariance
         held = now
