@@ -75,8 +75,8 @@ class TrustedKFold(BaseCrossValidator):
         ----------
         X : array-like of shape (n_samples, ...)
             Ignored.
-        y : data frame with two columns, or array-like of shape (n_samples,)
-            Given labels and a column "verified", as in `fit`; or given labels alone.
+        y : data frame, or array-like of shape (n_samples,)
+            Given labels, of several sources too, and a column "verified", as in `fit`; or given labels alone.
         groups : None
             There are none; part of scikit-learn's interface.
         y_verified : array-like of shape (n_samples,), optional
@@ -88,7 +88,7 @@ class TrustedKFold(BaseCrossValidator):
             If nothing says which rows are verified, if there are fewer verified rows than folds, or if `random_state`
             is given without `shuffle`.
         """
-        y, y_verified = given_and_verified(y, y_verified)
+        y, y_verified, _ = given_and_verified(y, y_verified)
         if y_verified is None or groups is not None:
             raise ValueError(
                 "TrustedKFold takes no groups=, and needs verified labels: give y as a data frame of given labels and "

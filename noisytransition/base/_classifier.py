@@ -73,7 +73,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     # searches and pipelines route clean data to `fit` without a `set_fit_request` by the user
-    __metadata_request__fit = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy"), True)
+    __metadata_request__fit = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy", "sources"), True)
     __metadata_request__score = {"y_verified": True}  # noqa: RUF012
 
     #: what each parameter may be, as in scikit-learn
@@ -82,6 +82,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     _needs_clean_data = False
     #: whether the method corrects the class prior of clean rows, where it is not that of the noisy rows
     _corrects_class_prior = False
+    #: whether `fit` uses the labels of several sources
+    _takes_sources = False
     #: how clean rows were drawn, where that is no parameter
     meta_sampling = "random"
     #: parameters with which a classifier is the algorithm of its paper; None: there is no paper
@@ -167,6 +169,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         y_meta: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        sources: ArrayLike | None = None,
         state: str | PathLike | None = None,
     ) -> "NoisyLabelClassifier":
         """Train on noisy labels, with the help of clean rows: rows of X that were verified, or others.
@@ -177,11 +180,13 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Table, images or sequences. Rows of a sparse matrix are made dense batch by batch. Of several parts, give a
             mapping of arrays, which the module takes by name, as ``module(**batch)``. A Dataset gives inputs, or pairs
             of input and label; an input may be a mapping, or a tuple of arrays for ``module(*batch)``.
-        y : array-like of shape (n_samples,), or data frame with two columns
+        y : array-like of shape (n_samples,), or data frame
             Noisy labels of any kind: str, bool, numbers. A data frame has them in one column, and in the other, named
-            "verified", `y_verified`. A row that is not verified needs a label. Optional for a Dataset of pairs of
-            input and label: its labels are taken, which loads each sample once, but not those of a TensorDataset.
-            Where `y` is given, the labels of the Dataset are not used.
+            "verified", `y_verified`. A row that is not verified needs a label. For `EMTransitionClassifier`, several
+            columns have the labels of several sources, missing where a source said nothing
+            (:doc:`/several_sources`). Optional for a Dataset of pairs of input and label: its labels are taken, which
+            loads each sample once, but not those of a TensorDataset. Where `y` is given, the labels of the Dataset are
+            not used.
         y_verified : array-like of shape (n_samples,), optional
             True labels of the rows that were verified, missing (None, NaN, NA, or -1 beside 0, 1, 2) in all others.
             Verified rows are the clean rows, and leave the noisy set. If y has their noisy labels, methods that count
@@ -199,6 +204,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             of weight 0 are left out. Weights of verified rows are not used. T is a conditional probability, so that
             rows count once where it is estimated from posteriors; a weight must not depend on the noisy label of a row
             with this true label.
+        sources : array-like of shape (n_samples,), optional
+            For `EMTransitionClassifier`: who or what gave each label of y, where each row has the label of one of
+            several sources.
         state : str or path, optional
             Folder in which the fit is saved after every epoch. If it exists, the fit resumes from it: see
             `docs/saving.rst`.
@@ -217,16 +225,26 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._check_parameters()
             clean_data = y_verified, meta, X_meta, y_meta, y_meta_noisy
             by_label = self.meta_sampling == "random" and not set(DRAWS) & set(self._net_params)
-            classes, noisy, clean = read_rows(self, X, y, *clean_data, sample_weight, weigh_by_label=by_label)
+            classes, noisy, clean, by_source = read_rows(
+                self, X, y, *clean_data, sample_weight, sources, weigh_by_label=by_label
+            )
+            if by_source is not None and not self._takes_sources:
+                raise ValueError(
+                    f"{type(self).__name__} takes the labels of one source, and y has {by_source.names.tolist()[:3]}: "
+                    "give them to EMTransitionClassifier or TransitionClassifierCV, or one column of labels. True "
+                    "labels of verified rows are in a column 'verified'."
+                )
             if self._needs_clean_data and not len(clean):
                 raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
-            fingerprint = {} if state is None else describe_fit(self, noisy, clean)  # before random_state is drawn from
+            # before random_state is drawn from
+            fingerprint = {} if state is None else describe_fit(self, noisy, clean, by_source)
             run = RUN_CLASS.get()(
                 self._shared_params(classes),
                 noisy,
                 clean,
                 classes,
                 seed=self._seed(),
+                sources=by_source,
                 watch=not self._needs_clean_data,
                 bar=type(self).__name__ if self.verbose == 1 else None,
             )

@@ -12,13 +12,14 @@ from ..nets import NoisyLabelNet
 from ..persistence._storage import NAMED, about, is_plain, plain_history, write
 from ..transition._calibration import Calibration
 from ..transition._held_out import Candidate, HeldOut
+from ..transition._labels import SourceLabels
 from ..transition._uncertainty import TransitionUncertainty
 
 if TYPE_CHECKING:
     from ._classifier import NoisyLabelClassifier
 
 KIND = "classifier"
-NAMED.update({cls.__name__: cls for cls in (Calibration, Candidate, HeldOut, TransitionUncertainty)})
+NAMED.update({cls.__name__: cls for cls in (Calibration, Candidate, HeldOut, SourceLabels, TransitionUncertainty)})
 
 
 def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:

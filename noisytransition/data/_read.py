@@ -24,6 +24,7 @@ from ..transition._draw import weights_by_given_label
 from ..transition._labels import (
     LARGEST_FLOAT,
     VERIFIED,
+    SourceLabels,
     complete_labels,
     given_and_verified,
     has_minus_one,
@@ -40,6 +41,8 @@ Samples: TypeAlias = ArrayLike | Mapping[str, Any] | Dataset | sparray | spmatri
 _LOOKED_AT = 8
 # name of the given labels of verified rows
 _IN_Y = "y of the verified rows"
+# name of the labels of several sources, one of each kind
+_OF_SOURCES = "y of all sources"
 # parameters by which the user draws the rows
 DRAWS = ("iterator_train", "iterator_train__sampler", "iterator_train__shuffle", "iterator_train__batch_sampler")
 
@@ -65,9 +68,10 @@ def read_rows(
     y_meta: ArrayLike | None = None,
     y_meta_noisy: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    sources: ArrayLike | None = None,
     *,
     weigh_by_label: bool = True,
-) -> tuple[NDArray, Rows, Rows]:
+) -> tuple[NDArray, Rows, Rows, SourceLabels | None]:
     """Read noisy and clean rows, whichever form the clean data has, and encode the labels as 0..c-1.
 
     Clean rows that were drawn by their given label get weights, if these are wanted.
@@ -81,6 +85,8 @@ def read_rows(
     clean : Rows
         None of them if no clean data is given. With a column ``noisy_label`` if some of their noisy labels are known;
         -1 where one is not.
+    by_source : SourceLabels or None
+        Of the rows of X, if there are several sources.
 
     Both have a column ``sample_weight`` if that is given.
     """
@@ -89,7 +95,7 @@ def read_rows(
     warn_of_order(X, y)
     if y is None and (isinstance(X, Dataset) or _are_samples(X)):
         y = _labels_of_pairs(X, "X")
-    y, y_verified, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy)
+    y, y_verified, X_meta, y_meta, by_source = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources)
     rows = validate_rows(estimator, X, reset=True)
     beside, n_meta = None, None
     if X_meta is not None:  # one network takes both in a batch
@@ -101,7 +107,8 @@ def read_rows(
         if not has_parts(rows.source):
             warn_if_unscaled(rows, beside)
             warn_of_copies(rows, beside)
-    labels = read_labels(len(rows), y, y_verified, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
+    beside_X = {"n_meta": n_meta, "sample_weight": sample_weight, "by_source": by_source}
+    labels = read_labels(len(rows), y, y_verified, y_meta, y_meta_noisy, **beside_X)
     clean = rows.take(np.flatnonzero(labels.is_clean)) if beside is None else beside
     noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
@@ -109,7 +116,7 @@ def read_rows(
     if weight is None and labels.weights is not None:
         weight = 1.0  # that of the noisy rows in the mean
     clean = clean.with_columns(label=labels.clean, noisy_label=labels.noisy_of_clean, sample_weight=weight)
-    return labels.classes, noisy, clean
+    return labels.classes, noisy, clean, labels.by_source
 
 
 def _weights_by_given_label(labels: "EncodedLabels") -> NDArray[np.float64] | None:
@@ -124,10 +131,10 @@ def _weights_by_given_label(labels: "EncodedLabels") -> NDArray[np.float64] | No
 
 # ---------------------------------------------------------------------------- the form of clean data
 def separate_rows(
-    y: Any, y_verified: Any, meta: object, X_meta: object, y_meta: object, y_meta_noisy: object
-) -> tuple[Any, Any, Any, Any]:
-    """y, y_verified, X_meta and y_meta, of whichever form; raise unless all is given once and together."""
-    y, y_verified = given_and_verified(y, y_verified)
+    y: Any, y_verified: Any, meta: object, X_meta: object, y_meta: object, y_meta_noisy: object, sources: object = None
+) -> tuple[Any, Any, Any, Any, SourceLabels | None]:
+    """y, y_verified, X_meta, y_meta and labels by source, of whichever form; raise unless all is given once."""
+    y, y_verified, by_source = given_and_verified(y, y_verified, sources=sources)
     given = [n for n, v in {"y_verified": y_verified, "meta": meta, "X_meta": X_meta}.items() if v is not None]
     if len(given) > 1:
         raise ValueError(f"clean data was given {len(given)} times, as {given}; give it once. {HOW_TO_PASS}")
@@ -137,14 +144,14 @@ def separate_rows(
     if y_meta_noisy is not None and given in ([], ["y_verified"]):
         raise ValueError(f"y_meta_noisy has noisy labels of rows that are not in X; give these rows too. {HOW_TO_PASS}")
     if meta is None:
-        return y, y_verified, X_meta, y_meta
+        return y, y_verified, X_meta, y_meta, by_source
     if isinstance(meta, Dataset):
         _check_dataset(meta, "meta")
-        return y, y_verified, meta, _labels_of_pairs(meta, "meta")
+        return y, y_verified, meta, _labels_of_pairs(meta, "meta"), by_source
     if not isinstance(meta, tuple | list) or len(meta) != 2:
         what = f"{type(meta).__name__} of length {len(meta)}" if hasattr(meta, "__len__") else type(meta).__name__
         raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}.")
-    return y, y_verified, *meta
+    return y, y_verified, *meta, by_source
 
 
 # ---------------------------------------------------------------------------- rows
@@ -226,6 +233,7 @@ class EncodedLabels(NamedTuple):
     clean: NDArray[np.intp] | None  # true labels of the verified rows, or of those beside X
     noisy_of_clean: NDArray[np.intp] | None  # their noisy labels, -1 where unknown; None if all are unknown
     weights: NDArray[np.float64] | None  # of the noisy rows, of mean 1
+    by_source: SourceLabels | None  # of all rows of X, if there are several sources
 
 
 def read_labels(
@@ -237,6 +245,7 @@ def read_labels(
     *,
     n_meta: int | None = None,
     sample_weight: ArrayLike | None = None,
+    by_source: SourceLabels | None = None,
 ) -> EncodedLabels:
     """Validate the labels of `fit`, without its rows: n of X, and `n_meta` clean ones beside X, if there are such."""
     has_given, given, is_clean, verified = labels_of_samples(
@@ -254,6 +263,9 @@ def read_labels(
         has_pair, pairs = known_labels(pairs, n_meta, "y_meta_noisy", not has_minus_one(given))
         labels |= {"y_meta": validate_labels(y_meta, n_meta, "y_meta"), "y_meta_noisy": pairs}
         pair = "y_meta_noisy"
+    if by_source is not None:
+        by_source.check(labels.get("y_meta", verified))
+        labels[_OF_SOURCES] = by_source.labels
     labels = {name: of_rows for name, of_rows in labels.items() if len(of_rows)}
     for name, of_rows in labels.items():
         _check_kind(of_rows, name)
@@ -266,7 +278,8 @@ def read_labels(
         noisy_of_clean = np.full(len(has_pair), -1)
         noisy_of_clean[has_pair] = codes[pair]
         warn_of_true_labels(clean[has_pair], codes[pair], in_y=pair == _IN_Y)
-    return EncodedLabels(classes, is_noisy, is_clean, codes["y"], clean, noisy_of_clean, weights)
+    by_source = None if by_source is None else by_source.of_classes(classes)
+    return EncodedLabels(classes, is_noisy, is_clean, codes["y"], clean, noisy_of_clean, weights, by_source)
 
 
 def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
@@ -285,8 +298,8 @@ def _column(y: Any, n: int, name: str) -> Any:
     given = as_array(y, name)
     if given.ndim > 1 and given.shape[1:] != (1,):
         advice = (
-            f"of several labels take the majority, of one-hot labels or a language model's probabilities "
-            f"{name}.argmax(axis=1) (docs/other_tools.rst)"
+            f"of one-hot labels or a language model's probabilities give {name}.argmax(axis=1), labels of several "
+            "sources as a data frame with a column for each (docs/several_sources.rst)"
         )
         if given.shape[1:] == (2,) and not (given.dtype.kind == "f" and np.isfinite(given).all()):
             advice = (
@@ -402,6 +415,13 @@ def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
             UserWarning,
             stacklevel=5,
         )
+    if absent := sorted(set(labels.get(_OF_SOURCES, labels["y"]).tolist()) - noisy - clean):
+        warnings.warn(
+            f"some sources give the labels {absent}, which are most frequent in no row and true in no verified one. "
+            "They are classes of their own; correct their names, or leave them missing.",
+            UserWarning,
+            stacklevel=5,
+        )
     _check_unlabelled(labels, classes)
 
 
@@ -440,7 +460,7 @@ def rows_to_score(
         if not isinstance(X, Dataset) and not _are_samples(X):
             raise ValueError("y is None: give the labels to compare predictions with.")
         y = _labels_of_pairs(X, "X")
-    y, y_verified = given_and_verified(y, y_verified)
+    y, y_verified, _ = given_and_verified(y, y_verified)
     if y_verified is None:
         return X, of_one_type(as_array(y, "y")), sample_weight
     if isinstance(X, Mapping) and not issparse(X):

@@ -18,6 +18,7 @@ from ..meta_gradient._forward_pass import has_parts
 from ..nets import DatasetRows, Rows
 from ..nets._rows import canonical
 from ..transition._checks import blocks_of_rows
+from ..transition._labels import SourceLabels
 from ._parameters import as_python
 
 # numbers of inputs that are hashed at once: 4 or 8 MB
@@ -79,11 +80,15 @@ def describe(value: Any, name: str = "value") -> str:
         ) from error
 
 
-def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows) -> dict[str, str]:
+def describe_fit(
+    estimator: BaseEstimator, noisy: Rows, clean: Rows, sources: SourceLabels | None = None
+) -> dict[str, str]:
     """Hashes of a fit: of its class, its parameters but for callbacks, and its data; and versions of libraries."""
     left_out = ("verbose", "callbacks", "n_jobs")
     params = {k: v for k, v in estimator.get_params(deep=False).items() if not k.startswith(left_out)}
     described = {name: describe(value, name) for name, value in {"class": type(estimator), **params}.items()}
+    if sources is not None:
+        described["sources"] = describe(sources, "sources")
     return described | versions() | {"X, y": _of_rows(noisy, "X, y"), "clean set": _of_rows(clean, "clean set")}
 
 

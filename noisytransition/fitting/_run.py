@@ -20,6 +20,7 @@ from torch import nn
 from ..nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows
 from ..persistence._fit_state import FitState, SaveState
 from ..selection import Selection
+from ..transition._labels import SourceLabels
 from ..updates import Update
 from ._checks import callback_setting, named_callbacks
 from ._parameters import net_params_of, params_of_fit
@@ -41,6 +42,8 @@ class Run:
     classes : ndarray of shape (n_classes,)
         Sorted labels; the rows hold indices into them.
     seed : int
+    sources : SourceLabels or None
+        Labels of each source, of the rows of X, if there are several sources.
     watch : bool
         Whether to record the loss of the clean rows in the history, for methods that do not train on them.
     bar : str or None
@@ -62,12 +65,13 @@ class Run:
         classes: NDArray,
         *,
         seed: int,
+        sources: SourceLabels | None = None,
         watch: bool,
         bar: str | None,
     ) -> None:
         self.params = params_of_fit(params, noisy, len(classes))
         self.noisy, self.clean, self.classes = noisy, clean, classes
-        self.seed, self.watch, self.bar = seed, watch, bar
+        self.seed, self.sources, self.watch, self.bar = seed, sources, watch, bar
         self.state: FitState | None = None
         self.histories: dict[str, History] = {}
         self._n_elsewhere = 0  # trainings before these, whose histories are in another run

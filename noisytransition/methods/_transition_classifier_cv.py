@@ -197,7 +197,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         sample_weight: Any,
     ) -> "_Rows":
         """Validate all but X, which the estimator judges."""
-        y, y_verified, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy)
+        y, y_verified, X_meta, y_meta, _ = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy)
         n, n_meta = _num_samples(X), None if X_meta is None else _num_samples(X_meta)
         labels = read_labels(n, y, y_verified, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
         if labels.clean is None:

@@ -12,6 +12,7 @@ from ._class_offset import equally_many, tilted, weights_of_clean_rows
 from ._draw import Draw, is_chosen_by_suspicion, is_drawn_by_label, weights_by_given_label
 from ._estimation import pair_counts
 from ._labels import (
+    SourceLabels,
     classes_of_columns,
     complete_labels,
     encode_all,
@@ -59,6 +60,9 @@ class HeldOut(NamedTuple):
         Number of all noisy samples.
     rows, rows_of_clean : ndarray of int, shape (n,) and (n_meta,)
         Positions of the samples among those that the user gave together; -1 of clean samples that are not among them.
+    sources : SourceLabels or None
+        Labels of each source, of the samples that the user gave together, if there are several sources; noisy labels
+        are then the most frequent ones.
     """
 
     candidates: Sequence[Candidate]
@@ -70,6 +74,7 @@ class HeldOut(NamedTuple):
     n_noisy: int
     rows: NDArray[np.intp]
     rows_of_clean: NDArray[np.intp]
+    sources: SourceLabels | None = None
 
     @property
     def given_labels(self) -> NDArray:
@@ -111,6 +116,7 @@ def read_held_out(
     y_clean: ArrayLike | None,
     y_clean_noisy: ArrayLike | None,
     classes: ArrayLike | None,
+    sources: ArrayLike | None = None,
 ) -> tuple[HeldOut, NDArray, int]:
     """Held-out samples, with one candidate, the labels and the number of classes, from arguments of `LabelNoiseModel`.
 
@@ -122,11 +128,14 @@ def read_held_out(
     if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
         raise ValueError("proba_clean, y_clean and y_clean_noisy go together; give proba_clean with y_clean.")
     m = 0 if proba_clean is None else len(checked_probabilities(proba_clean, c, "proba_clean"))
-    y_noisy, y_verified = given_and_verified(y_noisy, y_verified, "y_noisy")
+    y_noisy, y_verified, by_source = given_and_verified(y_noisy, y_verified, "y_noisy", sources)
     has_given, all_given, is_verified, verified = labels_of_samples(y_noisy, y_verified, n, "y_noisy", classes)
     has_noisy, given_of_others = known_labels(y_clean_noisy, m, "y_clean_noisy", not has_minus_one(all_given, classes))
     others = complete_labels(y_clean, m, "y_clean") if m else verified[:0]
     given = {"y_noisy": all_given, "y_verified": verified, "y_clean": others, "y_clean_noisy": given_of_others}
+    if by_source is not None:
+        by_source.check(np.concatenate([verified, others]) if m else verified, "y_noisy")
+        given["y_noisy of all sources"] = by_source.labels
     if classes is None:
         classes = classes_of_columns(proba, list(given.values()))
     n_others = 0 if classes is None else max(np.size(classes) - c, 0)
@@ -153,7 +162,8 @@ def read_held_out(
     noisy_of_clean = np.concatenate([all_noisy[is_verified], noisy_of_others])
     candidate = Candidate(0, of_rows[~is_verified], of_clean)
     rows = np.flatnonzero(~is_verified), np.append(np.flatnonzero(is_verified), np.full(m, -1))
-    return one_candidate(candidate, all_noisy[rows[0]], clean, noisy_of_clean, rows), names, c
+    held_out = one_candidate(candidate, all_noisy[rows[0]], clean, noisy_of_clean, rows)
+    return held_out._replace(sources=None if by_source is None else by_source.of_classes(names)), names, c
 
 
 def one_candidate(

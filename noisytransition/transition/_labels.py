@@ -1,6 +1,8 @@
 """Labels of any kind as class indices, and results with the index of a pandas Series."""
 
-from typing import Any
+import warnings
+from collections import Counter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,17 +26,129 @@ def class_indices(
     return check_label_indices(indices, n_classes, n_rows, name)
 
 
-def given_and_verified(y: Any, y_verified: Any = None, name: str = "y") -> tuple[Any, Any]:
-    """Given labels and verified ones: two columns of a data frame, one of which is "verified"; else as they are."""
+class SourceLabels(NamedTuple):
+    """Labels that several sources, such as people, rules or models, gave the same samples.
+
+    Attributes
+    ----------
+    names : ndarray of shape (n_sources,)
+    labels : ndarray of shape (n_labels,)
+        Different labels.
+    codes : ndarray of int, shape (n, n_sources)
+        Positions in `labels`; -1 where the source said nothing.
+    """
+
+    names: NDArray
+    labels: NDArray
+    codes: NDArray[np.integer]
+
+    def combined(self) -> NDArray[np.intp]:
+        """Code of each sample's most frequent label, of several that of all samples; -1 of samples without a label."""
+        (n, _), n_labels = self.codes.shape, len(self.labels)
+        rows, columns = np.nonzero(self.codes >= 0)
+        cells = rows * n_labels + self.codes[rows, columns]
+        votes = np.bincount(cells, minlength=n * n_labels).reshape(n, n_labels)
+        if not votes.size:
+            return np.full(n, -1)
+        of_all = votes.sum(axis=0)
+        return np.where(votes.any(axis=1), (votes + of_all / (of_all.sum() + 1)).argmax(axis=1), -1)
+
+    def of_classes(self, labels: NDArray) -> "SourceLabels":
+        """The same, with positions in `labels`, among which all must be."""
+        place = np.append(encode(self.labels, labels, "y"), -1) if len(self.labels) else np.array([-1])
+        return SourceLabels(self.names, labels, place[self.codes].astype(np.int32))
+
+    def check(self, others: NDArray, name: str = "y") -> None:
+        """Raise for a column with labels that no other column has, nor `others`: it is an index or a feature."""
+        used = [np.unique(of_source[of_source >= 0]) for of_source in self.codes.T]
+        n_columns = np.bincount(np.concatenate(used), minlength=len(self.labels))
+        shared = set(self.labels[n_columns > 1].tolist()) | set(others.tolist())
+        for source, codes in zip(self.names.tolist(), used, strict=True):
+            if len(used) > 1 and len(codes) > 1 and shared.isdisjoint(of_source := self.labels[codes].tolist()):
+                raise ValueError(
+                    f"source {source!r} of {name} has labels such as {of_source[0]!r} that no other source has, and no "
+                    "verified row; leave columns out that are no labels."
+                )
+
+    def at(self, rows: NDArray[np.intp]) -> NDArray[np.integer]:
+        """Codes of samples at these positions; -1 where the position is -1."""
+        return np.where((rows >= 0)[:, None], self.codes[rows], -1)
+
+
+def given_and_verified(
+    y: Any, y_verified: Any = None, name: str = "y", sources: Any = None
+) -> tuple[Any, Any, SourceLabels | None]:
+    """Given labels, verified ones, and those of each source, if there are several.
+
+    In a data frame, the column "verified" has the verified ones, and each of the others those of a source. Where there
+    are several, the given label of a row is the most frequent one. In long form, `sources` has the source of each row.
+    """
     names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
-    if VERIFIED not in names:
-        return y, y_verified
-    if y_verified is not None:
-        raise ValueError(f"verified labels were given twice, as y_verified and as a column of {name}; give them once.")
-    others = [other for other in names if other != VERIFIED]
-    if len(names) != 2 or len(others) != 1:
-        raise ValueError(f"{name} has the columns {names}; give two, the given labels and {VERIFIED!r}.")
-    return y[others[0]], y[VERIFIED]
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        raise ValueError(f"{name} has several columns of the name {twice[0]!r}; give each column a name of its own.")
+    of_sources, given = [other for other in names if other != VERIFIED], y
+    if VERIFIED in names:
+        if y_verified is not None:
+            raise ValueError(f"verified labels were given twice, as y_verified and as a column of {name}; give one.")
+        if not of_sources:
+            raise ValueError(f"{name} has the column {VERIFIED!r} alone; give the noisy labels in other columns.")
+        y_verified, given = y[VERIFIED], y[of_sources[0]]
+    if len(of_sources) < 2:
+        return given, y_verified, None if sources is None else _long_form(given, sources, name)
+    if sources is not None:
+        raise ValueError(f"{name} has a column for each of {len(of_sources)} sources; leave sources= out.")
+    table = _wide_form(y, of_sources, name)
+    codes = table.combined()
+    combined = np.append(table.labels.astype(object), None)[codes] if (codes < 0).any() else table.labels[codes]
+    return like_series(combined, y[of_sources[0]], None), y_verified, table
+
+
+def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:
+    """Labels of a data frame with one column for each source."""
+    n = len(as_array(y[names[0]], name))
+    columns = {c: known_labels(y[c], n, f"column {c!r} of {name}", minus_one_is_missing=False) for c in names}
+    labels, codes = _codes_of_columns(list(columns.values()), n, name)
+    if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
+        raise ValueError(
+            f"{name} has columns of numbers such as {labels[labels != np.round(labels)][0]:g}, which are no labels; of "
+            f"probabilities or one-hot labels give the most probable class, {name}.idxmax(axis=1)."
+        )
+    # of Snorkel and others; -1 and 1 alone are two classes
+    if labels.dtype.kind in "if" and len(labels) and labels[0] == -1 and labels.tolist() not in ([-1], [-1, 1]):
+        if labels.tolist() == [-1, 0, 1]:
+            advice = "if it is a class, give the classes other names"
+            warnings.warn(f"{name} has -1 beside 0 and 1, which is taken as missing; {advice}.", stacklevel=5)
+        labels, codes = labels[1:], np.maximum(codes - 1, -1)
+    return SourceLabels(_listed(names), labels, codes)
+
+
+def _codes_of_columns(
+    columns: list[tuple[NDArray[np.bool_], NDArray]], n: int, name: str
+) -> tuple[NDArray, NDArray[np.int32]]:
+    """Sorted labels of all columns, each of which has the samples with a label and these labels; and their codes."""
+    found = [labels for _, labels in columns if len(labels)]
+    if len(kinds := {_kind(labels) for labels in found}) > 1:
+        raise ValueError(f"{name} has columns with labels of several kinds ({sorted(kinds)}); name classes in one way.")
+    labels = sorted_classes(np.concatenate(found), None, name) if found else np.zeros(0, dtype=np.intp)
+    codes = np.full((n, len(columns)), -1, dtype=np.int32)
+    for s, (known, given) in enumerate(columns):
+        codes[known, s] = np.searchsorted(labels, given)
+    return labels, codes
+
+
+def _long_form(y: Any, sources: Any, name: str) -> SourceLabels:
+    """Labels of samples each of which has the label of one source."""
+    given = as_array(sources, "sources")
+    has_label, labels = known_labels(y, len(given) if given.ndim else 0, name, minus_one_is_missing=False)
+    has_source, named = known_labels(sources, len(given), "sources", minus_one_is_missing=False)
+    if n := int((has_label & ~has_source).sum()):
+        raise ValueError(f"sources are missing in {n} rows that have a label; name the source, or call it 'unknown'.")
+    names = sorted_classes(named, None, "sources")
+    of_all, codes = _codes_of_columns([(has_label, labels)], len(given), name)
+    by_source = np.full((len(given), len(names)), -1, dtype=np.int32)
+    at = np.flatnonzero(has_source)
+    by_source[at, np.searchsorted(names, named)] = codes[at, 0]
+    return SourceLabels(names, of_all, by_source)
 
 
 def labels_of_samples(

@@ -149,6 +149,7 @@ class LabelNoiseModel:
         y_clean: ArrayLike | None = None,
         y_clean_noisy: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        sources: ArrayLike | None = None,
     ) -> Self:
         """Estimate T with its error bars, and look for reasons not to trust it.
 
@@ -156,9 +157,10 @@ class LabelNoiseModel:
         ----------
         proba : array-like of shape (n, c)
             Out-of-sample probabilities of the samples, from any classifier.
-        y_noisy : array-like of shape (n,) or data frame with two columns
+        y_noisy : array-like of shape (n,) or data frame
             Noisy labels of any kind, in the order of the rows of `proba` (an index is not looked at). A data frame has
-            them beside a column "verified", which is `y_verified`. They may be missing where a sample is verified.
+            them beside a column "verified", which is `y_verified`. They may be missing where a sample is verified. Each
+            of several other columns has the labels of a source, missing where it said nothing.
         y_verified : array-like of shape (n,), optional
             True labels of the verified samples. Others are missing: None, NaN or NA, or -1 if that is no class.
         proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
@@ -169,6 +171,8 @@ class LabelNoiseModel:
             The labels in the order of the columns of `proba`. Default: the columns of a data frame that are named by
             the labels; else 0..c-1, or the sorted labels. Beyond c: noisy labels that are no classes, such as
             "abstains" or "unsure", which have columns of T and no rows.
+        sources : array-like of shape (n,), optional
+            Who or what gave each noisy label, where each sample has that of one of several sources.
 
         Returns
         -------
@@ -185,7 +189,9 @@ class LabelNoiseModel:
             Of reasons not to trust T.
         """
         self._check_parameters()
-        held_out, labels, c = read_held_out(proba, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes)
+        held_out, labels, c = read_held_out(
+            proba, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes, sources
+        )
         check_prior(self.prior, c)
         if not len(held_out.clean) and self.proba_of is None:
             raise ValueError(
@@ -570,7 +576,7 @@ class LabelNoiseModel:
     def _samples(self, proba: ArrayLike, y: Any, y_verified: Any, calibrate: bool) -> tuple[LabelledSamples, Any]:
         """Samples whose labels are judged, and their noisy labels as given: a column of a table."""
         of_true = self._proba(proba, calibrate)
-        n, (y, y_verified) = len(of_true), given_and_verified(y, y_verified, "y_noisy")
+        n, (y, y_verified, _) = len(of_true), given_and_verified(y, y_verified, "y_noisy")
         has_noisy, noisy, is_verified, verified = labels_of_samples(y, y_verified, n, "y_noisy", self.labels_)
         codes, true = np.full(n, -1), np.full(n, -1)
         codes[has_noisy] = class_indices(noisy, len(self.labels_), len(noisy), "y_noisy", self.labels_)

@@ -127,7 +127,7 @@ def test_labels_are_read_without_rows_as_with_them(form, weighted, blobs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the class "dog"
         given = clean | {"sample_weight": weights}
-        classes, noisy, rows_of_clean = read_rows(CrossEntropyClassifier(), X, y, **given, **beside)
+        classes, noisy, rows_of_clean, _ = read_rows(CrossEntropyClassifier(), X, y, **given, **beside)
         n_meta = len(y_meta) if beside else None
         found = read_labels(len(X), y, **given, n_meta=n_meta)
     np.testing.assert_array_equal(found.classes, classes)
