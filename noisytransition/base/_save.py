@@ -13,13 +13,15 @@ from ..persistence._storage import NAMED, about, is_plain, plain_history, write
 from ..transition._calibration import Calibration
 from ..transition._held_out import Candidate, HeldOut
 from ..transition._labels import SourceLabels
+from ..transition._sources import Dependence, SourceFit
 from ..transition._uncertainty import TransitionUncertainty
 
 if TYPE_CHECKING:
     from ._classifier import NoisyLabelClassifier
 
 KIND = "classifier"
-NAMED.update({cls.__name__: cls for cls in (Calibration, Candidate, HeldOut, SourceLabels, TransitionUncertainty)})
+_RECORDS = (Calibration, Candidate, Dependence, HeldOut, SourceFit, SourceLabels, TransitionUncertainty)
+NAMED.update({cls.__name__: cls for cls in _RECORDS})
 
 
 def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:

@@ -35,7 +35,7 @@ _AGREEMENT, _AGREEMENT_WITHOUT_ONE_T, _ERRORS_OF_AGREEMENT = 0.05, 0.1, 2.0
 # forest whose clean samples alone are out-of-sample by 0.05 to 0.27 and as many standard errors
 _CERTAINTY, _ERRORS_OF_CERTAINTY = 0.03, 3.0
 # what is said of a fit without being a reason not to trust T
-_NOTES = {"drawn_by_label", "worse_than_labels"}
+_NOTES = {"drawn_by_label", "worse_than_labels", "sources_differ", "dependent_sources", "sources_not_verified"}
 # standard errors by which a classifier must be right less often than the labels
 _ERRORS_OF_ACCURACY = 2.5
 _CHOSEN = (

@@ -1,5 +1,6 @@
 """T fitted to held-out samples: one T, or a posterior in its place where labels contradict it."""
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -106,7 +107,11 @@ class TransitionFit:
     @cached_property
     def proba(self) -> NDArray[np.float64]:
         """Calibrated posteriors of the noisy samples."""
-        return self.best.proba if self.calibration is None else self.calibration(self.best.proba)
+        return self.calibrated(self.best.proba)
+
+    def calibrated(self, proba: NDArray) -> NDArray:
+        """Calibrated probabilities; as they are without clean samples."""
+        return proba if self.calibration is None else self.calibration(proba)
 
     # ---- one T
     def _balanced_weight(self) -> float:
@@ -219,3 +224,18 @@ class TransitionFit:
             proba, meta = found.calibration(proba), tilted(found.calibration(self.best.proba_meta), self.offset)
         T, of = found.transition_matrix, self.held_out
         return transition_uncertainty(proba, of.noisy, T, proba_meta=meta, counts=self.pairs)
+
+
+def cross_fitted(
+    held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, n_folds: int = 5
+) -> Iterator[tuple[NDArray[np.intp], TransitionFit]]:
+    """Fit without each fold of the clean samples in turn: their positions, and the fit to all others.
+
+    A calibration that has seen a clean sample predicts it too well. Folds have the classes in the shares of all.
+    """
+    order = np.argsort(held_out.clean, kind="stable")
+    for k in range(n_folds):
+        out = np.zeros(len(order), dtype=bool)
+        out[order[k::n_folds]] = True
+        if out.any() and not out.all():
+            yield np.flatnonzero(out), TransitionFit(held_out.without(out), start, prior, stratified=stratified)

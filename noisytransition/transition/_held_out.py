@@ -88,6 +88,19 @@ class HeldOut(NamedTuple):
         order = np.argsort(np.concatenate([self.rows, self.rows_of_clean[among]]))
         return np.concatenate([of_noisy, of_clean[among]])[order]
 
+    def without(self, out: NDArray[np.bool_]) -> "HeldOut":
+        """The same samples without some of the clean ones."""
+        kept, c = ~out, len(self.pairs)
+        known = out & (self.noisy_of_clean >= 0)
+        return self._replace(
+            candidates=[of._replace(proba_meta=of.proba_meta[kept]) for of in self.candidates],
+            clean=self.clean[kept],
+            noisy_of_clean=self.noisy_of_clean[kept],
+            pairs=self.pairs - pair_counts(self.clean[known], self.noisy_of_clean[known], c),
+            n_clean=self.n_clean - np.bincount(self.clean[out], minlength=c),
+            rows_of_clean=self.rows_of_clean[kept],
+        )
+
     def draw(self) -> Draw:
         """How the clean samples were drawn, as far as their given labels tell.
 

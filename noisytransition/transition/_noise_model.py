@@ -19,10 +19,11 @@ from ._checks import (
 from ._class_conditional import class_conditional_test
 from ._diagnostics import diagnose, warn_of_reasons
 from ._estimation import anchor_transition_matrix
-from ._fit import TransitionFit, shrunk_gold_start
+from ._fit import TransitionFit, cross_fitted, shrunk_gold_start
 from ._held_out import HeldOut, read_held_out
 from ._instance_dependent import InstanceDependentEstimate
 from ._labels import (
+    SourceLabels,
     check_classes,
     class_indices,
     given_and_verified,
@@ -32,7 +33,9 @@ from ._labels import (
     names_of_rows,
 )
 from ._posterior import LabelledSamples, denoise_proba
+from ._shares import Interval, Population
 from ._shrinkage import Prior, check_prior, with_other_labels
+from ._sources import fit_sources, log_likelihood
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 if TYPE_CHECKING:
@@ -99,6 +102,9 @@ class LabelNoiseModel:
         Exponent a of noise that depends on the features (:doc:`/trust`); 0 if one T holds for all samples.
     held_out_ : HeldOut
         Probabilities, of that candidate, and labels that T was estimated from.
+    sources_ : SourceFit or None
+        T and weight of each source, if there are several (`source_summary`); `transition_matrix_` is then that of the
+        most frequent label of each sample.
     log_evidence_, best_candidate_ : ndarray of shape (n_candidates,), int
         Log-evidence of each candidate, and the position of the highest, from which T is; `fit` has one candidate.
 
@@ -243,7 +249,22 @@ class LabelNoiseModel:
         self.log_evidence_, self.best_candidate_ = fit.log_evidence, int(fit.log_evidence.argmax())
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_, labels)
         self.held_out_ = held_out._replace(candidates=[fit.best])
+        self.sources_ = None
+        if held_out.sources is not None:
+            self._fit_sources(held_out.sources, start, prior)
         return self
+
+    def _fit_sources(self, sources: SourceLabels, start: NDArray, prior: Any) -> None:
+        """T and weight of each source, from calibrated probabilities; those of verified samples are out-of-fold."""
+        of, c = self.held_out_, len(self.classes_)
+        _, of_noisy, of_clean = of.candidates[0]
+        proba, crossed = np.split(self.calibrate(np.concatenate([of_noisy, of_clean])[:, :c]), [len(of_noisy)])
+        for rows, fit in cross_fitted(of, start, prior, stratified=self.meta_sampling == "stratified"):
+            crossed[rows] = fit.calibrated(of_clean[rows])[:, :c]
+        codes = sources.at(of.in_order(of.rows, of.rows_of_clean))
+        true = of.in_order(np.full(len(proba), -1), of.clean)
+        self.sources_ = fit_sources(of.in_order(proba, crossed), codes, true, sources.names, len(self.labels_))
+        self.diagnostics_ |= self.sources_.reasons()
 
     @classmethod
     def from_transition_matrix(
@@ -287,7 +308,7 @@ class LabelNoiseModel:
         model.class_counts_ = np.ones(c) if class_counts is None else as_floats(class_counts, "class_counts")
         if model.class_counts_.shape != (c,) or not (model.class_counts_ >= 0).all():
             raise ValueError(f"class_counts={class_counts!r}; give {c} numbers of at least 0, one per class.")
-        model.calibration_ = model.anchors_ = model.uncertainty_ = None
+        model.calibration_ = model.anchors_ = model.uncertainty_ = model.sources_ = None
         model.diagnostics_ = {}
         return model
 
@@ -353,6 +374,53 @@ class LabelNoiseModel:
             lines.append(f"{len(rest)} other flips: each {each}{at_most}")
         return "\n".join(lines)
 
+    def source_summary(self, level: float = 0.9) -> Any:
+        """Sources of a table of several labels: how many labels each gave, and how many of them are correct.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Level of the bounds.
+
+        Returns
+        -------
+        DataFrame
+            A row for each source, with the columns ``n_labels``, ``n_verified``, ``right``, ``lower``, ``upper`` (the
+            share of correct labels), ``worst_flip`` with its probability ``flip``, ``weight`` in the posterior, and
+            ``log_evidence`` that T of the source is not the common one.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted to one label of each sample.
+        """
+        from pandas import DataFrame  # slow to import
+
+        check_level(level)
+        if self.sources_ is None:
+            raise ValueError(
+                "the model was fitted to one label of each sample; a table has one column for each source."
+            )
+        of, off = self.sources_, ~np.eye(*self.sources_.common.shape, dtype=bool)
+        worst = (of.matrices * off).reshape(len(of.names), -1)
+        true, given = np.divmod(worst.argmax(axis=1), off.shape[1])
+        lower, upper = of.right_interval(level)
+        columns = {
+            "n_labels": of.n_labels,
+            "n_verified": of.n_verified,
+            "right": of.right,
+            "lower": lower,
+            "upper": upper,
+        }
+        flips = [f"{self.classes_[i]} -> {self.labels_[j]}" for i, j in zip(true, given, strict=True)]
+        columns |= {
+            "worst_flip": flips,
+            "flip": worst.max(axis=1),
+            "weight": of.weights,
+            "log_evidence": of.log_evidence,
+        }
+        return DataFrame(columns, index=of.names)
+
     def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
         if self.uncertainty_ is None:
             raise error(
@@ -360,6 +428,73 @@ class LabelNoiseModel:
                 f"out-of-sample probabilities, and at most {MOST_CLASSES} classes."
             )
         return self.uncertainty_
+
+    # ---- shares
+    def class_shares(self, level: float = 0.9, *, proba: ArrayLike | None = None, y_noisy: Any = None) -> Any:
+        """Shares of the true classes with intervals, by prediction-powered inference (:doc:`/class_shares`).
+
+        Predictions are P(true | x, label) of models without the verified samples that they are compared with.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Level of the intervals.
+        proba, y_noisy : array-like of shape (n_batch, c) and (n_batch,), optional
+            Another batch, such as that of the next month, in which the classes may have other shares: probabilities of
+            the same classifier, and noisy labels, if there are any. Classes have to look as they do in the samples of
+            `fit`, and T to be the same. Default: all samples of `fit`.
+
+        Returns
+        -------
+        DataFrame
+            A row for each class, with the columns ``share``, ``lower`` and ``upper``.
+
+        Raises
+        ------
+        ValueError
+            If no sample is verified, or if verified samples were drawn by their class or by suspicion.
+        """
+        from pandas import DataFrame  # slow to import
+
+        check_level(level)
+        population = Population(self)
+        if proba is not None:
+            found = population.shares_of_batch(proba, y_noisy)
+        elif y_noisy is None:
+            found = population.class_shares()
+        else:
+            raise ValueError("y_noisy has the labels of another batch; give proba, its probabilities, too.")
+        lower, upper = found.interval(level)
+        share = np.clip(found.share / found.share.sum(), lower, upper)
+        return DataFrame({"share": share, "lower": lower, "upper": upper}, index=self.classes_)
+
+    def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier") -> Interval:
+        """Accuracy of the classifier, or of the noisy labels, with an interval, as `class_shares`.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Level of the interval.
+        of : {"classifier", "labels"}, default="classifier"
+            Whose accuracy: of the most probable classes by the calibrated probabilities, or of the noisy labels (of
+            several sources, of the most frequent label).
+
+        Returns
+        -------
+        Interval
+            A tuple ``(estimate, lower, upper)``.
+
+        Raises
+        ------
+        ValueError
+            As `class_shares`; for the labels also if no verified sample has a noisy label.
+        """
+        check_level(level)
+        if of not in ("classifier", "labels"):
+            raise ValueError(f"of={of!r}; give 'classifier' or 'labels'.")
+        found = Population(self).accuracy(of == "labels")
+        (lower,), (upper,) = found.interval(level)
+        return Interval(float(found.share[0]), float(lower), float(upper))
 
     # ---- samples
     def calibrate(self, proba: ArrayLike) -> NDArray:
@@ -374,7 +509,7 @@ class LabelNoiseModel:
         -------
         ndarray of shape (n, c)
         """
-        given = check_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
+        given = self.checked(proba)
         if self.calibration_ is not None:
             return self.calibration_(given)
         return given if self.anchors_ is None else denoise_proba(given, self.anchors_, n_iter=_DENOISING)
@@ -565,7 +700,7 @@ class LabelNoiseModel:
             raise ValueError(f"display_rows has {length} entries for {n} samples; give one for each.")
         clean = self._clean(proba_clean, y_clean, y_clean_noisy, calibrate)
         if clean is None and (pairs := samples.is_pair).any():
-            of_true, noisy, true = (of[pairs] for of in samples)
+            of_true, noisy, true = (of[pairs] for of in samples[:3])
             clean = self._tested(of_true if calibrate else None, noisy, true)
         listed = judged.issues()[:max_rows]
         index = names_of_rows(listed, display_rows, y).tolist()
@@ -576,12 +711,47 @@ class LabelNoiseModel:
     def _samples(self, proba: ArrayLike, y: Any, y_verified: Any, calibrate: bool) -> tuple[LabelledSamples, Any]:
         """Samples whose labels are judged, and their noisy labels as given: a column of a table."""
         of_true = self._proba(proba, calibrate)
-        n, (y, y_verified, _) = len(of_true), given_and_verified(y, y_verified, "y_noisy")
+        n, (y, y_verified, by_source) = len(of_true), given_and_verified(y, y_verified, "y_noisy")
         has_noisy, noisy, is_verified, verified = labels_of_samples(y, y_verified, n, "y_noisy", self.labels_)
         codes, true = np.full(n, -1), np.full(n, -1)
         codes[has_noisy] = class_indices(noisy, len(self.labels_), len(noisy), "y_noisy", self.labels_)
         true[is_verified] = self._codes(verified, len(verified), "y_verified")
-        return LabelledSamples(of_true, codes, true), y
+        return LabelledSamples(of_true, codes, true, self._by_source(by_source)), y
+
+    def likelihood(self, proba: ArrayLike, y_noisy: Any) -> NDArray[np.float64]:
+        """Probability of the labels of samples, given each true class, up to a factor; of shape (n, c)."""
+        return self._samples(proba, y_noisy, None, True)[0].likelihood_by(self.transition_matrix_)
+
+    def likelihood_of_fit(self, rows: NDArray[np.intp]) -> NDArray | None:
+        """The same of samples at these positions in the fit, if there are several sources; else None."""
+        of = self.held_out_.sources
+        return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
+
+    def posterior_of_fit(self) -> NDArray[np.float64]:
+        """P(true | x, labels) of the noisy samples that the model was fitted to, of shape (n, c)."""
+        of, c = self.held_out_, len(self.classes_)
+        proba, none = self.calibrate(of.candidates[0].proba[:, :c]), np.full(len(of.noisy), -1)
+        return LabelledSamples(proba, of.noisy, none, self.likelihood_of_fit(of.rows)).posterior(
+            self.transition_matrix_
+        )
+
+    def _by_source(self, labels: SourceLabels | None) -> NDArray | None:
+        """Probability of all labels of each sample, given each true class, up to a factor; None of one source."""
+        if labels is None:
+            return None
+        if self.sources_ is None:
+            raise ValueError("the model was fitted to one label of each sample; give one column of labels.")
+        known = self.sources_.names.tolist()
+        if unknown := sorted(set(labels.names.tolist()) - set(known), key=str):
+            raise ValueError(f"the model was not fitted to the sources {unknown}; it has {known}.")
+        these = [known.index(name) for name in labels.names.tolist()]
+        codes = labels.of_classes(self.labels_).codes
+        log = log_likelihood(codes, self.sources_.matrices[these], self.sources_.weights[these])
+        return np.exp(log - log.max(axis=1, keepdims=True))
+
+    def checked(self, proba: ArrayLike) -> NDArray:
+        """Probabilities in the order of the classes."""
+        return check_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
 
     def _proba(self, proba: ArrayLike, calibrate: bool) -> NDArray:
         """Probabilities of the true label."""

@@ -122,11 +122,14 @@ class LabelledSamples(NamedTuple):
         Probabilities of the true label, before the noisy label is known.
     noisy, true : ndarray of int, shape (n,)
         Noisy and verified labels as class indices; -1 where there is none.
+    likelihood : ndarray of shape (n, c), or None
+        Probability of the labels given each true class, where there are several; else T has it.
     """
 
     proba: NDArray
     noisy: NDArray[np.intp]
     true: NDArray[np.intp]
+    likelihood: NDArray | None = None
 
     @property
     def is_pair(self) -> NDArray[np.bool_]:
@@ -152,11 +155,17 @@ class LabelledSamples(NamedTuple):
         agreement = n_agreeing / max(int((noisy >= 0).sum()), 1)
         return Judged(noisy, self.true >= 0, quality, suggested, certainty, agreement)
 
+    def likelihood_by(self, T: NDArray[np.float64], rows: slice = slice(None)) -> NDArray[np.float64]:
+        """Probability of the labels of some samples, given each true class; 1 without labels."""
+        if self.likelihood is not None:
+            return self.likelihood[rows]
+        return np.where((self.noisy[rows] >= 0)[:, None], T[:, self.noisy[rows]].T, 1.0)
+
     def _blocks(self, T: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Rows of the posterior, block by block, and which rows they are."""
         for rows in blocks_of_rows(*self.proba.shape):
             of_class = self.proba[rows].astype(np.float64, copy=False)
-            joint = of_class * T[:, self.noisy[rows]].T
+            joint = of_class * self.likelihood_by(T, rows)
             posterior = np.where(joint.sum(axis=1, keepdims=True) > 0, joint, of_class)
             posterior /= posterior.sum(axis=1, keepdims=True)
             verified = self.true[rows] >= 0

@@ -1,0 +1,338 @@
+"""Several sources of labels: a transition matrix for each, and how much their labels tell of the true class."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, sparse, special
+
+from ._estimation import finite_log
+
+# most steps of expectation-maximisation, and the change of T that ends it
+_MAX_STEPS, _TOLERANCE = 200, 1e-4
+# pseudo-counts of the common T for each class of a source, out of which the evidence chooses
+_STRENGTHS = np.geomspace(0.5, 1000, 23)
+# pseudo-counts of each entry of the common T
+_SMALLEST_COUNT = 1e-3
+# folds of the verified samples by which the weights of the sources are chosen
+_FOLDS = 5
+# precisions of the prior of the sources' weights around their mean; infinite: one weight for all
+_PRECISIONS = (np.inf, 100.0, 10.0, 1.0)
+# precision of the prior of the mean weight around 1, that of independent sources
+_OF_MEAN = 4.0
+# probability of a correlation that is so large between sources that err independently
+_SURE = 1e-3
+# standard errors at which a correlation is found in 80 % of all cases: by a one-sided test at 5 %
+_DETECTED = special.ndtri(0.95) + special.ndtri(0.8)
+# log-evidence for a T of its own (Kass and Raftery, 1995)
+_STRONG_EVIDENCE = 3.0
+
+
+class Dependence(NamedTuple):
+    """Test whether sources err independently of each other, given the true class.
+
+    Attributes
+    ----------
+    correlation : float
+        Mean correlation of the errors of two sources in verified samples; 0 if no sample tells.
+    pvalue : float
+        Of the hypothesis that it is 0, one-sided.
+    detectable : float
+        Smallest correlation that as many verified samples show in 80 % of all cases, at a level of 5 %.
+    """
+
+    correlation: float
+    pvalue: float
+    detectable: float
+
+
+class SourceFit(NamedTuple):
+    """Transition matrices and weights of several sources.
+
+    Attributes
+    ----------
+    names : ndarray of shape (n_sources,)
+    matrices : ndarray of shape (n_sources, c, d)
+        T of each source, shrunk towards the common one.
+    weights : ndarray of shape (n_sources,)
+        How much the log-likelihood of each source counts in the posterior of the true class; 1 if all are independent.
+    common : ndarray of shape (c, d)
+        T of all labels together.
+    log_evidence : ndarray of shape (n_sources,)
+        Log of the Bayes factor of a T of its own against the common T.
+    n_labels, n_verified : ndarray of int, shape (n_sources,)
+        Labels of each source; of these, of verified samples.
+    right, n_right : ndarray of shape (n_sources,)
+        Share of correct labels, and the number of labels of known correctness that would tell it as exactly.
+    dependence : Dependence
+    """
+
+    names: NDArray
+    matrices: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    common: NDArray[np.float64]
+    log_evidence: NDArray[np.float64]
+    n_labels: NDArray[np.intp]
+    n_verified: NDArray[np.intp]
+    right: NDArray[np.float64]
+    n_right: NDArray[np.float64]
+    dependence: Dependence
+
+    def right_interval(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Bounds of the share of correct labels of each source (Jeffreys)."""
+        a, b = (share * self.n_right + 0.5 for share in (self.right, 1 - self.right))
+        return special.betaincinv(a, b, (1 - level) / 2), special.betaincinv(a, b, (1 + level) / 2)
+
+    def reasons(self) -> dict[str, str]:
+        """What `diagnostics_` says of the sources."""
+        found, (correlation, pvalue, _) = {}, self.dependence
+        if pvalue < _SURE:
+            found["dependent_sources"] = (
+                f"sources err together: their errors in verified samples have a correlation of {correlation:.2f}. The "
+                f"posterior weights their labels by {self.weights.mean():.2f} in the mean, by held-out verified samples"
+            )
+        if (self.log_evidence > _STRONG_EVIDENCE).any():
+            order = np.argsort(-self.log_evidence)[: int((self.log_evidence > _STRONG_EVIDENCE).sum())]
+            named = ", ".join(f"{self.names[s]!s} ({self.right[s]:.0%} correct)" for s in order[:5])
+            more = f" and {len(order) - 5} others" if len(order) > 5 else ""
+            found["sources_differ"] = f"T differs between sources, most in {named}{more}: see source_summary()"
+        if not self.n_verified.any():
+            found["sources_not_verified"] = (
+                "no label of a source is verified: the posterior takes the sources to err independently, which labels "
+                "alone cannot show"
+            )
+        return found
+
+
+def fit_sources(
+    proba: NDArray, codes: NDArray[np.intp], true: NDArray[np.intp], names: NDArray, n_labels: int
+) -> SourceFit:
+    """T of each source, and weights with which the sources predict held-out verified samples best.
+
+    T of independent sources is found by expectation-maximisation; the true class by features and all labels (Dawid,
+    Skene, 1979). If verified samples ask for weights, T is that of the weighted posterior.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n, c)
+        Calibrated probabilities of the true class; those of verified samples out-of-fold.
+    codes : ndarray of int, shape (n, n_sources)
+        Labels; -1 where a source gave none.
+    true : ndarray of int, shape (n,)
+        Verified labels; -1 where nobody checked.
+    names : ndarray of shape (n_sources,)
+    n_labels : int
+        Number of different labels d, of which the first c are the classes.
+
+    Returns
+    -------
+    SourceFit
+    """
+    labels, c = _Labels(proba, codes, n_labels), proba.shape[1]
+    matrices, posterior = labels.independent(true)
+    weights, precision = np.ones(codes.shape[1]), None
+    folds = list(_folds(codes, true))
+    if len(folds) == _FOLDS:
+        pools = [labels.pool(rows, labels.independent(known)[0], true) for rows, known in folds]
+        precision = _chosen_precision(pools)
+    if precision is not None:
+        weights = _joined(pools).best_weights(precision)
+        weighted = labels.posterior(matrices, weights, np.full_like(true, -1))
+        pools = [labels.pool(rows, labels.matrices(_certain(weighted, known)), true) for rows, known in folds]
+        weights, posterior = _joined(pools).best_weights(precision), _certain(weighted, true)
+        matrices = labels.matrices(posterior)
+    counts = labels.counts(posterior)
+    common = _common(counts)
+    of_labels = np.pad(posterior, ((0, 0), (0, n_labels - c + 1)))  # missing labels, and those that are no class: 0
+    correct, given = of_labels[np.arange(len(codes))[:, None], codes], codes >= 0
+    n, n_verified = given.sum(axis=0), (given & (true >= 0)[:, None]).sum(axis=0)
+    right = (np.einsum("sii,si->s", matrices[:, :, :c], counts.sum(axis=2)) + 0.5) / (n + 1)
+    not_known = (correct * (1 - correct)).sum(axis=0) / (right * (1 - right))  # missing information (Louis, 1982)
+    of_one = (counts * np.log(common)).sum(axis=(1, 2))
+    return SourceFit(
+        names,
+        matrices,
+        weights,
+        common,
+        log_evidence=_log_evidence(counts, common, _strength(counts, common)) - of_one,
+        n_labels=n,
+        n_verified=n_verified,
+        right=right,
+        n_right=np.maximum(n - not_known, n_verified),
+        dependence=_dependence(codes, true, matrices),
+    )
+
+
+def log_likelihood(codes: NDArray[np.intp], matrices: NDArray, weights: NDArray) -> NDArray[np.float64]:
+    """Sum over sources of ``weights[s] log T_s[:, label by s]``, of shape (n, c)."""
+    return _indicators(codes, matrices.shape[2]) @ _by_label(finite_log(matrices) * weights[:, None, None])
+
+
+# ---------------------------------------------------------------------------- matrices
+class _Labels:
+    """Labels by all sources, and calibrated probabilities of the same samples."""
+
+    def __init__(self, proba: NDArray, codes: NDArray[np.intp], n_labels: int) -> None:
+        self.log_proba, self.codes, self.n_labels = finite_log(proba), codes, n_labels
+        self.indicators = _indicators(codes, n_labels)
+
+    def independent(self, true: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """T of sources that are independent given the true class, and P(true | x, labels); from the votes on."""
+        c, n_sources = self.log_proba.shape[1], self.codes.shape[1]
+        votes = self.indicators @ np.tile(np.eye(self.n_labels, c), (n_sources, 1))
+        posterior = _certain(special.softmax(self.log_proba + np.log(0.5 + votes), axis=1), true)
+        matrices = self.matrices(posterior)
+        for _ in range(_MAX_STEPS):
+            posterior = self.posterior(matrices, np.ones(n_sources), true)
+            last, matrices = matrices, self.matrices(posterior)
+            if np.abs(matrices - last).max() < _TOLERANCE:
+                break
+        return matrices, posterior
+
+    def posterior(self, matrices: NDArray, weights: NDArray, true: NDArray[np.intp]) -> NDArray[np.float64]:
+        """P(true | x, labels); verified labels are certain."""
+        log_labels = self.indicators @ _by_label(np.log(matrices) * weights[:, None, None])
+        return _certain(special.softmax(self.log_proba + log_labels, axis=1), true)
+
+    def counts(self, posterior: NDArray) -> NDArray[np.float64]:
+        """Expected numbers of labels of each source, true class and label, of shape (n_sources, c, d)."""
+        counts = (self.indicators.T @ posterior).reshape(-1, self.n_labels, posterior.shape[1])
+        return counts.transpose(0, 2, 1)
+
+    def matrices(self, posterior: NDArray) -> NDArray[np.float64]:
+        """T of each source, shrunk towards that of all labels."""
+        counts = self.counts(posterior)
+        common = _common(counts)
+        total = counts + _strength(counts, common) * common
+        return total / total.sum(axis=2, keepdims=True)
+
+    def pool(self, rows: NDArray[np.intp], matrices: NDArray, true: NDArray[np.intp]) -> "_Pool":
+        """What these verified samples say of the weights of the sources."""
+        codes = self.codes[rows]
+        of_labels = np.log(matrices)[np.arange(codes.shape[1]), :, codes]
+        return _Pool(self.log_proba[rows], np.where((codes >= 0)[:, :, None], of_labels, 0.0), true[rows])
+
+
+def _certain(posterior: NDArray, true: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The posterior where verified labels are known."""
+    return np.where((true >= 0)[:, None], np.eye(posterior.shape[1])[true], posterior)
+
+
+def _indicators(codes: NDArray[np.intp], n_labels: int) -> sparse.csr_array:
+    """One-hot labels: row n has a 1 at ``s * n_labels + j`` for the label j by source s."""
+    rows, sources = np.nonzero(codes >= 0)
+    columns = sources * n_labels + codes[rows, sources]
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(codes), codes.shape[1] * n_labels))
+
+
+def _by_label(of_sources: NDArray) -> NDArray:
+    """Entries of matrices of shape (n_sources, c, d), with a row for each source and label."""
+    return of_sources.transpose(0, 2, 1).reshape(-1, of_sources.shape[1])
+
+
+def _common(counts: NDArray) -> NDArray[np.float64]:
+    """T of all labels together."""
+    total = counts.sum(axis=0) + _SMALLEST_COUNT
+    return total / total.sum(axis=1, keepdims=True)
+
+
+def _log_evidence(counts: NDArray, common: NDArray, strength: float) -> NDArray[np.float64]:
+    """Dirichlet-multinomial log-likelihood of the counts of each source (Minka, 2000)."""
+    prior = strength * common
+    of_entries = (special.gammaln(counts + prior) - special.gammaln(prior)).sum(axis=(1, 2))
+    return of_entries + (special.gammaln(strength) - special.gammaln(counts.sum(axis=2) + strength)).sum(axis=1)
+
+
+def _strength(counts: NDArray, common: NDArray) -> float:
+    """Pseudo-counts of the common T with the highest evidence of all sources."""
+    return float(max(_STRENGTHS, key=lambda a: _log_evidence(counts, common, a).sum()))
+
+
+# ---------------------------------------------------------------------------- sources that err together
+def _dependence(codes: NDArray[np.intp], true: NDArray[np.intp], matrices: NDArray) -> Dependence:
+    """Correlation of the errors of two sources of the same verified sample, given its true class."""
+    rows = true >= 0
+    given, of_true = codes[rows] >= 0, true[rows]
+    error = 1 - matrices[:, of_true, of_true].T  # probability, of shape (n_verified, n_sources)
+    residual = np.where(given, (codes[rows] != of_true[:, None]) - error, 0.0)
+    variance = np.where(given, error * (1 - error), 0.0)
+
+    def pairs(values: NDArray) -> float:
+        """Sum of the products of two sources, over pairs and samples."""
+        return max(float((values.sum(axis=1) ** 2 - (values**2).sum(axis=1)).sum() / 2), 0.0)
+
+    scale, std = pairs(np.sqrt(variance)), pairs(variance) ** 0.5
+    if not std:
+        return Dependence(0.0, 1.0, 1.0)
+    found = pairs(residual)
+    return Dependence(found / scale, float(special.ndtr(-found / std)), float(_DETECTED * std / scale))
+
+
+def _folds(codes: NDArray, true: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Verified samples of each fold, and the verified labels without theirs."""
+    verified = np.flatnonzero((true >= 0) & (codes >= 0).any(axis=1))
+    for k in range(_FOLDS if len(verified) >= 2 * _FOLDS else 0):
+        known = true.copy()
+        known[verified[k::_FOLDS]] = -1
+        yield verified[k::_FOLDS], known
+
+
+def _chosen_precision(pools: Sequence["_Pool"]) -> float | None:
+    """Precision of the weights around their mean; None for independent sources, of weight 1.
+
+    Independent sources, one weight for all, and a weight for each are compared by the log-loss of held-out verified
+    samples. One of these that is not worse than the best by more than a standard error is taken, the simplest first.
+    """
+    ones = np.ones(pools[0].logs.shape[1])
+    losses = [np.concatenate([pool.losses(ones) for pool in pools])]
+    for precision in _PRECISIONS:
+        others = [_joined([*pools[:k], *pools[k + 1 :]]).best_weights(precision) for k in range(len(pools))]
+        losses.append(np.concatenate([pool.losses(weights) for pool, weights in zip(pools, others, strict=True)]))
+    best = min(losses, key=np.mean)
+    rises = [of_samples - best for of_samples in losses]
+    chosen = next(k for k, rise in enumerate(rises) if rise.mean() <= rise.std() / len(rise) ** 0.5)
+    return (None, *_PRECISIONS)[chosen]
+
+
+class _Pool(NamedTuple):
+    """Verified samples in a logarithmic pool: ``P(true | x, labels) ~ proba prod_s T_s[true, label by s]^weights[s]``.
+
+    It has log-probabilities (n, c), log-likelihoods of the label of each source (n, n_sources, c), and true classes
+    (n,). Sources that err together tell less than independent ones; weights below 1 make up for that (Genest, Zidek,
+    1986).
+    """
+
+    log_proba: NDArray
+    logs: NDArray
+    true: NDArray
+
+    def log_posterior(self, weights: NDArray) -> NDArray[np.float64]:
+        return special.log_softmax(self.log_proba + np.einsum("nsc,s->nc", self.logs, weights), axis=1)
+
+    def losses(self, weights: NDArray) -> NDArray[np.float64]:
+        """Log-losses of the samples."""
+        return -self.log_posterior(weights)[np.arange(len(self.true)), self.true]
+
+    def best_weights(self, precision: float) -> NDArray[np.float64]:
+        """Weights of the highest posterior: normal around their mean, which is normal around 1; none is negative."""
+        n_sources, is_one = self.logs.shape[1], np.isinf(precision)
+        of_true = self.logs[np.arange(len(self.true)), :, self.true].sum(axis=0)
+
+        def loss(x: NDArray) -> tuple[float, NDArray]:
+            mean, weights = x[0], np.full(n_sources, x[0]) if is_one else x[1:]
+            slope = np.einsum("nsc,nc->s", self.logs, np.exp(self.log_posterior(weights))) - of_true
+            value, of_mean = self.losses(weights).sum() + _OF_MEAN / 2 * (mean - 1) ** 2, _OF_MEAN * (mean - 1)
+            if is_one:
+                return value, np.array([slope.sum() + of_mean])
+            apart = weights - mean
+            slopes = np.append(of_mean - precision * apart.sum(), slope + precision * apart)
+            return value + precision / 2 * apart @ apart, slopes
+
+        start = np.ones(1 if is_one else 1 + n_sources)
+        best: Any = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(start))
+        return np.full(n_sources, best.x[0]) if is_one else best.x[1:]
+
+
+def _joined(pools: Sequence[_Pool]) -> _Pool:
+    return _Pool(*(np.concatenate(of) for of in zip(*pools, strict=True)))
