@@ -107,8 +107,8 @@ def read_rows(
         if not has_parts(rows.source):
             warn_if_unscaled(rows, beside)
             warn_of_copies(rows, beside)
-    beside_X = {"n_meta": n_meta, "sample_weight": sample_weight, "by_source": by_source}
-    labels = read_labels(len(rows), y, y_verified, y_meta, y_meta_noisy, **beside_X)
+    n, of_labels = len(rows), (y, y_verified, y_meta, y_meta_noisy)
+    labels = read_labels(n, *of_labels, n_meta=n_meta, sample_weight=sample_weight, by_source=by_source)
     clean = rows.take(np.flatnonzero(labels.is_clean)) if beside is None else beside
     noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)

@@ -99,7 +99,9 @@ def given_and_verified(
         raise ValueError(f"{name} has a column for each of {len(of_sources)} sources; leave sources= out.")
     table = _wide_form(y, of_sources, name)
     codes = table.combined()
-    combined = np.append(table.labels.astype(object), None)[codes] if (codes < 0).any() else table.labels[codes]
+    combined = (
+        np.array([*table.labels.tolist(), None], dtype=object)[codes] if (codes < 0).any() else table.labels[codes]
+    )
     return like_series(combined, y[of_sources[0]], None), y_verified, table
 
 

@@ -35,7 +35,7 @@ from ._labels import (
 from ._posterior import LabelledSamples, denoise_proba
 from ._shares import Interval, Population
 from ._shrinkage import Prior, check_prior, with_other_labels
-from ._sources import fit_sources, log_likelihood
+from ._sources import SourceFit, fit_sources, log_likelihood
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class LabelNoiseModel:
         self.log_evidence_, self.best_candidate_ = fit.log_evidence, int(fit.log_evidence.argmax())
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_, labels)
         self.held_out_ = held_out._replace(candidates=[fit.best])
-        self.sources_ = None
+        self.sources_: SourceFit | None = None
         if held_out.sources is not None:
             self._fit_sources(held_out.sources, start, prior)
         return self
@@ -263,8 +263,9 @@ class LabelNoiseModel:
             crossed[rows] = fit.calibrated(of_clean[rows])[:, :c]
         codes = sources.at(of.in_order(of.rows, of.rows_of_clean))
         true = of.in_order(np.full(len(proba), -1), of.clean)
-        self.sources_ = fit_sources(of.in_order(proba, crossed), codes, true, sources.names, len(self.labels_))
-        self.diagnostics_ |= self.sources_.reasons()
+        found = fit_sources(of.in_order(proba, crossed), codes, true, sources.names, len(self.labels_))
+        self.sources_ = found
+        self.diagnostics_ |= found.reasons()
 
     @classmethod
     def from_transition_matrix(
@@ -401,20 +402,17 @@ class LabelNoiseModel:
             raise ValueError(
                 "the model was fitted to one label of each sample; a table has one column for each source."
             )
-        of, off = self.sources_, ~np.eye(*self.sources_.common.shape, dtype=bool)
-        worst = (of.matrices * off).reshape(len(of.names), -1)
-        true, given = np.divmod(worst.argmax(axis=1), off.shape[1])
+        of, (c, d) = self.sources_, self.sources_.common.shape
+        worst = np.where(np.eye(c, d, dtype=bool), 0.0, of.matrices).reshape(len(of.names), -1)
+        true, given = np.divmod(worst.argmax(axis=1), d)
         lower, upper = of.right_interval(level)
-        columns = {
+        columns: dict[str, Any] = {
             "n_labels": of.n_labels,
             "n_verified": of.n_verified,
             "right": of.right,
             "lower": lower,
             "upper": upper,
-        }
-        flips = [f"{self.classes_[i]} -> {self.labels_[j]}" for i, j in zip(true, given, strict=True)]
-        columns |= {
-            "worst_flip": flips,
+            "worst_flip": [f"{self.classes_[i]} -> {self.labels_[j]}" for i, j in zip(true, given, strict=True)],
             "flip": worst.max(axis=1),
             "weight": of.weights,
             "log_evidence": of.log_evidence,

@@ -154,7 +154,7 @@ class Population:
 
     def __init__(self, model: Any) -> None:
         self.model, self.c, self.d = model, len(model.classes_), len(model.labels_)
-        self.of = getattr(model, "held_out_", None)
+        self.of: Any = getattr(model, "held_out_", None)
         if self.of is None or len(self.of.clean) < 2:
             raise ValueError("shares need a model that was fitted to at least two verified samples.")
         draw = self.of.draw()

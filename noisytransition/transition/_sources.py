@@ -106,7 +106,7 @@ class SourceFit(NamedTuple):
 
 
 def fit_sources(
-    proba: NDArray, codes: NDArray[np.intp], true: NDArray[np.intp], names: NDArray, n_labels: int
+    proba: NDArray, codes: NDArray[np.integer], true: NDArray[np.intp], names: NDArray, n_labels: int
 ) -> SourceFit:
     """T of each source, and weights with which the sources predict held-out verified samples best.
 
@@ -164,7 +164,7 @@ def fit_sources(
     )
 
 
-def log_likelihood(codes: NDArray[np.intp], matrices: NDArray, weights: NDArray) -> NDArray[np.float64]:
+def log_likelihood(codes: NDArray[np.integer], matrices: NDArray, weights: NDArray) -> NDArray[np.float64]:
     """Sum over sources of ``weights[s] log T_s[:, label by s]``, of shape (n, c)."""
     return _indicators(codes, matrices.shape[2]) @ _by_label(finite_log(matrices) * weights[:, None, None])
 
@@ -173,7 +173,7 @@ def log_likelihood(codes: NDArray[np.intp], matrices: NDArray, weights: NDArray)
 class _Labels:
     """Labels by all sources, and calibrated probabilities of the same samples."""
 
-    def __init__(self, proba: NDArray, codes: NDArray[np.intp], n_labels: int) -> None:
+    def __init__(self, proba: NDArray, codes: NDArray[np.integer], n_labels: int) -> None:
         self.log_proba, self.codes, self.n_labels = finite_log(proba), codes, n_labels
         self.indicators = _indicators(codes, n_labels)
 
@@ -219,7 +219,7 @@ def _certain(posterior: NDArray, true: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.where((true >= 0)[:, None], np.eye(posterior.shape[1])[true], posterior)
 
 
-def _indicators(codes: NDArray[np.intp], n_labels: int) -> sparse.csr_array:
+def _indicators(codes: NDArray[np.integer], n_labels: int) -> sparse.csr_array:
     """One-hot labels: row n has a 1 at ``s * n_labels + j`` for the label j by source s."""
     rows, sources = np.nonzero(codes >= 0)
     columns = sources * n_labels + codes[rows, sources]
@@ -250,7 +250,7 @@ def _strength(counts: NDArray, common: NDArray) -> float:
 
 
 # ---------------------------------------------------------------------------- sources that err together
-def _dependence(codes: NDArray[np.intp], true: NDArray[np.intp], matrices: NDArray) -> Dependence:
+def _dependence(codes: NDArray[np.integer], true: NDArray[np.intp], matrices: NDArray) -> Dependence:
     """Correlation of the errors of two sources of the same verified sample, given its true class."""
     rows = true >= 0
     given, of_true = codes[rows] >= 0, true[rows]
