@@ -170,6 +170,7 @@ def cross_fit(
         n_noisy=len(run.noisy),
         rows=np.sort(noisy) if run.noisy.index is None else run.noisy.index[np.sort(noisy)],
         rows_of_clean=np.full(len(clean), -1) if run.clean.index is None else run.clean.index[np.sort(clean)],
+        sources=run.sources,
     )
     of_clean = [proba for proba in fine_tuned if proba is not None]
     return held_out, np.concatenate(of_clean)[clean_order] if len(of_clean) == len(folds) else None

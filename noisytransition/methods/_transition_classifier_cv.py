@@ -24,7 +24,7 @@ from ..transition._diagnostics import warn_of_reasons, worse_than_labels
 from ..transition._estimation import finite_log
 from ..transition._fit import shrunk_gold_start
 from ..transition._held_out import Candidate, one_candidate
-from ..transition._labels import in_class_order
+from ..transition._labels import SourceLabels, in_class_order
 from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import Prior, check_prior
 
@@ -45,8 +45,10 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
                     calibrates their probabilities
         result      a clone trained on all rows with the labels of the last round, and its calibration
 
-    A round that predicts held-out verified rows worse than the one before, by a standard error, is not used and is the
-    last. An estimator that takes no `sample_weight` is trained on the same labels without weights.
+    With labels of several sources, round 0 is trained on the most frequent label of each row, and the posterior is that
+    of x and all its labels. A round that predicts held-out verified rows worse than the one before, by a standard
+    error, is not used and is the last. An estimator that takes no `sample_weight` is trained on the same labels without
+    weights.
 
     Parameters
     ----------
@@ -98,7 +100,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     calibration_: Calibration
 
-    __metadata_request__fit = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy"), True)
+    __metadata_request__fit = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy", "sources"), True)
     __metadata_request__score = {"y_verified": True}  # noqa: RUF012
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -144,6 +146,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         y_meta: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        sources: ArrayLike | None = None,
     ) -> Self:
         """Train on noisy labels, with the help of clean rows: rows of X that were verified, or others.
 
@@ -151,10 +154,11 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         ----------
         X : array-like, sparse matrix or data frame of n_samples rows
             What the estimator takes.
-        y : array-like of shape (n_samples,), or data frame with two columns
-            Noisy labels of any kind, with a column "verified" in a data frame.
-        y_verified, meta, X_meta, y_meta, y_meta_noisy
-            True labels of verified rows, or other clean rows, as in `EMTransitionClassifier.fit`.
+        y : array-like of shape (n_samples,), or data frame
+            Noisy labels of any kind; in a data frame with a column "verified", and one for each source.
+        y_verified, meta, X_meta, y_meta, y_meta_noisy, sources
+            True labels of verified rows, or other clean rows, and who gave each label, as in
+            `EMTransitionClassifier.fit`.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows of X, which the estimator must take. T counts rows once.
 
@@ -171,7 +175,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
             name = type(self.estimator).__name__
             raise ValueError(f"{name} has no predict_proba; give CalibratedClassifierCV({name}(...)).")
-        rows = self._read(X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight)
+        rows = self._read(X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
         first, best, losses = self._rounds(rows)
         self.estimator_ = _trained(self.estimator, rows, best.labels, best.weight)
         self.classes_, self.noise_model_, self.diagnostics_ = rows.classes, first.model, first.model.diagnostics_
@@ -195,11 +199,15 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         y_meta: Any,
         y_meta_noisy: Any,
         sample_weight: Any,
+        sources: Any,
     ) -> "_Rows":
         """Validate all but X, which the estimator judges."""
-        y, y_verified, X_meta, y_meta, _ = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy)
+        y, y_verified, X_meta, y_meta, by_source = separate_rows(
+            y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources
+        )
         n, n_meta = _num_samples(X), None if X_meta is None else _num_samples(X_meta)
-        labels = read_labels(n, y, y_verified, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
+        beside_X = {"n_meta": n_meta, "sample_weight": sample_weight, "by_source": by_source}
+        labels = read_labels(n, y, y_verified, y_meta, y_meta_noisy, **beside_X)
         if labels.clean is None:
             raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
         check_prior(self.transition_prior, len(labels.classes), "transition_prior")
@@ -220,6 +228,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             labels.clean,
             np.concatenate([weight, np.ones(n_clean)]),
             labels.classes,
+            labels.by_source,
         )
 
     def _rounds(self, rows: "_Rows") -> tuple["_Round", "_Round", NDArray[np.float64]]:
@@ -239,7 +248,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             rise = rounds[k].losses - rounds[k - 1].losses  # of round 0 to itself: 0
             if rise.mean() > rise.std() / len(rise) ** 0.5:
                 break
-            best, posterior = rounds[k], model.posterior(proba[: rows.n_noisy], rows.classes[noisy])
+            best, posterior = rounds[k], model.posterior_of_fit()
             labels = np.concatenate([posterior.argmax(axis=1), rows.true])
             weight = rows.weight * np.concatenate([posterior.max(axis=1), np.ones(len(rows.true))])
         return rounds[0], best, np.array([r.losses.mean() for r in rounds])
@@ -248,7 +257,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         """T and a calibration of these probabilities."""
         noisy, of_clean = np.split(rows.given, [rows.n_noisy])
         candidate = Candidate(0, *np.split(proba, [rows.n_noisy]))
-        held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)
+        held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)._replace(sources=rows.sources)
         model = LabelNoiseModel(
             prior=in_class_order(self.transition_prior, rows.classes), meta_sampling=self.meta_sampling
         )
@@ -285,6 +294,7 @@ class _Rows(NamedTuple):
     true: NDArray[np.intp]  # true labels of the clean rows
     weight: NDArray[np.float64]
     classes: NDArray
+    sources: SourceLabels | None  # of the rows of X, if there are several sources
 
     @property
     def n_noisy(self) -> int:
