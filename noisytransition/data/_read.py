@@ -303,8 +303,9 @@ def _column(y: Any, n: int, name: str) -> Any:
         )
         if given.shape[1:] == (2,) and not (given.dtype.kind == "f" and np.isfinite(given).all()):
             advice = (
-                f"a data frame needs a column {VERIFIED!r} beside the given labels; for cross_val_predict(method="
-                "'predict_proba'), which makes an array of it, take `oof_proba_` of EMTransitionClassifier"
+                f"give a data frame, with a column {VERIFIED!r} or one for each of several sources; for "
+                "cross_val_predict(method='predict_proba'), which makes an array of it, take `oof_proba_` of "
+                "EMTransitionClassifier"
             )
         raise ValueError(
             f"{name} should be a 1d array with one label for each row, got the shape {given.shape}: {advice}."

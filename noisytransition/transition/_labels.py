@@ -140,14 +140,16 @@ def _codes_of_columns(
 
 def _long_form(y: Any, sources: Any, name: str) -> SourceLabels:
     """Labels of samples each of which has the label of one source."""
-    given = as_array(sources, "sources")
-    has_label, labels = known_labels(y, len(given) if given.ndim else 0, name, minus_one_is_missing=False)
-    has_source, named = known_labels(sources, len(given), "sources", minus_one_is_missing=False)
-    if n := int((has_label & ~has_source).sum()):
-        raise ValueError(f"sources are missing in {n} rows that have a label; name the source, or call it 'unknown'.")
+    given, n = as_array(sources, "sources"), len(as_array(y, name))
+    if given.ndim != 1 or len(given) != n:
+        raise ValueError(f"sources have the shape {given.shape} for {n} labels; give the source of each label.")
+    has_label, labels = known_labels(y, n, name, minus_one_is_missing=False)
+    has_source, named = known_labels(sources, n, "sources", minus_one_is_missing=False)
+    if without := int((has_label & ~has_source).sum()):
+        raise ValueError(f"sources are missing in {without} rows with a label; name the source, or call it 'unknown'.")
     names = sorted_classes(named, None, "sources")
-    of_all, codes = _codes_of_columns([(has_label, labels)], len(given), name)
-    by_source = np.full((len(given), len(names)), -1, dtype=np.int32)
+    of_all, codes = _codes_of_columns([(has_label, labels)], n, name)
+    by_source = np.full((n, len(names)), -1, dtype=np.int32)
     at = np.flatnonzero(has_source)
     by_source[at, np.searchsorted(names, named)] = codes[at, 0]
     return SourceLabels(names, of_all, by_source)

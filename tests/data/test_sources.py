@@ -1,0 +1,203 @@
+"""Tables with the labels of several sources, and the long form: what is read, and what is refused."""
+
+import warnings
+from collections import Counter
+
+import hypothesis
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import CLASSIFIERS, small
+from hypothesis import strategies as st
+from training import refused
+
+from noisytransition import EMTransitionClassifier, LabelNoiseModel
+from noisytransition.data._read import read_labels, separate_rows
+from noisytransition.transition._labels import given_and_verified
+
+NAMES = np.array(["ant", "bee", "cat"])
+
+
+def read(table, **given):
+    """Labels as a fit reads them."""
+    y, y_verified, _, y_meta, by_source = separate_rows(
+        table, given.pop("y_verified", None), None, None, None, None, given.pop("sources", None)
+    )
+    n = len(table if not hasattr(table, "columns") else next(iter(table.to_dict("series").values())))
+    return read_labels(n, y, y_verified, y_meta, by_source=by_source, **given)
+
+
+def plurality(rows):
+    """The obvious twin: each row's most frequent label; of ties, the one given most often, then the first."""
+    of_all = Counter(label for row in rows for label in row if label is not None)
+    return [
+        min((label for label in row if label is not None), key=lambda v: (-row.count(v), -of_all[v], v), default=None)
+        for row in rows
+    ]
+
+
+def frame(rows, kind=list):
+    return pd.DataFrame({f"s{s}": kind(column) for s, column in enumerate(zip(*rows, strict=True))})
+
+
+CELLS = st.sampled_from(["ant", "bee", "cat", None])
+TABLES = st.integers(2, 4).flatmap(lambda s: st.lists(st.tuples(*[CELLS] * s), min_size=1, max_size=12))
+
+
+@hypothesis.given(TABLES)
+def test_given_labels_are_the_most_frequent_ones(rows):
+    y, verified, by_source = given_and_verified(frame(rows))
+    assert [None if pd.isna(label) else label for label in y] == plurality(rows)
+    assert verified is None
+    assert by_source.names.tolist() == [f"s{s}" for s in range(len(rows[0]))]
+    of_classes = by_source.of_classes(NAMES[::-1])
+    found = [[None if j < 0 else NAMES[::-1][j] for j in row] for row in of_classes.codes.tolist()]
+    assert found == [list(row) for row in rows]
+    np.testing.assert_array_equal(of_classes.at(np.array([-1, 0])), [[-1] * len(rows[0]), of_classes.codes[0]])
+
+
+@hypothesis.given(TABLES, st.permutations(range(4)))
+def test_the_order_of_columns_does_not_matter(rows, order):
+    table = frame(rows)
+    moved = table[[f"s{s}" for s in order if s < len(rows[0])]]
+    pd.testing.assert_series_equal(given_and_verified(table)[0], given_and_verified(moved)[0])
+
+
+@hypothesis.given(
+    st.lists(st.tuples(st.sampled_from([0, 1, 2, None]), st.sampled_from("pqr")), min_size=3, max_size=12)
+)
+def test_long_form_is_a_table_with_one_label_in_each_row(rows):
+    hypothesis.assume(any(label is not None for label, _ in rows))
+    labels, sources = zip(*rows, strict=True)
+    _, _, long = given_and_verified(np.array(labels, dtype=object), sources=list(sources))
+    columns = sorted(set(sources))
+    if len(columns) == 1:
+        columns.append("nobody")
+    wide = {name: [label if of == name else None for label, of in rows] for name in columns}
+    y, _, by_source = given_and_verified(pd.DataFrame(wide))
+    assert y.tolist() == list(labels)
+    np.testing.assert_array_equal(long.codes, by_source.codes[:, : len(long.names)])
+    np.testing.assert_array_equal(long.labels, by_source.labels)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda column: [-1 if v is None else v for v in column],
+        lambda column: pd.array(column, dtype="Int64"),
+        lambda column: np.array(column, dtype=float),
+        lambda column: np.array(column, dtype=object),
+        lambda column: pd.Categorical(column),
+    ],
+    ids=["-1", "Int64", "NaN", "None", "category"],
+)
+def test_missing_labels_of_any_kind(kind):
+    rows = [(0, 1, None), (2, None, None), (None, 1, 1), (0, 0, 2)]
+    found = read(frame(rows, kind).assign(verified=[2.0, np.nan, np.nan, np.nan]))
+    assert found.classes.tolist() == [0, 1, 2]
+    assert found.by_source.codes.tolist() == [[-1 if v is None else v for v in row] for row in rows]
+    assert found.noisy.tolist() == [2, 1, 0]
+    assert found.noisy_of_clean.tolist() == [0]  # a tie of 0 and 1, both of which are given three times: the first
+
+
+def test_minus_one_and_one_are_two_classes_and_minus_one_beside_zero_and_one_is_doubtful():
+    y, *_ = given_and_verified(pd.DataFrame({"a": [-1, 1], "b": [-1, 1]}))
+    assert y.tolist() == [-1, 1]
+    with pytest.warns(UserWarning, match="-1 beside 0 and 1"):
+        y, *_ = given_and_verified(pd.DataFrame({"a": [-1, 1, 0], "b": [0, 1, -1]}))
+    assert y.tolist() == [0, 1, 0]
+
+
+def test_tables_need_not_be_of_pandas():
+    class Polars(dict):
+        columns = property(list)
+
+    class Arrow(dict):
+        columns, column_names = property(lambda self: list(self.values())), property(list)
+
+    columns = {"a": np.array([0, 1, 1]), "b": np.array([0, 1, 2]), "verified": np.array([np.nan, 1, np.nan])}
+    expected, _, of_pandas = given_and_verified(pd.DataFrame(columns))
+    for kind in (Polars, Arrow):
+        y, verified, by_source = given_and_verified(kind(columns))
+        np.testing.assert_array_equal(y, expected)
+        np.testing.assert_array_equal(verified, columns["verified"])
+        np.testing.assert_array_equal(by_source.codes, of_pandas.codes)
+
+
+def test_the_index_is_kept_and_verified_labels_may_be_beside_the_table():
+    table = pd.DataFrame({"a": [0, 1, 0], "b": [0, 1, 1]}, index=[7, 8, 9])
+    y, verified, _ = given_and_verified(table, [None, 1, None])
+    assert y.index.tolist() == [7, 8, 9]
+    assert verified == [None, 1, None]
+
+
+# ---------------------------------------------------------------------------- bad input
+TABLE = pd.DataFrame({"a": [0, 1, 2, 0, 1, 2], "b": [0, 1, 2, 1, 1, 2], "verified": [0, 1, 2, None, None, None]})
+
+
+def renamed(*names):
+    return TABLE.set_axis(names, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("table", "given", "word"),
+    [
+        (renamed("a", "a", "verified"), {}, "several columns of the name 'a'"),
+        (renamed("a", "verified", "verified"), {}, "several columns"),
+        (TABLE[["verified"]], {}, "alone"),
+        (TABLE, {"y_verified": [0] * 6}, "twice"),
+        (TABLE, {"sources": list("pqpqpq")}, "leave sources= out"),
+        (TABLE.assign(a=[0, 1, 2, None, 1, 2], b=[0, 1, 2, None, 1, 2]), {}, "in 1 of 6 rows"),
+        (TABLE.assign(a=None, b=None), {}, "missing labels in 3"),
+        (TABLE.assign(c=list("xyxyxy")), {}, "several kinds"),
+        (TABLE.assign(c=[100, 101, 102, 103, 104, 105]), {}, "source 'c'"),
+        (TABLE.assign(c=[0.5, 0.1, 0.2, 0.7, 0.9, 1.0]), {}, "idxmax"),
+        (TABLE.assign(verified=list("abc") + [None] * 3), {}, "same way"),
+        (TABLE.assign(verified=TABLE["a"]), {}, "all rows are verified"),
+        (TABLE.assign(verified=None), {}, "no row is verified"),
+        (np.array([0, 1, 2]), {"sources": ["p", None, "q"]}, "sources are missing in 1"),
+        (np.array([0, 1, 2]), {"sources": ["p", "q"]}, "for 3 labels"),
+        (np.array([0, 1, 2]), {"sources": np.array([["p"], ["q"], ["p"]])}, "shape"),
+        (np.array([[0, 1], [1, 1]]), {"y_verified": [0, None]}, "several sources"),
+    ],
+)
+def test_labels_that_cannot_be_read_are_refused(table, given, word):
+    with pytest.raises(ValueError, match=word):
+        read(table, **given)
+
+
+def test_a_label_that_is_nowhere_the_most_frequent_one_is_warned_of():
+    with pytest.warns(UserWarning, match=r"some sources give the labels \[7\]"):
+        found = read(TABLE.assign(c=[0, 1, 2, 1, 7, 2]))
+    assert found.classes.tolist() == [0, 1, 2, 7]
+
+
+def test_a_source_may_have_one_label_or_none_or_always_say_the_same():
+    rare = TABLE.assign(once=[None, 1, None, None, None, None], never=None, always=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = read(rare)
+    assert found.by_source.names.tolist() == ["a", "b", "once", "never", "always"]
+    assert (found.by_source.codes >= 0).sum(axis=0).tolist() == [6, 6, 1, 0, 6]
+
+
+@pytest.mark.parametrize("cls", [cls for cls in CLASSIFIERS if cls is not EMTransitionClassifier])
+def test_other_methods_say_who_takes_several_sources(cls):
+    X = np.arange(12.0).reshape(6, 2)
+    with refused("EMTransitionClassifier"):
+        small(cls).fit(X, TABLE)
+    with refused("EMTransitionClassifier"):
+        small(cls).fit(X, TABLE["a"], y_verified=TABLE["verified"], sources=list("pqpqpq"))
+
+
+def test_a_noise_model_refuses_what_classifiers_refuse():
+    proba = np.full((6, 3), 1 / 3)
+    for table, given, word in [
+        (renamed("a", "a", "verified"), {}, "several columns"),
+        (TABLE, {"sources": list("pqpqpq")}, "leave sources= out"),
+        (TABLE.assign(c=[100, 101, 102, 103, 104, 105]), {}, "source 'c'"),
+        (TABLE.assign(c=[0, 1, 2, 3, 1, 2]), {}, "4 different labels for 3 classes"),
+        (TABLE["a"], {"y_verified": TABLE["verified"], "sources": ["p"]}, "for 6 labels"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            LabelNoiseModel().fit(proba, table, **given)

@@ -1,0 +1,228 @@
+"""EM and TransitionClassifierCV, trained on the labels of several sources."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from estimators import small
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from training import no_training, refused
+
+from noisytransition import EMTransitionClassifier, TransitionClassifierCV, TrustedKFold, load, make_verified_scorer
+from noisytransition.transition import LabelNoiseModel, flip_labels, symmetric_noise
+
+NAMES = np.array(["ant", "bee", "cat"])
+NOISE = {"careful": 0.15, "hasty": 0.45, "hasty too": 0.45, "wild": 0.6, "mean": 0.6}
+
+
+def people(n=900, seed=0, asked=3):
+    """Clouds, of which three of five people label each row and some are verified, and clean rows for testing."""
+    rng = np.random.default_rng(seed)
+    true = rng.integers(3, size=2 * n)
+    X, names = np.float32(rng.normal(size=(2 * n, 4)) + 2.2 * np.eye(4)[true]), NAMES[true]
+    table = pd.DataFrame(
+        {
+            who: flip_labels(names[:n], symmetric_noise(3, p), random_state=rng, classes=NAMES)
+            for who, p in NOISE.items()
+        }
+    )
+    left_out = rng.random(table.shape).argsort(axis=1) >= asked
+    table = table.mask(left_out)
+    table["verified"] = pd.Series(names[:n]).where(np.arange(n) % 9 == 0)
+    return X[:n], table, names[:n], X[n:], names[n:]
+
+
+def majority(table):
+    """Each row's most frequent label, or one of them, beside the verified ones."""
+    return pd.DataFrame({"label": table.drop(columns="verified").mode(axis=1)[0], "verified": table["verified"]})
+
+
+@pytest.fixture(scope="module", params=["EM", "CV"])
+def clf(request):
+    if request.param == "CV":
+        return TransitionClassifierCV(GaussianNB(), random_state=0)
+    return small(EMTransitionClassifier, module="linear", max_epochs=15, cv=3)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return people()
+
+
+@pytest.fixture(scope="module")
+def fitted(clf, data):
+    return clone(clf).fit(data[0], data[1])
+
+
+# ---------------------------------------------------------------------------- what is learned
+def test_it_finds_who_labels_well_and_labels_rows_better_than_the_majority(fitted, data):
+    X, table, true, X_test, y_test = data
+    model = fitted.noise_model_
+    summary = model.source_summary()
+    assert set(summary.index) == set(NOISE)
+    right = pd.Series({who: 1 - p for who, p in NOISE.items()})
+    np.testing.assert_allclose(summary["right"].reindex(right.index), right, atol=0.1)
+    one = majority(table)["label"] == true
+    is_noisy = table["verified"].isna()
+    found = model.classes_[model.posterior_of_fit().argmax(axis=1)] == true[is_noisy]
+    assert found.mean() > one[is_noisy].mean() + 0.05
+    assert fitted.score(X_test, y_test) > 0.8
+    assert fitted.score(X, table) == fitted.score(X[~is_noisy], true[~is_noisy])
+
+
+def test_no_worse_than_the_majority_on_new_rows(clf, fitted, data):
+    X, table, _, X_test, y_test = data
+    one = clone(clf).fit(X, majority(table))
+    assert fitted.score(X_test, y_test) > one.score(X_test, y_test) - 0.02
+
+
+def test_the_labels_of_rows_are_judged_by_all_sources(fitted, data):
+    X, table, true, *_ = data
+    quality = fitted.label_quality(X, table)
+    one = majority(table)["label"] == true
+    assert quality[one].mean() > quality[~one].mean() + 0.2
+    assert (fitted.relabel(X, table, threshold=0) == true).mean() > one.mean()
+    np.testing.assert_allclose(fitted.label_posterior(X, table).sum(axis=1), 1)
+
+
+def test_order_of_columns_names_of_classes_and_kinds_do_not_matter(clf, fitted, data):
+    X, table, _, X_test, _ = data
+    expected = fitted.predict_proba(X_test)
+    codes = table.apply(lambda column: column.map({name: i for i, name in enumerate(NAMES)}))
+    for other in (table[table.columns[::-1]], codes.fillna(-1).astype(int), codes.astype("Int64")):
+        np.testing.assert_allclose(clone(clf).fit(X, other).predict_proba(X_test), expected, atol=1e-6)
+
+
+def test_long_form_is_a_table_with_one_label_in_each_row(clf):
+    X, table, *_, X_test, _ = people(asked=1)
+    wide = clone(clf).fit(X, table)
+    given = table.drop(columns="verified")
+    labels = given.bfill(axis=1).iloc[:, 0]
+    who = given.notna().idxmax(axis=1)
+    long = clone(clf).fit(X, labels, y_verified=table["verified"], sources=who)
+    np.testing.assert_allclose(long.predict_proba(X_test), wide.predict_proba(X_test), atol=1e-6)
+    assert set(long.noise_model_.source_summary().index) == set(NOISE)
+
+
+def test_rows_beside_X_may_be_verified(clf, data):
+    X, table, true, X_test, y_test = data
+    labels = table.drop(columns="verified")
+    beside = clone(clf).fit(X[100:], labels[100:], meta=(X[:100], true[:100]))
+    assert beside.score(X_test, y_test) > 0.8
+
+
+def test_rows_of_weight_0_are_left_out(data):
+    X, table, _, X_test, _ = data
+    weight = np.where((np.arange(len(X)) < 600) | table["verified"].notna(), 1.0, 0.0)
+    clf = TransitionClassifierCV(GaussianNB(), random_state=0)
+    found = clone(clf).fit(X, table, sample_weight=weight).predict_proba(X_test)
+    expected = clone(clf).fit(X[weight > 0], table[weight > 0]).predict_proba(X_test)
+    np.testing.assert_allclose(found, expected)
+    small(EMTransitionClassifier, cv=2).fit(X, table, sample_weight=weight)
+
+
+def test_a_fit_is_saved_and_pickled_with_its_sources(fitted, data, tmp_path):
+    X, table, *_ = data
+    again = [pickle.loads(pickle.dumps(fitted))]
+    if hasattr(fitted, "save"):
+        fitted.save(tmp_path / "clf")
+        again.append(load(tmp_path / "clf"))
+    for other in again:
+        np.testing.assert_array_equal(other.label_posterior(X, table), fitted.label_posterior(X, table))
+        pd.testing.assert_frame_equal(other.noise_model_.source_summary(), fitted.noise_model_.source_summary())
+
+
+def test_it_is_the_noise_model_of_the_same_probabilities(data):
+    X, table, *_ = data
+    clf = TransitionClassifierCV(GaussianNB(), random_state=0).fit(X, table)
+    held_out = clf.noise_model_.held_out_
+    proba = held_out.in_order(held_out.candidates[0].proba, held_out.candidates[0].proba_meta)
+    model = LabelNoiseModel().fit(proba, table)
+    pd.testing.assert_frame_equal(model.source_summary(), clf.noise_model_.source_summary())
+    is_noisy = table["verified"].isna().to_numpy()
+    np.testing.assert_allclose(model.posterior(proba, table)[is_noisy], clf.noise_model_.posterior_of_fit())
+
+
+# ---------------------------------------------------------------------------- tools of scikit-learn
+def test_folds_scores_searches_and_pipelines(clf, data):
+    X, table, _, X_test, y_test = data
+    scores = cross_val_score(clf, X, table, cv=TrustedKFold(3))
+    assert scores.min() > 0.7
+    balanced = make_verified_scorer("balanced_accuracy")
+    assert cross_val_score(clf, X, table, cv=TrustedKFold(3), scoring=balanced).min() > 0.7
+    pipe = make_pipeline(StandardScaler(), clone(clf)).fit(X, table)
+    assert pipe.score(X_test, y_test) > 0.8
+    search = GridSearchCV(
+        TransitionClassifierCV(LogisticRegression(), random_state=0), {"estimator__C": [1e-4, 1.0]}, cv=TrustedKFold(3)
+    ).fit(X, table)
+    assert search.score(X_test, y_test) > 0.8
+
+
+def test_sources_are_routed_and_cut():
+    X, table, *_ = people(asked=1)
+    given = table.drop(columns="verified")
+    labels, who = given.bfill(axis=1).iloc[:, 0], given.notna().idxmax(axis=1)
+    clf = TransitionClassifierCV(GaussianNB(), random_state=0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        params = {"y_verified": table["verified"], "sources": who}
+        scores = cross_val_score(clf, X, labels, cv=TrustedKFold(3), params=params)
+    frame = pd.DataFrame({"label": labels, "verified": table["verified"]})
+    without = cross_val_score(clf, X, frame, cv=TrustedKFold(3), params={"sources": who})
+    np.testing.assert_array_equal(scores, without)
+
+
+def test_texts_in_a_pipeline(data):
+    _, table, true, *_ = data
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice([name] * 4 + [*NAMES], 4)) for name in true]
+    clf = TransitionClassifierCV(make_pipeline(TfidfVectorizer(), LogisticRegression()), random_state=0)
+    assert clf.fit(texts, table).score(texts, true) > 0.8
+
+
+# ---------------------------------------------------------------------------- bad input
+def test_hard_sources(clf, data):
+    """With one label, with none, always the same, with a class that nobody verified: results, never NaN."""
+    X, table, *_ = data
+    table = table.assign(once=table["careful"].where(np.arange(len(table)) == 5), never=None, always="bee")
+    table["verified"] = table["verified"].where(table["verified"] != "cat")
+    with pytest.warns(UserWarning, match="no clean sample of class"):
+        fitted = clone(clf).fit(X, table)
+    summary = fitted.noise_model_.source_summary()
+    assert summary.loc[["once", "never"], "n_labels"].tolist() == [1, 0]
+    assert not summary.drop(columns="worst_flip").isna().to_numpy().any()
+    assert np.isfinite(fitted.predict_proba(X)).all()
+    assert np.isfinite(fitted.label_posterior(X, table)).all()
+
+
+def test_errors_before_training(data):
+    X, table, *_ = data
+    with refused("cv=None"):
+        EMTransitionClassifier(cv=None).fit(X, table)
+    for clf in (EMTransitionClassifier(), TransitionClassifierCV(GaussianNB())):
+        with refused("in 1 of 900 rows"):
+            clf.fit(X, table.apply(lambda column: column.where(table.index != 1)))
+        with refused("needs clean data"):
+            clf.fit(X, table.drop(columns="verified"))
+        with refused("alone"):
+            clf.fit(X, table[["verified"]])
+        with refused("for 900 labels"):
+            clf.fit(X, table["careful"].fillna("ant"), y_verified=table["verified"], sources=["Ann"])
+
+
+def test_a_saved_fit_is_of_its_sources(data, tmp_path):
+    X, table, *_ = data
+    clf = small(EMTransitionClassifier, module="linear")
+    expected = clone(clf).fit(X, table, state=tmp_path / "state").predict_proba(X)
+    with no_training():
+        np.testing.assert_array_equal(clone(clf).fit(X, table, state=tmp_path / "state").predict_proba(X), expected)
+    other = table.rename(columns={"careful": "wild", "wild": "careful"})
+    with refused("sources"):
+        clone(clf).fit(X, other, state=tmp_path / "state")
