@@ -3,9 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ._checks import as_floats
 from ._class_offset import equally_many
 
 # probability of a difference that is so large, in verified samples that are drawn at random
@@ -26,6 +27,8 @@ class Draw(NamedTuple):
 
     by_label: bool = False
     by_suspicion: bool = False
+    #: with probabilities that are known
+    by_probability: bool = False
 
 
 def is_drawn_by_label(of_verified: NDArray, of_all: NDArray) -> bool:
@@ -85,3 +88,31 @@ def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray, n_clean:
         each = of_all / np.maximum(of_verified, 1)
         weights[known] = each[given[known]] / each[given[known]].mean()
     return weights
+
+
+def relative_probabilities(given: ArrayLike | None, is_verified: NDArray[np.bool_], n_others: int) -> NDArray | None:
+    """Probabilities with which clean samples were drawn, relative to a draw at random; None if all were at random.
+
+    Parameters
+    ----------
+    given : array-like of shape (n,), optional
+        Of all samples; missing of those drawn at random, and looked at of verified ones alone.
+    is_verified : ndarray of bool, shape (n,)
+    n_others : int
+        Number of clean samples that are not among these; they stand last.
+    """
+    if given is None:
+        return None
+    drawn = as_floats(given, "verified_probability")
+    if drawn.shape != is_verified.shape:
+        raise ValueError(
+            f"verified_probability has shape {drawn.shape} for {len(is_verified)} samples; give one for each, missing "
+            "where a sample was drawn at random or not at all."
+        )
+    drawn = np.append(np.where(np.isnan(drawn), 1.0, drawn)[is_verified], np.ones(n_others))
+    if not ((drawn > 0) & np.isfinite(drawn)).all():
+        raise ValueError(
+            f"verified_probability has {drawn.min():g} to {drawn.max():g} for verified samples; give finite numbers "
+            "above 0, since they were drawn."
+        )
+    return None if (drawn == 1).all() else drawn

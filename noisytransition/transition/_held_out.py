@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._calibration import tempered_log_loss
 from ._checks import check_probabilities, checked_probabilities
 from ._class_offset import equally_many, tilted, weights_of_clean_rows
-from ._draw import Draw, is_chosen_by_suspicion, is_drawn_by_label, weights_by_given_label
+from ._draw import Draw, is_chosen_by_suspicion, is_drawn_by_label, relative_probabilities, weights_by_given_label
 from ._estimation import pair_counts
 from ._labels import (
     SourceLabels,
@@ -63,6 +63,9 @@ class HeldOut(NamedTuple):
     sources : SourceLabels or None
         Labels of each source, of the samples that the user gave together, if there are several sources; noisy labels
         are then the most frequent ones.
+    drawn : ndarray of shape (n_meta,) or None
+        Probabilities with which clean samples were drawn, as multiples of that in a draw at random; None if they are
+        not known.
     """
 
     candidates: Sequence[Candidate]
@@ -75,6 +78,7 @@ class HeldOut(NamedTuple):
     rows: NDArray[np.intp]
     rows_of_clean: NDArray[np.intp]
     sources: SourceLabels | None = None
+    drawn: NDArray[np.float64] | None = None
 
     @property
     def given_labels(self) -> NDArray:
@@ -99,13 +103,16 @@ class HeldOut(NamedTuple):
             pairs=self.pairs - pair_counts(self.clean[known], self.noisy_of_clean[known], c),
             n_clean=self.n_clean - np.bincount(self.clean[out], minlength=c),
             rows_of_clean=self.rows_of_clean[kept],
+            drawn=None if self.drawn is None else self.drawn[kept],
         )
 
     def draw(self) -> Draw:
-        """How the clean samples were drawn, as far as their given labels tell.
+        """How the clean samples were drawn, as far as their probabilities or given labels tell.
 
         Equally many of each true class were drawn by that, which both tests would take for something else.
         """
+        if self.drawn is not None:
+            return Draw(by_probability=True)
         known = self.noisy_of_clean >= 0
         if not known.any() or equally_many(self.n_clean):
             return Draw()
@@ -115,9 +122,11 @@ class HeldOut(NamedTuple):
         return Draw(by_label=is_drawn_by_label(self.pairs.sum(axis=0), self.given_labels))
 
     def weights_of_clean(self, offset: NDArray) -> NDArray[np.float64]:
-        """Weights with which clean samples stand for all: by class if that has an offset, else by given label."""
+        """Weights, of mean 1, with which clean samples stand for all: by class if that has an offset, else by draw."""
         if offset.any():
             return weights_of_clean_rows(offset, self.clean)
+        if self.drawn is not None:
+            return 1 / self.drawn / (1 / self.drawn).mean()
         return weights_by_given_label(self.noisy_of_clean, self.given_labels, self.n_clean)
 
 
@@ -130,6 +139,7 @@ def read_held_out(
     y_clean_noisy: ArrayLike | None,
     classes: ArrayLike | None,
     sources: ArrayLike | None = None,
+    verified_probability: ArrayLike | None = None,
 ) -> tuple[HeldOut, NDArray, int]:
     """Held-out samples, with one candidate, the labels and the number of classes, from arguments of `LabelNoiseModel`.
 
@@ -176,7 +186,9 @@ def read_held_out(
     candidate = Candidate(0, of_rows[~is_verified], of_clean)
     rows = np.flatnonzero(~is_verified), np.append(np.flatnonzero(is_verified), np.full(m, -1))
     held_out = one_candidate(candidate, all_noisy[rows[0]], clean, noisy_of_clean, rows)
-    return held_out._replace(sources=None if by_source is None else by_source.of_classes(names)), names, c
+    drawn = relative_probabilities(verified_probability, is_verified, m)
+    by_source = None if by_source is None else by_source.of_classes(names)
+    return held_out._replace(sources=by_source, drawn=drawn), names, c
 
 
 def one_candidate(

@@ -156,6 +156,7 @@ class LabelNoiseModel:
         y_clean_noisy: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         sources: ArrayLike | None = None,
+        verified_probability: ArrayLike | None = None,
     ) -> Self:
         """Estimate T with its error bars, and look for reasons not to trust it.
 
@@ -179,6 +180,10 @@ class LabelNoiseModel:
             "abstains" or "unsure", which have columns of T and no rows.
         sources : array-like of shape (n,), optional
             Who or what gave each noisy label, where each sample has that of one of several sources.
+        verified_probability : array-like of shape (n,), optional
+            Column ``probability`` of `suggest_rows`, at the positions of the samples that it suggested: probability
+            with which a verified sample was drawn, as a multiple of that in a draw at random. Missing, or 1: drawn at
+            random. Values of other samples are not looked at.
 
         Returns
         -------
@@ -196,7 +201,7 @@ class LabelNoiseModel:
         """
         self._check_parameters()
         held_out, labels, c = read_held_out(
-            proba, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes, sources
+            proba, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes, sources, verified_probability
         )
         check_prior(self.prior, c)
         if not len(held_out.clean) and self.proba_of is None:

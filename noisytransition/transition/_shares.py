@@ -43,7 +43,11 @@ class Estimate(NamedTuple):
 
 
 def prediction_powered(
-    predicted: NDArray, of_verified: NDArray, true: NDArray, strata: Sequence[tuple[NDArray, NDArray]] = ()
+    predicted: NDArray,
+    of_verified: NDArray,
+    true: NDArray,
+    strata: Sequence[tuple[NDArray, NDArray]] = (),
+    weights: NDArray | None = None,
 ) -> Estimate:
     r"""Mean of a population of which a random part is verified, from predictions of all.
 
@@ -58,6 +62,8 @@ def prediction_powered(
         Predictions and truth of verified samples; the former must not have seen the latter.
     strata : sequence of pairs of ndarray of bool, shapes (n,) and (m,)
         Where verified samples were drawn by their stratum: the samples of each. Default: one stratum.
+    weights : ndarray of shape (m,), optional
+        Inverse probabilities with which verified samples were drawn, up to a factor; then there are no strata.
 
     Returns
     -------
@@ -66,17 +72,20 @@ def prediction_powered(
     References
     ----------
     Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-Powered Inference", Science 2023. Angelopoulos, Duchi,
-    Zrnic, "PPI++", 2023 (lambda).
+    Zrnic, "PPI++", 2023 (lambda). Zrnic, Candès, "Active Statistical Inference", 2024 (weights).
     """
     n, m = len(predicted) + len(true), len(true)
     strata = strata or [(np.ones(len(predicted), dtype=bool), np.ones(m, dtype=bool))]
-    parts = [(np.concatenate([predicted[of], of_verified[own]]), of_verified[own], true[own]) for of, own in strata]
+    w = np.ones(m) if weights is None else weights
+    parts = [
+        (np.concatenate([predicted[of], of_verified[own]]), of_verified[own], true[own], w[own]) for of, own in strata
+    ]
     shares = [len(of_all) / n for of_all, *_ in parts]
 
     def variance(power: NDArray | float) -> NDArray[np.float64]:
         of_parts = [
-            share**2 * (power**2 * _variance(of_all) / len(of_all) + _variance(y - power * f) / len(y))
-            for share, (of_all, f, y) in zip(shares, parts, strict=True)
+            share**2 * (power**2 * _variance_of_mean(of_all) + _variance_of_mean(y - power * f, w))
+            for share, (of_all, f, y, w) in zip(shares, parts, strict=True)
         ]
         return np.sum(of_parts, axis=0)
 
@@ -85,17 +94,24 @@ def prediction_powered(
     slope = whole - alone - curve
     power = np.clip(np.divide(-slope, 2 * curve, out=np.zeros_like(curve), where=curve > 0), 0, 1)
     means = [
-        share * ((power * of_all).mean(axis=0) + (y - power * f).mean(axis=0))
-        for share, (of_all, f, y) in zip(shares, parts, strict=True)
+        share * ((power * of_all).mean(axis=0) + np.average(y - power * f, axis=0, weights=w))
+        for share, (of_all, f, y, w) in zip(shares, parts, strict=True)
     ]
     smallest = variance(power)
     gain = np.divide(alone, smallest, out=np.ones_like(alone), where=smallest > 0)
-    design = 1.0 if len(parts) == 1 else _design_effect(alone, np.sum(means, axis=0), m)
+    design = 1.0 if weights is None and len(parts) == 1 else _design_effect(alone, np.sum(means, axis=0), m)
     return Estimate(np.clip(np.sum(means, axis=0), 0, 1), m * design * np.clip(gain, 1, n / m))
 
 
-def _variance(values: NDArray) -> NDArray[np.float64]:
-    return values.var(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
+def _variance_of_mean(values: NDArray, weights: NDArray | None = None) -> NDArray[np.float64]:
+    """Variance of a mean, or of a weighted one by linearisation (Hájek)."""
+    n = len(values)
+    if n < 2:
+        return np.zeros(values.shape[1])
+    if weights is None:
+        return values.var(axis=0, ddof=1) / n
+    shares = weights / weights.sum()
+    return ((shares[:, None] * (values - shares @ values)) ** 2).sum(axis=0) * n / (n - 1)
 
 
 def _design_effect(variance: NDArray, share: NDArray, m: int) -> NDArray[np.float64]:
@@ -230,4 +246,5 @@ class Population:
         """Prediction-powered means, by given label if verified samples were drawn by that."""
         given = self.of.noisy_of_clean[known]
         strata = strata_of_labels(self.of.noisy, given, self.d) if self.is_drawn_by_label else ()
-        return prediction_powered(predicted, verified[known], true[known], strata)
+        weights = None if self.of.drawn is None else 1 / self.of.drawn[known]
+        return prediction_powered(predicted, verified[known], true[known], strata, weights)

@@ -15,6 +15,7 @@ from sklearn.model_selection import cross_val_predict
 from noisytransition import LabelNoiseModel
 from noisytransition.transition import count_transition_matrix, flip_labels, transition_error
 from noisytransition.transition._draw import is_chosen_by_suspicion, is_drawn_by_label, weights_by_given_label
+from noisytransition.transition._shares import prediction_powered
 
 TWO = np.array([[0.95, 0.05], [0.2, 0.8]])
 
@@ -175,3 +176,64 @@ def test_fit_warns_that_samples_were_chosen():
     verified[rows] = y[rows]
     with pytest.warns(UserWarning, match="chosen"):
         LabelNoiseModel().fit(proba, noisy, y_verified=verified)
+
+
+# ---------------------------------------------------------------------------- probabilities that are known
+def suspicious_draw(rng, proba, noisy, n):
+    """Samples drawn with replacement, up to eight times as often where the label looks wrong; and how many times."""
+    relative = 0.25 + (proba[np.arange(len(noisy)), noisy] < 0.3) * 1.75
+    relative /= relative.mean()
+    return rng.choice(len(noisy), n, p=relative / len(noisy)), relative
+
+
+def test_missing_probabilities_and_ones_are_a_random_draw():
+    X, y, noisy = table(4, 0)
+    proba = cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
+    verified = np.where(np.arange(len(y)) % 10 == 0, y, -1)
+    plain = LabelNoiseModel().fit(proba, noisy, y_verified=verified)
+    for same in (np.full(len(y), np.nan), np.ones(len(y)), np.where(verified < 0, -3.0, 1.0), [None] * len(y)):
+        found = LabelNoiseModel().fit(proba, noisy, y_verified=verified, verified_probability=same)
+        assert (found.transition_matrix_ == plain.transition_matrix_).all()
+        assert found.held_out_.drawn is None
+        assert found.class_shares().equals(plain.class_shares())
+
+
+@pytest.mark.parametrize("bad", [[0.5], 0.5, "half", np.zeros(1500), -np.ones(1500), np.full(1500, np.inf)])
+def test_probabilities_that_no_drawn_sample_can_have_are_refused(bad):
+    X, y, noisy = table(4, 0)
+    proba = cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
+    with pytest.raises(ValueError, match="verified_probability"):
+        LabelNoiseModel().fit(proba, noisy, y_verified=np.where(y == 0, y, -1), verified_probability=bad)
+
+
+def test_a_draw_by_suspicion_with_known_probabilities_is_no_reason_to_doubt_and_gives_shares():
+    X, y, noisy = table(4, 3)
+    proba = cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
+    rows, relative = suspicious_draw(np.random.default_rng(0), proba, noisy, 300)
+    with pytest.raises(ValueError, match="drawn"):
+        quiet_fit(proba, noisy, y, rows).class_shares()
+    verified = np.full(len(y), -1)
+    verified[rows] = y[rows]
+    model = LabelNoiseModel().fit(proba, noisy, y_verified=verified, verified_probability=relative)
+    assert not {"chosen", "drawn_by_label"} & set(model.diagnostics_)
+    shares = model.class_shares()
+    assert np.abs(shares.share - np.bincount(y) / len(y)).max() < 0.06
+    assert np.abs(model.accuracy_interval(of="labels").estimate - (y == noisy).mean()) < 0.06
+
+
+@given(st.integers(0, 1000), st.integers(2, 4))
+@settings(max_examples=25, deadline=None)
+def test_weighted_means_are_those_of_repeated_samples(seed, k):
+    """Slow twin: a sample of weight 3 counts as three."""
+    rng = np.random.default_rng(seed)
+    f, of_verified, y = rng.random((500, k)), rng.random((40, k)), rng.integers(2, size=(40, k)).astype(float)
+    weights = rng.integers(1, 4, size=40)
+    found = prediction_powered(f, of_verified, y, weights=weights.astype(float))
+    again = prediction_powered(f, of_verified, y, weights=5.0 * weights)
+    np.testing.assert_allclose(found, again)  # weights are up to a factor
+    np.testing.assert_allclose(
+        prediction_powered(f * 0, of_verified * 0, y, weights=weights.astype(float)).share,
+        np.repeat(y, weights, axis=0).mean(axis=0),
+    )
+    same = prediction_powered(f, of_verified, y, weights=np.ones(40))
+    np.testing.assert_allclose(same.share, prediction_powered(f, of_verified, y).share)
