@@ -1,0 +1,210 @@
+"""Coverage and width of intervals of class shares and accuracies, over repeats that draw new samples and new noise.
+
+    python examples/benchmarks/shares.py [--repeats 1000] [--jobs 2]    # a second call adds what is missing
+    python examples/benchmarks/shares.py --report
+
+Each repeat draws 2,000 samples of three overlapping Gaussian classes with the shares 0.50, 0.35 and 0.15, noisy labels
+of all and true labels of some, and fits `LabelNoiseModel` to out-of-fold probabilities of logistic regression. The
+intervals of 90 % should contain the class shares of the population, and the accuracies of the classifier and of the
+labels on all samples.
+
+Beside `class_shares`: the verified samples alone (Jeffreys' interval), prediction-powered inference on the noisy label
+as it is, and T of the verified pairs, inverted (bootstrap of 200). "shift": shares of a second batch of 2,000 samples
+without labels, in which the classes have the shares 0.25, 0.25 and 0.50; here the verified samples alone tell nothing.
+"""
+
+import argparse
+import os
+import warnings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+from shared import RESULTS, markdown, publish, read_rows, run_all, versions
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+
+from noisytransition import LabelNoiseModel, flip_labels
+from noisytransition.transition import pair_noise, symmetric_noise
+from noisytransition.transition._shares import prediction_powered
+
+OUT = RESULTS / "shares.jsonl"
+LEVEL, N = 0.9, 2000
+SHARES, OTHERS = np.array([0.50, 0.35, 0.15]), np.array([0.25, 0.25, 0.50])
+MEANS = np.random.default_rng(3).normal(size=(3, 4))
+MEANS *= 1.8 / np.linalg.norm(MEANS, axis=1, keepdims=True)
+PEOPLE = [symmetric_noise(3, 0.1), symmetric_noise(3, 0.3), pair_noise(3, 0.3), pair_noise(3, 0.5)]
+
+
+def samples(shares, rng, n=N):
+    """True classes and features."""
+    y = rng.choice(3, p=shares, size=n)
+    return y, MEANS[y] + rng.normal(size=(n, 4))
+
+
+# ---------------------------------------------------------------------------- noise
+def of_class(y, X, rng):
+    """30 % of each class have the label of the next one."""
+    return flip_labels(y, pair_noise(3, 0.3), random_state=int(rng.integers(2**31)))
+
+
+def of_features(y, X, rng):
+    """Samples near another class often have its label."""
+    proba = np.exp(-((X[:, None] - MEANS) ** 2).sum(axis=2) / 2) * SHARES
+    proba /= proba.sum(axis=1, keepdims=True)
+    of_true = proba[np.arange(len(y)), y].copy()
+    proba[np.arange(len(y)), y] = 0
+    return np.where(rng.random(len(y)) < np.minimum(2 * (1 - of_true), 0.9), proba.argmax(axis=1), y)
+
+
+def of_a_rule(y, X, rng):
+    """Two thresholds on two features."""
+    return (X[:, 0] > 0).astype(int) + (X[:, 1] > 1)
+
+
+def of_people(y, X, rng):
+    """Three of four people label each sample: a column for each."""
+    labels = np.column_stack([flip_labels(y, T, random_state=int(rng.integers(2**31))) for T in PEOPLE]).astype(float)
+    labels[np.argsort(rng.random(labels.shape), axis=1) == 3] = np.nan
+    return labels
+
+
+def at_random(noisy, m, rng):
+    """Positions of m samples to verify."""
+    return rng.choice(len(noisy), m, replace=False)
+
+
+def by_label(noisy, m, rng):
+    """As many of each given label."""
+    return np.concatenate([rng.choice(np.flatnonzero(noisy == j), m // 3, replace=False) for j in range(3)])
+
+
+PROBLEMS = {
+    "noise of the class, 100 verified": (of_class, at_random, 100),
+    "noise of the class, 300 verified": (of_class, at_random, 300),
+    "noise of the features, 100 verified": (of_features, at_random, 100),
+    "labels of a rule, 100 verified": (of_a_rule, at_random, 100),
+    "three of four people, 100 verified": (of_people, at_random, 100),
+    "noise of the class, 40 of each label": (of_class, by_label, 120),
+}
+SHIFT = "shift, noise of the class, 100 verified"
+
+
+# ---------------------------------------------------------------------------- one repeat
+def run(problem, seed):
+    """Covered classes and half widths of all methods."""
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng(seed)
+    label, draw, m = PROBLEMS.get(problem, PROBLEMS["noise of the class, 100 verified"])
+    y, X = samples(SHARES, rng)
+    labels = label(y, X, rng)
+    table = pd.DataFrame(labels, columns=[f"person {k}" for k in range(4)] if labels.ndim > 1 else ["label"])
+    given = table.mode(axis=1)[0].to_numpy(dtype=int)
+    verified = draw(given, m, rng)
+    table["verified"] = pd.Series(y[verified], index=verified)
+    proba = cross_val_predict(LogisticRegression(), X, given, cv=3, method="predict_proba")
+    model, found = LabelNoiseModel().fit(proba, table), {}
+    if problem == SHIFT:
+        _, batch = samples(OTHERS, rng)
+        shares = model.class_shares(LEVEL, proba=LogisticRegression().fit(X, given).predict_proba(batch))
+        found["class_shares"] = judged(OTHERS, shares.lower, shares.upper)
+        return {"problem": problem, "seed": seed, **found}
+    shares = model.class_shares(LEVEL)
+    found["class_shares"] = judged(SHARES, shares.lower, shares.upper)
+    found["verified alone"] = judged(SHARES, *alone(y[verified], given[verified], given, draw))
+    if draw is at_random:
+        one_hot, rest = np.eye(3), np.setdiff1d(np.arange(N), verified)
+        powered = prediction_powered(one_hot[given[rest]], one_hot[given[verified]], one_hot[y[verified]])
+        found["noisy label"] = judged(SHARES, *powered.interval(LEVEL))
+        found["T inverted"] = judged(SHARES, *inverted(given, y[verified], given[verified], rng))
+    of_labels, of_classifier = model.accuracy_interval(LEVEL, of="labels"), model.accuracy_interval(LEVEL)
+    right = (model.calibrate(proba).argmax(axis=1) == y).mean()
+    found["accuracy of the labels"] = judged((given == y).mean(), of_labels.lower, of_labels.upper)
+    found["accuracy of the classifier"] = judged(right, of_classifier.lower, of_classifier.upper)
+    return {"problem": problem, "seed": seed, **found}
+
+
+def judged(truth, lower, upper):
+    """Whether each interval holds the truth, and its half width."""
+    lower, upper = np.atleast_1d(lower), np.atleast_1d(upper)
+    covered = (lower <= truth) & (truth <= upper)
+    return {"covered": covered.astype(int).tolist(), "half": np.round((upper - lower) / 2, 4).tolist()}
+
+
+def alone(y, of_verified, given, draw):
+    """Intervals of verified samples alone, of strata if they were drawn by their label."""
+    if draw is at_random:
+        k = np.bincount(y, minlength=3)
+        return beta.ppf((1 - LEVEL) / 2, k + 0.5, len(y) - k + 0.5), beta.ppf(
+            (1 + LEVEL) / 2, k + 0.5, len(y) - k + 0.5
+        )
+    parts = [(np.mean(given == j), np.eye(3)[y[of_verified == j]]) for j in range(3)]
+    mean = sum(share * of.mean(axis=0) for share, of in parts)
+    error = np.sqrt(sum(share**2 * of.var(axis=0, ddof=1) / len(of) for share, of in parts))
+    return mean - 1.645 * error, mean + 1.645 * error
+
+
+def inverted(given, y, of_verified, rng):
+    """Shares that T of the verified pairs makes into those of the noisy labels; quantiles of a bootstrap."""
+    found = []
+    for _ in range(200):
+        rows = rng.integers(len(y), size=len(y))
+        T = np.full((3, 3), 1e-3)
+        np.add.at(T, (y[rows], of_verified[rows]), 1)
+        noisy = np.bincount(given[rng.integers(N, size=N)], minlength=3) / N
+        found.append(np.linalg.pinv((T / T.sum(axis=1, keepdims=True)).T) @ noisy)
+    return np.clip(np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0), 0, 1)
+
+
+# ---------------------------------------------------------------------------- the page
+METHODS = ["class_shares", "verified alone", "noisy label", "T inverted"]
+ACCURACIES = ["accuracy of the labels", "accuracy of the classifier"]
+
+
+def cell(rows, method):
+    """Coverage with its standard error, and mean half width."""
+    own = [row[method] for row in rows if method in row]
+    if not own:
+        return ""
+    covered = np.array([row["covered"] for row in own]).mean(axis=1)
+    half = np.mean([row["half"] for row in own])
+    return f"{covered.mean():.3f} ± {covered.std(ddof=1) / len(own) ** 0.5:.3f}, {half:.3f}"
+
+
+def report():
+    """Write and print the page."""
+    rows = {}
+    for row in read_rows(OUT):
+        rows.setdefault(row["problem"], []).append(row)
+    problems = [name for name in [*PROBLEMS, SHIFT] if name in rows]
+    counts = sorted({len(rows[name]) for name in problems})
+    publish(
+        "shares.md",
+        [
+            "# Class shares and accuracies",
+            f"Coverage of 90 % intervals ± standard error, mean half width; {counts} repeats. {versions()}. See "
+            "`shares.py`.",
+            markdown(METHODS, [(name, [cell(rows[name], of) for of in METHODS]) for name in problems]),
+            markdown(ACCURACIES, [(n, [cell(rows[n], of) for of in ACCURACIES]) for n in problems if n != SHIFT]),
+        ],
+    )
+
+
+def main():
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=1000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--report", action="store_true", help="only write the page of what is there")
+    args = parser.parse_args()
+    if not args.report:
+        done = {(row["problem"], row["seed"]) for row in read_rows(OUT)}
+        todo = [(name, seed) for seed in range(args.repeats) for name in [*PROBLEMS, SHIFT]]
+        run_all(run, [key for key in todo if key not in done], OUT, args.jobs)
+    report()
+
+
+if __name__ == "__main__":
+    main()
