@@ -25,28 +25,6 @@ class Selection(Callback):
 
     A user's ``EarlyStopping(load_best=True)`` restores only the module of its best epoch; this class restores the loss
     of the same epoch.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from noisytransition.nets import NoisyLabelNet, Rows
-    >>> from noisytransition.selection import Selection
-    >>> class Mean(Selection):
-    ...     # Keep the mean of the biases of all epochs
-    ...     def on_epoch_end(self, net, **kwargs):
-    ...         super().on_epoch_end(net, **kwargs)
-    ...         self.biases_ = [*getattr(self, "biases_", []), net.module_.bias.detach().clone()]
-    ...     def on_train_end(self, net, **kwargs):
-    ...         super().on_train_end(net, **kwargs)
-    ...         with torch.no_grad():
-    ...             net.module_.bias.copy_(torch.stack(self.biases_).mean(0))
-    >>> rows = Rows(np.zeros((4, 1), dtype=np.float32), [0, 0, 0, 1])
-    >>> module = torch.nn.Linear(1, 2)
-    >>> _ = torch.nn.init.zeros_(module.bias)
-    >>> net = NoisyLabelNet(module, select=Mean(), lr=1.0, max_epochs=3, verbose=0).fit(rows, rows.label)
-    >>> biases = [*net.select.biases_, net.module_.bias.detach()]  # after each epoch, and what is kept
-    >>> torch.stack(biases)[:, 0].round(decimals=2)
-    tensor([0.2500, 0.3800, 0.4500, 0.3600])
     """
 
     #: whether rows must be held out to select by
@@ -83,22 +61,6 @@ class BestEpoch(Selection):
         the first is kept.
     lower_is_better : bool, default=True
         False for accuracies.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from skorch.dataset import ValidSplit
-    >>> from noisytransition.nets import NoisyLabelNet, Rows
-    >>> from noisytransition.selection import BestEpoch
-    >>> rng = np.random.default_rng(1)
-    >>> rows = Rows(rng.normal(size=(60, 30)).astype(np.float32), rng.integers(2, size=60))  # nothing to learn
-    >>> _, select, split = torch.manual_seed(0), BestEpoch("valid_noisy_loss"), ValidSplit(5)
-    >>> net = NoisyLabelNet(
-    ...     torch.nn.Linear(30, 2), select=select, train_split=split, lr=1.0, max_epochs=6, verbose=0)
-    >>> net = net.fit(rows, rows.label)
-    >>> losses = net.history[:, "valid_noisy_loss"]
-    >>> print(f"epoch {1 + np.argmin(losses)} of {len(losses)} is kept")
-    epoch 1 of 6 is kept
     """
 
     needs_validation = True
@@ -152,28 +114,6 @@ class HeldOutLikelihood(Selection):
     References
     ----------
     Guo, Pleiss, Sun, Weinberger, "On Calibration of Modern Neural Networks", ICML 2017 (temperature scaling).
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from skorch.dataset import ValidSplit
-    >>> from noisytransition.losses import ForwardLoss
-    >>> from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
-    >>> from noisytransition.selection import HeldOutLikelihood
-    >>> from noisytransition.updates import PosteriorCounts
-    >>> y = np.arange(200) % 2
-    >>> y_noisy = np.where(np.isin(np.arange(200) % 10, [0, 2]), 1, y)  # 40 % of class 0 are called 1
-    >>> rows = Rows((2.0 * y - 1)[:, None].astype(np.float32), y_noisy)
-    >>> _ = torch.manual_seed(0)
-    >>> loss, update = ForwardLoss([[0.9, 0.1], [0.1, 0.9]]), PosteriorCounts(0.1)
-    >>> given = {"clean_batches": CleanBatches(Rows(rows.X[:20], y[:20]), 10), "clean_weight": 9.0}
-    >>> given |= {"select": HeldOutLikelihood(), "train_split": ValidSplit(4)}
-    >>> net = NoisyLabelNet(
-    ...     torch.nn.Linear(1, 2), criterion=loss, update=update, **given, lr=1.0, max_epochs=10, verbose=0)
-    >>> net = net.fit(rows, rows.label)
-    >>> net.criterion_.transition_matrix.round(1)
-    array([[0.7, 0.3],
-           [0. , 1. ]])
     """
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:

@@ -104,20 +104,13 @@ def em_transition_matrix(
 
     with a pseudo-counts of the prior for each class, found by the evidence.
 
-    For fixed probabilities the likelihood is concave: every maximum is as high as any other, and where it starts does
-    not matter (unless the probabilities hardly differ, so that they leave T open). They should be out-of-sample: on
-    rows whose noisy labels a classifier has memorised, its probabilities repeat those labels, and T comes out near
-    the identity.
-
-    With clean rows, the probabilities are calibrated by matrix scaling, fitted together with T by all labels::
+    The probabilities should be out-of-sample: those of memorised labels repeat them, and T comes out near the identity.
+    With clean rows they are calibrated by matrix scaling, fitted together with T by all labels::
 
         proba <- softmax(s log proba + B log proba + b)
 
-    Log s and b have a unit normal prior; B a normal one, under which an entry of it adds about 0.3 to a logit. For more
-    than 20 classes B = 0, and the maximisation ends early (a T without a prior would fit chance). More than 2**17
-    probabilities are in single precision, their sums in double. Maximum and strength of the prior of T are found in
-    turn, until the strength settles. Without clean rows and with more than 20 classes, the first maximum is exact to
-    1e-7 of a row's mean log-likelihood, or completed if there is no shrinkage.
+    Log s and b have a unit normal prior, B a tighter one; with more than 20 classes B = 0.
+    :doc:`/methods/maximum_likelihood` has the statistics.
 
     Parameters
     ----------
@@ -128,19 +121,16 @@ def em_transition_matrix(
     init : array-like of shape (c, c), optional
         Where to start; default: all entries alike, so that the first step is the soft confusion matrix.
     prior : "symmetric", array-like of shape (c,) or (c, c), or None, default="symmetric"
-        What T is shrunk towards. "symmetric": one noise rate, all wrong labels alike, the rate being that of the most
-        likely counts without a prior. Of shape (c,): the superclass of each class; wrong labels are alike within the
-        superclass, and alike outside of it. Of shape (c, c): a transition matrix. None: no shrinkage. Pseudo-counts per
-        class maximise the evidence (Dirichlet-multinomial likelihood) of the counts, the prior's rates integrated out
-        by Laplace's method: many where the prior fits; 0 where most wrong labels would get less than one pseudo-count,
-        unless a strong prior has the higher evidence. Entries of a prior that are 0 have no part in it.
+        What T is shrunk towards. "symmetric": one noise rate, all wrong labels alike. Of shape (c,): the superclass of
+        each class; wrong labels are alike within the superclass, and alike outside of it. Of shape (c, c): a transition
+        matrix. None: no shrinkage. The number of pseudo-counts per class maximises the evidence of the counts: many
+        where the prior fits. Entries of a prior that are 0 have no part in it.
     proba_meta, y_meta : array-like of shape (n_meta, c) and int of shape (n_meta,), optional
         Out-of-sample probabilities and true labels of clean rows. With them `proba` is calibrated. Probabilities of
         rows that the classifier was trained on would mislead it.
     meta_weight : float, default=1.0
-        How often a clean row counts in the calibration; 1 is the likelihood. Where one T is not true for all rows, the
-        noisy rows pull the calibration away from the clean ones, and a larger weight, such as n / n_meta, gives a T
-        that is nearer (`docs/trust.rst`).
+        How often a clean row counts in the calibration; 1 is the likelihood. Where one T is not true for all rows, a
+        larger weight, such as n / n_meta, gives a T that is nearer (:doc:`/trust`).
     counts : array-like of shape (c, c), optional
         Numbers of rows whose true (i) and noisy (j) label are both known; they count beside the noisy rows.
     max_iter : int, default=1000

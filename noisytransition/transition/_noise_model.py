@@ -512,7 +512,7 @@ class LabelNoiseModel:
         -------
         ndarray of shape (n, c)
         """
-        given = self.checked(proba)
+        given = self._checked(proba)
         if self.calibration_ is not None:
             return self.calibration_(given)
         return given if self.anchors_ is None else denoise_proba(given, self.anchors_, n_iter=_DENOISING)
@@ -721,11 +721,11 @@ class LabelNoiseModel:
         true[is_verified] = self._codes(verified, len(verified), "y_verified")
         return LabelledSamples(of_true, codes, true, self._by_source(by_source)), y
 
-    def likelihood(self, proba: ArrayLike, y_noisy: Any) -> NDArray[np.float64]:
+    def _likelihood(self, proba: ArrayLike, y_noisy: Any) -> NDArray[np.float64]:
         """Probability of the labels of samples, given each true class, up to a factor; of shape (n, c)."""
         return self._samples(proba, y_noisy, None, True)[0].likelihood_by(self.transition_matrix_)
 
-    def likelihood_of_fit(self, rows: NDArray[np.intp]) -> NDArray | None:
+    def _likelihood_of_fit(self, rows: NDArray[np.intp]) -> NDArray | None:
         """The same of samples at these positions in the fit, if there are several sources; else None."""
         of = self.held_out_.sources
         return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
@@ -734,7 +734,7 @@ class LabelNoiseModel:
         """P(true | x, labels) of the noisy samples that the model was fitted to, of shape (n, c)."""
         of, c = self.held_out_, len(self.classes_)
         proba, none = self.calibrate(of.candidates[0].proba[:, :c]), np.full(len(of.noisy), -1)
-        return LabelledSamples(proba, of.noisy, none, self.likelihood_of_fit(of.rows)).posterior(
+        return LabelledSamples(proba, of.noisy, none, self._likelihood_of_fit(of.rows)).posterior(
             self.transition_matrix_
         )
 
@@ -752,7 +752,7 @@ class LabelNoiseModel:
         log = log_likelihood(codes, self.sources_.matrices[these], self.sources_.weights[these])
         return np.exp(log - log.max(axis=1, keepdims=True))
 
-    def checked(self, proba: ArrayLike) -> NDArray:
+    def _checked(self, proba: ArrayLike) -> NDArray:
         """Probabilities in the order of the classes."""
         return check_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
 

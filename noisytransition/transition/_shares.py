@@ -200,10 +200,10 @@ class Population:
 
     def shares_of_batch(self, proba: ArrayLike, y_noisy: Any) -> Estimate:
         """Class shares of other samples; their variance has that of the calibration, by a jackknife."""
-        given, of_fit = self.model.checked(proba), np.concatenate([p[:, : self.c] for p in self.of.candidates[0][1:]])
+        given, of_fit = self.model._checked(proba), np.concatenate([p[:, : self.c] for p in self.of.candidates[0][1:]])
         likelihood: NDArray | float = 1.0
         if y_noisy is not None:
-            likelihood = self.model.likelihood(proba, y_noisy)
+            likelihood = self.model._likelihood(proba, y_noisy)
 
         def shares(calibrated: Callable[[NDArray], NDArray]) -> tuple[NDArray, NDArray]:
             return batch_shares(calibrated(given) * likelihood, calibrated(of_fit).mean(axis=0))
@@ -227,7 +227,7 @@ class Population:
         """P(true | x, label) of noisy samples, the mean of all fits, and of verified ones."""
         of, (_, of_noisy, of_clean) = self.of, self.of.candidates[0]
         noisy, clean, n = np.zeros((len(of_noisy), self.c)), np.empty((len(of_clean), self.c)), 0
-        by_noisy, by_clean = (self.model.likelihood_of_fit(rows) for rows in (of.rows, of.rows_of_clean))
+        by_noisy, by_clean = (self.model._likelihood_of_fit(rows) for rows in (of.rows, of.rows_of_clean))
 
         def posterior(fit: TransitionFit, proba: NDArray, labels: NDArray, likelihood: NDArray | None) -> NDArray:
             samples = LabelledSamples(fit.calibrated(proba)[:, : self.c], labels, np.full(len(labels), -1), likelihood)

@@ -23,25 +23,6 @@ class ByGradient(Update):
     lr : float, optional
         Step size of plain SGD. Default: the network's optimiser moves them too, by its step, in a group without weight
         decay, which would shrink T to the uniform matrix.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from noisytransition.losses import ForwardLoss
-    >>> from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
-    >>> from noisytransition.updates import ByGradient
-    >>> y = np.arange(200) % 2
-    >>> y_noisy = np.where(np.isin(np.arange(200) % 10, [0, 2]), 1, y)  # 40 % of class 0 are called 1
-    >>> rows = Rows((2.0 * y - 1)[:, None].astype(np.float32), y_noisy)
-    >>> _ = torch.manual_seed(0)
-    >>> loss, update = ForwardLoss([[0.9, 0.1], [0.1, 0.9]]), ByGradient(lr=1.0)
-    >>> given = {"clean_batches": CleanBatches(Rows(rows.X[:20], y[:20]), 10), "clean_weight": 9.0}
-    >>> net = NoisyLabelNet(
-    ...     torch.nn.Linear(1, 2), criterion=loss, update=update, **given, lr=1.0, max_epochs=10, verbose=0)
-    >>> net = net.fit(rows, rows.label)
-    >>> net.criterion_.transition_matrix.round(1)
-    array([[0.6, 0.4],
-           [0. , 1. ]])
     """
 
     reads_batches = False

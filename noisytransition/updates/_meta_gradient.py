@@ -49,25 +49,6 @@ class MetaGradient(Update):
     ----------
     method_ : str
         The method that was used.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from noisytransition.losses import ForwardLoss
-    >>> from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
-    >>> from noisytransition.updates import MetaGradient
-    >>> y = np.arange(200) % 2
-    >>> y_noisy = np.where(np.isin(np.arange(200) % 10, [0, 2]), 1, y)  # 40 % of class 0 are called 1
-    >>> rows = Rows((2.0 * y - 1)[:, None].astype(np.float32), y_noisy)
-    >>> clean = CleanBatches(Rows(rows.X[:20], y[:20]), batch_size=10)
-    >>> _ = torch.manual_seed(0)
-    >>> loss, update = ForwardLoss([[0.9, 0.1], [0.1, 0.9]]), MetaGradient(clean, lr=5.0)
-    >>> net = NoisyLabelNet(
-    ...     torch.nn.Linear(1, 2), criterion=loss, update=update, lr=0.5, max_epochs=10, verbose=0)
-    >>> net = net.fit(rows, rows.label)
-    >>> net.criterion_.transition_matrix.round(1)
-    array([[0.7, 0.3],
-           [0.1, 0.9]])
     """
 
     def __init__(

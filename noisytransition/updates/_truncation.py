@@ -28,25 +28,6 @@ class Truncation(Update):
         Rows whose label has at most this probability get weight 0.
     start : int
         Epochs before the rows are checked for the first time. They are checked again every ten epochs.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from noisytransition.losses import GeneralizedCrossEntropyLoss
-    >>> from noisytransition.nets import NoisyLabelNet, Rows
-    >>> from noisytransition.updates import Truncation
-    >>> y = np.arange(200) % 2
-    >>> y_noisy = np.where(np.isin(np.arange(200) % 10, [0, 2]), 1, y)  # 40 % of class 0 are called 1
-    >>> rows = Rows((2.0 * y - 1)[:, None].astype(np.float32), y_noisy)
-    >>> rows = rows.with_columns(index=np.arange(200), weight=1.0)
-    >>> _ = torch.manual_seed(0)
-    >>> loss, update = GeneralizedCrossEntropyLoss(0.7, truncation=0.3), Truncation(0.3, start=5)
-    >>> net = NoisyLabelNet(
-    ...     torch.nn.Linear(1, 2), criterion=loss, update=update, lr=1.0, max_epochs=10, verbose=0)
-    >>> net = net.fit(rows, rows.label)
-    >>> left_out = ~update.kept_.numpy()
-    >>> print(f"{left_out.sum()} rows are left out, {(y_noisy != y)[left_out].sum()} of them mislabelled")
-    40 rows are left out, 40 of them mislabelled
     """
 
     def __init__(self, threshold: float, start: int) -> None:
