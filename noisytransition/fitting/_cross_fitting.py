@@ -85,9 +85,9 @@ class JointTraining(NamedTuple):
     start: NDArray
     weight: float
 
-    def train_through(self, run: Run, stage: str, T: NDArray, clean: Rows, **params: Any) -> NoisyLabelNet:
+    def train_through(self, run: Run, stage: str, loss: ForwardLoss, clean: Rows, **params: Any) -> NoisyLabelNet:
         """Train a network on all noisy rows through a T that stays as it is; parameters are those of `Run.train`."""
-        return run.train(stage, loss=ForwardLoss(T), **self._clean(run, clean), **params)
+        return run.train(stage, loss=loss, **self._clean(run, clean), **params)
 
     def learn_transition(
         self, run: Run, stage: str, noisy: Rows, clean: Rows, posteriors: HeldOutPosteriors

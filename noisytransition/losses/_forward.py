@@ -291,6 +291,38 @@ class ForwardLoss(nn.Module):
         return product
 
 
+class SourcesLoss(ForwardLoss):
+    """Loss of rows with labels of several sources, by the column ``row``: - log of sum_i f_i(x) P(labels of row | i).
+
+    Parameters
+    ----------
+    likelihood : ndarray of shape (n_rows, n_classes)
+        Probability of all labels of each row, given each true class, up to a factor for each row.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from noisytransition.losses import SourcesLoss
+    >>> loss = SourcesLoss(torch.tensor([[0.6, 0.4], [0.0, 1.0]]))
+    >>> float(loss(torch.tensor([[9.0, -9.0]]), torch.tensor([0]), row=torch.tensor([0])))  # - log 0.6
+    0.510...
+    """
+
+    columns, takes_clean_rows = ("row",), True
+
+    def __init__(self, likelihood: NDArray[np.float64]) -> None:
+        super().__init__(np.eye(likelihood.shape[1]))
+        logs = np.log(np.maximum(likelihood, MIN_ENTRY))
+        self.register_buffer("_logs", torch.as_tensor(logs, dtype=torch.get_default_dtype()), persistent=False)
+
+    def forward(self, logits: Tensor, y: Tensor, *clean: Any, row: Tensor) -> Tensor:  # type: ignore[override]
+        """Mean loss of logits against the labels of rows of these numbers, not `y`; clean rows as in `ForwardLoss`."""
+        return super().forward(logits, row, *clean)
+
+    def _columns(self, y: Tensor) -> Tensor:
+        return self._logs[y]
+
+
 class GoldCorrectionLoss(ForwardLoss):
     """Corrected loss of noisy rows (`ForwardLoss`), cross-entropy of clean rows, which the column ``is_clean`` marks.
 

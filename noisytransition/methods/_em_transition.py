@@ -16,6 +16,7 @@ from ..fitting._cross_fitting import JointTraining, cross_fit, fine_tune, n_fold
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
+from ..losses import ForwardLoss, SourcesLoss
 from ..nets import Rows
 from ..nets._checks import DivergenceError
 from ..transition import LabelNoiseModel
@@ -48,8 +49,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
                       folds predict held-out clean samples better after it
 
     Of several sources, T is that of the most frequent label of each row, and `noise_model_` has that of each source.
-    The last training is then on the most probable class of each row, P(true class | x, all labels), drawn in proportion
-    to that probability.
+    The last training is then by the likelihood of all labels, ``sum_i f_i(x) P(labels of the row | i)``.
 
     It costs five trainings of the network and at most four short ones; ``cv=None`` with ``fine_tune=False`` three.
     Verified samples that keep their noisy label make T more exact. The statistics are in
@@ -179,10 +179,11 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.n_epochs_ = chosen.epochs
         # a network that is trained too little continues from the warm-up; others would keep what that has memorised
         module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None
-        noisy = run.noisy
-        if run.sources is not None:
-            noisy, T = self._most_probable(run, model), np.eye(len(T))
-        self.net_ = joint.train_through(run, "em", T, clean, rows=noisy, module=module, max_epochs=self.n_epochs_)
+        loss, noisy, numbers = ForwardLoss(T), run.noisy, np.arange(len(run.noisy))
+        likelihood = model._likelihood_of_fit(numbers if noisy.index is None else noisy.index)
+        if likelihood is not None:  # of several sources
+            loss, noisy = SourcesLoss(likelihood), noisy.with_columns(row=numbers)
+        self.net_ = joint.train_through(run, "em", loss, clean, rows=noisy, module=module, max_epochs=self.n_epochs_)
         self.selected_classifier_ = "own"
         self.selection_losses_: dict[str, float] = {}
         of_clean = chosen.proba_meta
@@ -203,11 +204,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if self.meta_sampling != "stratified":
             return run.clean
         return run.clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, run.clean.label))
-
-    def _most_probable(self, run: Run, model: LabelNoiseModel) -> Rows:
-        """Noisy rows with their most probable class by features and all labels, and its probability as weight."""
-        posterior, weights = model.posterior_of_fit(), run.noisy.columns.get("sample_weight", 1.0)
-        return run.noisy.with_columns(label=posterior.argmax(axis=1), sample_weight=weights * posterior.max(axis=1))
 
     def _clean_weight(self, run: Run) -> float:
         """Weight of the clean batch's mean loss."""
@@ -235,8 +231,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         super()._check_data(run)
         if refusal := run.unsendable(self.n_jobs):
             raise ValueError(f"n_jobs={self.n_jobs} {refusal}.")
-        if run.sources is not None and self.cv is None:
-            raise ValueError("cv=None has no posteriors of all rows, and several sources need them; give cv a number.")
         check_prior(self.transition_prior, len(run.classes), "transition_prior")
         for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):
             if len(rows) < least:

@@ -223,7 +223,7 @@ class NoisyLabelNet(LeanNet):
         if batch.clean is not None and len(logits) > n:
             y_clean = batch.clean[1]
             if getattr(loss, "takes_clean_rows", False):
-                return loss(logits, batch.label, y_clean, self.clean_weight)
+                return loss(logits, batch.label, y_clean, self.clean_weight, **batch.named(loss))
             return self._loss(logits[:n], batch) + self.clean_weight * F.cross_entropy(logits[n:], y_clean)
         return loss(logits, batch.label, **batch.named(loss))
 

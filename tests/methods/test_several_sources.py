@@ -119,6 +119,12 @@ def test_rows_beside_X_may_be_verified(clf, data):
     assert beside.score(X_test, y_test) > 0.8
 
 
+def test_without_folds(data):
+    X, table, _, X_test, y_test = data
+    clf = small(EMTransitionClassifier, module="linear", max_epochs=15, cv=None).fit(X, table)
+    assert clf.score(X_test, y_test) > 0.8
+
+
 def test_rows_of_weight_0_are_left_out(data):
     X, table, _, X_test, _ = data
     weight = np.where((np.arange(len(X)) < 600) | table["verified"].notna(), 1.0, 0.0)
@@ -204,8 +210,6 @@ def test_hard_sources(clf, data):
 
 def test_errors_before_training(data):
     X, table, *_ = data
-    with refused("cv=None"):
-        EMTransitionClassifier(cv=None).fit(X, table)
     for clf in (EMTransitionClassifier(), TransitionClassifierCV(GaussianNB())):
         with refused("in 1 of 900 rows"):
             clf.fit(X, table.apply(lambda column: column.where(table.index != 1)))
