@@ -155,7 +155,7 @@ def fit_sources(
         matrices,
         weights,
         common,
-        log_evidence=_log_evidence(counts, common, _strength(counts, common)) - of_one,
+        log_evidence=_shrunk(counts)[1] - of_one,
         n_labels=n,
         n_verified=n_verified,
         right=right,
@@ -202,10 +202,7 @@ class _Labels:
 
     def matrices(self, posterior: NDArray) -> NDArray[np.float64]:
         """T of each source, shrunk towards that of all labels."""
-        counts = self.counts(posterior)
-        common = _common(counts)
-        total = counts + _strength(counts, common) * common
-        return total / total.sum(axis=2, keepdims=True)
+        return _shrunk(self.counts(posterior))[0]
 
     def pool(self, rows: NDArray[np.intp], matrices: NDArray, true: NDArray[np.intp]) -> "_Pool":
         """What these verified samples say of the weights of the sources."""
@@ -232,21 +229,40 @@ def _by_label(of_sources: NDArray) -> NDArray:
 
 
 def _common(counts: NDArray) -> NDArray[np.float64]:
-    """T of all labels together."""
+    """Shares of all sources together."""
     total = counts.sum(axis=0) + _SMALLEST_COUNT
     return total / total.sum(axis=1, keepdims=True)
 
 
-def _log_evidence(counts: NDArray, common: NDArray, strength: float) -> NDArray[np.float64]:
+def _shrunk(counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """T of each source, and the log-evidence of each.
+
+    Sources differ more in how many labels are wrong than in which class a wrong one is of, so that both are shrunk
+    apart.
+    """
+    n_sources, c, d = counts.shape
+    off = ~np.eye(c, d, dtype=bool)
+    flips = counts[:, off].reshape(n_sources, c, d - 1)
+    wrong = flips.sum(axis=2)
+    (is_right, one), (flip, other) = map(_shrunk_shares, (np.stack([counts.sum(axis=2) - wrong, wrong], axis=2), flips))
+    matrices = np.empty_like(counts)
+    matrices[:, ~off], matrices[:, off] = is_right[:, :, 0], (is_right[:, :, 1:] * flip).reshape(n_sources, -1)
+    return matrices, one + other
+
+
+def _shrunk_shares(counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shares in each row of each source, shrunk towards those of all by the evidence; and the log-evidence of each."""
+    common = _common(counts)
+    strength = max(_STRENGTHS, key=lambda a: _log_evidence(counts, a * common).sum())
+    total = counts + strength * common
+    return total / total.sum(axis=2, keepdims=True), _log_evidence(counts, strength * common)
+
+
+def _log_evidence(counts: NDArray, prior: NDArray) -> NDArray[np.float64]:
     """Dirichlet-multinomial log-likelihood of the counts of each source (Minka, 2000)."""
-    prior = strength * common
     of_entries = (special.gammaln(counts + prior) - special.gammaln(prior)).sum(axis=(1, 2))
-    return of_entries + (special.gammaln(strength) - special.gammaln(counts.sum(axis=2) + strength)).sum(axis=1)
-
-
-def _strength(counts: NDArray, common: NDArray) -> float:
-    """Pseudo-counts of the common T with the highest evidence of all sources."""
-    return float(max(_STRENGTHS, key=lambda a: _log_evidence(counts, common, a).sum()))
+    n, a = counts.sum(axis=2), prior.sum(axis=1)
+    return of_entries + (special.gammaln(a) - special.gammaln(n + a)).sum(axis=1)
 
 
 # ---------------------------------------------------------------------------- sources that err together
