@@ -19,6 +19,15 @@ _FOLDS = 10
 _LEAST_IN_STRATUM = 5
 # most steps, and the change of a share that ends the maximisation for another batch
 _MAX_STEPS, _TOLERANCE = 1000, 1e-7
+# a smaller variance is one of rounding
+_NO_VARIANCE = 1e-12
+# that the variance of few verified samples is shrunk to what the predictions expect, if that is larger
+_PSEUDO_SAMPLES = 20.0
+# a bound is 0 or 1 if fewer effective samples are expected there: Brown, Cai, DasGupta, "Interval Estimation for a
+# Binomial Proportion", 2001
+_LEAST_CASES = 0.5
+# degrees of freedom, with fewer of which Student's t has hardly a variance
+_LEAST_DF = 5
 
 
 class Interval(NamedTuple):
@@ -39,7 +48,8 @@ class Estimate(NamedTuple):
         """Bounds by Jeffreys' prior; within [0, 1] and not symmetric for small shares."""
         a, b = (of * self.n_effective + 0.5 for of in (self.share, 1 - self.share))
         lower, upper = special.betaincinv(a, b, (1 - level) / 2), special.betaincinv(a, b, (1 + level) / 2)
-        return np.minimum(lower, self.share), np.maximum(upper, self.share)
+        lower = np.where(a < _LEAST_CASES + 0.5, 0, np.minimum(lower, self.share))
+        return lower, np.where(b < _LEAST_CASES + 0.5, 1, np.maximum(upper, self.share))
 
 
 def prediction_powered(
@@ -80,27 +90,50 @@ def prediction_powered(
     parts = [
         (np.concatenate([predicted[of], of_verified[own]]), of_verified[own], true[own], w[own]) for of, own in strata
     ]
-    shares = [len(of_all) / n for of_all, *_ in parts]
+    sizes = np.array([len(of_all) / n for of_all, *_ in parts])[:, None]
 
     def variance(power: NDArray | float) -> NDArray[np.float64]:
         of_parts = [
-            share**2 * (power**2 * _variance_of_mean(of_all) + _variance_of_mean(y - power * f, w))
-            for share, (of_all, f, y, w) in zip(shares, parts, strict=True)
+            power**2 * _variance_of_mean(of_all) + _variance_of_mean(y - power * f, w) for of_all, f, y, w in parts
         ]
-        return np.sum(of_parts, axis=0)
+        return (sizes**2 * of_parts).sum(axis=0)
 
     alone, both, whole = variance(0.0), variance(0.5), variance(1.0)  # a parabola in lambda
     curve = 2 * (alone + whole - 2 * both)
     slope = whole - alone - curve
     power = np.clip(np.divide(-slope, 2 * curve, out=np.zeros_like(curve), where=curve > 0), 0, 1)
-    means = [
-        share * ((power * of_all).mean(axis=0) + np.average(y - power * f, axis=0, weights=w))
-        for share, (of_all, f, y, w) in zip(shares, parts, strict=True)
-    ]
-    smallest = variance(power)
-    gain = np.divide(alone, smallest, out=np.ones_like(alone), where=smallest > 0)
-    design = 1.0 if weights is None and len(parts) == 1 else _design_effect(alone, np.sum(means, axis=0), m)
-    return Estimate(np.clip(np.sum(means, axis=0), 0, 1), m * design * np.clip(gain, 1, n / m))
+    means = np.array(
+        [(power * of_all).mean(axis=0) + np.average(y - power * f, axis=0, weights=w) for of_all, f, y, w in parts]
+    )
+    share = np.clip((sizes * means).sum(axis=0), 0, 1)
+    between = (sizes * (means - share) ** 2).sum(axis=0) / n  # sizes of strata are those of a sample, too
+    smallest = variance(power) + between
+    of_parts = [_variance_of_mean(of_all) + _expected(f, w) for of_all, f, _, w in parts]
+    expected = between + (sizes**2 * of_parts).sum(axis=0)
+    smallest += np.maximum(expected - smallest, 0) * _PSEUDO_SAMPLES / (m + _PSEUDO_SAMPLES)
+    smallest *= _student(m - len(parts))
+    return Estimate(share, np.minimum(_n_effective(alone + between, smallest, share, parts, sizes), n))
+
+
+def _n_effective(alone: NDArray, smallest: NDArray, share: NDArray, parts: list, sizes: NDArray) -> NDArray[np.float64]:
+    """Number of samples, drawn at random, of the smallest variance; `alone` is that of the verified samples."""
+    m, none = sum(len(w) for *_, w in parts), alone < _NO_VARIANCE
+    gain = np.divide(alone, smallest, out=np.ones_like(alone), where=~none & (smallest > 0))
+    if len(parts) == 1 and not np.ptp(parts[0][-1]):
+        return m * np.maximum(gain, 1)  # a random draw
+    of_weights = 1 / float((sizes[:, 0] ** 2 * [(w**2).sum() / w.sum() ** 2 for *_, w in parts]).sum())  # Kish, 1965
+    at_random = np.clip(share * (1 - share), 1 / (m + 2), None) / np.where(none, 1, alone)
+    return np.where(none, of_weights, at_random) * np.maximum(gain, 1)
+
+
+def _expected(f: NDArray, weights: NDArray) -> NDArray[np.float64]:
+    """Variance of a weighted mean of y - f, if f are the probabilities of y."""
+    return (weights / weights.sum()) ** 2 @ (f * (1 - f))
+
+
+def _student(df: int) -> float:
+    """Variance of Student's t: that of an estimate divided by its estimated error."""
+    return max(df, _LEAST_DF) / (max(df, _LEAST_DF) - 2)
 
 
 def _variance_of_mean(values: NDArray, weights: NDArray | None = None) -> NDArray[np.float64]:
@@ -112,12 +145,6 @@ def _variance_of_mean(values: NDArray, weights: NDArray | None = None) -> NDArra
         return values.var(axis=0, ddof=1) / n
     shares = weights / weights.sum()
     return ((shares[:, None] * (values - shares @ values)) ** 2).sum(axis=0) * n / (n - 1)
-
-
-def _design_effect(variance: NDArray, share: NDArray, m: int) -> NDArray[np.float64]:
-    """Variance of a random draw of as many verified samples, divided by that of the strata."""
-    at_random = np.clip(share * (1 - share), 1 / (m + 2), None) / m
-    return np.divide(at_random, variance, out=np.ones_like(share), where=variance > 0)
 
 
 def strata_of_labels(noisy: NDArray[np.intp], of_verified: NDArray[np.intp], n_labels: int) -> list:
@@ -173,11 +200,11 @@ class Population:
         self.of: Any = getattr(model, "held_out_", None)
         if self.of is None or len(self.of.clean) < 2:
             raise ValueError("shares need a model that was fitted to at least two verified samples.")
-        draw = self.of.draw()
-        if model.meta_sampling == "stratified" or draw.by_suspicion:
-            how = "class by class" if model.meta_sampling == "stratified" else "because their labels look wrong"
+        how = "because their labels look wrong" if self.of.draw().by_suspicion else ""
+        if model.meta_sampling == "stratified" or "unknown_shares" in model.diagnostics_:
+            how = "class by class"
+        if how:
             raise ValueError(f"verified samples were drawn {how}, and tell no shares; verify some at random.")
-        self.is_drawn_by_label = draw.by_label
 
     def class_shares(self) -> Estimate:
         """Shares of the true classes."""
@@ -243,8 +270,9 @@ class Population:
     def _powered(
         self, predicted: NDArray, verified: NDArray, true: NDArray, known: NDArray | slice = slice(None)
     ) -> Estimate:
-        """Prediction-powered means, by given label if verified samples were drawn by that."""
+        """Prediction-powered means, by given label: the draw may have been by that without a test that tells it."""
         given = self.of.noisy_of_clean[known]
-        strata = strata_of_labels(self.of.noisy, given, self.d) if self.is_drawn_by_label else ()
+        is_by_label = (given >= 0).all() or self.of.draw().by_label
+        strata = strata_of_labels(self.of.noisy, given, self.d) if is_by_label and self.of.drawn is None else ()
         weights = None if self.of.drawn is None else 1 / self.of.drawn[known]
         return prediction_powered(predicted, verified[known], true[known], strata, weights)
