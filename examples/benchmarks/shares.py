@@ -10,7 +10,8 @@ labels on all samples.
 
 Beside `class_shares`: the verified samples alone (Jeffreys' interval), prediction-powered inference on the noisy label
 as it is, and T of the verified pairs, inverted (bootstrap of 200). "shift": shares of a second batch of 2,000 samples
-without labels, in which the classes have the shares 0.25, 0.25 and 0.50; here the verified samples alone tell nothing.
+without labels, or with noisy ones, in which the classes have the shares 0.25, 0.25 and 0.50; here the verified samples
+alone tell nothing.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from sklearn.model_selection import cross_val_predict
 
 from noisytransition import LabelNoiseModel, flip_labels
 from noisytransition.transition import pair_noise, symmetric_noise
-from noisytransition.transition._shares import prediction_powered
+from noisytransition.transition._shares import Population, prediction_powered
 
 OUT = RESULTS / "shares.jsonl"
 LEVEL, N = 0.9, 2000
@@ -82,6 +83,7 @@ def by_label(noisy, m, rng):
 
 
 PROBLEMS = {
+    "noise of the class, 40 verified": (of_class, at_random, 40),
     "noise of the class, 100 verified": (of_class, at_random, 100),
     "noise of the class, 300 verified": (of_class, at_random, 300),
     "noise of the features, 100 verified": (of_features, at_random, 100),
@@ -89,7 +91,7 @@ PROBLEMS = {
     "three of four people, 100 verified": (of_people, at_random, 100),
     "noise of the class, 40 of each label": (of_class, by_label, 120),
 }
-SHIFT = "shift, noise of the class, 100 verified"
+SHIFTS = {"shift, no labels, 100 verified": False, "shift, noisy labels, 100 verified": True}
 
 
 # ---------------------------------------------------------------------------- one repeat
@@ -106,23 +108,26 @@ def run(problem, seed):
     table["verified"] = pd.Series(y[verified], index=verified)
     proba = cross_val_predict(LogisticRegression(), X, given, cv=3, method="predict_proba")
     model, found = LabelNoiseModel().fit(proba, table), {}
-    if problem == SHIFT:
-        _, batch = samples(OTHERS, rng)
-        shares = model.class_shares(LEVEL, proba=LogisticRegression().fit(X, given).predict_proba(batch))
+    if problem in SHIFTS:
+        y, X_batch = samples(OTHERS, rng)
+        batch = {"proba": LogisticRegression().fit(X, given).predict_proba(X_batch)}
+        if SHIFTS[problem]:
+            batch["y_noisy"] = label(y, X_batch, rng)
+        shares = model.class_shares(LEVEL, **batch)
         found["class_shares"] = judged(OTHERS, shares.lower, shares.upper)
         return {"problem": problem, "seed": seed, **found}
-    shares = model.class_shares(LEVEL)
-    found["class_shares"] = judged(SHARES, shares.lower, shares.upper)
+    population = Population(model)  # of `class_shares` and `accuracy_interval`, which would fit again
+    found["class_shares"] = judged(SHARES, *population.class_shares().interval(LEVEL))
     found["verified alone"] = judged(SHARES, *alone(y[verified], given[verified], given, draw))
     if draw is at_random:
         one_hot, rest = np.eye(3), np.setdiff1d(np.arange(N), verified)
         powered = prediction_powered(one_hot[given[rest]], one_hot[given[verified]], one_hot[y[verified]])
         found["noisy label"] = judged(SHARES, *powered.interval(LEVEL))
         found["T inverted"] = judged(SHARES, *inverted(given, y[verified], given[verified], rng))
-    of_labels, of_classifier = model.accuracy_interval(LEVEL, of="labels"), model.accuracy_interval(LEVEL)
+    of_labels, of_classifier = (population.accuracy(of).interval(LEVEL) for of in (True, False))
     right = (model.calibrate(proba).argmax(axis=1) == y).mean()
-    found["accuracy of the labels"] = judged((given == y).mean(), of_labels.lower, of_labels.upper)
-    found["accuracy of the classifier"] = judged(right, of_classifier.lower, of_classifier.upper)
+    found["accuracy of the labels"] = judged((given == y).mean(), *of_labels)
+    found["accuracy of the classifier"] = judged(right, *of_classifier)
     return {"problem": problem, "seed": seed, **found}
 
 
@@ -178,7 +183,7 @@ def report():
     rows = {}
     for row in read_rows(OUT):
         rows.setdefault(row["problem"], []).append(row)
-    problems = [name for name in [*PROBLEMS, SHIFT] if name in rows]
+    problems = [name for name in [*PROBLEMS, *SHIFTS] if name in rows]
     counts = sorted({len(rows[name]) for name in problems})
     publish(
         "shares.md",
@@ -187,7 +192,7 @@ def report():
             f"Coverage of 90 % intervals ± standard error, mean half width; {counts} repeats. {versions()}. See "
             "`shares.py`.",
             markdown(METHODS, [(name, [cell(rows[name], of) for of in METHODS]) for name in problems]),
-            markdown(ACCURACIES, [(n, [cell(rows[n], of) for of in ACCURACIES]) for n in problems if n != SHIFT]),
+            markdown(ACCURACIES, [(n, [cell(rows[n], of) for of in ACCURACIES]) for n in problems if n not in SHIFTS]),
         ],
     )
 
@@ -201,7 +206,7 @@ def main():
     args = parser.parse_args()
     if not args.report:
         done = {(row["problem"], row["seed"]) for row in read_rows(OUT)}
-        todo = [(name, seed) for seed in range(args.repeats) for name in [*PROBLEMS, SHIFT]]
+        todo = [(name, seed) for seed in range(args.repeats) for name in [*PROBLEMS, *SHIFTS]]
         run_all(run, [key for key in todo if key not in done], OUT, args.jobs)
     report()
 

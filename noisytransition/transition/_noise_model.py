@@ -721,9 +721,14 @@ class LabelNoiseModel:
         true[is_verified] = self._codes(verified, len(verified), "y_verified")
         return LabelledSamples(of_true, codes, true, self._by_source(by_source)), y
 
-    def _likelihood(self, proba: ArrayLike, y_noisy: Any) -> NDArray[np.float64]:
-        """Probability of the labels of samples, given each true class, up to a factor; of shape (n, c)."""
-        return self._samples(proba, y_noisy, None, True)[0].likelihood_by(self.transition_matrix_)
+    def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
+        """Other samples, whose noisy labels may not be known: their probabilities are as the classifier gave them."""
+        given, d = self._checked(proba), len(self.labels_)
+        none, labels = np.full(len(given), -1), None
+        if y_noisy is not None:
+            labels = self._samples(proba, y_noisy, None, True)[0]
+        given = np.pad(given, ((0, 0), (0, d - given.shape[1])))
+        return LabelledSamples(given, none, none) if labels is None else labels._replace(proba=given)
 
     def _likelihood_of_fit(self, rows: NDArray[np.intp]) -> NDArray | None:
         """The same of samples at these positions in the fit, if there are several sources; else None."""

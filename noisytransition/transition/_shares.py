@@ -1,13 +1,14 @@
 """Class shares and accuracies with intervals: prediction-powered inference on the posterior of the true class."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ._estimation import TINY
+from ._estimation import TINY, normalise_rows
 from ._fit import TransitionFit, cross_fitted
 from ._posterior import LabelledSamples
 from ._shrinkage import with_other_labels
@@ -19,6 +20,8 @@ _FOLDS = 10
 _LEAST_IN_STRATUM = 5
 # most steps, and the change of a share that ends the maximisation for another batch
 _MAX_STEPS, _TOLERANCE = 1000, 1e-7
+# of the shares of another batch
+_ROUNDS = 5
 # a smaller variance is one of rounding
 _NO_VARIANCE = 1e-12
 # that the variance of few verified samples is shrunk to what the predictions expect, if that is larger
@@ -85,12 +88,28 @@ def prediction_powered(
     Zrnic, "PPI++", 2023 (lambda). Zrnic, Candès, "Active Statistical Inference", 2024 (weights).
     """
     n, m = len(predicted) + len(true), len(true)
-    strata = strata or [(np.ones(len(predicted), dtype=bool), np.ones(m, dtype=bool))]
-    w = np.ones(m) if weights is None else weights
-    parts = [
-        (np.concatenate([predicted[of], of_verified[own]]), of_verified[own], true[own], w[own]) for of, own in strata
-    ]
-    sizes = np.array([len(of_all) / n for of_all, *_ in parts])[:, None]
+    parts = _parts(predicted, of_verified, true, strata, weights)
+    found = _powered_mean(parts)
+    share = np.clip(found.mean, 0, 1)
+    of_parts = [_variance_of_mean(of_all) + _expected(f, w) for of_all, f, _, w in parts]
+    expected = found.between + (_sizes(parts) ** 2 * of_parts).sum(axis=0)
+    variance = found.variance + np.maximum(expected - found.variance, 0) * _PSEUDO_SAMPLES / (m + _PSEUDO_SAMPLES)
+    variance *= _student(m - len(parts))
+    return Estimate(share, np.minimum(_n_effective(found.alone, variance, share, parts), n))
+
+
+class _PoweredMean(NamedTuple):
+    """Mean, its variance, that of verified samples alone, and the part of both that is between strata."""
+
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    alone: NDArray[np.float64]
+    between: NDArray[np.float64]
+
+
+def _powered_mean(parts: list) -> _PoweredMean:
+    """Prediction-powered mean of any values, from predictions of all, those of verified samples, truth, weights."""
+    sizes = _sizes(parts)
 
     def variance(power: NDArray | float) -> NDArray[np.float64]:
         of_parts = [
@@ -105,23 +124,38 @@ def prediction_powered(
     means = np.array(
         [(power * of_all).mean(axis=0) + np.average(y - power * f, axis=0, weights=w) for of_all, f, y, w in parts]
     )
-    share = np.clip((sizes * means).sum(axis=0), 0, 1)
-    between = (sizes * (means - share) ** 2).sum(axis=0) / n  # sizes of strata are those of a sample, too
-    smallest = variance(power) + between
-    of_parts = [_variance_of_mean(of_all) + _expected(f, w) for of_all, f, _, w in parts]
-    expected = between + (sizes**2 * of_parts).sum(axis=0)
-    smallest += np.maximum(expected - smallest, 0) * _PSEUDO_SAMPLES / (m + _PSEUDO_SAMPLES)
-    smallest *= _student(m - len(parts))
-    return Estimate(share, np.minimum(_n_effective(alone + between, smallest, share, parts, sizes), n))
+    mean = (sizes * means).sum(axis=0)
+    n = sum(len(of_all) for of_all, *_ in parts)
+    between = (sizes * (means - mean) ** 2).sum(axis=0) / n  # sizes of strata are those of a sample, too
+    return _PoweredMean(mean, variance(power) + between, alone + between, between)
 
 
-def _n_effective(alone: NDArray, smallest: NDArray, share: NDArray, parts: list, sizes: NDArray) -> NDArray[np.float64]:
+def _parts(
+    predicted: NDArray, of_verified: NDArray, true: NDArray, strata: Sequence = (), weights: NDArray | None = None
+) -> list[tuple[NDArray, NDArray, NDArray, NDArray]]:
+    """Of each stratum: predictions of all its samples, of verified ones, their truth and their weights."""
+    strata = strata or [(np.ones(len(predicted), dtype=bool), np.ones(len(true), dtype=bool))]
+    w = np.ones(len(true)) if weights is None else weights
+    return [
+        (np.concatenate([predicted[of], of_verified[own]]), of_verified[own], true[own], w[own]) for of, own in strata
+    ]
+
+
+def _sizes(parts: list) -> NDArray[np.float64]:
+    """Shares of the strata, of shape (n_strata, 1)."""
+    sizes = np.array([[len(of_all)] for of_all, *_ in parts])
+    return sizes / sizes.sum()
+
+
+def _n_effective(alone: NDArray, smallest: NDArray, share: NDArray, parts: list) -> NDArray[np.float64]:
     """Number of samples, drawn at random, of the smallest variance; `alone` is that of the verified samples."""
     m, none = sum(len(w) for *_, w in parts), alone < _NO_VARIANCE
     gain = np.divide(alone, smallest, out=np.ones_like(alone), where=~none & (smallest > 0))
     if len(parts) == 1 and not np.ptp(parts[0][-1]):
         return m * np.maximum(gain, 1)  # a random draw
-    of_weights = 1 / float((sizes[:, 0] ** 2 * [(w**2).sum() / w.sum() ** 2 for *_, w in parts]).sum())  # Kish, 1965
+    of_weights = 1 / float(
+        (_sizes(parts)[:, 0] ** 2 * [(w**2).sum() / w.sum() ** 2 for *_, w in parts]).sum()
+    )  # Kish, 1965
     at_random = np.clip(share * (1 - share), 1 / (m + 2), None) / np.where(none, 1, alone)
     return np.where(none, of_weights, at_random) * np.maximum(gain, 1)
 
@@ -131,7 +165,7 @@ def _expected(f: NDArray, weights: NDArray) -> NDArray[np.float64]:
     return (weights / weights.sum()) ** 2 @ (f * (1 - f))
 
 
-def _student(df: int) -> float:
+def _student(df: float) -> float:
     """Variance of Student's t: that of an estimate divided by its estimated error."""
     return max(df, _LEAST_DF) / (max(df, _LEAST_DF) - 2)
 
@@ -157,28 +191,22 @@ def strata_of_labels(noisy: NDArray[np.intp], of_verified: NDArray[np.intp], n_l
     return [(of_noisy == j, of_verified == j) for j in used]
 
 
-def batch_shares(likelihood: NDArray, prior: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Class shares of another batch, and their variances, by maximum likelihood (Saerens, Latinne, Decaestecker, 2002).
+def batch_shares(likelihood: NDArray, prior: NDArray) -> NDArray[np.float64]:
+    """Class shares of another batch by maximum likelihood (Saerens, Latinne, Decaestecker, 2002).
 
     Parameters
     ----------
     likelihood : ndarray of shape (n, c)
-        Probabilities of the true class at the shares `prior`, times those of the noisy labels, if these are known.
+        Probabilities of the true class at the shares `prior`, given the noisy label too, if that is known.
     prior : ndarray of shape (c,)
         Class shares behind the probabilities.
     """
-    ratio = likelihood / np.maximum(prior, 1 / (2 * len(likelihood)))
-    ratio /= np.maximum(ratio.max(axis=1, keepdims=True), TINY)
-    share = prior.copy()
+    ratio, share = likelihood / prior, prior
     for _ in range(_MAX_STEPS):
-        posterior = ratio * share
-        last, share = share, (posterior / posterior.sum(axis=1, keepdims=True)).mean(axis=0)
+        last, share = share, normalise_rows(ratio * share, likelihood).mean(axis=0)
         if np.abs(share - last).max() < _TOLERANCE:
             break
-    score = ratio / (ratio @ share)[:, None]
-    score = score[:, :-1] - score[:, -1:]  # of the free shares: the last is what they leave
-    covariance = np.linalg.pinv(score.T @ score)
-    return share, np.append(np.diag(covariance), covariance.sum())
+    return share
 
 
 class Population:
@@ -208,7 +236,7 @@ class Population:
 
     def class_shares(self) -> Estimate:
         """Shares of the true classes."""
-        return self._powered(*self._posteriors(), np.eye(self.c)[self.of.clean])
+        return self._powered(*self._own, np.eye(self.c)[self.of.clean])
 
     def accuracy(self, of_labels: bool) -> Estimate:
         """Share of samples of which the noisy label, or else the most probable class, is the true class."""
@@ -220,26 +248,53 @@ class Population:
                 raise ValueError("no verified sample has a noisy label; the accuracy of the labels needs some.")
         else:
             noisy, clean = (self.model.calibrate(p[:, : self.c]).argmax(axis=1) for p in self.of.candidates[0][1:])
-        padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in self._posteriors()]
+        padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in self._own]
         predicted, verified = (p[np.arange(len(p)), k][:, None] for p, k in zip(padded, (noisy, clean), strict=True))
         right = (clean == self.of.clean)[:, None].astype(float)
         return self._powered(predicted, verified, right, known)
 
     def shares_of_batch(self, proba: ArrayLike, y_noisy: Any) -> Estimate:
-        """Class shares of other samples; their variance has that of the calibration, by a jackknife."""
-        given, of_fit = self.model._checked(proba), np.concatenate([p[:, : self.c] for p in self.of.candidates[0][1:]])
-        likelihood: NDArray | float = 1.0
-        if y_noisy is not None:
-            likelihood = self.model._likelihood(proba, y_noisy)
+        """Class shares of other samples; verified samples tell how their posterior depends on the true class."""
+        known = np.full(len(self.of.clean), True) if y_noisy is None else self.of.noisy_of_clean >= 0
+        batch = self.model._batch(proba, y_noisy)
+        given_labels, given_x = self._predictions(batch)
+        scores = given_x if y_noisy is None else given_labels
+        prior = np.maximum(scores[0].mean(axis=0), 1 / (2 * len(scores[0])))
+        start = batch_shares(scores[2], prior / prior.sum())
+        scores = [normalise_rows(p * (start / prior), p) for p in scores]
+        truth = given_labels[0], given_labels[1], np.eye(self.c)[self.of.clean]
+        return self._shares_by_scores(start, scores, truth, known)
 
-        def shares(calibrated: Callable[[NDArray], NDArray]) -> tuple[NDArray, NDArray]:
-            return batch_shares(calibrated(given) * likelihood, calibrated(of_fit).mean(axis=0))
+    def _shares_by_scores(
+        self, share: NDArray, scores: list[NDArray], truth: tuple[NDArray, NDArray, NDArray], known: NDArray
+    ) -> Estimate:
+        """Shares by which the classes' mean scores are the mean score of a batch, and their variance (delta method).
 
-        share, variance = shares(self.model.calibrate)
-        folds = np.array([shares(self._calibration(fit))[0] for _, fit in self._fits()])
-        variance = variance + (len(folds) - 1) * folds.var(axis=0)  # delete-a-group jackknife
-        smoothed = np.clip(share, 1 / (len(given) + 2), 1 - 1 / (len(given) + 2))
-        return Estimate(share, smoothed * (1 - smoothed) / np.maximum(variance, TINY))
+        As Lipton, Wang, Smola, "Detecting and Correcting for Label Shift with Black Box Predictors", 2018, with
+        prediction-powered means.
+        """
+        of_noisy, of_clean, of_batch = scores
+        prior = np.maximum(truth[0].mean(axis=0), 1 / (2 * len(of_noisy)))
+        by_class = normalise_rows(truth[0].T @ of_noisy, np.eye(self.c))
+        solve = np.linalg.pinv(by_class)
+        solved = of_batch @ solve
+        for _ in range(_ROUNDS):
+            weight = share / prior  # of a sample of each class in a batch
+
+            def errors(y: NDArray, score: NDArray, weight: NDArray = weight) -> NDArray:
+                return ((y @ weight)[:, None] * score - (y * weight) @ by_class) @ solve
+
+            strata, weights = self._strata(known)
+            values = errors(truth[0], of_noisy), errors(truth[1], of_clean)[known], errors(truth[2], of_clean)[known]
+            found = _powered_mean(_parts(*values, strata, weights))
+            share = normalise_rows(np.maximum(solved.mean(axis=0) - found.mean, 0)[None], share[None])[0]
+        n_effective = (truth[2] @ weight).sum() ** 2 / ((truth[2] @ weight) ** 2).sum()  # Kish, 1965
+        variance = found.variance * _student(n_effective - 1) + _variance_of_mean(solved)
+        least = 1 / (len(of_batch) + 2)
+        return Estimate(
+            share,
+            np.clip(share, least, 1 - least) * (1 - np.clip(share, least, 1 - least)) / np.maximum(variance, TINY),
+        )
 
     def _fits(self) -> Iterator[tuple[NDArray[np.intp], TransitionFit]]:
         """Fits without each fold of verified samples, which predict these without having seen them."""
@@ -247,32 +302,42 @@ class Population:
         prior = with_other_labels(self.model.prior, self.c, self.d)
         return cross_fitted(self.of, T, prior, stratified=False, n_folds=_FOLDS)
 
-    def _calibration(self, fit: TransitionFit) -> Callable[[NDArray], NDArray]:
-        return lambda proba: fit.calibrated(np.pad(proba, ((0, 0), (0, self.d - self.c))))[:, : self.c]
+    @cached_property
+    def _own(self) -> list[NDArray]:
+        return self._predictions()[0]
 
-    def _posteriors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """P(true | x, label) of noisy samples, the mean of all fits, and of verified ones."""
+    def _predictions(self, *batch: LabelledSamples) -> tuple[list[NDArray], list[NDArray]]:
+        """P(true | x, label) and P(true | x) of noisy samples, of verified ones, which no fit has seen, and of a batch.
+
+        Of those that are not verified, means over the fits.
+        """
         of, (_, of_noisy, of_clean) = self.of, self.of.candidates[0]
-        noisy, clean, n = np.zeros((len(of_noisy), self.c)), np.empty((len(of_clean), self.c)), 0
         by_noisy, by_clean = (self.model._likelihood_of_fit(rows) for rows in (of.rows, of.rows_of_clean))
+        groups = [
+            LabelledSamples(of_noisy, of.noisy, np.full(len(of_noisy), -1), by_noisy),
+            LabelledSamples(of_clean, of.noisy_of_clean, np.full(len(of_clean), -1), by_clean),
+            *batch,
+        ]
+        given_labels, given_x = ([np.zeros((len(own.noisy), self.c)) for own in groups] for _ in range(2))
+        fits = list(self._fits())
+        for out, fit in fits:
+            for k, group in enumerate(groups):
+                rows, n = (out, 1) if k == 1 else (slice(None), len(fits))
+                samples = LabelledSamples._make(None if a is None else a[rows] for a in group)
+                samples = samples._replace(proba=fit.calibrated(samples.proba)[:, : self.c])
+                given_x[k][rows] += samples.proba / n
+                given_labels[k][rows] += samples.posterior(fit.transition_matrix[: self.c]) / n
+        return given_labels, given_x
 
-        def posterior(fit: TransitionFit, proba: NDArray, labels: NDArray, likelihood: NDArray | None) -> NDArray:
-            samples = LabelledSamples(fit.calibrated(proba)[:, : self.c], labels, np.full(len(labels), -1), likelihood)
-            return samples.posterior(fit.transition_matrix[: self.c])
-
-        for out, fit in self._fits():
-            own = None if by_clean is None else by_clean[out]
-            noisy += posterior(fit, of_noisy, of.noisy, by_noisy)
-            clean[out] = posterior(fit, of_clean[out], of.noisy_of_clean[out], own)
-            n += 1
-        return noisy / n, clean
+    def _strata(self, known: NDArray | slice) -> tuple[Any, NDArray | None]:
+        """Strata of the given labels, by which samples may have been drawn without a test that tells it; or weights."""
+        if self.of.drawn is not None:
+            return (), 1 / self.of.drawn[known]
+        given = self.of.noisy_of_clean[known]
+        is_by_label = (given >= 0).all() or self.of.draw().by_label
+        return strata_of_labels(self.of.noisy, given, self.d) if is_by_label else (), None
 
     def _powered(
         self, predicted: NDArray, verified: NDArray, true: NDArray, known: NDArray | slice = slice(None)
     ) -> Estimate:
-        """Prediction-powered means, by given label: the draw may have been by that without a test that tells it."""
-        given = self.of.noisy_of_clean[known]
-        is_by_label = (given >= 0).all() or self.of.draw().by_label
-        strata = strata_of_labels(self.of.noisy, given, self.d) if is_by_label and self.of.drawn is None else ()
-        weights = None if self.of.drawn is None else 1 / self.of.drawn[known]
-        return prediction_powered(predicted, verified[known], true[known], strata, weights)
+        return prediction_powered(predicted, verified[known], true[known], *self._strata(known))
