@@ -1,6 +1,6 @@
 """Class shares and accuracies with intervals: prediction-powered inference on the posterior of the true class."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -9,25 +9,22 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ._estimation import TINY, normalise_rows
-from ._fit import TransitionFit, cross_fitted
+from ._fit import cross_fitted
 from ._posterior import LabelledSamples
 from ._shrinkage import with_other_labels
 
 # folds of the verified samples: models that predict them have not seen them
 _FOLDS = 10
-
 # strata with fewer verified samples are taken together
 _LEAST_IN_STRATUM = 5
-# most steps, and the change of a share that ends the maximisation for another batch
-_MAX_STEPS, _TOLERANCE = 1000, 1e-7
-# of the shares of another batch
-_ROUNDS = 5
+# most steps, and the change of a share that ends the maximisation for another batch; rounds of its correction
+_MAX_STEPS, _TOLERANCE, _ROUNDS = 1000, 1e-7, 5
 # a smaller variance is one of rounding
 _NO_VARIANCE = 1e-12
-# that the variance of few verified samples is shrunk to what the predictions expect, if that is larger
+# with which the variance of few verified samples is shrunk to what the predictions expect, if that is larger
 _PSEUDO_SAMPLES = 20.0
-# a bound is 0 or 1 if fewer effective samples are expected there: Brown, Cai, DasGupta, "Interval Estimation for a
-# Binomial Proportion", 2001
+# a bound is 0 or 1 if fewer cases are expected there: Brown, Cai, DasGupta, "Interval Estimation for a Binomial
+# Proportion", 2001
 _LEAST_CASES = 0.5
 # degrees of freedom, with fewer of which Student's t has hardly a variance
 _LEAST_DF = 5
@@ -91,11 +88,20 @@ def prediction_powered(
     parts = _parts(predicted, of_verified, true, strata, weights)
     found = _powered_mean(parts)
     share = np.clip(found.mean, 0, 1)
-    of_parts = [_variance_of_mean(of_all) + _expected(f, w) for of_all, f, _, w in parts]
-    expected = found.between + (_sizes(parts) ** 2 * of_parts).sum(axis=0)
+    # variance if the predictions are the probabilities of the truth
+    expected = found.between + sum(
+        size**2 * (_variance_of_mean(of_all) + (w / w.sum()) ** 2 @ (f * (1 - f))) for size, of_all, f, _, w in parts
+    )
     variance = found.variance + np.maximum(expected - found.variance, 0) * _PSEUDO_SAMPLES / (m + _PSEUDO_SAMPLES)
     variance *= _student(m - len(parts))
-    return Estimate(share, np.minimum(_n_effective(found.alone, variance, share, parts), n))
+    none = found.alone < _NO_VARIANCE
+    gain = np.divide(found.alone, variance, out=np.ones_like(share), where=~none & (variance > 0))
+    base: Any = m
+    if len(parts) > 1 or np.ptp(parts[0][-1]):  # as many samples, drawn at random, have the variance of these
+        kish = 1 / sum(size**2 * (w**2).sum() / w.sum() ** 2 for size, *_, w in parts)
+        at_random = np.clip(share * (1 - share), 1 / (m + 2), None)
+        base = np.where(none, kish, at_random / np.where(none, 1, found.alone))
+    return Estimate(share, np.minimum(base * np.maximum(gain, 1), n))
 
 
 class _PoweredMean(NamedTuple):
@@ -108,61 +114,35 @@ class _PoweredMean(NamedTuple):
 
 
 def _powered_mean(parts: list) -> _PoweredMean:
-    """Prediction-powered mean of any values, from predictions of all, those of verified samples, truth, weights."""
-    sizes = _sizes(parts)
+    """Prediction-powered mean of any values."""
 
-    def variance(power: NDArray | float) -> NDArray[np.float64]:
-        of_parts = [
-            power**2 * _variance_of_mean(of_all) + _variance_of_mean(y - power * f, w) for of_all, f, y, w in parts
-        ]
-        return (sizes**2 * of_parts).sum(axis=0)
+    def variance(power: NDArray | float) -> Any:
+        return sum(
+            size**2 * (power**2 * _variance_of_mean(of_all) + _variance_of_mean(y - power * f, w))
+            for size, of_all, f, y, w in parts
+        )
 
     alone, both, whole = variance(0.0), variance(0.5), variance(1.0)  # a parabola in lambda
     curve = 2 * (alone + whole - 2 * both)
     slope = whole - alone - curve
     power = np.clip(np.divide(-slope, 2 * curve, out=np.zeros_like(curve), where=curve > 0), 0, 1)
-    means = np.array(
-        [(power * of_all).mean(axis=0) + np.average(y - power * f, axis=0, weights=w) for of_all, f, y, w in parts]
-    )
+    means = [
+        (power * of_all).mean(axis=0) + np.average(y - power * f, axis=0, weights=w) for _, of_all, f, y, w in parts
+    ]
+    sizes = np.array([[part[0]] for part in parts])
     mean = (sizes * means).sum(axis=0)
-    n = sum(len(of_all) for of_all, *_ in parts)
-    between = (sizes * (means - mean) ** 2).sum(axis=0) / n  # sizes of strata are those of a sample, too
+    between = (sizes * (means - mean) ** 2).sum(axis=0) / sum(len(part[1]) for part in parts)  # of a sample's strata
     return _PoweredMean(mean, variance(power) + between, alone + between, between)
 
 
 def _parts(
     predicted: NDArray, of_verified: NDArray, true: NDArray, strata: Sequence = (), weights: NDArray | None = None
-) -> list[tuple[NDArray, NDArray, NDArray, NDArray]]:
-    """Of each stratum: predictions of all its samples, of verified ones, their truth and their weights."""
+) -> list[tuple[float, NDArray, NDArray, NDArray, NDArray]]:
+    """Of each stratum: its share, predictions of its samples, of verified ones, their truth and weights."""
     strata = strata or [(np.ones(len(predicted), dtype=bool), np.ones(len(true), dtype=bool))]
-    w = np.ones(len(true)) if weights is None else weights
-    return [
-        (np.concatenate([predicted[of], of_verified[own]]), of_verified[own], true[own], w[own]) for of, own in strata
-    ]
-
-
-def _sizes(parts: list) -> NDArray[np.float64]:
-    """Shares of the strata, of shape (n_strata, 1)."""
-    sizes = np.array([[len(of_all)] for of_all, *_ in parts])
-    return sizes / sizes.sum()
-
-
-def _n_effective(alone: NDArray, smallest: NDArray, share: NDArray, parts: list) -> NDArray[np.float64]:
-    """Number of samples, drawn at random, of the smallest variance; `alone` is that of the verified samples."""
-    m, none = sum(len(w) for *_, w in parts), alone < _NO_VARIANCE
-    gain = np.divide(alone, smallest, out=np.ones_like(alone), where=~none & (smallest > 0))
-    if len(parts) == 1 and not np.ptp(parts[0][-1]):
-        return m * np.maximum(gain, 1)  # a random draw
-    of_weights = 1 / float(
-        (_sizes(parts)[:, 0] ** 2 * [(w**2).sum() / w.sum() ** 2 for *_, w in parts]).sum()
-    )  # Kish, 1965
-    at_random = np.clip(share * (1 - share), 1 / (m + 2), None) / np.where(none, 1, alone)
-    return np.where(none, of_weights, at_random) * np.maximum(gain, 1)
-
-
-def _expected(f: NDArray, weights: NDArray) -> NDArray[np.float64]:
-    """Variance of a weighted mean of y - f, if f are the probabilities of y."""
-    return (weights / weights.sum()) ** 2 @ (f * (1 - f))
+    w, n = np.ones(len(true)) if weights is None else weights, len(predicted) + len(true)
+    parts = [(np.concatenate([predicted[of], of_verified[k]]), of_verified[k], true[k], w[k]) for of, k in strata]
+    return [(len(part[0]) / n, *part) for part in parts]
 
 
 def _student(df: float) -> float:
@@ -173,12 +153,8 @@ def _student(df: float) -> float:
 def _variance_of_mean(values: NDArray, weights: NDArray | None = None) -> NDArray[np.float64]:
     """Variance of a mean, or of a weighted one by linearisation (Hájek)."""
     n = len(values)
-    if n < 2:
-        return np.zeros(values.shape[1])
-    if weights is None:
-        return values.var(axis=0, ddof=1) / n
-    shares = weights / weights.sum()
-    return ((shares[:, None] * (values - shares @ values)) ** 2).sum(axis=0) * n / (n - 1)
+    shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    return ((shares[:, None] * (values - shares @ values)) ** 2).sum(axis=0) * n / max(n - 1, 1)
 
 
 def strata_of_labels(noisy: NDArray[np.intp], of_verified: NDArray[np.intp], n_labels: int) -> list:
@@ -191,37 +167,18 @@ def strata_of_labels(noisy: NDArray[np.intp], of_verified: NDArray[np.intp], n_l
     return [(of_noisy == j, of_verified == j) for j in used]
 
 
-def batch_shares(likelihood: NDArray, prior: NDArray) -> NDArray[np.float64]:
-    """Class shares of another batch by maximum likelihood (Saerens, Latinne, Decaestecker, 2002).
-
-    Parameters
-    ----------
-    likelihood : ndarray of shape (n, c)
-        Probabilities of the true class at the shares `prior`, given the noisy label too, if that is known.
-    prior : ndarray of shape (c,)
-        Class shares behind the probabilities.
-    """
-    ratio, share = likelihood / prior, prior
+def batch_shares(proba: NDArray, prior: NDArray) -> NDArray[np.float64]:
+    """Class shares of a batch by maximum likelihood (Saerens, Latinne, Decaestecker, 2002); proba are at the prior."""
+    ratio, share = proba / prior, prior
     for _ in range(_MAX_STEPS):
-        last, share = share, normalise_rows(ratio * share, likelihood).mean(axis=0)
+        last, share = share, normalise_rows(ratio * share, proba).mean(axis=0)
         if np.abs(share - last).max() < _TOLERANCE:
             break
     return share
 
 
 class Population:
-    """Samples that a `LabelNoiseModel` was fitted to, of which the verified ones are a random part.
-
-    Parameters
-    ----------
-    model : LabelNoiseModel
-        Fitted.
-
-    Raises
-    ------
-    ValueError
-        If there are less than two verified samples, or if these were drawn by their class or by suspicion.
-    """
+    """Samples that a `LabelNoiseModel` was fitted to, of which the verified ones are a random part."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.c, self.d = model, len(model.classes_), len(model.labels_)
@@ -233,74 +190,64 @@ class Population:
             how = "class by class"
         if how:
             raise ValueError(f"verified samples were drawn {how}, and tell no shares; verify some at random.")
+        self.truth = np.eye(self.c)[self.of.clean]
 
     def class_shares(self) -> Estimate:
         """Shares of the true classes."""
-        return self._powered(*self._own, np.eye(self.c)[self.of.clean])
+        return self._powered(*self._own, self.truth)
 
     def accuracy(self, of_labels: bool) -> Estimate:
         """Share of samples of which the noisy label, or else the most probable class, is the true class."""
-        known = np.full(len(self.of.clean), True)
-        if of_labels:
-            noisy, clean = self.of.noisy, self.of.noisy_of_clean
-            known = clean >= 0
-            if not known.any():
-                raise ValueError("no verified sample has a noisy label; the accuracy of the labels needs some.")
-        else:
+        known = self._known(of_labels)
+        noisy, clean = self.of.noisy, self.of.noisy_of_clean
+        if not of_labels:
             noisy, clean = (self.model.calibrate(p[:, : self.c]).argmax(axis=1) for p in self.of.candidates[0][1:])
         padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in self._own]
         predicted, verified = (p[np.arange(len(p)), k][:, None] for p, k in zip(padded, (noisy, clean), strict=True))
         right = (clean == self.of.clean)[:, None].astype(float)
         return self._powered(predicted, verified, right, known)
 
+    def _known(self, need_labels: bool) -> NDArray[np.bool_]:
+        """Verified samples that are used: if noisy labels are needed, those that have one."""
+        known = (self.of.noisy_of_clean >= 0) | (not need_labels)
+        if not known.any():
+            raise ValueError("no verified sample has a noisy label; shares and accuracies by labels need some.")
+        return known
+
     def shares_of_batch(self, proba: ArrayLike, y_noisy: Any) -> Estimate:
-        """Class shares of other samples; verified samples tell how their posterior depends on the true class."""
-        known = np.full(len(self.of.clean), True) if y_noisy is None else self.of.noisy_of_clean >= 0
-        batch = self.model._batch(proba, y_noisy)
-        given_labels, given_x = self._predictions(batch)
-        scores = given_x if y_noisy is None else given_labels
-        prior = np.maximum(scores[0].mean(axis=0), 1 / (2 * len(scores[0])))
-        start = batch_shares(scores[2], prior / prior.sum())
-        scores = [normalise_rows(p * (start / prior), p) for p in scores]
-        truth = given_labels[0], given_labels[1], np.eye(self.c)[self.of.clean]
-        return self._shares_by_scores(start, scores, truth, known)
+        """Class shares of other samples.
 
-    def _shares_by_scores(
-        self, share: NDArray, scores: list[NDArray], truth: tuple[NDArray, NDArray, NDArray], known: NDArray
-    ) -> Estimate:
-        """Shares by which the classes' mean scores are the mean score of a batch, and their variance (delta method).
-
-        As Lipton, Wang, Smola, "Detecting and Correcting for Label Shift with Black Box Predictors", 2018, with
-        prediction-powered means.
+        Those at which each class's mean score, the posterior at the most likely shares, gives the mean score of the
+        batch (Lipton, Wang, Smola, "Detecting and Correcting for Label Shift with Black Box Predictors", 2018). Means
+        of classes are prediction-powered; variances by the delta method.
         """
-        of_noisy, of_clean, of_batch = scores
-        prior = np.maximum(truth[0].mean(axis=0), 1 / (2 * len(of_noisy)))
-        by_class = normalise_rows(truth[0].T @ of_noisy, np.eye(self.c))
+        known = self._known(y_noisy is not None)
+        if not (counts := self.truth[known].sum(axis=0)).all():
+            none = self.model.classes_[counts == 0].tolist()
+            raise ValueError(f"no sample of {none} is verified; shares of another batch need some of each class.")
+        given_labels, scores = self._predictions(self.model._batch(proba, y_noisy))
+        predicted, verified, _ = given_labels
+        scores = scores if y_noisy is None else given_labels
+        prior = normalise_rows(scores[0].mean(axis=0, keepdims=True) + TINY)[0]
+        share = batch_shares(scores[2], prior)
+        of_noisy, of_clean, of_batch = (normalise_rows(p * (share / prior), p) for p in scores)
+        by_class = normalise_rows(predicted.T @ of_noisy + TINY)
         solve = np.linalg.pinv(by_class)
-        solved = of_batch @ solve
+        of_batch = of_batch @ solve
         for _ in range(_ROUNDS):
-            weight = share / prior  # of a sample of each class in a batch
+            ratio = share / (predicted.mean(axis=0) + TINY)  # how much more often each class is in the batch
+            weights = self.truth[known] @ ratio
 
-            def errors(y: NDArray, score: NDArray, weight: NDArray = weight) -> NDArray:
-                return ((y @ weight)[:, None] * score - (y * weight) @ by_class) @ solve
+            def errors(y: NDArray, score: NDArray, ratio: NDArray = ratio) -> NDArray:
+                return ((y @ ratio)[:, None] * score - (y * ratio) @ by_class) @ solve
 
-            strata, weights = self._strata(known)
-            values = errors(truth[0], of_noisy), errors(truth[1], of_clean)[known], errors(truth[2], of_clean)[known]
-            found = _powered_mean(_parts(*values, strata, weights))
-            share = normalise_rows(np.maximum(solved.mean(axis=0) - found.mean, 0)[None], share[None])[0]
-        n_effective = (truth[2] @ weight).sum() ** 2 / ((truth[2] @ weight) ** 2).sum()  # Kish, 1965
-        variance = found.variance * _student(n_effective - 1) + _variance_of_mean(solved)
-        least = 1 / (len(of_batch) + 2)
-        return Estimate(
-            share,
-            np.clip(share, least, 1 - least) * (1 - np.clip(share, least, 1 - least)) / np.maximum(variance, TINY),
-        )
-
-    def _fits(self) -> Iterator[tuple[NDArray[np.intp], TransitionFit]]:
-        """Fits without each fold of verified samples, which predict these without having seen them."""
-        T = np.vstack([self.model.transition_matrix_, np.eye(self.d)[self.c :]])
-        prior = with_other_labels(self.model.prior, self.c, self.d)
-        return cross_fitted(self.of, T, prior, stratified=False, n_folds=_FOLDS)
+            of_verified = (errors(y, of_clean)[known] for y in (verified, self.truth))
+            found = _powered_mean(_parts(errors(predicted, of_noisy), *of_verified, *self._strata(known)))
+            share = normalise_rows(np.maximum(of_batch.mean(axis=0) - found.mean, 0)[None], share[None])[0]
+        df = weights.sum() ** 2 / max((weights**2).sum(), TINY) - 1  # Kish, 1965
+        variance = found.variance * _student(df) + _variance_of_mean(of_batch)
+        inside = np.clip(share, 1 / (len(of_batch) + 2), 1 - 1 / (len(of_batch) + 2))
+        return Estimate(share, inside * (1 - inside) / np.maximum(variance, TINY))
 
     @cached_property
     def _own(self) -> list[NDArray]:
@@ -319,7 +266,9 @@ class Population:
             *batch,
         ]
         given_labels, given_x = ([np.zeros((len(own.noisy), self.c)) for own in groups] for _ in range(2))
-        fits = list(self._fits())
+        T = np.vstack([self.model.transition_matrix_, np.eye(self.d)[self.c :]])
+        prior = with_other_labels(self.model.prior, self.c, self.d)
+        fits = list(cross_fitted(of, T, prior, stratified=False, n_folds=_FOLDS))
         for out, fit in fits:
             for k, group in enumerate(groups):
                 rows, n = (out, 1) if k == 1 else (slice(None), len(fits))
@@ -329,7 +278,7 @@ class Population:
                 given_labels[k][rows] += samples.posterior(fit.transition_matrix[: self.c]) / n
         return given_labels, given_x
 
-    def _strata(self, known: NDArray | slice) -> tuple[Any, NDArray | None]:
+    def _strata(self, known: NDArray) -> tuple[Any, NDArray | None]:
         """Strata of the given labels, by which samples may have been drawn without a test that tells it; or weights."""
         if self.of.drawn is not None:
             return (), 1 / self.of.drawn[known]
@@ -337,7 +286,6 @@ class Population:
         is_by_label = (given >= 0).all() or self.of.draw().by_label
         return strata_of_labels(self.of.noisy, given, self.d) if is_by_label else (), None
 
-    def _powered(
-        self, predicted: NDArray, verified: NDArray, true: NDArray, known: NDArray | slice = slice(None)
-    ) -> Estimate:
+    def _powered(self, predicted: NDArray, verified: NDArray, true: NDArray, known: NDArray | None = None) -> Estimate:
+        known = self._known(False) if known is None else known
         return prediction_powered(predicted, verified[known], true[known], *self._strata(known))
