@@ -23,7 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 from scipy.stats import beta
-from shared import RESULTS, markdown, publish, read_rows, run_all, versions
+from shared import RESULTS, markdown, publish, read_rows, run_all, versions, write_csv
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
@@ -185,14 +185,18 @@ def report():
         rows.setdefault(row["problem"], []).append(row)
     problems = [name for name in [*PROBLEMS, *SHIFTS] if name in rows]
     counts = sorted({len(rows[name]) for name in problems})
+    lines = [(name, [cell(rows[name], of) for of in METHODS]) for name in problems]
+    accuracies = [(n, [cell(rows[n], of) for of in ACCURACIES]) for n in problems if n not in SHIFTS]
+    write_csv(RESULTS / "shares.csv", METHODS, lines)
+    write_csv(RESULTS / "shares_accuracies.csv", ACCURACIES, accuracies)
     publish(
         "shares.md",
         [
             "# Class shares and accuracies",
             f"Coverage of 90 % intervals ± standard error, mean half width; {counts} repeats. {versions()}. See "
             "`shares.py`.",
-            markdown(METHODS, [(name, [cell(rows[name], of) for of in METHODS]) for name in problems]),
-            markdown(ACCURACIES, [(n, [cell(rows[n], of) for of in ACCURACIES]) for n in problems if n not in SHIFTS]),
+            markdown(METHODS, lines),
+            markdown(ACCURACIES, accuracies),
         ],
     )
 
