@@ -194,7 +194,8 @@ class Population:
 
     def class_shares(self) -> Estimate:
         """Shares of the true classes."""
-        return self._powered(*self._own, self.truth)
+        predicted, verified = self._own
+        return self._powered(predicted, verified, self.truth)
 
     def accuracy(self, of_labels: bool) -> Estimate:
         """Share of samples of which the noisy label, or else the most probable class, is the true class."""
@@ -241,8 +242,8 @@ class Population:
             def errors(y: NDArray, score: NDArray, ratio: NDArray = ratio) -> NDArray:
                 return ((y @ ratio)[:, None] * score - (y * ratio) @ by_class) @ solve
 
-            of_verified = (errors(y, of_clean)[known] for y in (verified, self.truth))
-            found = _powered_mean(_parts(errors(predicted, of_noisy), *of_verified, *self._strata(known)))
+            own, true = (errors(y, of_clean)[known] for y in (verified, self.truth))
+            found = _powered_mean(_parts(errors(predicted, of_noisy), own, true, *self._strata(known)))
             share = normalise_rows(np.maximum(of_batch.mean(axis=0) - found.mean, 0)[None], share[None])[0]
         df = weights.sum() ** 2 / max((weights**2).sum(), TINY) - 1  # Kish, 1965
         variance = found.variance * _student(df) + _variance_of_mean(of_batch)
