@@ -385,7 +385,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
             Rows of the form that `fit` had.
-        y : array-like of shape (n_samples,), or data frame with two columns
+        y : array-like of shape (n_samples,), or data frame
             Labels to compare predictions with; or, as in `fit`, given labels and a column "verified". Optional for a
             Dataset of pairs of input and label.
         sample_weight : array-like of shape (n_samples,), optional

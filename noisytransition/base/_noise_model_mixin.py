@@ -106,8 +106,8 @@ class NoiseModelMixin:
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
             Rows whose labels are to be judged.
-        y_noisy : array-like of shape (n_samples,), or data frame with two columns
-            Noisy labels, out of `classes_`; or, as in `fit`, noisy labels and a column "verified".
+        y_noisy : array-like of shape (n_samples,), or data frame
+            Noisy labels, out of `classes_`; or, as in `fit`, those of one source or several and a column "verified".
         y_verified : array-like of shape (n_samples,), optional
             True labels of verified rows, as in `fit`; they are certain. A classifier does not keep those of `fit`: give
             them again.

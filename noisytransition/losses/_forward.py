@@ -309,6 +309,7 @@ class SourcesLoss(ForwardLoss):
     """
 
     columns, takes_clean_rows = ("row",), True
+    _logs: Tensor
 
     def __init__(self, likelihood: NDArray[np.float64]) -> None:
         super().__init__(np.eye(likelihood.shape[1]))

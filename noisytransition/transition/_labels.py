@@ -70,7 +70,7 @@ class SourceLabels(NamedTuple):
                     "verified row; leave columns out that are no labels."
                 )
 
-    def at(self, rows: NDArray[np.intp]) -> NDArray[np.integer]:
+    def at(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
         """Codes of samples at these positions; -1 where the position is -1."""
         return np.where((rows >= 0)[:, None], self.codes[rows], -1)
 

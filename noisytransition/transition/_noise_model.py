@@ -730,7 +730,7 @@ class LabelNoiseModel:
         given = np.pad(given, ((0, 0), (0, d - given.shape[1])))
         return LabelledSamples(given, none, none) if labels is None else labels._replace(proba=given)
 
-    def _likelihood_of_fit(self, rows: NDArray[np.intp]) -> NDArray | None:
+    def _likelihood_of_fit(self, rows: NDArray[np.integer]) -> NDArray | None:
         """The same of samples at these positions in the fit, if there are several sources; else None."""
         of = self.held_out_.sources
         return None if of is None else self._by_source(of._replace(codes=of.at(rows)))

@@ -156,7 +156,7 @@ FIT = [
     Case("clean rows twice", "fit", {"meta": (X_META, Y_META), "y_verified": VERIFIED}, "given 2 times"),
     Case("verified rows and other clean rows", "fit", {"X_meta": X_META, "y_meta": Y_META, "y": _table()}, "2 times"),
     Case("verified labels twice", "fit", {"y": _table(), "y_verified": VERIFIED}, "given twice"),
-    Case("a table of three columns", "fit", {"y": _table(text="a")}, "has the columns"),
+    Case("a table of three columns", "fit", {"y": _table(text="a")}, "several kinds"),
     Case("a table as an array", "fit", {"y": _table().to_numpy()}, "oof_proba_"),
     Case("a table of other names", "fit", {"y": _table().set_axis(["y", "checked"], axis=1)}, "column 'verified'"),
     Case(

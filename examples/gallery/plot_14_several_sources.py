@@ -1,0 +1,91 @@
+"""
+Several people label each row
+=============================
+
+Three of six people label each picture. Give one column for each of them: every person
+gets a T, and the classifier learns from all labels.
+"""
+
+# %%
+# The labels
+# ----------
+# Digits 0 to 3. Three of the people are careful, two are hasty, and one takes most 3s
+# for a 2. A hundred pictures are verified.
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_digits
+
+from noisytransition import flip_labels
+from noisytransition.transition import flip_noise, symmetric_noise
+
+rng = np.random.default_rng(0)
+X, y = load_digits(n_class=4, return_X_y=True)
+X = X / 16
+train, test = np.split(rng.permutation(len(y)), [500])
+people = {
+    "Ann": symmetric_noise(4, 0.1),
+    "Ben": symmetric_noise(4, 0.15),
+    "Eve": symmetric_noise(4, 0.15),
+    "Joe": symmetric_noise(4, 0.6),
+    "Kim": flip_noise({(3, 2): 0.8}, n_classes=4),
+    "Pat": symmetric_noise(4, 0.5),
+}
+table = pd.DataFrame(
+    {who: flip_labels(y[train], T, random_state=rng) for who, T in people.items()}
+)
+asked = rng.random(table.shape).argsort(axis=1) < 3
+table = table.where(asked)
+table["verified"] = pd.Series(y[train]).where(np.arange(len(train)) < 100)
+table.iloc[[0, 1, 2, -2, -1]]
+
+# %%
+# The fit
+# -------
+# `TransitionClassifierCV` takes the same table, around any classifier of scikit-learn.
+from noisytransition import EMTransitionClassifier
+
+clf = EMTransitionClassifier(max_epochs=15, random_state=0).fit(X[train], table)
+print(f"{clf.score(X[test], y[test]):.1%} of new pictures are classified correctly")
+
+# %%
+# Who labels well?
+# ----------------
+# The share of correct labels of each person, with a 90 % interval, and the most
+# probable flip. The true share is known here, since the data are made.
+summary = clf.noise_model_.source_summary()
+share = np.bincount(y[train]) / len(train)
+summary["true"] = {who: share @ T.diagonal() for who, T in people.items()}
+summary[["n_labels", "right", "lower", "upper", "true", "worst_flip", "flip"]].round(2)
+
+# %%
+import matplotlib.pyplot as plt
+
+from noisytransition import TransitionMatrixDisplay
+
+model = clf.noise_model_
+fig, axes = plt.subplots(2, 3, figsize=(8, 5.6), layout="compressed")
+for ax, who, T in zip(
+    axes.flat, model.sources_.names, model.sources_.matrices, strict=True
+):
+    TransitionMatrixDisplay(T).plot(ax=ax, colorbar=False)
+    ax.set_title(f"{who}: {summary.loc[who, 'right']:.0%} correct")
+
+# %%
+# The labels of the rows
+# ----------------------
+# The posterior of the features and all three labels, beside the majority. The
+# probabilities are out-of-fold: the classifier has learned from the rows of `fit`.
+proba, given = clf.oof_proba_, table.drop(columns="verified")
+posterior = model.posterior(proba, given, calibrate=False)
+majority = given.mode(axis=1)[0]
+open_rows = table["verified"].isna()
+for name, labels in {
+    "majority": majority,
+    "classifier": proba.argmax(axis=1),
+    "classifier and all labels": posterior.argmax(axis=1),
+}.items():
+    print(f"{np.mean((labels == y[train])[open_rows]):.1%} correct: {name}")
+
+# %%
+# Labels that are probably wrong: those of the majority, judged by all labels.
+model.find_label_issues(proba, table, calibrate=False).head()
