@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from noisytransition import flip_labels
+from noisytransition import LabelNoiseModel, flip_labels
 from noisytransition.report import NoiseReport
 from noisytransition.report._facts import Clean, make_facts
 from noisytransition.report._samples import sample_facts
@@ -27,6 +27,12 @@ class SomeClassifier:
 
     def transition_interval(self, level):
         return self.bars
+
+    @property
+    def uncertainty_(self):
+        return getattr(self, "bars", None)
+
+    plan = LabelNoiseModel.plan
 
 
 def judged(T, n=200, seed=0):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -104,6 +103,7 @@ def make_facts(
     low, high = model.transition_interval(level) if bars else (T, T)
     known = _Known([plain(name) for name in model.classes_], T, model.class_counts_, low, high, bars)
     noise = _noise(known, clean, level)
+    n_to_verify = model.plan(width=_PRECISION, level=level).table.n_to_verify.to_numpy()
     return {
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -116,7 +116,7 @@ def make_facts(
         "noise": noise,
         "transition": _transition(known),
         "flips": _flips(known),
-        "classes": _classes(known, judged, clean, level),
+        "classes": _classes(known, judged, clean, n_to_verify),
         "calibration": None if clean is None or clean.proba is None else _calibration(clean.proba, clean.y, level),
         "label_issues": _label_issues(known.names, judged, samples, index, 1 - noise["rate"]),
         "one_transition_matrix": _one_transition_matrix(clean),
@@ -178,12 +178,11 @@ def _flips(known: _Known) -> list[Facts]:
 
 
 # ---------------------------------------------------------------------------- classes
-def _classes(known: _Known, judged: "Judged", clean: Clean | None, level: float) -> Facts:
+def _classes(known: _Known, judged: "Judged", clean: Clean | None, n_to_verify: NDArray[np.intp]) -> Facts:
     """Noise rate, numbers of rows and risks of every class; those with the most risks and noise are listed."""
     c, kept = len(known.T), known.T.diagonal()
     n_given = np.bincount(judged.noisy[judged.noisy >= 0], minlength=c)
     n_clean = None if clean is None else np.bincount(clean.y, minlength=c)
-    n_to_verify = _rows_to_verify(known, level)
     mean = float(known.counts @ (1 - kept) / known.counts.sum())
     found = [
         {
@@ -206,20 +205,6 @@ def _classes(known: _Known, judged: "Judged", clean: Clean | None, level: float)
         "n_at_risk": sum(bool(of["risks"]) for of in found),
         "n_to_verify": int(n_to_verify.sum()),
     }
-
-
-def _rows_to_verify(known: _Known, level: float) -> NDArray[np.intp]:
-    """Rows of each class to verify, until the interval of its noise rate r is at most ± precision.
-
-    m pairs of labels give an interval of half width ``h = z sqrt(r (1 - r) / m)``. Information adds up: with the half
-    width h0 now, ``1 / h^2 = 1 / h0^2 + m / (z^2 r (1 - r))``. A rate below the precision is taken as the precision.
-    """
-    rate = np.clip(1 - known.T.diagonal(), _PRECISION, 1 - _PRECISION)
-    half_width = (known.high - known.low).diagonal() / 2
-    informed = 1 / np.maximum(half_width, 1e-12) ** 2 if known.bars else 0.0
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    m = z**2 * rate * (1 - rate) * (1 / _PRECISION**2 - informed)
-    return np.ceil(np.maximum(m, 0) - 1e-9).astype(np.intp)
 
 
 def _risks(known: _Known, i: int, mean: float) -> list[str]:

@@ -127,7 +127,7 @@ class CalibratedLikelihood:
         Noisy labels, and true ones.
     pairs : ndarray of shape (c, c)
         Counts of rows of which both labels are known.
-    meta_weight : float, default=1.0
+    meta_weight : float or ndarray of shape (n_meta,), default=1.0
         How often a clean row counts.
     meta_offset : ndarray of shape (c,) or float, default=0.0
         Added to the logits of clean rows: the logarithms of how much more often each class is among them.
@@ -140,10 +140,12 @@ class CalibratedLikelihood:
         proba_meta: NDArray,
         y_meta: NDArray,
         pairs: NDArray,
-        meta_weight: float = 1.0,
+        meta_weight: NDArray | float = 1.0,
         meta_offset: NDArray | float = 0.0,
     ) -> None:
-        self.c, self.pairs, self.meta_weight, self.meta_offset = len(pairs), pairs, meta_weight, meta_offset
+        self.c, self.pairs, self.meta_offset = len(pairs), pairs, meta_offset
+        self.meta_weight = float(np.mean(meta_weight))
+        self.relative_weight = np.reshape(meta_weight, (-1, 1)) / self.meta_weight
         self.n_rows = len(y) + len(y_meta)
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
@@ -224,10 +226,10 @@ class CalibratedLikelihood:
         scale, u = _scale(log_scale), self.u_clean
         offset = self.bias_of_all(bias) + self.meta_offset
         log_p = _log_softmax(scale * u + (u @ matrix.T if self.with_matrix else 0) + offset)
-        of_clean = self.meta_weight * (self.clean - np.exp(log_p))
+        of_clean = self.meta_weight * (self.relative_weight * (self.clean - np.exp(log_p)))
         of_bias = of_bias + of_clean.sum(axis=0)
         of_matrix = of_matrix + (of_clean.T @ u if self.with_matrix else (of_clean * u).sum(axis=0))  # or its diagonal
-        log_likelihood = of_rows + (self.meta_weight * (self.clean * log_p).sum() + of_known)
+        log_likelihood = of_rows + (self.meta_weight * (self.relative_weight * (self.clean * log_p)).sum() + of_known)
         prior = -(log_scale**2 + (bias**2).sum() + self.precision * (matrix**2).sum()) / 2
         gradient = self.pack(
             scale * (np.trace(of_matrix) if self.with_matrix else of_matrix.sum()) - log_scale,

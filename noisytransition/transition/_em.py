@@ -305,7 +305,7 @@ def first_maximum(
     init: NDArray,
     prior: Prior,
     counts: NDArray,
-    meta_weight: float = 1.0,
+    meta_weight: NDArray | float = 1.0,
     meta_offset: NDArray | float = 0.0,
     max_iter: int = MAX_ITER,
     tol: float = 1e-5,

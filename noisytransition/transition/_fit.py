@@ -125,7 +125,7 @@ class TransitionFit:
         """
         if not len(self.held_out.clean):
             return 1.0
-        if any(self.draw):
+        if self.draw.by_label or self.draw.by_suspicion:
             return float(self._share() * self.held_out.n_clean.sum() / len(self.held_out.clean))
         power = _POWER_OF_FEW if len(self.held_out.clean) < _FEW * len(self.start) else _POWER
         return self._balanced_weight() ** (_POWER_WITH_PAIRS if self.held_out.pairs.any() else power)
@@ -145,7 +145,7 @@ class TransitionFit:
             self.start,
             self.prior,
             self.pairs,
-            weight,
+            weight * self.weights if self.draw.by_probability else weight,
             self.offset,
         )
 
@@ -181,6 +181,7 @@ class TransitionFit:
             y_noisy_pairs=pairs[2],
             counts=self.pairs,
             offset=self.offset,
+            weights=self.weights[known] if self.draw.by_probability else None,
         )
         evidence, wrong = wrong_true_labels(*pairs, T, self.offset)
         if evidence > max(_STRONG_EVIDENCE, (found.log_evidence if found else 0.0) + POSITIVE_EVIDENCE):

@@ -32,10 +32,12 @@ from ._labels import (
     like_series,
     names_of_rows,
 )
+from ._noise import RandomState
 from ._posterior import LabelledSamples, denoise_proba
 from ._shares import Interval, Population
 from ._shrinkage import Prior, check_prior, with_other_labels
 from ._sources import SourceFit, fit_sources, log_likelihood
+from ._suggest import Plan, check_target, plan, suggest_rows
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 if TYPE_CHECKING:
@@ -498,6 +500,64 @@ class LabelNoiseModel:
         found = Population(self).accuracy(of == "labels")
         (lower,), (upper,) = found.interval(level)
         return Interval(float(found.share[0]), float(lower), float(upper))
+
+    # ---- samples to verify
+    def suggest_rows(self, n: int, target: str = "transition", *, random_state: RandomState = None) -> Any:
+        """Draw samples to verify next, with known probabilities (:doc:`/which_rows`).
+
+        Half of the probability is the same for all samples; the other half is in proportion to the standard deviation
+        of what the target asks of a sample, by P(true | x, label): its class (T and shares) or whether the classifier
+        is correct (accuracy). Put ``probability`` at these positions into `verified_probability` of the next `fit`.
+
+        Parameters
+        ----------
+        n : int
+            Number of samples.
+        target : {"transition", "shares", "accuracy"}, default="transition"
+            What is to be known more exactly: T, `class_shares`, or `accuracy_interval` of the classifier.
+        random_state : int, RandomState, Generator or None
+            As in `flip_labels`.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``position``, of samples of `fit` that were not verified, and ``probability``, of having been drawn,
+            as a multiple of ``n / n_not_verified``, that of a draw at random. It is at least 0.5, unless all samples
+            above it are certain to be drawn.
+
+        Raises
+        ------
+        ValueError
+            If there are less than n such samples, verified ones were drawn class by class, or T was given.
+        """
+        check_target(target)
+        return suggest_rows(self, n, target, random_state)
+
+    def plan(self, target: str = "transition", width: float = 0.05, level: float = 0.9) -> Plan:
+        """Number of samples to verify for intervals of a given width.
+
+        Parameters
+        ----------
+        target : {"transition", "shares", "accuracy"}, default="transition"
+            As in `suggest_rows`; of T the noise rate of each class.
+        width : float in (0, 0.5), default=0.05
+            Half the length of an interval: ± 0.05.
+        level : float in (0, 1), default=0.9
+            Level of the intervals.
+
+        Returns
+        -------
+        Plan
+            With `table`, `n_rows` and `words`, which are those of ``str``. For T, `n_to_verify` are samples of that
+            true class with a noisy label; else samples of any class, drawn by `suggest_rows`.
+
+        Raises
+        ------
+        ValueError
+            As `class_shares`, for shares and accuracy.
+        """
+        check_target(target)
+        return plan(self, target, width, level)
 
     # ---- samples
     def calibrate(self, proba: ArrayLike) -> NDArray:

@@ -90,6 +90,7 @@ def revised_by_pairs(
     y_noisy_pairs: NDArray,
     counts: NDArray,
     offset: NDArray | float = 0.0,
+    weights: NDArray | None = None,
 ) -> PairEstimate | None:
     r"""T by the posterior of the true label that verified pairs ask for, if they contradict one T for all rows.
 
@@ -127,7 +128,7 @@ def revised_by_pairs(
     Genest, Zidek, "Combining Probability Distributions: A Critique and an Annotated Bibliography", 1986 (logarithmic
     pools). Kass, Raftery, "Bayes Factors", 1995.
     """
-    of_pairs, gain = _fitted(proba_pairs, y_pairs, y_noisy_pairs, T, offset)
+    of_pairs, gain = _fitted(proba_pairs, y_pairs, y_noisy_pairs, T, offset, weights)
     posterior = of_pairs._replace(offsets=of_pairs.offsets - offset)
     pairs, rows = ([p[y == j] for j in range(len(T))] for p, y in ((proba_pairs, y_noisy_pairs), (proba, y_noisy)))
     log_det, information = _information(of_pairs, pairs)
@@ -165,7 +166,7 @@ def wrong_true_labels(
 
 
 def _fitted(
-    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float
+    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float, weights: NDArray | None
 ) -> tuple[_Posterior, float]:
     """Posterior that fits the pairs best, and by how much their log-posterior is above that under one T."""
     c, rows = len(T), np.arange(len(y))
@@ -177,8 +178,11 @@ def _fitted(
         log_q = special.log_softmax(factors @ powers + offsets[noisy] + offset, axis=1)
         residual, of_offsets = np.exp(log_q), _PRECISION * offsets
         residual[rows, y] -= 1
+        loss_of_rows = log_q[rows, y]
+        if weights is not None:
+            residual, loss_of_rows = residual * weights[:, None], loss_of_rows * weights
         np.add.at(of_offsets, noisy, residual)
-        value = (x[:2] @ x[:2] + _PRECISION * (offsets**2).sum()) / 2 - log_q[rows, y].sum()
+        value = (x[:2] @ x[:2] + _PRECISION * (offsets**2).sum()) / 2 - loss_of_rows.sum()
         of_powers = powers * np.einsum("nc,ncp->p", residual, factors) + x[:2]
         return value, np.concatenate([of_powers, of_offsets.ravel()])
 

@@ -1,0 +1,207 @@
+"""Which samples to verify next, and how many, for what is to be known more exactly."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ._checks import check_count, check_level, is_number
+from ._noise import RandomState, as_generator
+
+#: what verified samples are to narrow
+TARGETS = ("transition", "shares", "accuracy")
+# Share of the draw that is at random: no sample has a weight above its inverse. At 0.2 the intervals of shares are
+# longer (digits)
+_AT_RANDOM = 0.5
+# of the unit of a class, as a part of the largest: a class that hardly occurs does not take the whole draw
+_SMALLEST_UNIT = 1e-4
+
+
+class Plan(NamedTuple):
+    """How many samples to verify for intervals of a given width, from `LabelNoiseModel.plan`; `str` gives words.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row for each quantity, with the columns ``estimate``, ``half_width`` (of its interval now), ``n_verified`` and
+        ``n_to_verify``: more samples for that quantity alone.
+    n_rows : int
+        More samples for all quantities.
+    words : str
+    """
+
+    table: Any
+    n_rows: int
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+# ---------------------------------------------------------------------------- which
+def suggest_rows(model: Any, n: int, target: str, random_state: RandomState) -> Any:
+    """Samples drawn with known probabilities; see `LabelNoiseModel.suggest_rows`."""
+    from pandas import DataFrame  # slow to import
+
+    held_out = _held_out(model)
+    if model.meta_sampling == "stratified":
+        raise ValueError(
+            "suggested samples need verified samples that were drawn at random, and meta_sampling is 'stratified'; "
+            "take verified samples as they are drawn at random, with meta_sampling='random'."
+        )
+    n = check_count(n, 1, "n")
+    if n > (most := len(held_out.noisy)):
+        raise ValueError(f"n={n} samples are more than the {most} that are not verified; give at most {most}.")
+    probability = inclusion_probabilities(draw_sizes(model, target), n)
+    chosen = drawn_systematically(probability, as_generator(random_state))
+    relative = probability[chosen] * (len(probability) / n)
+    return DataFrame({"position": held_out.rows[chosen], "probability": relative})
+
+
+def draw_sizes(model: Any, target: str) -> NDArray[np.float64]:
+    """Probabilities of a draw, up to a factor, of the samples that are not verified.
+
+    The variance of an inverse-probability-weighted mean is smallest if a sample is drawn in proportion to the standard
+    deviation of what its verification would tell (Neyman, 1934). Variances of several classes are divided by the square
+    of the class's size for T, whose rows are counts by that, and by their mean for shares.
+    """
+    variance, tiny = _posterior_variances(model, target), np.finfo(float).tiny
+    unit = variance.mean(axis=0)
+    if target == "transition":
+        unit = model.posterior_of_fit().mean(axis=0) ** 2
+    size = np.sqrt((variance / np.maximum(unit, _SMALLEST_UNIT * max(unit.max(), tiny))).sum(axis=1))
+    total = size.sum()
+    return _AT_RANDOM / len(size) + (1 - _AT_RANDOM) * (size / total if total else 1 / len(size))
+
+
+def _posterior_variances(model: Any, target: str) -> NDArray[np.float64]:
+    """Posterior variance of each quantity in each sample that is not verified, shape (n, k)."""
+    posterior = model.posterior_of_fit()
+    if target == "accuracy":
+        of, c = model.held_out_, len(model.classes_)
+        predicted = model.calibrate(of.candidates[0].proba[:, :c]).argmax(axis=1)
+        posterior = np.take_along_axis(posterior, predicted[:, None], axis=1)
+    return posterior * (1 - posterior)
+
+
+def inclusion_probabilities(sizes: NDArray, n: int) -> NDArray[np.float64]:
+    """Probabilities that are proportional to sizes above 0, at most 1, and add up to n."""
+    found, certain = np.ones(len(sizes)), np.zeros(len(sizes), dtype=bool)
+    while True:
+        rest = n - certain.sum()
+        found[~certain] = rest * sizes[~certain] / max(sizes[~certain].sum(), np.finfo(float).tiny)
+        if not (more := ~certain & (found >= 1)).any():
+            return found
+        certain |= more
+        found[certain] = 1.0
+
+
+def drawn_systematically(probability: NDArray, rng: np.random.RandomState | np.random.Generator) -> NDArray[np.intp]:
+    """Positions of samples, each drawn with its probability; as many as these add up to (Madow, 1949).
+
+    In a random order, a point that is uniform in [0, 1], and those by 1, 2, ... further on, meet the sums.
+    """
+    order = rng.permutation(len(probability))
+    ends = probability[order].cumsum()
+    n = round(ends[-1])
+    points = rng.uniform() + np.arange(n)
+    return order[np.minimum(np.searchsorted(ends * (n / ends[-1]), points, side="right"), len(order) - 1)]
+
+
+# ---------------------------------------------------------------------------- how many
+def plan(model: Any, target: str, width: float, level: float) -> Plan:
+    """Numbers of samples to verify; see `LabelNoiseModel.plan`."""
+    if not is_number(width) or not 0 < width < 0.5:
+        raise ValueError(f"width={width!r}; give a number above 0 and below 0.5: intervals become ± width.")
+    z = float(special.ndtri((1 + check_level(level)) / 2))
+    if target == "transition":
+        return _plan_of_rates(model, width, level, z)
+    return _plan_of_shares(model, target, width, level, z)
+
+
+def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
+    """Samples of each class, until the interval of its noise rate r is at most ± width.
+
+    m pairs of labels give an interval of half width ``h = z sqrt(r (1 - r) / m)``. Information adds up: with the half
+    width h0 now, ``1 / h^2 = 1 / h0^2 + m / (z^2 r (1 - r))``. A rate below the width is taken as the width.
+    """
+    from pandas import DataFrame  # slow to import
+
+    c, half_width = len(model.classes_), np.full(len(model.classes_), 0.5)
+    rate = 1 - model.transition_matrix_.diagonal()
+    if model.uncertainty_ is not None:
+        low, high = model.transition_interval(level)
+        half_width = (high - low).diagonal() / 2
+    informed = 1 / np.maximum(half_width, 1e-12) ** 2 if model.uncertainty_ is not None else 0.0
+    bounded = np.clip(rate, width, 1 - width)
+    m = z**2 * bounded * (1 - bounded) * (1 / width**2 - informed)
+    m = np.ceil(np.maximum(m, 0) - 1e-9).astype(np.intp)
+    verified = getattr(model, "held_out_", None)
+    n_verified = np.zeros(c, dtype=np.intp) if verified is None else verified.pairs.sum(axis=1)[:c]
+    columns = {"estimate": rate, "half_width": half_width, "n_verified": n_verified, "n_to_verify": m}
+    n, names = int(m.sum()), [f"{m[i]} of {model.classes_[i]}" for i in np.argsort(-m, kind="stable") if m[i]]
+    words = f"The noise rate of every class is known within ± {width:g}."
+    if n:
+        listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        words = f"To know the noise rate of every class within ± {width:g}, verify {n} more samples: {listed}."
+        if short := [str(model.classes_[i]) for i in np.flatnonzero(m > model.class_counts_)]:
+            words += f" There are not as many of {', '.join(short[:10])}."
+    return Plan(DataFrame(columns, index=model.classes_), n, words)
+
+
+def _plan_of_shares(model: Any, target: str, width: float, level: float, z: float) -> Plan:
+    """Samples to verify, drawn by `suggest_rows`, until intervals of shares or of the accuracy are at most ± width.
+
+    A variance of shares p is ``p (1 - p) / n``, if all n samples are verified, and ``R / m`` in addition, of m samples
+    that were verified at random. Of m' more, R is g times that, by the posterior and the probabilities of the draw ::
+
+        p (1 - p) / n + R (m + g m') / (m + m')^2 = (width / z)^2
+    """
+    from pandas import DataFrame  # slow to import
+
+    of, table = _held_out(model), _intervals(model, target, level)
+    m, left = len(of.clean), len(of.noisy)
+    p, half_width = table.iloc[:, 0].to_numpy(), (table.upper - table.lower).to_numpy() / 2
+    least = p * (1 - p) / (m + left)
+    now, goal = np.maximum((half_width / z) ** 2 - least, 0), (width / z) ** 2 - least
+    relative = draw_sizes(model, target)
+    variance = _posterior_variances(model, target)
+    gain = (variance / (relative / relative.mean())[:, None]).mean(axis=0) / np.maximum(variance.mean(axis=0), 1e-300)
+    # (m + m')^2 = b (m + g m'), with b = R / goal
+    b = np.divide(now * m, goal, out=np.full(len(p), np.inf), where=goal > 0)
+    b = np.minimum(b, 1e3 * (m + left) ** 2)
+    half = gain * b / 2 - m
+    more = half + np.sqrt(np.maximum(half**2 - m * (m - b), 0))
+    more = np.where(now <= goal, 0, np.minimum(np.ceil(more), left)).astype(np.intp)
+    columns = {"estimate": p, "half_width": half_width, "n_verified": np.full(len(p), m), "n_to_verify": more}
+    what = "every class share" if target == "shares" else "the classifier's accuracy"
+    n = int(more.max())
+    words = f"{what[0].upper()}{what[1:]} is known within ± {width:g}."
+    if n:
+        words = f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_rows(target={target!r})."
+    if (goal <= 0).any():
+        words += f" Even if all are verified, an interval is ± {z * np.sqrt(least.max()):.2g}."
+    return Plan(DataFrame(columns, index=table.index), n, words)
+
+
+def _intervals(model: Any, target: str, level: float) -> Any:
+    """Data frame of estimates and intervals now."""
+    from pandas import DataFrame  # slow to import
+
+    if target == "shares":
+        return model.class_shares(level)
+    return DataFrame([model.accuracy_interval(level)], index=["classifier"])
+
+
+def _held_out(model: Any) -> Any:
+    held_out = getattr(model, "held_out_", None)
+    if held_out is None:
+        raise ValueError("the model has a given T and no samples; fit one to probabilities and labels.")
+    return held_out
+
+
+def check_target(target: str) -> None:
+    """Raise for anything that is no target."""
+    if target not in TARGETS:
+        raise ValueError(f"target={target!r}; give one of {', '.join(map(repr, TARGETS))}.")
