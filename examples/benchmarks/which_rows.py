@@ -26,7 +26,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from problems import noise, table
-from shared import RESULTS, markdown, publish, read_rows, run_all, versions
+from shared import RESULTS, markdown, publish, read_rows, run_all, versions, write_csv
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -138,47 +138,77 @@ def run(cell, draw, seed, data):
 
 # ---------------------------------------------------------------------------- page
 def rows_for(width, n, widths):
-    """Verified rows for a width, on a line through the logarithms of widths and numbers of rows."""
-    slope, level = np.polyfit(np.log(widths), np.log(n), 1)
-    return float(np.exp(level + slope * np.log(width)))
+    """Verified rows for a width as a share of the last number, between those that were tried."""
+    best = np.minimum.accumulate(widths)
+    if best[0] <= width or best[-1] > width:
+        return f"at most {n[0] / n[-1]:.2f}" if best[0] <= width else "over 1"
+    at = int(np.argmax(best <= width))
+    share = np.log(best[at - 1] / width) / np.log(best[at - 1] / best[at])
+    return f"{n[at - 1] * (n[at] / n[at - 1]) ** share / n[-1]:.2f}"
 
 
-def line(target, draw, of_draw, at_random):
-    """Widths after each wave, the last error and coverage, and rows for random's last width as a share of its rows."""
-    n = [wave["n"] for wave in of_draw[0]["waves"]]
+def mean(rows, target, key):
+    """Mean over splits after each wave."""
+    return np.mean([[wave[target][key] for wave in row["waves"]] for row in rows], axis=0)
 
-    def mean(rows, key):
-        return np.mean([[wave[target][key] for wave in row["waves"]] for row in rows], axis=0)
 
-    width, random = mean(of_draw, "width"), mean(at_random, "width")
-    errors = [row["waves"][-1][target]["error"] for row in of_draw]
-    error = f"{np.mean(errors):.4f} ± {np.std(errors, ddof=1) / len(errors) ** 0.5:.4f}"
-    share = rows_for(random[-1], n, width) / n[-1]
-    cells = [*(f"{w:.4f}" for w in width), error, f"{mean(of_draw, 'held')[-1]:.2f}"]
-    return draw, [*cells, "1" if draw == RANDOM else f"{share:.2f}"]
+def error(rows, target):
+    """Mean error after the last wave, with its standard error over splits."""
+    errors = [row["waves"][-1][target]["error"] for row in rows]
+    return f"{np.mean(errors):.4f} ± {np.std(errors, ddof=1) / len(errors) ** 0.5:.4f}"
+
+
+def needed(rows, at_random, target):
+    """Verified rows for the last width of random ones, as a share of theirs."""
+    n = [wave["n"] for wave in rows[0]["waves"]]
+    return rows_for(mean(at_random, target, "width")[-1], n, mean(rows, target, "width"))
+
+
+def line(target, draw, rows, at_random):
+    """Widths after each wave; the last error and coverage; and rows for random's last width."""
+    widths, held = (mean(rows, target, key) for key in ("width", "held"))
+    cells = [*(f"{w:.4f}" for w in widths), error(rows, target), f"{held[-1]:.2f}"]
+    name = draw if draw in (RANDOM, SUSPICIOUS) else "`suggest_rows`"
+    return name, [*cells, "1" if draw == RANDOM else needed(rows, at_random, target)]
+
+
+def short_line(target, cell, found):
+    """The same in one line for the docs."""
+    random, suggested = found[cell, RANDOM], found[cell, target]
+    widths = [f"{mean(rows, target, 'width')[-1]:.4f}" for rows in (random, suggested)]
+    errors = [error(rows, target) for rows in (random, suggested)]
+    return f"{NAMES[target]}: {cell}", [*widths, needed(suggested, random, target), *errors]
 
 
 def report():
-    """Write and print the page."""
+    """Write and print the page, and the table of the docs."""
     found = {}
     for row in read_rows(ROWS):
         found.setdefault((row["cell"], row["draw"]), []).append(row)
     parts = [
         "# Which rows to verify",
         f"Mean half widths of 90 % intervals over 20 splits. {versions()}. See `which_rows.py`.",
-        '"rows": verified rows with which the half width is that of 300 random rows, as a share of 300, on a line '
-        "through the logarithms of three widths. The most suspicious rows give neither shares nor accuracies: their "
-        "probabilities of having been drawn are 0 or 1, and `class_shares` refuses them.",
+        '"error": of T as `transition_error`, of shares the root of the mean square, of the accuracy its absolute '
+        'value; with its standard error. "held": share of intervals that hold the truth of all rows. "rows": with so '
+        "many verified rows, as a share of 300, the half width is that of 300 random ones. The most suspicious rows "
+        "give neither shares nor accuracies: the probability of having been drawn is 0 or 1, and `class_shares` "
+        "refuses them. Intervals of T hardly get shorter where one T holds, since noisy labels tell most of it.",
     ]
     heads = ["100 rows", "200", "300", "error at 300", "held", "rows"]
     for target, name in NAMES.items():
         draws = (RANDOM, SUSPICIOUS, target) if target == "transition" else (RANDOM, target)
         for cell in CELLS:
-            of = [(draw, found.get((cell, draw), [])) for draw in draws]
-            if all(len(rows) > 1 for _, rows in of):
-                lines = [line(target, draw, rows, of[0][1]) for draw, rows in of]
-                shown = [(draw if draw in (RANDOM, SUSPICIOUS) else "`suggest_rows`", cells) for draw, cells in lines]
-                parts += [f"## {name[0].upper()}{name[1:]}, {cell}", markdown(heads, shown)]
+            lines = [line(target, draw, found[cell, draw], found[cell, RANDOM]) for draw in draws]
+            parts += [f"## {name[0].upper()}{name[1:]}, {cell}", markdown(heads, lines)]
+    heads = [
+        "± of 300 random rows",
+        "± of 300 suggested",
+        "suggested rows for the former",
+        "error, random",
+        "suggested",
+    ]
+    lines = [short_line(target, cell, found) for target in NAMES for cell in CELLS]
+    write_csv(RESULTS / "which_rows.csv", heads, lines)
     publish("which_rows.md", parts)
 
 

@@ -111,14 +111,19 @@ class HeldOut(NamedTuple):
 
         Equally many of each true class were drawn by that, which both tests would take for something else.
         """
+        has_noisy = at_random = self.noisy_of_clean >= 0
+        if self.drawn is not None:
+            at_random = has_noisy & (self.drawn == 1)
+        if at_random.any() and not equally_many(self.n_clean):
+            _, proba, proba_meta = self.candidates[-1]
+            others, noisy = has_noisy & ~at_random, self.noisy_of_clean
+            rest = np.concatenate([proba, proba_meta[others]]), np.concatenate([self.noisy, noisy[others]])
+            if is_chosen_by_suspicion(proba_meta[at_random], noisy[at_random], *rest):
+                return Draw(by_suspicion=True)
         if self.drawn is not None:
             return Draw(by_probability=True)
-        known = self.noisy_of_clean >= 0
-        if not known.any() or equally_many(self.n_clean):
+        if not has_noisy.any() or equally_many(self.n_clean):
             return Draw()
-        _, proba, proba_meta = self.candidates[-1]
-        if is_chosen_by_suspicion(proba_meta[known], self.noisy_of_clean[known], proba, self.noisy):
-            return Draw(by_suspicion=True)
         return Draw(by_label=is_drawn_by_label(self.pairs.sum(axis=0), self.given_labels))
 
     def weights_of_clean(self, offset: NDArray) -> NDArray[np.float64]:

@@ -37,7 +37,7 @@ from ._posterior import LabelledSamples, denoise_proba
 from ._shares import Interval, Population
 from ._shrinkage import Prior, check_prior, with_other_labels
 from ._sources import SourceFit, fit_sources, log_likelihood
-from ._suggest import Plan, check_target, plan, suggest_rows
+from ._suggest import Plan, plan, suggest_rows
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 if TYPE_CHECKING:
@@ -502,7 +502,7 @@ class LabelNoiseModel:
         return Interval(float(found.share[0]), float(lower), float(upper))
 
     # ---- samples to verify
-    def suggest_rows(self, n: int, target: str = "transition", *, random_state: RandomState = None) -> Any:
+    def suggest_rows(self, n: int, target: str = "shares", *, random_state: RandomState = None) -> Any:
         """Draw samples to verify next, with known probabilities (:doc:`/which_rows`).
 
         Half of the probability is the same for all samples; the other half is in proportion to the standard deviation
@@ -513,8 +513,9 @@ class LabelNoiseModel:
         ----------
         n : int
             Number of samples.
-        target : {"transition", "shares", "accuracy"}, default="transition"
-            What is to be known more exactly: T, `class_shares`, or `accuracy_interval` of the classifier.
+        target : {"transition", "shares", "accuracy"}, default="shares"
+            What is to be known more exactly: T (random samples are as good), `class_shares`, or `accuracy_interval` of
+            the classifier.
         random_state : int, RandomState, Generator or None
             As in `flip_labels`.
 
@@ -530,7 +531,6 @@ class LabelNoiseModel:
         ValueError
             If there are less than n such samples, verified ones were drawn class by class, or T was given.
         """
-        check_target(target)
         return suggest_rows(self, n, target, random_state)
 
     def plan(self, target: str = "transition", width: float = 0.05, level: float = 0.9) -> Plan:
@@ -556,7 +556,6 @@ class LabelNoiseModel:
         ValueError
             As `class_shares`, for shares and accuracy.
         """
-        check_target(target)
         return plan(self, target, width, level)
 
     # ---- samples

@@ -44,7 +44,7 @@ def suggest_rows(model: Any, n: int, target: str, random_state: RandomState) -> 
     """Samples drawn with known probabilities; see `LabelNoiseModel.suggest_rows`."""
     from pandas import DataFrame  # slow to import
 
-    held_out = _held_out(model)
+    held_out = _held_out(model, target)
     if model.meta_sampling == "stratified":
         raise ValueError(
             "suggested samples need verified samples that were drawn at random, and meta_sampling is 'stratified'; "
@@ -71,8 +71,9 @@ def draw_sizes(model: Any, target: str) -> NDArray[np.float64]:
     if target == "transition":
         unit = model.posterior_of_fit().mean(axis=0) ** 2
     size = np.sqrt((variance / np.maximum(unit, _SMALLEST_UNIT * max(unit.max(), tiny))).sum(axis=1))
-    total = size.sum()
-    return _AT_RANDOM / len(size) + (1 - _AT_RANDOM) * (size / total if total else 1 / len(size))
+    total = float(size.sum())
+    share = size / total if total else np.full(len(size), 1 / len(size))
+    return _AT_RANDOM / len(size) + (1 - _AT_RANDOM) * share
 
 
 def _posterior_variances(model: Any, target: str) -> NDArray[np.float64]:
@@ -128,12 +129,12 @@ def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
     """
     from pandas import DataFrame  # slow to import
 
-    c, half_width = len(model.classes_), np.full(len(model.classes_), 0.5)
-    rate = 1 - model.transition_matrix_.diagonal()
+    c, rate = len(model.classes_), 1 - model.transition_matrix_.diagonal()
+    half_width, informed = np.full(c, 0.5), np.zeros(c)
     if model.uncertainty_ is not None:
         low, high = model.transition_interval(level)
         half_width = (high - low).diagonal() / 2
-    informed = 1 / np.maximum(half_width, 1e-12) ** 2 if model.uncertainty_ is not None else 0.0
+        informed = 1 / np.maximum(half_width, 1e-12) ** 2
     bounded = np.clip(rate, width, 1 - width)
     m = z**2 * bounded * (1 - bounded) * (1 / width**2 - informed)
     m = np.ceil(np.maximum(m, 0) - 1e-9).astype(np.intp)
@@ -160,14 +161,19 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
     """
     from pandas import DataFrame  # slow to import
 
-    of, table = _held_out(model), _intervals(model, target, level)
+    of = _held_out(model, target)
+    if target == "shares":
+        table, what = model.class_shares(level), "every class share"
+    else:
+        accuracy = [model.accuracy_interval(level)]
+        table, what = DataFrame(accuracy, index=["classifier"]), "the classifier's accuracy"
     m, left = len(of.clean), len(of.noisy)
     p, half_width = table.iloc[:, 0].to_numpy(), (table.upper - table.lower).to_numpy() / 2
     least = p * (1 - p) / (m + left)
     now, goal = np.maximum((half_width / z) ** 2 - least, 0), (width / z) ** 2 - least
     relative = draw_sizes(model, target)
     variance = _posterior_variances(model, target)
-    gain = (variance / (relative / relative.mean())[:, None]).mean(axis=0) / np.maximum(variance.mean(axis=0), 1e-300)
+    gain = (variance * relative.mean() / relative[:, None]).mean(axis=0) / np.maximum(variance.mean(axis=0), 1e-300)
     # (m + m')^2 = b (m + g m'), with b = R / goal
     b = np.divide(now * m, goal, out=np.full(len(p), np.inf), where=goal > 0)
     b = np.minimum(b, 1e3 * (m + left) ** 2)
@@ -175,7 +181,6 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
     more = half + np.sqrt(np.maximum(half**2 - m * (m - b), 0))
     more = np.where(now <= goal, 0, np.minimum(np.ceil(more), left)).astype(np.intp)
     columns = {"estimate": p, "half_width": half_width, "n_verified": np.full(len(p), m), "n_to_verify": more}
-    what = "every class share" if target == "shares" else "the classifier's accuracy"
     n = int(more.max())
     words = f"{what[0].upper()}{what[1:]} is known within ± {width:g}."
     if n:
@@ -185,23 +190,11 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
     return Plan(DataFrame(columns, index=table.index), n, words)
 
 
-def _intervals(model: Any, target: str, level: float) -> Any:
-    """Data frame of estimates and intervals now."""
-    from pandas import DataFrame  # slow to import
-
-    if target == "shares":
-        return model.class_shares(level)
-    return DataFrame([model.accuracy_interval(level)], index=["classifier"])
-
-
-def _held_out(model: Any) -> Any:
+def _held_out(model: Any, target: str) -> Any:
+    """Samples of the fit, of a valid target."""
+    if target not in TARGETS:
+        raise ValueError(f"target={target!r}; give one of {', '.join(map(repr, TARGETS))}.")
     held_out = getattr(model, "held_out_", None)
     if held_out is None:
         raise ValueError("the model has a given T and no samples; fit one to probabilities and labels.")
     return held_out
-
-
-def check_target(target: str) -> None:
-    """Raise for anything that is no target."""
-    if target not in TARGETS:
-        raise ValueError(f"target={target!r}; give one of {', '.join(map(repr, TARGETS))}.")

@@ -237,3 +237,17 @@ def test_weighted_means_are_those_of_repeated_samples(seed, k):
     )
     same = prediction_powered(f, of_verified, y, weights=np.ones(40))
     np.testing.assert_allclose(same.share, prediction_powered(f, of_verified, y).share)
+
+
+def test_known_probabilities_of_some_do_not_hide_that_the_others_were_chosen():
+    X, y, noisy = table(4, 3)
+    proba = cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
+    chosen = np.argsort(proba[np.arange(len(y)), noisy])[:80]
+    rows, relative = suspicious_draw(np.random.default_rng(0), proba, noisy, 100)
+    relative[chosen] = np.nan
+    verified = np.full(len(y), -1)
+    verified[np.append(rows, chosen)] = y[np.append(rows, chosen)]
+    with pytest.warns(UserWarning, match="chosen"):
+        model = LabelNoiseModel().fit(proba, noisy, y_verified=verified, verified_probability=relative)
+    with pytest.raises(ValueError, match="drawn"):
+        model.class_shares()
