@@ -36,7 +36,7 @@ PUBLIC = dict(public())
 BASES = {cls.__name__: cls for cls in (methods.NoisyLabelClassifier, methods.NoiseModelMixin)}
 
 # parts of methods, whose examples are docs/adding_a_method.rst
-PARTS = ("noisytransition.updates.", "noisytransition.selection.")
+PARTS = tuple(f"noisytransition.{part}." for part in ("losses", "nets", "selection", "updates"))
 
 # an option of pytest's: numbers are compared as far as they are shown
 doctest.register_optionflag("NUMBER")

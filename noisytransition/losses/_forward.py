@@ -38,14 +38,6 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
     References
     ----------
     Patrini et al., "Making Deep Neural Networks Robust to Label Noise", CVPR 2017, equation (6).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from noisytransition.losses import corrected_cross_entropy
-    >>> z, y = torch.tensor([[2.0, 0.0]]), torch.tensor([1])
-    >>> float(corrected_cross_entropy(z, y, torch.tensor([[0.5, 0.5], [0.5, 0.5]]).log()))  # uniform: log 2
-    0.693...
     """
     return -log_likelihood_by_columns(logits, log_transition.T[y]).mean()
 
@@ -124,17 +116,6 @@ class ForwardLoss(nn.Module):
 
     Gradients of the loss are in closed form, and cannot be differentiated again (Hessians, ``torch.func``): use
     `corrected_cross_entropy` there.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from noisytransition.losses import ForwardLoss
-    >>> loss = ForwardLoss([[0.6, 0.4], [0.0, 1.0]])
-    >>> loss.transition_matrix.round(3)
-    array([[0.6, 0.4],
-           [0. , 1. ]])
-    >>> float(loss(torch.tensor([[9.0, -9.0]]), torch.tensor([1])))  # - log 0.4
-    0.916...
     """
 
     def __init__(self, transition_matrix: ArrayLike) -> None:
@@ -298,14 +279,6 @@ class SourcesLoss(ForwardLoss):
     ----------
     likelihood : ndarray of shape (n_rows, n_classes)
         Probability of all labels of each row, given each true class, up to a factor for each row.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from noisytransition.losses import SourcesLoss
-    >>> loss = SourcesLoss(torch.tensor([[0.6, 0.4], [0.0, 1.0]]))
-    >>> float(loss(torch.tensor([[9.0, -9.0]]), torch.tensor([0]), row=torch.tensor([0])))  # - log 0.6
-    0.510...
     """
 
     columns, takes_clean_rows = ("row",), True
@@ -336,16 +309,6 @@ class GoldCorrectionLoss(ForwardLoss):
     ----------
     Hendrycks, Mazeika, Wilson, Gimpel, "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe
     Noise", NeurIPS 2018, Algorithm 1.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from noisytransition.losses import GoldCorrectionLoss
-    >>> loss, z = GoldCorrectionLoss([[0.5, 0.5], [0.5, 0.5]]), torch.tensor([[0.0, 2.0]])
-    >>> float(loss(z, torch.tensor([1]), is_clean=torch.tensor([False])))  # noisy: T is uniform, log 2
-    0.693...
-    >>> float(loss(z, torch.tensor([1]), is_clean=torch.tensor([True])))  # clean: cross-entropy
-    0.126...
     """
 
     columns = ("is_clean",)

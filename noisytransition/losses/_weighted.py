@@ -29,14 +29,6 @@ class GeneralizedCrossEntropyLoss(nn.Module):
     ----------
     Zhang, Sabuncu, "Generalized Cross Entropy Loss for Training Deep Neural Networks with Noisy Labels", NeurIPS
     2018, equations (6) and (8).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from noisytransition.losses import GeneralizedCrossEntropyLoss
-    >>> z, y = torch.tensor([[0.0, 0.0]]), torch.tensor([1])
-    >>> float(GeneralizedCrossEntropyLoss(q=1.0)(z, y))
-    0.5
     """
 
     def __init__(self, q: float = 0.7, *, truncation: float | None = None) -> None:
@@ -78,14 +70,6 @@ class ImportanceReweightedLoss(nn.Module):
     References
     ----------
     Xia et al., "Are Anchor Points Really Indispensable in Label-Noise Learning?", NeurIPS 2019, equations (4), (6).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from noisytransition.losses import ImportanceReweightedLoss
-    >>> loss = ImportanceReweightedLoss([[0.5, 0.5], [0.0, 1.0]])
-    >>> float(loss(torch.zeros(1, 2), torch.tensor([0])))  # beta = 0.5 / 0.25
-    1.386...
     """
 
     base: Tensor
@@ -121,14 +105,6 @@ class WeightedLoss(nn.Module):
     ----------
     Shu, Xie, Yi, Zhao, Zhou, Xu, Meng, "Meta-Weight-Net: Learning an Explicit Mapping For Sample Weighting", NeurIPS
     2019, equations (2) to (5).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from noisytransition.losses import WeightedLoss
-    >>> _ = torch.manual_seed(0)
-    >>> WeightedLoss().weights(torch.tensor([0.1, 2.0])).detach().round(decimals=1)
-    tensor([0.4000, 0.4000])
     """
 
     def __init__(self) -> None:

@@ -124,17 +124,6 @@ class CleanBatches:
         Rows in a batch; -1 for all.
     joint : bool, default=False
         Whether clean and noisy rows go through the module as one batch, also for batch normalisation.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
-    >>> rows = Rows(np.array([[-1.0], [1.0]] * 10, dtype=np.float32), [0, 0] * 10)  # 1 is called 0 in all rows
-    >>> clean = CleanBatches(Rows(np.array([[-1.0], [1.0]], dtype=np.float32), [0, 1]), batch_size=2)
-    >>> given = {"clean_batches": clean, "clean_weight": 3.0}
-    >>> net = NoisyLabelNet(torch.nn.Linear(1, 2), **given, lr=1.0, max_epochs=20, classes=[0, 1], verbose=0)
-    >>> net.fit(rows, rows.label).predict(rows)[:2].tolist()
-    [0, 1]
     """
 
     def __init__(self, rows: Rows, batch_size: int, *, joint: bool = False) -> None:
@@ -308,14 +297,6 @@ class ProportionalSampler(Sampler[int]):
     References
     ----------
     Madow, "On the Theory of Systematic Sampling, II", Annals of Mathematical Statistics, 1949.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from noisytransition.nets._batches import ProportionalSampler
-    >>> sampler, _ = ProportionalSampler([2.0, 1.0, 0.5, 0.5]), torch.manual_seed(0)
-    >>> [np.bincount(list(sampler), minlength=4).tolist() for _ in range(3)]
-    [[2, 1, 0, 1], [2, 1, 1, 0], [2, 1, 1, 0]]
     """
 
     def __init__(self, weights: ArrayLike) -> None:

@@ -44,19 +44,6 @@ class MLP(nn.Sequential):
     mean, scale : array-like of shape (n_in,), optional
         By which the columns are standardised; default: they are not. The built-in networks of the classifiers have
         those of the noisy rows.
-
-    Examples
-    --------
-    >>> from noisytransition.nets import MLP
-    >>> MLP(64, 10, hidden=(32, 16))
-    MLP(
-      (0): Flatten(start_dim=1, end_dim=-1)
-      (1): Linear(in_features=64, out_features=32, bias=True)
-      (2): ReLU()
-      (3): Linear(in_features=32, out_features=16, bias=True)
-      (4): ReLU()
-      (5): Linear(in_features=16, out_features=10, bias=True)
-    )
     """
 
     def __init__(

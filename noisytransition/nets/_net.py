@@ -56,17 +56,6 @@ class NoisyLabelNet(LeanNet):
     -----
     ``criterion_.transition_matrix`` is T. While the net is trained, it is the T that the loss uses at that moment; when
     the training has ended, it is the T that selection kept.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from noisytransition.losses import ForwardLoss
-    >>> from noisytransition.nets import NoisyLabelNet, Rows
-    >>> rows = Rows(np.array([[-1.0], [1.0]] * 10, dtype=np.float32), [0, 1] * 5 + [1, 1] * 5)
-    >>> loss = ForwardLoss([[0.5, 0.5], [0.0, 1.0]])
-    >>> net = NoisyLabelNet(torch.nn.Linear(1, 2), criterion=loss, lr=1.0, max_epochs=30, verbose=0)
-    >>> net.fit(rows, rows.label).predict(rows)[-2:].tolist()  # both labels are 1
-    [0, 1]
     """
 
     # a loader draws a seed when it starts: inside a training from the global generator, as skorch's does

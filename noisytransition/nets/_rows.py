@@ -42,15 +42,6 @@ class Rows(Dataset):
         All columns of these rows, including ``label``.
     label : ndarray of int
         Labels as class indices.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from noisytransition.nets import Rows
-    >>> rows = Rows(np.array([[0.1], [0.2], [0.3]]), [0, 1, 0], weight=[1.0, 1.0, 0.5])
-    >>> part = rows.take([2, 0])
-    >>> part.X.tolist(), {name: column.tolist() for name, column in part.columns.items()}
-    ([[0.3], [0.1]], {'label': [0, 0], 'weight': [0.5, 1.0]})
     """
 
     def __init__(self, X: Any, label: ArrayLike | None = None, **columns: ArrayLike) -> None:
@@ -120,14 +111,6 @@ class SparseRows(Rows):
         Inputs; the matrix is not copied.
     label, **columns
         As in `Rows`.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> from noisytransition.nets import SparseRows
-    >>> rows = SparseRows(csr_array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]), [0, 1])
-    >>> rows.take([1]).inputs()  # a batch is dense
-    tensor([[1., 0., 0.]], dtype=torch.float64)
     """
 
     def dense(self) -> NDArray:
@@ -146,21 +129,6 @@ class DatasetRows(Rows):
         or number, or several parts: a mapping, or a tuple of arrays, which may stand before the label alone.
     label, **columns
         As in `Rows`.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from torch.utils.data import Dataset
-    >>> from noisytransition.nets import DatasetRows
-    >>> class Squares(Dataset):
-    ...     # Samples that are made when they are read
-    ...     def __len__(self):
-    ...         return 1000
-    ...     def __getitem__(self, i):
-    ...         return torch.tensor([float(i**2)])
-    >>> DatasetRows(Squares()).take([3, 4]).inputs()
-    tensor([[ 9.],
-            [16.]])
     """
 
     @property

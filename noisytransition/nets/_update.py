@@ -27,25 +27,6 @@ class Update(Callback):
     ----------
     transition_history_ : list of ndarray of shape (n_classes, n_classes)
         T at the start and after each epoch, of a loss that has one; empty with more than 500 classes.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from noisytransition.losses import ForwardLoss
-    >>> from noisytransition.nets import NoisyLabelNet, Rows
-    >>> from noisytransition.updates import Update
-    >>> class Annealed(Update):
-    ...     # T goes from a first guess to the identity
-    ...     def on_epoch_end(self, net, **kwargs):
-    ...         with torch.no_grad():
-    ...             net.criterion_.transition_logits += torch.eye(2)
-    ...         super().on_epoch_end(net, **kwargs)
-    >>> rows = Rows(np.zeros((4, 1), dtype=np.float32), [0, 0, 1, 1])
-    >>> net = NoisyLabelNet(
-    ...     torch.nn.Linear(1, 2), criterion=ForwardLoss([[0.7, 0.3], [0.3, 0.7]]), update=Annealed(),
-    ...     max_epochs=2, verbose=0).fit(rows, rows.label)
-    >>> [T[0].round(2).tolist() for T in net.update.transition_history_]
-    [[0.7, 0.3], [0.86, 0.14], [0.95, 0.05]]
     """
 
     #: parameter groups in the network's optimiser, as skorch takes them: (pattern of names, settings)
