@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
-from shared import RESULTS, markdown, publish, read_rows, run_all, spread, versions
+from shared import RESULTS, markdown, publish, read_rows, run_all, spread, versions, write_csv
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
@@ -194,6 +194,9 @@ def report():
     names = [name for name in PROBLEMS if name in rows]
     lines = [(name, [spread([row[of] for row in rows[name]]) for of in METHODS]) for name in names]
     lines.append(("mean", [f"{np.mean([np.mean([r[of] for r in rows[n]]) for n in names]):.3f}" for of in METHODS]))
+    write_csv(
+        RESULTS / "sources.csv", METHODS, [(name, [cell.split(" ")[0] for cell in cells]) for name, cells in lines]
+    )
     tested = ["correlation", "pvalue", "detectable", "weight"]
     publish(
         "sources.md",
