@@ -35,24 +35,28 @@ PUBLIC = dict(public())
 # their example is docs/all_classifiers.rst
 BASES = {cls.__name__: cls for cls in (methods.NoisyLabelClassifier, methods.NoiseModelMixin)}
 
-# parts of methods, whose examples are docs/adding_a_method.rst
-PARTS = tuple(f"noisytransition.{part}." for part in ("losses", "nets", "selection", "updates"))
+# parts of methods, whose examples stand together, under their names
+PARTS, PAGE = tuple(f"noisytransition.{part}." for part in ("losses", "nets", "selection", "updates")), "docs/parts.rst"
 
 # an option of pytest's: numbers are compared as far as they are shown
 doctest.register_optionflag("NUMBER")
 
 
-def examples(shown):
-    return doctest.DocTestParser().get_examples(inspect.getdoc(shown) or "")
+SECTIONS = re.split(r"^(\w+)\n~+\n", (ROOT / PAGE).read_text(), flags=re.MULTILINE)
+ON_PAGE = dict(zip(SECTIONS[1::2], SECTIONS[2::2], strict=True))
+
+
+def examples(name, shown):
+    """Examples of a public name: in its docstring, of parts of methods below their heading on the page."""
+    text = ON_PAGE.get(name.rpartition(".")[2], "") if name.startswith(PARTS) else inspect.getdoc(shown) or ""
+    return doctest.DocTestParser().get_examples(text)
 
 
 def test_public_names_have_examples_that_run():
     missing = []
     for name, shown in PUBLIC.items():
-        if name.startswith(PARTS):
-            continue
         skipped = name.rpartition(".")[2] in READ_FILES
-        run = [one for one in examples(shown) if skipped or not one.options.get(doctest.SKIP)]
+        run = [one for one in examples(name, shown) if skipped or not one.options.get(doctest.SKIP)]
         if not any("import " not in one.source for one in run):
             missing.append(name)
     assert not missing
@@ -62,7 +66,7 @@ def test_examples_import_what_they_show():
     """The name itself, or, of a result, the function that returns it."""
     missing = []
     for name, shown in PUBLIC.items():
-        lines, last = [one.source for one in examples(shown)], name.rpartition(".")[2]
+        lines, last = [one.source for one in examples(name, shown)], name.rpartition(".")[2]
         imports = [line for line in lines if "import " in line]
         named = any(re.search(rf"\b{last}\b", line) for line in set(lines) - set(imports))
         if lines and not any("noisytransition" in line and (last in line or not named) for line in imports):

@@ -3,6 +3,10 @@
 import re
 from pathlib import Path
 
+import numpy as np
+
+from noisytransition import transition_error
+
 README = Path(__file__).parent.parent / "README.md"
 
 
@@ -16,6 +20,11 @@ def test_the_code_blocks_run(capsys):
     assert re.fullmatch(r"\d -> \d 0\.\d\d \[0\.\d\d, 0\.\d\d\]", lines[0])  # the summary of T
     issues, y = namespace["issues"], namespace["y"]
     wrong = (namespace["df"]["label"] != y)[issues["position"]]
+    clf, X, T = namespace["clf"], namespace["X"], namespace["pair_noise"](10, 0.4)
+    assert clf.score(X, y) > 0.85
+    assert transition_error(T, clf.transition_matrix_) < transition_error(T, np.eye(10))
+    relabelled = clf.relabel(X, namespace["df"])
+    assert (relabelled == y).mean() > (namespace["df"]["label"] == y).mean() + 0.2
     assert len(issues) > 400
     assert wrong.mean() > 0.95
     assert (y[issues["position"]] == issues["suggested_label"]).mean() > 0.9

@@ -297,6 +297,14 @@ class ProportionalSampler(Sampler[int]):
     References
     ----------
     Madow, "On the Theory of Systematic Sampling, II", Annals of Mathematical Statistics, 1949.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from noisytransition.nets._batches import ProportionalSampler
+    >>> sampler, _ = ProportionalSampler([2.0, 1.0, 0.5, 0.5]), torch.manual_seed(0)
+    >>> [np.bincount(list(sampler), minlength=4).tolist() for _ in range(3)]
+    [[2, 1, 0, 1], [2, 1, 1, 0], [2, 1, 1, 0]]
     """
 
     def __init__(self, weights: ArrayLike) -> None:
