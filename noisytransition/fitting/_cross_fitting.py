@@ -86,7 +86,7 @@ class JointTraining(NamedTuple):
     weight: float
 
     def train_through(self, run: Run, stage: str, loss: ForwardLoss, clean: Rows, **params: Any) -> NoisyLabelNet:
-        """Train a network on all noisy rows through a T that stays as it is; parameters are those of `Run.train`."""
+        """Train a network on all noisy rows by a loss whose T stays as it is; parameters are those of `Run.train`."""
         return run.train(stage, loss=loss, **self._clean(run, clean), **params)
 
     def learn_transition(
@@ -168,7 +168,7 @@ def cross_fit(
         pairs=pair_counts(y[is_pair], noisy_of_clean[is_pair], c),
         n_clean=np.bincount(y, minlength=c),
         n_noisy=len(run.noisy),
-        rows=np.sort(noisy) if run.noisy.index is None else run.noisy.index[np.sort(noisy)],
+        rows=run.noisy.positions[np.sort(noisy)],
         rows_of_clean=np.full(len(clean), -1) if run.clean.index is None else run.clean.index[np.sort(clean)],
         sources=run.sources,
     )

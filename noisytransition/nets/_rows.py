@@ -58,6 +58,11 @@ class Rows(Dataset):
         return self.source if self.index is None else each_part(partial(_selected, self.index), self.source)
 
     @property
+    def positions(self) -> NDArray[np.integer]:
+        """Positions of these rows in the source, also of all of them."""
+        return np.arange(len(self)) if self.index is None else self.index
+
+    @property
     def sample_shape(self) -> Any:
         """Shape of the input of one row, or of each of its parts."""
         return each_part(lambda part: tuple(part.shape[1:]), self.source)

@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix, is_number
 
@@ -210,6 +211,12 @@ def normalise_rows(weights: NDArray, otherwise: NDArray | float = np.nan) -> NDA
     """Rows divided by their sums; an empty row becomes that of the other matrix."""
     sums = weights.sum(axis=1, keepdims=True)
     return np.where(sums > 0, weights / np.where(sums > 0, sums, 1), otherwise)
+
+
+def jeffreys_interval(share: NDArray, n: NDArray, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bounds of shares that were seen in so many samples, by Jeffreys' prior."""
+    a, b = n * share + 0.5, n * (1 - share) + 0.5
+    return special.betaincinv(a, b, (1 - level) / 2), special.betaincinv(a, b, (1 + level) / 2)
 
 
 def _resolve_percentile(percentile: float | str | None, proba: NDArray[np.float64]) -> float:

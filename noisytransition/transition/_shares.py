@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
-from ._estimation import TINY, normalise_rows
+from ._estimation import TINY, jeffreys_interval, normalise_rows
 from ._fit import cross_fitted
 from ._posterior import LabelledSamples
 from ._shrinkage import with_other_labels
@@ -46,10 +45,10 @@ class Estimate(NamedTuple):
 
     def interval(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Bounds by Jeffreys' prior; within [0, 1] and not symmetric for small shares."""
-        a, b = (of * self.n_effective + 0.5 for of in (self.share, 1 - self.share))
-        lower, upper = special.betaincinv(a, b, (1 - level) / 2), special.betaincinv(a, b, (1 + level) / 2)
-        lower = np.where(a < _LEAST_CASES + 0.5, 0, np.minimum(lower, self.share))
-        return lower, np.where(b < _LEAST_CASES + 0.5, 1, np.maximum(upper, self.share))
+        lower, upper = jeffreys_interval(self.share, self.n_effective, level)
+        few, few_others = (of * self.n_effective < _LEAST_CASES for of in (self.share, 1 - self.share))
+        lower = np.where(few, 0, np.minimum(lower, self.share))
+        return lower, np.where(few_others, 1, np.maximum(upper, self.share))
 
 
 def prediction_powered(

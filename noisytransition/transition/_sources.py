@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse, special
 
-from ._estimation import finite_log
+from ._estimation import finite_log, jeffreys_interval
 
 # most steps of expectation-maximisation, and the change of T that ends it
 _MAX_STEPS, _TOLERANCE = 200, 1e-4
@@ -80,9 +80,8 @@ class SourceFit(NamedTuple):
     dependence: Dependence
 
     def right_interval(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds of the share of correct labels of each source (Jeffreys)."""
-        a, b = (share * self.n_right + 0.5 for share in (self.right, 1 - self.right))
-        return special.betaincinv(a, b, (1 - level) / 2), special.betaincinv(a, b, (1 + level) / 2)
+        """Bounds of the share of correct labels of each source."""
+        return jeffreys_interval(self.right, self.n_right, level)
 
     def reasons(self) -> dict[str, str]:
         """What `diagnostics_` says of the sources."""
@@ -166,7 +165,11 @@ def fit_sources(
 
 def log_likelihood(codes: NDArray[np.integer], matrices: NDArray, weights: NDArray) -> NDArray[np.float64]:
     """Sum over sources of ``weights[s] log T_s[:, label by s]``, of shape (n, c)."""
-    return _indicators(codes, matrices.shape[2]) @ _by_label(finite_log(matrices) * weights[:, None, None])
+    return _weighted_logs(_indicators(codes, matrices.shape[2]), matrices, weights)
+
+
+def _weighted_logs(indicators: sparse.csr_array, matrices: NDArray, weights: NDArray) -> NDArray[np.float64]:
+    return indicators @ _by_label(finite_log(matrices) * weights[:, None, None])
 
 
 # ---------------------------------------------------------------------------- matrices
@@ -192,7 +195,7 @@ class _Labels:
 
     def posterior(self, matrices: NDArray, weights: NDArray, true: NDArray[np.intp]) -> NDArray[np.float64]:
         """P(true | x, labels); verified labels are certain."""
-        log_labels = self.indicators @ _by_label(np.log(matrices) * weights[:, None, None])
+        log_labels = _weighted_logs(self.indicators, matrices, weights)
         return _certain(special.softmax(self.log_proba + log_labels, axis=1), true)
 
     def counts(self, posterior: NDArray) -> NDArray[np.float64]:
