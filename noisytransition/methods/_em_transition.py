@@ -180,8 +180,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         # a network that is trained too little continues from the warm-up; others would keep what that has memorised
         module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None
         loss, noisy = ForwardLoss(T), run.noisy
-        likelihood = model._likelihood_of_fit(noisy.positions)
-        if likelihood is not None:  # of several sources
+        if run.sources is not None:
+            likelihood: Any = model._likelihood_of_fit(noisy.positions)
             loss, noisy = SourcesLoss(likelihood), noisy.with_columns(row=np.arange(len(noisy)))
         self.net_ = joint.train_through(run, "em", loss, clean, rows=noisy, module=module, max_epochs=self.n_epochs_)
         self.selected_classifier_ = "own"
