@@ -1,4 +1,4 @@
-"""scikit-learn classifiers: how each method trains, one recipe per file."""
+"""Scikit-learn classifiers, one method per file."""
 
 from ..base._classifier import NoisyLabelClassifier as NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin as NoiseModelMixin
@@ -18,7 +18,7 @@ from ._s_model import SModelClassifier as SModelClassifier
 from ._t_revision import TRevisionClassifier as TRevisionClassifier
 from ._transition_classifier_cv import TransitionClassifierCV as TransitionClassifierCV
 
-#: the methods, by the names that tables give them
+#: classifier of each method, by its name in result tables
 METHODS: dict[str, type[NoisyLabelClassifier]] = {
     "cross-entropy": CrossEntropyClassifier,
     "fine-tuning": FineTuningClassifier,

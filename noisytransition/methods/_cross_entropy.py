@@ -1,4 +1,4 @@
-"""Cross-entropy on the noisy labels, as if they were true."""
+"""Cross-entropy on the noisy labels."""
 
 from typing import ClassVar
 
@@ -7,25 +7,25 @@ from ..fitting._run import Run
 
 
 class CrossEntropyClassifier(NoisyLabelClassifier):
-    """Plain cross-entropy on the noisy labels: the baseline of all others.
+    """Train on the noisy labels by cross-entropy: the baseline.
 
-    Clean data is accepted in every form and never trained on.
+    `fit` accepts clean samples in every form, but does not train on them.
 
     Parameters
     ----------
     **params
-        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
+        Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     net_ : skorch net
-        Trained net: ``net_.module_``, ``net_.save_params(...)``.
+        Trained net. ``net_.module_`` is the network.
     histories_ : dict of str to History
-        skorch's history of each training stage.
+        skorch history of each training stage.
     n_features_in_ : int
-        Columns of X.
+        Number of features.
 
     Examples
     --------

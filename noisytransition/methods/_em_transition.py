@@ -1,4 +1,4 @@
-"""Classifier and T by joint maximum likelihood: expectation-maximisation anchored by the clean rows."""
+"""Joint maximum-likelihood estimation of classifier and T from noisy and clean labels."""
 
 from contextlib import suppress
 from numbers import Integral
@@ -27,75 +27,73 @@ from ..transition._held_out import HeldOut, choose_epochs, fine_tuning_helps
 from ..transition._labels import in_class_order
 from ..transition._shrinkage import Prior, check_prior
 
-# with fewer clean rows there is no choice by them: a network would be judged by one or two rows
+# with fewer clean samples, each of the three folds would compare networks on one sample
 _LEAST_CLEAN_ROWS = 6
-# a class of which no row is left keeps its row of T
+# pseudo-count of T's row, for classes without remaining samples
 _SMALLEST_COUNT = 1e-3
 
 
 class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    r"""Learn T and the classifier as the maximum of one likelihood; the first choice where samples are verified.
+    r"""Estimate T and the classifier jointly by maximum likelihood: the recommended method for verified samples.
 
-    ::
+    The steps of `fit` are::
 
-        start       = T of a warm-up by cross-entropy (`transition_init`)
+        start       = T estimated from a warm-up by cross-entropy (`transition_init`)
         for k in folds:
-            train the network f and T on the samples outside fold k, by the likelihood of noisy labels,
-            sum_i f_i(x) T[i, y], and of clean labels, f_y(x);  keep f's posteriors of fold k after several epochs
-        T           = the most likely one, by the held-out posteriors after the best number of epochs
+            train the network f and T outside fold k, by the likelihoods sum_i f_i(x) T[i, y] of noisy labels and
+            f_y(x) of clean labels;  predict the samples of fold k after several numbers of epochs
+        T           = maximum-likelihood estimate from the out-of-fold posteriors after the best number of epochs
                       (`LabelNoiseModel`)
-        classifier  = network trained on all samples through this T, for so many epochs, or for more if held-out
-                      samples are then predicted better;  fine-tuned on the clean samples alone, if networks of the
-                      folds predict held-out clean samples better after it
+        classifier  = network trained on all samples through T for this number of epochs, or for more if this improves
+                      the out-of-fold predictions;  fine-tuned on the clean samples if this does
 
-    Of several sources, T is that of the most frequent label of each row, and `noise_model_` has that of each source.
-    The last training is then by the likelihood of all labels, ``sum_i f_i(x) P(labels of the row | i)``.
+    This takes five trainings of the network and at most four short ones, or three in total with ``cv=None`` and
+    ``fine_tune=False``. T is more precise if the verified samples keep their noisy labels. See
+    :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
 
-    It costs five trainings of the network and at most four short ones; ``cv=None`` with ``fine_tune=False`` three.
-    Verified samples that keep their noisy label make T more exact. The statistics are in
-    :doc:`/methods/maximum_likelihood`, reasons not to trust T in :doc:`/trust`.
+    With several sources, T describes the most frequent label of each sample; `noise_model_` has a T for each source.
+    The last training then maximises the likelihood of all labels, ``sum_i f_i(x) P(labels of the sample | i)``.
 
     Parameters
     ----------
     meta_weight : float or "auto", default="auto"
-        Weight of the clean batch's mean loss beside the noisy batch's; "auto": the square root of n_meta / n.
+        Weight of the mean loss of a clean batch; a noisy batch has weight 1. "auto": ``sqrt(n_meta / n_samples)``.
     cv : int or None, default=3
-        Number of folds. None: one training without a third of the noisy samples and half of the clean ones gives T.
+        Number of folds. None: estimate T from one training without a third of the noisy and half of the clean samples.
     transition_prior : "symmetric", array-like or None, default="symmetric"
-        What T is shrunk towards: `prior` of `em_transition_matrix`.
+        Matrix that T is shrunk towards: `prior` of `em_transition_matrix`.
     meta_sampling : {"random", "stratified"}, default="random"
-        How the clean samples were drawn: at random, or a number of each class, which is then allowed for.
+        How the clean samples were drawn. "stratified" (a fixed number per class) corrects their class prior.
     fine_tune : bool, default=True
-        Whether to fine-tune, for 50 epochs, if that lowers the log-loss of held-out clean samples by a standard error.
-        It takes 6 clean samples and one of each class; callbacks that follow a score or schedule take no part in it.
+        If True, fine-tune for 50 epochs when this lowers the cross-validated log-loss by one standard error. Requires 6
+        clean samples and one of each class. Fine-tuning omits callbacks that follow a score or schedule.
     n_jobs : int, optional
-        Number of folds trained at the same time, as in `joblib.Parallel`; the result is the same to the bit.
+        Number of folds trained in parallel by `joblib.Parallel`. It does not change the result.
     transition_init : str or array-like, default="gold-shrunk"
-        Start of T, as in `docs/all_classifiers.rst`.
+        Initial T, or the method that estimates it (see `docs/all_classifiers.rst`).
     warm_up_epochs : int, optional
-        Epochs of the warm-up by cross-entropy that T comes from; default: `max_epochs`.
+        Epochs of the cross-entropy warm-up that the initial T is estimated from. Default: `max_epochs`.
     **params
-        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
+        Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
+        Noise transition matrix T: entry (i, j) is P(noisy = classes_[j] | true = classes_[i]).
     noise_model_ : LabelNoiseModel
-        T with its error bars, the calibration behind it, and reasons not to trust it.
+        T with its error bars, the calibration of the posteriors, and diagnostics.
     diagnostics_ : dict of str to str
-        These reasons, of which `fit` warns.
+        Reasons not to trust T. `fit` also warns of them.
     oof_proba_ : ndarray of shape (n_samples, n_classes), float32
-        Out-of-fold P(true class | x), calibrated, with folds; of all rows of X but those of weight 0.
+        Calibrated out-of-fold P(true class | x). Only set if `cv` is not None; excludes samples of weight 0.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy samples of each true class.
     cv_results_ : dict of ndarray
-        ``epochs`` and ``log_evidence`` of each number of epochs; `n_epochs_` is that of the last training.
+        Compared numbers of ``epochs`` and their ``log_evidence``; `n_epochs_` is the number of the last training.
     selected_classifier_ : {"own", "fine-tuned"}
-        Which network is kept; `selection_losses_` has the log-losses of both on held-out clean samples, if there was a
-        choice.
+        Selected network; `selection_losses_` has the cross-validated log-losses of both, if `fit` could fine-tune.
     transition_init_, transition_history_
-        The start of T that was used; the start and the result.
+        Initial T; initial and final T.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 
@@ -169,15 +167,15 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         model.fit_candidates(held_out, run.classes, start)
         self._keep(model, held_out, start)
 
-        if "chosen" in model.diagnostics_:  # clean rows count once, as in the likelihood; alone they mislead
+        if "chosen" in model.diagnostics_:  # selected clean samples mislead: give them their weight in the likelihood
             joint, fine_tuned = joint._replace(weight=len(run.clean) / len(run.noisy)), None
         T, clean = model.transition_matrix_, self._weighted_clean_rows(run, model)
-        if "drawn_by_label" in model.diagnostics_:  # T of the rows that are left: fewer have these labels
+        if "drawn_by_label" in model.diagnostics_:  # T of the noisy samples without the verified ones
             share = len(held_out.noisy) / len(run.noisy)
             T = normalise_rows(model.transition_counts_ - share * held_out.pairs + _SMALLEST_COUNT * T)
         chosen = choose_epochs(held_out, model.best_candidate_, T)
         self.n_epochs_ = chosen.epochs
-        # a network that is trained too little continues from the warm-up; others would keep what that has memorised
+        # only an under-trained network continues from the warm-up: others would keep labels that it has memorised
         module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None
         loss, noisy = ForwardLoss(T), run.noisy
         if run.sources is not None:
@@ -200,23 +198,23 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.diagnostics_ |= reasons
 
     def _weighted_clean_rows(self, run: Run, model: LabelNoiseModel) -> Rows:
-        """Clean rows; if they are stratified, with weights by which batches have the class prior of the noisy rows."""
+        """Add weights to stratified clean samples, so that batches have the class prior of the noisy samples."""
         if self.meta_sampling != "stratified":
             return run.clean
         return run.clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, run.clean.label))
 
     def _clean_weight(self, run: Run) -> float:
-        """Weight of the clean batch's mean loss."""
+        """Weight of the mean loss of a clean batch."""
         if isinstance(self.meta_weight, str):
             return float((len(run.clean) / len(run.noisy)) ** 0.5)
         return self.meta_weight
 
     def _may_fine_tune(self, run: Run) -> bool:
-        """Whether it is wished, and there are clean rows of each class: a network would unlearn a class without any."""
+        """Whether to try fine-tuning: a network would forget a class without clean samples."""
         return self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
 
     def _keep(self, model: LabelNoiseModel, held_out: HeldOut, start: NDArray) -> None:
-        """Set the fitted attributes of T, and warn of reasons not to trust it."""
+        """Set the fitted attributes of T and warn of its diagnostics."""
         self.noise_model_, self.diagnostics_ = model, model.diagnostics_
         self.transition_init_, self.transition_history_ = start, np.stack([start, model.transition_matrix_])
         epochs = np.array([candidate.epochs for candidate in held_out.candidates])
@@ -235,14 +233,14 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):
             if len(rows) < least:
                 raise ValueError(
-                    f"cv={self.cv} needs at least {least} {kind} rows and got {len(rows)}. Give more rows"
-                    f"{', or fewer folds' if self.cv else ''}."
+                    f"cv={self.cv} needs at least {least} {kind} samples, got {len(rows)}. Pass more samples"
+                    f"{' or use fewer folds' if self.cv else ''}."
                 )
         if self.meta_sampling == "stratified":
             self._check_stratified(run)
 
     def _check_stratified(self, run: Run) -> None:
         if own := sorted(name for name in DRAWS if name in self._net_params):
-            raise ValueError(f"meta_sampling='stratified' decides how clean rows are drawn, and so do {own}; give one.")
+            raise ValueError(f"meta_sampling='stratified' cannot be combined with {own}: both control sampling.")
         if missing := classes_without_clean_rows(run):
-            raise ValueError(f"meta_sampling='stratified' needs clean rows of each class; there are none of {missing}.")
+            raise ValueError(f"meta_sampling='stratified' needs clean samples of each class, but {missing} have none.")

@@ -1,4 +1,4 @@
-"""Cross-entropy on the noisy labels, continued on the clean ones."""
+"""Cross-entropy on the noisy labels, then fine-tuning on the clean samples."""
 
 from typing import Any, ClassVar
 
@@ -9,18 +9,18 @@ from ..fitting._run import Run
 
 
 class FineTuningClassifier(NoisyLabelClassifier):
-    """Train on the noisy rows by cross-entropy, then on the clean rows alone.
+    """Train on the noisy samples by cross-entropy, then fine-tune on the clean samples.
 
-    The second stage starts from the weights of the first, with a new optimiser.
+    Fine-tuning starts from the trained weights, with a new optimiser.
 
     Parameters
     ----------
     fine_tuning_epochs : int, default=50
-        Epochs on the clean rows; with 0 the result is that of cross-entropy.
+        Epochs on the clean samples. 0 disables fine-tuning.
     fine_tuning_lr : float, optional
-        Step size on the clean rows; default: `lr`.
+        Learning rate on the clean samples. Default: `lr`.
     **params
-        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
+        Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
         self.net_ = run.train(
             "fine_tuning",
             run.clean,
-            labels="clean",  # names the scores of a validation set
+            labels="clean",  # used in the names of validation scores
             module=noisy_net.plain_module_,
             lr=run.params["lr"] if self.fine_tuning_lr is None else self.fine_tuning_lr,
             max_epochs=self.fine_tuning_epochs,

@@ -1,4 +1,4 @@
-"""Forward correction: T from anchor points of a net trained by cross-entropy; a new net is trained through T."""
+"""Forward correction with T estimated from anchor points."""
 
 from typing import Any, ClassVar, Literal
 
@@ -17,33 +17,33 @@ from ..transition import anchor_transition_matrix
 
 
 class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    """Estimate T at the anchor points of a cross-entropy net, then train a new net through T (forward correction).
+    """Estimate T from anchor points of a warm-up network, then train a new network with forward correction.
 
-    The loss of a row is ``- log sum_i f_i(x) T[i, y]``. Clean data is accepted in every form, but used only if
-    `transition_init` needs it.
+    The loss of a sample is ``- log sum_i f_i(x) T[i, y]``. Clean samples are only used if `transition_init` needs
+    them.
 
     Parameters
     ----------
     transition_init : str or array-like, default="anchor"
-        Estimate of T, as in `docs/all_classifiers.rst`; an array is a known T.
+        Method that estimates T (see `docs/all_classifiers.rst`), or a known T.
     warm_up_epochs : int, optional
-        Epochs of the warm-up by cross-entropy that T comes from; default: `max_epochs`.
+        Epochs of the cross-entropy warm-up that T is estimated from. Default: `max_epochs`.
     anchor_percentile : float, "auto" or None, default=None
-        As `percentile` in `anchor_transition_matrix`. The paper's code has 97 on some data sets, which fails for
-        classes rarer than 3 %.
+        `percentile` of `anchor_transition_matrix`. The paper's code uses 97 on some data sets, which fails for classes
+        rarer than 3 %.
     validation_fraction : float in [0, 1), default=0.1
-        Fraction of the noisy rows held out of the warm-up, whose epoch with the lowest loss on them is kept: a net that
-        has memorised the noisy labels would give a T near the identity. 0: the last epoch is kept. A `train_split`
-        replaces it.
+        Fraction of the noisy samples held out of the warm-up, to select the epoch with the lowest loss on them. A
+        network that has memorised the noisy labels would give a T near the identity. 0 selects the last epoch. A
+        `train_split` replaces this parameter.
     **params
-        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
+        Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
     noise_model_, transition_matrix_, class_counts_
-        As in `NoiseModelMixin`. T is not learned further.
+        As in `NoiseModelMixin`. The second training does not change T.
     transition_init_, transition_history_
-        The same T, and a history of length 1.
+        T, and T as a history of length 1.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

@@ -1,4 +1,4 @@
-"""Generalized cross-entropy: a loss with a small gradient for improbable labels."""
+"""Generalized cross-entropy, a noise-robust loss."""
 
 from numbers import Real
 from typing import Any, ClassVar
@@ -15,22 +15,22 @@ from ..updates import Truncation
 
 
 class GCEClassifier(NoisyLabelClassifier):
-    """Train by a robust loss, ``(1 - p_y^q) / q``, between cross-entropy and the absolute error; no clean rows.
+    """Train by generalized cross-entropy, ``(1 - p_y^q) / q``, a robust loss that needs no clean samples.
 
-    The gradient is ``p_y^q`` times that of cross-entropy, so a class whose labels are all improbable under the net is
-    learned slowly or never.
+    The loss interpolates between cross-entropy and the absolute error. Its gradient is ``p_y^q`` times the gradient of
+    cross-entropy, so the network may never learn a class whose labels it finds improbable.
 
     Parameters
     ----------
     q : float in [0, 1], default=0.7
-        0 is cross-entropy; 1 is ``1 - p_y``, robust to symmetric noise and slow to train.
+        0 is cross-entropy. 1 is ``1 - p_y``, which is robust to symmetric noise and slow to train.
     truncation : float in (0, 1), optional
-        Leave out the rows whose label has at most this probability under the current net (the paper's k, there 0.5).
-        All rows are checked again every 10 epochs, so a row can return. Default: no row is left out.
+        Omit samples whose label has at most this probability under the current network (k in the paper, which uses
+        0.5). All samples are checked again every 10 epochs. Default: no truncation.
     truncation_start : int, optional
-        Epochs before rows are left out; default: a third of `max_epochs`.
+        Epochs before the truncation starts. Default: a third of `max_epochs`.
     **params
-        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
+        Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
@@ -40,8 +40,8 @@ class GCEClassifier(NoisyLabelClassifier):
     References
     ----------
     Zhang, Sabuncu, "Generalized Cross Entropy Loss for Training Deep Neural Networks with Noisy Labels", NeurIPS
-    2018, equations (6), (8) and Algorithm 1. There the rows are checked with the net that is best so far on validation
-    data; here with the current one.
+    2018, equations (6), (8) and Algorithm 1. The paper checks samples with the network that is best so far on
+    validation data, this class with the current network.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class GCEClassifier(NoisyLabelClassifier):
         start = run.params["max_epochs"] // 3 if self.truncation_start is None else self.truncation_start
         self.net_ = run.train(
             "generalized_cross_entropy",
-            run.noisy.with_columns(index=np.arange(len(run.noisy)), weight=1.0),  # what truncation reads and sets
+            run.noisy.with_columns(index=np.arange(len(run.noisy)), weight=1.0),  # read and set by Truncation
             loss=GeneralizedCrossEntropyLoss(self.q, truncation=self.truncation),
             update=None if self.truncation is None else Truncation(self.truncation, start),
         )

@@ -1,4 +1,4 @@
-"""Gold loss correction: T from the clean rows, then training on noisy and clean rows together."""
+"""Gold loss correction with T estimated from the clean samples."""
 
 from typing import Any, ClassVar
 
@@ -15,25 +15,26 @@ from ..nets._rows import concatenate
 
 
 class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    """Estimate T at the clean rows, then train on clean rows by cross-entropy and on noisy rows through T.
+    """Estimate T from the clean samples, then train a network with gold loss correction.
 
-    The second net starts from the same initial weights as the first; noisy and clean rows are shuffled together.
+    The loss is cross-entropy for clean samples and forward correction for noisy samples, shuffled together. Warm-up and
+    training start from the same initial weights.
 
     Parameters
     ----------
     transition_init : str or array-like, default="gold"
-        Estimate of T, as in `docs/all_classifiers.rst`; "gold" is the paper's.
+        Method that estimates T (see `docs/all_classifiers.rst`), or a known T. The paper uses "gold".
     warm_up_epochs : int, optional
-        Epochs of the warm-up by cross-entropy that T comes from; default: `max_epochs`.
+        Epochs of the cross-entropy warm-up that T is estimated from. Default: `max_epochs`.
     **params
-        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
+        Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
     noise_model_, transition_matrix_, class_counts_
-        As in `NoiseModelMixin`. T is not learned further.
+        As in `NoiseModelMixin`. The second training does not change T.
     transition_init_, transition_history_
-        The same T, and a history of length 1.
+        T, and T as a history of length 1.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

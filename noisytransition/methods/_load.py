@@ -1,4 +1,4 @@
-"""Load a classifier that `save` wrote."""
+"""Load a saved classifier."""
 
 import copy
 from os import PathLike
@@ -19,7 +19,7 @@ from ..nets._checks import check_sized
 from ..persistence._storage import read
 from ..transition._noise_model import LabelNoiseModel
 
-# parameters of a net that predictions depend on
+# net parameters that affect predictions
 _OF_PREDICTION = ("module", "batch_size", "device", "dtype", "precision", "compile", "iterator_valid", "classes")
 
 
@@ -30,23 +30,23 @@ def load(
     cls: type[NoisyLabelClassifier] | None = None,
     **net_params: Any,
 ) -> Any:
-    """Load a classifier that `NoisyLabelClassifier.save` wrote. Reading the file runs no code, whoever wrote it.
+    """Load a classifier saved by `NoisyLabelClassifier.save`. Loading never runs code from the file.
 
-    The classifier predicts as the one that was saved, to the bit on the same processor with the same torch. It has its
-    fitted attributes and those parameters that are plain data. `net_` predicts, and does not go on training.
+    The loaded classifier has the fitted attributes and all parameters that are plain data. Its predictions are
+    bit-identical on the same processor with the same torch version. Its `net_` cannot continue training.
 
     Parameters
     ----------
     path : str or Path
-        File that `save` wrote.
+        File written by `save`.
     module : nn.Module class or instance, optional
-        The module that was fitted, if it was not the default one: the file has its weights and not its code. An
-        instance is copied. A class is called with the parameters ``module__...``.
+        Module that was fitted, unless it was a built-in one: the file contains its weights but not its code. An
+        instance is copied. A class is called with the ``module__...`` parameters.
     cls : class, optional
-        The classifier's class, if it is not one of the library's.
+        Class of the classifier, if it is not part of this library.
     **net_params
-        Parameters that are set in the loaded classifier: those that were not saved (callbacks, functions, optimiser
-        classes), or others, such as ``device="cpu"``.
+        Parameters to set: those that cannot be saved (callbacks, functions, optimiser classes), or new values such as
+        ``device="cpu"``.
 
     Returns
     -------
@@ -55,8 +55,8 @@ def load(
     Raises
     ------
     ValueError
-        If the file is not a saved classifier or is damaged, if the module, one of its parameters or the class is
-        missing, if the module has other weights than the file, or if this machine does not have the `device`.
+        If the file is not a saved classifier or is damaged; if the module, one of its parameters or the class is
+        missing; if the weights of the module do not match the file; or if the `device` is not available.
 
     Examples
     --------
@@ -73,18 +73,18 @@ def load(
     content = read(Path(path), KIND)
     if content["module"] is not None and module is None:
         raise ValueError(
-            f"{str(path)!r} has the weights of {content['module']}, and not its code: give the class or an instance as "
-            "load(path, module=...)."
+            f"{str(path)!r} contains the weights of {content['module']} but not its code. Pass its class or an "
+            "instance: load(path, module=...)."
         )
     if missing := [k for k in content["not_saved"] if k not in net_params and not isinstance(module, nn.Module)]:
-        raise ValueError(f"{missing} cannot be saved: give them again, as load(path, {missing[0]}=...).")
+        raise ValueError(f"{missing} cannot be saved. Pass them again: load(path, {missing[0]}=...).")
     params = content["params"] | net_params | ({} if module is None else {"module": module})
     clf = _with_attributes(_class_of(content["class"], cls)(**params), content["fitted"])
     if clf.device is not None:
         check_device(clf.device)
     if isinstance(clf, NoiseModelMixin):
         clf.noise_model_ = _with_attributes(LabelNoiseModel(), content["fitted"]["noise_model_"])
-    with torch.random.fork_rng(devices=()):  # the weights are drawn, before they are replaced
+    with torch.random.fork_rng(devices=()):  # keep the user's random state: initial weights are drawn
         clf.net_ = _net(clf, content["weights"])
     _load_state(clf.net_.plain_module_, content["weights"], "module")
     if content["loss"]:
@@ -94,7 +94,7 @@ def load(
 
 
 def _with_attributes(of: Any, attributes: dict[str, Any]) -> Any:
-    """Set attributes of an instance, and none that its class has, which a file may name."""
+    """Set attributes of an instance, except names that its class defines: a file must not overwrite methods."""
     for name, value in attributes.items():
         if not hasattr(type(of), name):
             setattr(of, name, value)
@@ -102,17 +102,17 @@ def _with_attributes(of: Any, attributes: dict[str, Any]) -> Any:
 
 
 def _class_of(name: str, cls: type[NoisyLabelClassifier] | None) -> type[NoisyLabelClassifier]:
-    """Class of the classifier: the user's, or one of the table of methods."""
-    from . import METHODS  # which has classes that save themselves
+    """Class of the classifier: `cls`, or one of `METHODS`."""
+    from . import METHODS  # at module level, the import would be circular
 
     known = {name_of(method): method for method in METHODS.values()} if cls is None else {name_of(cls): cls}
     if name not in known:
-        raise ValueError(f"the classifier is a {name}: give this class, as load(path, cls=...).")
+        raise ValueError(f"the saved classifier is a {name}. Pass this class: load(path, cls=...).")
     return known[name]
 
 
 def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet:
-    """Net that predicts, with the classifier's module."""
+    """Create a net for predictions with the classifier's module."""
     params = {k: v for k, v in clf._shared_params(clf.classes_).items() if k.startswith(_OF_PREDICTION)}
     if isinstance(clf.module, str):
         layers = [weight for weight in weights.values() if weight.ndim == 2]
@@ -127,12 +127,12 @@ def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet
 
 
 def _load_state(part: nn.Module, state: dict[str, Tensor], name: str) -> None:
-    """Load weights; raise if names, shapes or types differ."""
+    """Load weights. Raise if names, shapes or types differ."""
     mine, theirs = ({k: (v.dtype, tuple(v.shape)) for k, v in of.items()} for of in (part.state_dict(), state))
     if differ := sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key)):
         key = differ[0]
         raise ValueError(
-            f"the {name} has other weights than the saved one, in {differ[:3]}: {key} is {mine.get(key)}, and "
-            f"{theirs.get(key)} was saved. Give the module that was fitted, with its parameters."
+            f"the {name} has other weights than the saved one in {differ[:3]}: {key} is {mine.get(key)}, but "
+            f"{theirs.get(key)} was saved. Pass the module that was fitted, with its parameters."
         )
     part.load_state_dict(state)

@@ -1,4 +1,4 @@
-"""Meta transition adaptation: T is learned by the gradient of the clean loss one step ahead."""
+"""Meta transition adaptation: learn T by a meta-gradient of the clean loss."""
 
 from typing import Any, ClassVar
 
@@ -17,54 +17,54 @@ from ..updates import MetaGradient
 
 
 class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    r"""Learn the noise transition matrix T and the classifier together, guided by clean rows (Algorithm 1).
+    r"""Learn T and the classifier jointly, by a meta-gradient on the clean samples.
 
-    A net is trained by cross-entropy, the warm-up. T starts from the warm-up's mean posterior of each class's clean
-    rows, and the network from its weights. In every iteration a noisy and a clean batch are drawn, and with the
-    corrected loss ``L(W, T) = mean - log sum_i f_i(x; W) T[i, y]``::
+    A warm-up trains the network by cross-entropy. The initial T is its mean posterior on the clean samples of each
+    class. Then every iteration draws a noisy and a clean batch and computes, with the forward-corrected loss
+    ``L(W, T) = mean - log sum_i f_i(x; W) T[i, y]``::
 
         W_hat(T) = W - inner_lr * grad_W L(W, T)                            look-ahead, plain SGD
         Theta    = Theta - transition_lr * grad_Theta L_clean(W_hat(T))     T = row-softmax(Theta)
         W        = optimiser step on L(W, T) with the new T
 
-    The gradient of the second line is exact, in closed form (`noisytransition.meta_gradient`).
+    The meta-gradient in the second line is exact, in closed form (`noisytransition.meta_gradient`).
 
-    Where the network fits the clean rows easily, the meta-gradient carries little information and T moves away from a
-    good start. Therefore a part of the noisy rows is held out (`validation_fraction`), and T is selected by the
-    likelihood of their labels: the start is kept unless a T between it and the T of training is clearly more likely
-    (`noisytransition.selection.HeldOutLikelihood`). The network is that of the last epoch.
+    If the network fits the clean samples easily, the meta-gradient carries little information and T drifts away from a
+    good initial T. Therefore the initial T is kept unless an interpolation towards the learned T clearly increases the
+    likelihood of held-out noisy labels (`noisytransition.selection.HeldOutLikelihood`). The network is always the one
+    after the last epoch.
 
     Parameters
     ----------
     transition_init : str or array-like, default="gold"
-        Start of T, as in `docs/all_classifiers.rst`.
+        Initial T, or the method that estimates it (see `docs/all_classifiers.rst`).
     warm_up_epochs : int, optional
-        Epochs of the warm-up by cross-entropy that network and T start from; default: `max_epochs`.
+        Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     transition_lr : float, default=10.0
-        Step size of the logits of T (the paper's beta); with 0, T keeps its start. The meta-gradient is proportional to
-        `inner_lr`.
+        Learning rate of the logits of T (beta in the paper). 0 keeps the initial T. The meta-gradient is proportional
+        to `inner_lr`.
     inner_lr : float or None, default=0.1
-        Step size of the look-ahead. None, as published: the current step size of `optimizer`, of each parameter group.
+        Learning rate of the look-ahead. None, as published: the current learning rate of each parameter group.
     meta_weight : float, default=0.0
-        Weight of the clean batch's cross-entropy in the loss of W; the paper has 0.
+        Weight of the clean batch's cross-entropy in the loss of W. The paper uses 0.
     meta_batch_size : int, optional
-        Clean rows in a step; default: `batch_size`.
+        Number of clean samples per step. Default: `batch_size`.
     validation_fraction : float in [0, 1), default=0.1
-        Fraction of the noisy rows that no training sees, to select T by. 0, as published: the last T is kept. A
-        `train_split` replaces it.
+        Fraction of the noisy samples held out to select T. 0, as published, selects the last T. A `train_split`
+        replaces this parameter.
     from_warm_up : bool, default=True
-        Start from the weights of a net trained by cross-entropy. False, as published: from the initial ones.
+        Whether to start from the weights of the warm-up. False, as published, starts from the initial weights.
     **params
-        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
+        Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        T that was selected; `transition_history_` has that of the training.
+        Selected T.
     transition_init_ : ndarray of shape (n_classes, n_classes)
-        The start that was used.
+        Initial T.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        T at the start and after each epoch; with more than 500 classes, at the start and the end alone.
+        T at the start and after each epoch of the training; with more than 500 classes, only initial and final T.
     noise_model_, class_counts_
         As in `NoiseModelMixin`.
     classes_, net_, histories_, n_features_in_
@@ -72,7 +72,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     References
     ----------
-    Shu, Zhao, Xu, Meng, "Meta Transition Adaptation for Robust Deep Learning with Noisy Labels", 2020.
+    Shu, Zhao, Xu, Meng, "Meta Transition Adaptation for Robust Deep Learning with Noisy Labels", 2020, Algorithm 1.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             self.transition_init,
             self.warm_up_epochs,
             needs_net=self.from_warm_up,
-            validation_fraction=self.validation_fraction,  # labels that the warm-up has memorised could not select T
+            validation_fraction=self.validation_fraction,  # memorised labels could not select T
         )
         clean = CleanBatches(run.clean, self.meta_batch_size or self.batch_size)
         self.net_ = run.train(
@@ -142,7 +142,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             loss=ForwardLoss(start),
             update=MetaGradient(clean, lr=self.transition_lr, inner_lr=self.inner_lr),
             select=HeldOutLikelihood(),
-            clean_batches=clean,  # each batch serves the look-ahead and, if it has a weight, the step
+            clean_batches=clean,  # for the look-ahead and, with a weight, the step
             clean_weight=self.meta_weight,
             validation_fraction=self.validation_fraction,
         )

@@ -1,4 +1,4 @@
-"""Meta-Weight-Net: a small network weights each row by its loss; it is learned by a meta-gradient."""
+"""Meta-Weight-Net: learn sample weights as a function of the loss, by a meta-gradient."""
 
 import warnings
 from functools import partial
@@ -18,32 +18,32 @@ from ..losses import WeightedLoss
 from ..nets import CleanBatches
 from ..updates import MetaGradient
 
-# weights start near 1/2; if none is above this, the user is warned that all went to 0; a choice, not measured
+# largest weight of weights that collapsed to 0 (they start near 1/2): a choice, not measured
 _COLLAPSED = 1e-2
 
 
 class MWNetClassifier(NoisyLabelClassifier):
-    r"""Weight every row by V(its loss); V, a 1-100-1 network, is learned by the clean loss one step ahead.
+    r"""Weight each sample by V(loss), where V is a 1-100-1 network learned by a meta-gradient on the clean samples.
 
-    In every iteration a noisy and a clean batch are drawn, and with l_n the cross-entropy of row n::
+    Every iteration draws a noisy and a clean batch. With l_n the cross-entropy of sample n, it computes::
 
         W_hat(V) = W - inner_lr * grad_W sum a_n(V) l_n         look-ahead, plain SGD; a_n = V(l_n) / n_samples
         V        = optimiser step on the clean loss at W_hat(V)
         W        = optimiser step on sum a_n(V) l_n with the new V
 
-    V sees the loss alone and not the class, so it is of little use where noise flips one class into one other.
+    V depends on the loss but not on the class. It helps little against noise that flips one class into one other class.
 
     Parameters
     ----------
     weight_lr : float, default=1e-3
-        Step size of V, whose optimiser is Adam with weight decay 1e-4, as in the authors' first code. If it is too
-        large, all weights can go to 0.
+        Learning rate of V. Its optimiser is Adam with weight decay 1e-4, as in the authors' first code. If the learning
+        rate is too large, all weights can collapse to 0.
     inner_lr : float or None, default=0.1
-        Step size of the look-ahead. None, as published: the current step size of `optimizer`, of each parameter group.
+        Learning rate of the look-ahead. None, as published: the current learning rate of each parameter group.
     meta_batch_size : int, optional
-        Clean rows in a step; default: `batch_size`.
+        Number of clean samples per step. Default: `batch_size`.
     **params
-        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
+        Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class MWNetClassifier(NoisyLabelClassifier):
         self.inner_lr = inner_lr
         self.meta_batch_size = meta_batch_size
 
-    def _loss(self) -> WeightedLoss:  # of a saved classifier: `sample_weights` needs V
+    def _loss(self) -> WeightedLoss:  # `sample_weights` of a loaded classifier needs V
         return WeightedLoss()
 
     def _fit(self, run: Run) -> None:
@@ -105,26 +105,27 @@ class MWNetClassifier(NoisyLabelClassifier):
         )
         self.net_ = run.train("meta_weight_net", loss=WeightedLoss, update=update)
         if self._weights(self.net_.predict_proba(run.noisy), run.noisy.label).max() < _COLLAPSED:
-            warnings.warn("the weights of all rows went to zero: take a smaller weight_lr.", UserWarning, stacklevel=3)
+            warnings.warn("All sample weights went to zero. Use a smaller weight_lr.", UserWarning, stacklevel=3)
 
     def sample_weights(self, X: Samples, y_noisy: ArrayLike) -> NDArray:
-        """Weights V(loss) of rows with these labels, between 0 and 1; low where a label is probably wrong.
+        """Compute the weight V(loss) of each sample; it is low if the label is probably wrong.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Rows of the form that `fit` had.
+            Samples in the format used in `fit`.
         y_noisy : array-like of shape (n_samples,)
-            Noisy labels, out of `classes_`.
+            Noisy labels.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Weights in [0, 1].
 
         Raises
         ------
         ValueError
-            For a label that is not in `classes_`, or not one label per row.
+            If a label is not in `classes_`, or the number of labels is not n_samples.
         """
         check_is_fitted(self, "net_")
         proba = self.predict_proba(X)

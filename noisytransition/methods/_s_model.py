@@ -1,4 +1,4 @@
-"""S-Model: T is a softmax layer on top of the network and is learned with it."""
+"""S-Model: learn T as a noise adaptation layer on top of the network."""
 
 from typing import Any, ClassVar
 
@@ -13,31 +13,32 @@ from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ForwardLoss
 from ..updates import ByGradient
 
-# Step size of Theta. Error of T where Adam and where SGD trains the network: 0.32 and 0.28 with this step, 0.38 and
-# 0.30 with the step of `optimizer`, where accuracies are 0.003 higher (ten problems of the design half of
-# examples/benchmarks/zoo, two seeds)
+# Learning rate of Theta. Error of T if Adam or SGD trains the network: 0.32 or 0.28; with the learning rate of
+# `optimizer` 0.38 or 0.30, and 0.003 higher accuracy (ten problems of the design half of examples/benchmarks/zoo, two
+# seeds)
 _STEP = 0.05
 
 
 class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    """Learn T by the noisy loss itself, jointly with the network, as a noise adaptation layer.
+    """Learn T as a noise adaptation layer, jointly with the network, from the noisy labels.
 
-    A net trained by cross-entropy is trained further through ``T = row-softmax(Theta)``. The net and Theta follow the
-    gradient of ``- log sum_i f_i(x) T[i, y]``, Theta without weight decay. Predictions do not use T. This loss does not
-    identify T (the identity with a net that has memorised the labels is optimal too), so the result depends on the
-    start of T.
+    After a warm-up by cross-entropy, network and ``T = row-softmax(Theta)`` are trained by the loss
+    ``- log sum_i f_i(x) T[i, y]``, Theta without weight decay. Predictions do not use T. The result depends on the
+    initial T: the loss does not identify T, as the identity with a network that has memorised the labels is also
+    optimal.
 
     Parameters
     ----------
     transition_init : str or array-like, default="confusion"
-        Start of T, as in `docs/all_classifiers.rst`. With clean rows, "gold" is nearer to the truth.
+        Initial T, or the method that estimates it (see `docs/all_classifiers.rst`). With clean samples, "gold" is more
+        accurate.
     warm_up_epochs : int, optional
-        Epochs of the warm-up by cross-entropy that the network goes on from, and T comes from; default: `max_epochs`.
+        Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     transition_lr : float or None, default=0.05
-        Step size of Theta, which plain SGD moves. With 0, T keeps its start: forward correction. None, as published:
-        `optimizer` moves Theta too, by its step.
+        Learning rate of Theta, for plain SGD. 0 keeps the initial T, which is forward correction. None, as published,
+        trains Theta with `optimizer` and its learning rate.
     **params
-        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
+        Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------

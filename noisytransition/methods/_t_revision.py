@@ -1,4 +1,4 @@
-"""T-Revision: importance reweighting by T, then a slack variable dT is learned with the network."""
+"""T-Revision: importance reweighting by T, then joint training of the network and a correction dT."""
 
 from typing import Any, ClassVar
 
@@ -17,34 +17,35 @@ from ..updates import ByGradient
 
 
 class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    """Estimate T by cross-entropy, train with importance weights from T, then learn a correction dT and the network.
+    """Train with importance weights from T, then learn a correction dT jointly with the network.
 
-    With p = f(x), the last two stages minimise ``mean of beta * cross-entropy`` with ``beta = p_y / ((T + dT)' p)_y``:
-    first with dT = 0 and constant beta, then with gradients through beta to dT and to the network. Each stage keeps its
-    epoch with the best accuracy on held-out noisy rows, predicted through T + dT. The minimum of the loss need not be
-    at a good T, so large steps of dT can make T much worse.
+    A warm-up by cross-entropy gives T. With p = f(x), both later stages minimise ``mean of beta * cross-entropy`` with
+    ``beta = p_y / ((T + dT)' p)_y``: the first with dT = 0 and constant beta, the second with gradients through beta to
+    dT and the network. Each stage selects the epoch with the best accuracy on held-out noisy samples, predicted through
+    T + dT. A lower loss does not imply a better T, so a large learning rate of dT can make T much worse.
 
     Parameters
     ----------
     transition_init : str or array-like, default="anchor"
-        Start of T, as in `docs/all_classifiers.rst`. With clean rows, "gold" is nearer to the truth.
+        Initial T, or the method that estimates it (see `docs/all_classifiers.rst`). With clean samples, "gold" is more
+        accurate.
     warm_up_epochs : int, optional
-        Epochs of the warm-up by cross-entropy that the network goes on from, and T comes from; default: `max_epochs`.
+        Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     revision_lr : float, default=5e-7
-        Step size of the last stage, of dT and of the network. The paper's: with Adam, the optimiser of this stage, an
-        entry moves by about `revision_lr` in a step.
+        Learning rate of the last stage, for dT and the network, as in the paper. Its optimiser is Adam, so an entry
+        moves by about `revision_lr` per step.
     validation_fraction : float in [0, 1), default=0.1
-        Fraction of the noisy rows held out to select epochs. 0: the last epoch of every stage is kept. A `train_split`
-        replaces it; a callback with ``load_best=True`` replaces the selection.
+        Fraction of the noisy samples held out to select epochs. 0 selects the last epoch of each stage. A `train_split`
+        replaces this parameter; a callback with ``load_best=True`` replaces the selection.
     **params
-        As in `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
+        Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        T + dT, projected: negative entries set to 0, rows made to sum to 1.
+        Projection of T + dT: negative entries set to 0, then rows normalised.
     transition_revision_ : ndarray of shape (n_classes, n_classes)
-        dT as it was learned.
+        dT before the projection.
     noise_model_, class_counts_
         As in `NoiseModelMixin`.
     transition_init_, transition_history_
@@ -102,7 +103,7 @@ class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         start, warm_up = start_of_transition(
             run, self.transition_init, self.warm_up_epochs, needs_net=True, **of_every_stage
         )
-        loss = ImportanceReweightedLoss(start)  # T stays at its start; the last stage adds dT to it
+        loss = ImportanceReweightedLoss(start)  # the last stage adds dT; T itself stays fixed
         reweighted = run.train("reweighting", module=warm_up.plain_module_, loss=loss, **of_every_stage)
         self.net_ = run.train(
             "revision",

@@ -1,4 +1,4 @@
-"""Noisy labels for any scikit-learn classifier: its probabilities of held-out rows, and a noise model of them."""
+"""Meta-estimator that trains any scikit-learn classifier on noisy labels."""
 
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
@@ -28,59 +28,58 @@ from ..transition._labels import SourceLabels, in_class_order
 from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import Prior, check_prior
 
-# none of five ways to choose the round by verified rows or by the evidence is better than two rounds by 0.1 points of
-# accuracy; the choice is there for noise that the noise model does not fit
+# five rules that select the round by verified samples or by the evidence gained less than 0.1 points of accuracy over
+# two fixed rounds; the early stop is for noise that the noise model does not fit
 _MOST_ROUNDS = 2
 
 
 class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    r"""Train any scikit-learn classifier on noisy labels: boosting, a pipeline for text, a random forest.
+    r"""Train any scikit-learn classifier on noisy labels, such as gradient boosting or a text pipeline.
 
-    Some rows are verified, best rows that keep their noisy label. Clones of the estimator are trained::
+    Some samples must be verified, ideally samples that keep their noisy label. The steps of `fit` are::
 
-        round 0     out-of-fold probabilities of clones that are trained on the noisy labels
-        T           that of a `LabelNoiseModel` of these probabilities, noisy labels and verified labels
-        round 1, 2  each row gets its most probable true label, P(true | x, noisy label), that probability as its
-                    weight; verified rows have their true label. Clones are trained on these labels, and a noise model
-                    calibrates their probabilities
-        result      a clone trained on all rows with the labels of the last round, and its calibration
+        round 0     train clones on the noisy labels; predict out-of-fold probabilities
+        T           fit a `LabelNoiseModel` to these probabilities, the noisy and the verified labels
+        round 1, 2  relabel each sample with its most probable true class, weighted by P(true | x, noisy label);
+                    verified samples get their true label. Train clones on these labels, and calibrate their
+                    out-of-fold probabilities by a noise model
+        result      a clone trained on all samples with the labels of the last round, and its calibration
 
-    With labels of several sources, round 0 is trained on the most frequent label of each row, and the posterior is that
-    of x and all its labels. A round that predicts held-out verified rows worse than the one before, by a standard
-    error, is not used and is the last. An estimator that takes no `sample_weight` is trained on the same labels without
-    weights.
+    With several sources, round 0 uses the most frequent label of each sample, and the posterior depends on x and all
+    labels. Rounds end early if the out-of-fold log-loss on verified samples rises by one standard error; that round is
+    discarded. An estimator without `sample_weight` is trained on the same labels without weights.
 
     Parameters
     ----------
     estimator : classifier
-        With `fit` and `predict_proba`. It gets X as it is: text, missing values, data frames.
+        Classifier with `fit` and `predict_proba`. X is passed to it unchanged: text, missing values, data frames.
     cv : int, default=3
-        Folds of the noisy rows and of the clean ones.
+        Number of folds.
     transition_prior : "symmetric", array-like or None, default="symmetric"
-        What T is shrunk towards: `prior` of `LabelNoiseModel`.
+        Matrix that T is shrunk towards: `prior` of `LabelNoiseModel`.
     meta_sampling : {"random", "stratified"}, default="random"
-        How the clean rows were drawn, as in `LabelNoiseModel`.
+        How the clean samples were drawn, as in `LabelNoiseModel`.
     n_jobs : int, optional
-        Folds that are trained at the same time, as in `joblib.Parallel`.
+        Number of folds trained in parallel by `joblib.Parallel`.
     random_state : int, RandomState instance or None, default=None
-        Of the folds. The estimator has its own.
+        Seed of the folds. Set the seed of the estimator separately.
 
     Attributes
     ----------
     estimator_ : classifier
-        The clone that was trained on all rows. Its probabilities are not calibrated.
+        Clone trained on all samples. Its probabilities are not calibrated.
     calibration_ : Calibration
-        Map of its probabilities that `predict_proba` applies.
+        Calibration of these probabilities in `predict_proba`.
     round_losses_ : ndarray of shape (n_rounds,)
-        Mean log-loss of held-out verified rows in each round.
+        Mean out-of-fold log-loss on verified samples in each round.
     noise_model_ : LabelNoiseModel
-        T and what it comes from: probabilities of clones that were trained on the noisy labels.
+        Noise model of round 0, with T.
     oof_proba_ : ndarray of shape (n_samples, n_classes)
-        Out-of-fold P(true class | x), calibrated; of all rows of X but those of weight 0.
+        Calibrated out-of-fold P(true class | x); excludes samples of weight 0.
     transition_matrix_, class_counts_, diagnostics_, classes_
         As in `EMTransitionClassifier`.
     n_features_in_, feature_names_in_
-        Of `estimator_`, if it has them.
+        Attributes of `estimator_`, if it has them.
 
     Examples
     --------
@@ -129,7 +128,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
-        """Take what the estimator takes."""
+        """Accept the inputs of the estimator."""
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
@@ -148,19 +147,19 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         sample_weight: ArrayLike | None = None,
         sources: ArrayLike | None = None,
     ) -> Self:
-        """Train on noisy labels, with the help of clean rows: rows of X that were verified, or others.
+        """Train on noisy labels, using verified samples of X or separate clean samples.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of n_samples rows
-            What the estimator takes.
+        X : array-like, sparse matrix or data frame with n_samples rows
+            Any input that the estimator accepts.
         y : array-like of shape (n_samples,), or data frame
-            Noisy labels of any kind; in a data frame with a column "verified", and one for each source.
+            Noisy labels; as a data frame, one column of labels for each source, and a column "verified".
         y_verified, meta, X_meta, y_meta, y_meta_noisy, sources
-            True labels of verified rows, or other clean rows, and who gave each label, as in
+            True labels of verified samples, separate clean samples, and the source of each label, as in
             `EMTransitionClassifier.fit`.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows of X, which the estimator must take. T counts rows once.
+            Sample weights; the estimator must accept them. The estimate of T does not use them.
 
         Returns
         -------
@@ -169,17 +168,17 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         Raises
         ------
         ValueError
-            For labels or parameters that cannot be trained on, before any training.
+            If labels or parameters are not valid; raised before any training.
         """
         self._validate_params()
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
             name = type(self.estimator).__name__
-            raise ValueError(f"{name} has no predict_proba; give CalibratedClassifierCV({name}(...)).")
+            raise ValueError(f"{name} has no predict_proba. Use CalibratedClassifierCV({name}(...)).")
         rows = self._read(X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
         first, best, losses = self._rounds(rows)
         self.estimator_ = _trained(self.estimator, rows, best.labels, best.weight)
         self.classes_, self.noise_model_, self.diagnostics_ = rows.classes, first.model, first.model.diagnostics_
-        assert best.model.calibration_ is not None  # there are clean rows
+        assert best.model.calibration_ is not None  # set by clean samples
         self.calibration_, self.round_losses_ = best.model.calibration_, losses
         of_noisy, of_clean = np.split(best.model.calibrate(best.proba), [rows.n_noisy])
         self.oof_proba_ = best.model.held_out_.in_order(of_noisy, of_clean)
@@ -201,7 +200,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         sample_weight: Any,
         sources: Any,
     ) -> "_Rows":
-        """Validate all but X, which the estimator judges."""
+        """Validate all inputs except X, which the estimator validates."""
         y, y_verified, X_meta, y_meta, by_source = separate_rows(
             y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources
         )
@@ -209,14 +208,14 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         beside_X = {"n_meta": n_meta, "sample_weight": sample_weight, "by_source": by_source}
         labels = read_labels(n, y, y_verified, y_meta, y_meta_noisy, **beside_X)
         if labels.clean is None:
-            raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
+            raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
         check_prior(self.transition_prior, len(labels.classes), "transition_prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
-            raise ValueError(f"{type(self.estimator).__name__} takes no sample_weight; leave sample_weight out.")
+            raise ValueError(f"{type(self.estimator).__name__} takes no sample_weight. Call fit without it.")
         n_noisy, n_clean = len(labels.noisy), len(labels.clean)
         for found, kind in (n_noisy, "noisy"), (n_clean, "clean"):
             if found < self.cv:
-                raise ValueError(f"cv={self.cv} needs at least {self.cv} {kind} rows and got {found}; give fewer folds")
+                raise ValueError(f"cv={self.cv} needs at least {self.cv} {kind} samples, got {found}. Use fewer folds.")
         beside = np.flatnonzero(labels.is_clean) if X_meta is None else n + np.arange(n_clean)
         order = np.concatenate([np.flatnonzero(labels.is_noisy), beside])
         of_clean = np.full(n_clean, -1) if labels.noisy_of_clean is None else labels.noisy_of_clean
@@ -232,7 +231,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         )
 
     def _rounds(self, rows: "_Rows") -> tuple["_Round", "_Round", NDArray[np.float64]]:
-        """Clean the labels, round by round: the first round, the best, and the mean losses of all."""
+        """Relabel in rounds; return the first round, the best round, and the mean loss of each."""
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         noisy = rows.given[: rows.n_noisy]
         folds = np.concatenate([fold_of_rows(labels, self.cv, random) for labels in (noisy, rows.true)])
@@ -245,7 +244,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             model = self._noise_model(rows, proba)
             of_true = model.calibrate(proba[rows.n_noisy :])[np.arange(len(rows.true)), rows.true]
             rounds.append(_Round(labels, weight, proba, model, -finite_log(of_true)))
-            rise = rounds[k].losses - rounds[k - 1].losses  # of round 0 to itself: 0
+            rise = rounds[k].losses - rounds[k - 1].losses  # 0 in round 0
             if rise.mean() > rise.std() / len(rise) ** 0.5:
                 break
             best, posterior = rounds[k], model.posterior_of_fit()
@@ -254,7 +253,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         return rounds[0], best, np.array([r.losses.mean() for r in rounds])
 
     def _noise_model(self, rows: "_Rows", proba: NDArray) -> LabelNoiseModel:
-        """T and a calibration of these probabilities."""
+        """Fit T and a calibration to out-of-fold probabilities."""
         noisy, of_clean = np.split(rows.given, [rows.n_noisy])
         candidate = Candidate(0, *np.split(proba, [rows.n_noisy]))
         held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)._replace(sources=rows.sources)
@@ -265,36 +264,36 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     # ---- predict
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Posterior of the true class, calibrated.
+        """Predict calibrated probabilities of the true class.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of n_samples rows
-            What the estimator takes.
+        X : array-like, sparse matrix or data frame with n_samples rows
+            Any input that the estimator accepts.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns as in `classes_`; rows sum to 1.
+            Probabilities, in the order of `classes_`.
         """
         check_is_fitted(self, "estimator_")
         return self.calibration_(_proba(self.estimator_, X, self.classes_))
 
-    # of any classifier with predict_proba and classes_
+    # they only need predict_proba and classes_
     predict = NoisyLabelClassifier.predict
     score = NoisyLabelClassifier.score
 
 
 class _Rows(NamedTuple):
-    """Noisy rows and then clean ones, with class indices as labels."""
+    """Noisy samples followed by clean samples, with class indices as labels."""
 
     X: Any
-    positions: tuple[NDArray[np.intp], NDArray[np.intp]]  # in X, of noisy rows and of clean ones; -1 beside X
-    given: NDArray[np.intp]  # noisy labels of all rows, -1 where that of a clean row is not known
-    true: NDArray[np.intp]  # true labels of the clean rows
+    positions: tuple[NDArray[np.intp], NDArray[np.intp]]  # rows of X, noisy and clean; -1 if not in X
+    given: NDArray[np.intp]  # noisy labels; -1 for clean samples without one
+    true: NDArray[np.intp]  # true labels of the clean samples
     weight: NDArray[np.float64]
     classes: NDArray
-    sources: SourceLabels | None  # of the rows of X, if there are several sources
+    sources: SourceLabels | None  # of all rows of X, with several sources
 
     @property
     def n_noisy(self) -> int:
@@ -302,22 +301,22 @@ class _Rows(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """Labels that clones were trained on, and what follows from their probabilities of held-out rows."""
+    """Training labels of a round, out-of-fold probabilities, and their noise model."""
 
     labels: NDArray[np.intp]
     weight: NDArray[np.float64]
     proba: NDArray[np.float64]
     model: LabelNoiseModel
-    losses: NDArray[np.float64]  # log-losses of the clean rows
+    losses: NDArray[np.float64]  # out-of-fold log-loss of each clean sample
 
 
 def _stacked(X: Any, X_meta: Any) -> Any:
-    """Rows of both, as what X is."""
+    """Concatenate X and X_meta in the format of X."""
     if X_meta is None:
         return X
     if hasattr(X, "iloc"):
         if list(getattr(X_meta, "columns", ())) != list(getattr(X, "columns", ())) or not hasattr(X_meta, "iloc"):
-            raise ValueError("X is a data frame or Series, and X_meta is none with the same columns; give both alike.")
+            raise ValueError("X is a data frame or Series. X_meta must have the same type and the same columns.")
         from pandas import concat
 
         return concat([X, X_meta], ignore_index=True)
@@ -328,23 +327,23 @@ def _stacked(X: Any, X_meta: Any) -> Any:
 
 # ---------------------------------------------------------------------------- the estimator
 def _held_out_proba(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray, out: NDArray) -> NDArray[np.float64]:
-    """Probabilities of the rows that are held out."""
+    """Train without the samples in `out` and predict their probabilities."""
     trained = _trained(estimator, rows, np.where(out, -1, labels), weight)
     return _proba(trained, _safe_indexing(rows.X, np.flatnonzero(out)), rows.classes)
 
 
 def _trained(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray) -> Any:
-    """A clone trained on the rows that have a label, with weights if it takes them and they differ."""
+    """Train a clone on all labelled samples, weighted if it supports weights and they differ."""
     trained, name, used = clone(estimator), _weight_name(estimator), np.flatnonzero(labels >= 0)
     X, y, weight = _safe_indexing(rows.X, used), rows.classes[labels[used]], weight[used]
     if name is None or not np.ptp(weight):
         return trained.fit(X, y)
-    with config_context(enable_metadata_routing=False):  # a pipeline would ask all its steps for requests
+    with config_context(enable_metadata_routing=False):  # else a pipeline needs a request of each step
         return trained.fit(X, y, **{name: weight})
 
 
 def _weight_name(estimator: Any) -> str | None:
-    """Name by which `fit` takes weights of rows; of a pipeline, those of its last step."""
+    """Name of the sample weights in `fit`; for a pipeline, in its last step."""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         of_last = _weight_name(last)
@@ -353,7 +352,7 @@ def _weight_name(estimator: Any) -> str | None:
 
 
 def _proba(fitted: Any, X: Any, classes: NDArray) -> NDArray[np.float64]:
-    """Probabilities of all classes, 0 for those that a fitted estimator does not know."""
+    """Predict probabilities of all classes, 0 for classes that the estimator was not fitted on."""
     found = check_probabilities(fitted.predict_proba(X), len(fitted.classes_))
     proba = np.zeros((len(found), len(classes)))
     proba[:, np.searchsorted(classes, fitted.classes_)] = found

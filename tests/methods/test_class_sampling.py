@@ -16,7 +16,7 @@ FAST = {"max_epochs": 8, "batch_size": 64, "random_state": 0, "optimizer": "sgd"
 
 @cache
 def problem(per_class=60, *, at_random=False, n=3000, seed=0):
-    """Two clouds that overlap, a tenth of the rows in one of them; so many clean rows of each class on average."""
+    """Two clouds that overlap, a tenth of the rows in one of them; so many clean samples of each class on average."""
     rng = np.random.default_rng(seed)
     y = (rng.random(4 * n) < 0.1).astype(int)
     X = np.float32(rng.normal(size=(len(y), 2)) + 2.2 * y[:, None])
@@ -82,7 +82,7 @@ def test_rows_that_are_not_shuffled_cannot_be_drawn_class_by_class():
 
 def test_each_class_needs_clean_rows():
     (X, noisy, X_meta, y_meta, _), *_ = problem()
-    with refused("clean rows of each class"):
+    with refused("clean samples of each class"):
         EMTransitionClassifier(meta_sampling="stratified").fit(X, noisy, meta=(X_meta[:60], y_meta[:60]))
 
 

@@ -283,7 +283,7 @@ def test_errors_before_training():
     clf = TransitionClassifierCV(Recorder())
     with refused("needs clean data"):
         clf.fit(X, y_noisy)
-    with refused("at least 3 clean rows"):
+    with refused("at least 3 clean samples"):
         clf.fit(X, y_noisy, meta=(X[:2], y[:2]))
     with refused("y_meta"):
         clf.fit(X, y_noisy, y_meta=y[:3])
