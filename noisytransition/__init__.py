@@ -43,13 +43,15 @@ __all__ = [
     "make_verified_scorer",
     "plot_transition_history",
     "sampling_limit",
+    "show_versions",
     "transition_error",
 ]
 
 # where the public names live; what needs the least comes first
-_HOMES = ("transition", "plotting", "model_selection", "methods", "nets", "datasets", "comparison")
+_HOMES = ("_show_versions", "transition", "plotting", "model_selection", "methods", "nets", "datasets", "comparison")
 
 if TYPE_CHECKING:
+    from ._show_versions import *
     from .comparison import *
     from .datasets import *
     from .methods import *

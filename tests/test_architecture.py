@@ -51,7 +51,9 @@ ALLOWED = {
     "comparison": {"sklearn", "joblib", "scipy", "pandas", "methods", "datasets", "transition"},
     "datasets": {"torch", "torchvision", "transition"},
     "plotting": {"sklearn", "matplotlib", "transition", "model_selection"},
-    "__init__": {"methods", "comparison", "datasets", "nets", "model_selection", "plotting", "transition"},
+    "_show_versions": {"torch", "threadpoolctl"},
+    "__init__": {"methods", "comparison", "datasets", "nets", "model_selection", "plotting", "transition"}
+    | {"_show_versions"},
 }
 
 

@@ -7,6 +7,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,20 @@ def test_what_is_in_the_archives(archives):
     with tarfile.open(source) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     assert package | {"README.md", "LICENSE", "CITATION.cff", "tests/conftest.py", "docs/conf.py"} <= inside
+
+
+def test_a_bug_report_has_all_versions(capsys, monkeypatch):
+    """Also where torch cannot be imported: then the error comes after the versions."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match="torch"):
+        noisytransition.show_versions()
+    shown = dict(re.findall(r"^ *([\w-]+): (.*)$", capsys.readouterr().out, re.MULTILINE))
+    packages = {re.match("[a-z0-9-]+", text)[0] for text in project["dependencies"] + extras["plot"] + extras["vision"]}
+    assert shown.pop("noisytransition") == noisytransition.__version__
+    assert shown.keys() - {"python", "executable", "machine", "pip"} == packages
+    assert shown["numpy"] == metadata.version("numpy")
 
 
 def test_one_version():
