@@ -1,1 +1,1 @@
-"""The face of all classifiers: parameters, fit, predictions, and what follows from T."""
+"""Base classes of all classifiers."""

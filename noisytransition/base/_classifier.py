@@ -1,4 +1,4 @@
-"""Base class of all classifiers: scikit-learn's interface, with one skorch net per training stage."""
+"""Base class of all classifiers, with the scikit-learn interface."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -29,64 +29,63 @@ from ._save import save
 
 @with_merged_signature
 class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """Base class of all classifiers: validates and encodes the data, sets the seed, predicts. Methods train in `_fit`.
+    """Base class of all classifiers. Subclasses implement their training in `_fit`.
 
     Parameters
     ----------
     module : nn.Module class or instance, "mlp" or "linear", default="mlp"
-        Network that returns logits of shape (n_samples, n_classes). An instance is copied, never changed. "mlp": an
-        `MLP` sized from the data; "linear": the same without a hidden layer (logistic regression). Both subtract the
-        means of columns of X that are not mostly 0, and scale columns that are not of the order of 1.
+        Network that returns logits of shape (n_samples, n_classes). An instance is copied. "mlp" is an `MLP` sized from
+        the data; "linear" is the same without a hidden layer (logistic regression). Both centre features that are not
+        mostly 0, and scale features that are not of the order of 1.
     lr : float or "auto", default="auto"
-        Step size of the module's optimiser. "auto": 0.005 for a linear network, one with a single weight matrix to
-        train; 0.001 for others; 0.1 for SGD.
+        Learning rate of the network. "auto": 0.1 for SGD; otherwise 0.005 for a network with a single trainable weight
+        matrix, 0.001 for other networks.
     max_epochs : int or "auto", default="auto"
-        Epochs of each training, but for warm-ups and fine-tunings that have a number of their own. "auto": 30, or more
-        where 30 epochs of the noisy rows are fewer than 500 steps.
+        Epochs of each training, except warm-ups and fine-tunings with their own parameter. "auto": 30, or more to reach
+        500 steps on the noisy samples.
     batch_size : int, default=32
-        Rows in a batch; -1 for all.
+        Samples per batch; -1 for all samples.
     optimizer : class or str, default=torch.optim.Adam
-        Any torch optimiser, or the name of one in `torch.optim`, such as "adamw"; ``optimizer__...`` sets its
-        parameters.
+        Torch optimiser, or its name in `torch.optim`, such as "adamw". ``optimizer__...`` sets its parameters.
     device : str or torch.device, optional
-        Default: the device of a module instance, else the CPU.
+        Default: the device of a module instance, or the CPU.
     dtype : str or torch.dtype, default="auto"
-        Type that inputs are cast to, batch by batch. "auto": the module's floating type, for uint8 images too (which
-        modules of your own scale); integers stay integers if the module has an embedding, or as one of several parts.
+        Type that each batch of inputs is cast to. "auto": the floating type of the module, also for uint8 images, which
+        are not scaled; integers are kept if the module has an embedding or the inputs have several parts.
     precision : {"float32", "bf16", "fp16"}, default="float32"
-        Precision that a float32 module computes in, in training, look-ahead and prediction, by `torch.autocast`;
-        weights, losses, T and probabilities stay in float32. "fp16" scales the gradients.
+        Precision of `torch.autocast` for a float32 module, in training and prediction. Weights, losses, T and
+        probabilities stay in float32. "fp16" scales the gradients.
     batch_transform : callable, optional
-        Augmentation: function of a batch of training inputs on the device. Predictions do not use it.
+        Augmentation: a function of a batch of training inputs, on the device. It does not affect predictions.
     callbacks : list of skorch callbacks, optional
-        Every training stage gets copies of them: a schedule of a fixed number of steps, as OneCycleLR, suits methods
-        with stages of equal length alone. ``callbacks__name__...`` sets their parameters. One that needs held-out rows,
-        as EarlyStopping and EpochScoring do by default, needs a `train_split`.
+        Each training stage uses copies, so a schedule with a fixed number of steps, such as OneCycleLR, needs stages of
+        equal length. ``callbacks__name__...`` sets their parameters. Callbacks that score held-out samples, such as
+        EarlyStopping and EpochScoring by default, need a `train_split`.
     random_state : int, RandomState instance or None, default=None
-        An int makes a fit repeatable to the bit on a CPU; with None, torch's global generator gives the seed.
+        With an int, fits on a CPU are bit-identical. None draws the seed from torch's global generator.
     verbose : int, default=0
-        0: silent. 1: a bar for each training, with the time left, where standard error is a terminal or a notebook;
-        nothing elsewhere. 2: a line for each epoch of every stage, skorch's table, in any case.
+        0: no output. 1: a progress bar for each training, only in a terminal or notebook. 2: skorch's table, a line for
+        each epoch.
     **net_params
-        Every other parameter of `skorch.NeuralNetClassifier` by skorch's own name: ``module__...``,
-        ``optimizer__...``, ``iterator_train__num_workers``, ``train_split``, ``compile``, ...
+        Other parameters of `skorch.NeuralNetClassifier`: ``module__...``, ``optimizer__...``,
+        ``iterator_train__num_workers``, ``train_split``, ``compile``, ...
     """
 
-    # searches and pipelines route clean data to `fit` without a `set_fit_request` by the user
+    # searches and pipelines route clean data to `fit` by default, without `set_fit_request`
     __metadata_request__fit = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy", "sources"), True)
     __metadata_request__score = {"y_verified": True}  # noqa: RUF012
 
-    #: what each parameter may be, as in scikit-learn
+    #: valid values of each parameter, as in scikit-learn
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
-    #: whether `fit` refuses to run without clean rows
+    #: whether `fit` requires clean samples
     _needs_clean_data = False
-    #: whether the method corrects the class prior of clean rows, where it is not that of the noisy rows
+    #: whether the method corrects the class prior of the clean samples
     _corrects_class_prior = False
     #: whether `fit` uses the labels of several sources
     _takes_sources = False
-    #: how clean rows were drawn, where that is no parameter
+    #: how the clean samples were drawn, for methods without this parameter
     meta_sampling = "random"
-    #: parameters with which a classifier is the algorithm of its paper; None: there is no paper
+    #: parameters of the published algorithm; None: not published
     _PUBLISHED: ClassVar[dict[str, Any] | None] = None
     classes_: NDArray
     net_: NoisyLabelNet
@@ -130,12 +129,12 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @classmethod
     def as_published(cls, **params: Any) -> Self:
-        """Make a classifier that is exactly the algorithm of its paper, trained by SGD with a step of 0.1.
+        """Create a classifier with the algorithm of its paper, trained by SGD with a learning rate of 0.1.
 
         Parameters
         ----------
         **params
-            Parameters to set instead, or besides. With an `optimizer`, the step is the default.
+            Other parameters, which take precedence. With an `optimizer`, `lr` has its default.
 
         Returns
         -------
@@ -144,15 +143,15 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         TypeError
-            For a class without a paper.
+            If the method has no paper.
         """
         if cls._PUBLISHED is None:
-            raise TypeError(f"{cls.__name__} is published in no paper; make it by {cls.__name__}(...).")
+            raise TypeError(f"{cls.__name__} implements no paper. Use {cls.__name__}(...).")
         sgd: dict[str, Any] = {} if "optimizer" in params else {"optimizer": torch.optim.SGD, "lr": 0.1}
         return cls(**(sgd | cls._PUBLISHED | params))
 
     def __sklearn_tags__(self) -> Tags:
-        """Sparse matrices are taken too."""
+        """Declare support for sparse matrices."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -172,43 +171,40 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         sources: ArrayLike | None = None,
         state: str | PathLike | None = None,
     ) -> "NoisyLabelClassifier":
-        """Train on noisy labels, with the help of clean rows: rows of X that were verified, or others.
+        """Train on noisy labels, using verified samples of X or separate clean samples.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Table, images or sequences. Rows of a sparse matrix are made dense batch by batch. Of several parts, give a
-            mapping of arrays, which the module takes by name, as ``module(**batch)``. A Dataset gives inputs, or pairs
-            of input and label; an input may be a mapping, or a tuple of arrays for ``module(*batch)``.
+            Features, images or sequences. Batches of a sparse matrix are converted to dense. A mapping of arrays is
+            passed to the module as ``module(**batch)``. A Dataset contains inputs, or pairs of input and label; an
+            input can be a mapping, or a tuple of arrays that is passed as ``module(*batch)``.
         y : array-like of shape (n_samples,), or data frame
-            Noisy labels of any kind: str, bool, numbers. A data frame has them in one column, and in the other, named
-            "verified", `y_verified`. A row that is not verified needs a label. For `EMTransitionClassifier`, several
-            columns have the labels of several sources, missing where a source said nothing
-            (:doc:`/several_sources`). Optional for a Dataset of pairs of input and label: its labels are taken, which
-            loads each sample once, but not those of a TensorDataset. Where `y` is given, the labels of the Dataset are
-            not used.
+            Noisy labels: str, bool or numbers. A data frame has a column of labels and a column "verified" with
+            `y_verified`. For `EMTransitionClassifier`, it can have a column for each of several sources, with missing
+            values (:doc:`/several_sources`). Every sample that is not verified needs a label. Default: the labels of
+            the Dataset, which loads each sample once, except for a TensorDataset.
         y_verified : array-like of shape (n_samples,), optional
-            True labels of the rows that were verified, missing (None, NaN, NA, or -1 beside 0, 1, 2) in all others.
-            Verified rows are the clean rows, and leave the noisy set. If y has their noisy labels, methods that count
-            pairs of true and noisy labels use them.
+            True labels of verified samples; missing for all others (None, NaN, NA, or -1 if the classes are 0, 1, 2).
+            Verified samples are the clean set and are excluded from the noisy set. Methods that count pairs of true and
+            noisy labels also use their labels in y.
         meta : tuple of (X_meta, y_meta), or torch Dataset of pairs, optional
-            Clean rows that are not in X, with true labels. Searches pass a tuple through whole; a Pipeline does not
-            transform it.
+            Clean samples that are not in X, with true labels. Cross-validation does not index this tuple, and a
+            Pipeline does not transform it.
         X_meta, y_meta : optional
-            The same as two arguments: ``Pipeline(..., transform_input=["X_meta"])`` transforms X_meta. Searches cut
-            what is as long as X: if X_meta is, give `meta`.
+            `meta` as two arguments, which ``Pipeline(..., transform_input=["X_meta"])`` transforms. Cross-validation
+            indexes all arguments of length n_samples; use `meta` to prevent this.
         y_meta_noisy : array-like of shape (n_meta,), optional
-            Noisy labels of the rows of `meta` or `X_meta`, missing where one is not known.
+            Noisy labels of the samples in `meta` or `X_meta`; missing if unknown.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows of X in every training on noisy rows: a row is drawn as often as its weight says, those
-            of weight 0 are left out. Weights of verified rows are not used. T is a conditional probability, so that
-            rows count once where it is estimated from posteriors; a weight must not depend on the noisy label of a row
-            with this true label.
+            Sample weights in each training on noisy samples: batches are drawn in proportion to the weights. Samples of
+            weight 0 are omitted; weights of verified samples are ignored. Weights must not depend on the noisy label
+            given the true label. Estimates of T from posteriors do not use them.
         sources : array-like of shape (n_samples,), optional
-            For `EMTransitionClassifier`: who or what gave each label of y, where each row has the label of one of
-            several sources.
+            Source of each label in y, if each sample has the label of one of several sources. Only for
+            `EMTransitionClassifier`.
         state : str or path, optional
-            Folder in which the fit is saved after every epoch. If it exists, the fit resumes from it: see
+            Folder that the fit is saved in after each epoch. If it exists, the fit resumes from it: see
             `docs/saving.rst`.
 
         Returns
@@ -218,7 +214,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            For data or parameters that cannot be trained on, before any training.
+            If data or parameters are not valid; raised before any training.
         """
         self._forget()
         try:
@@ -230,13 +226,13 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             )
             if by_source is not None and not self._takes_sources:
                 raise ValueError(
-                    f"{type(self).__name__} takes the labels of one source, and y has {by_source.names.tolist()[:3]}: "
-                    "give them to EMTransitionClassifier or TransitionClassifierCV, or one column of labels. True "
-                    "labels of verified rows are in a column 'verified'."
+                    f"{type(self).__name__} takes the labels of one source, but y has {by_source.names.tolist()[:3]}. "
+                    "Use EMTransitionClassifier or TransitionClassifierCV, or pass one column of labels, and true "
+                    "labels in a column 'verified'."
                 )
             if self._needs_clean_data and not len(clean):
-                raise ValueError(f"{type(self).__name__} needs clean data and got none. {HOW_TO_PASS}")
-            # before random_state is drawn from
+                raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
+            # before random_state changes
             fingerprint = {} if state is None else describe_fit(self, noisy, clean, by_source)
             run = RUN_CLASS.get()(
                 self._shared_params(classes),
@@ -265,18 +261,18 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _fit(self, run: Run) -> None:
-        """Train with `run.train`, once for each stage, and set `net_`."""
+        """Train each stage with `run.train` and set `net_`."""
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that no data could make valid."""
+        """Raise for parameters that are invalid for any data."""
         self._validate_params()
         check_net_parameters(self, self._net_params)
 
     def _check_data(self, run: Run) -> None:
-        """Raise for data that the parameters do not fit, before any training."""
+        """Raise for data that do not match the parameters."""
 
     def _forget(self) -> None:
-        """Remove all fitted attributes, so that a failed refit does not leave those of an earlier fit."""
+        """Remove all fitted attributes, so that none remain after a failed refit."""
         for name in set(vars(self)) - set(self.get_params(deep=False)):
             if name.endswith("_") and not name.startswith("_"):
                 delattr(self, name)
@@ -289,7 +285,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _shared_params(self, classes: NDArray) -> dict[str, Any]:
         """Parameters of all nets of a fit."""
         own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED} | self._net_params
-        lines = max(int(self.verbose) - 1, 0)  # 1 is the bar
+        lines = max(int(self.verbose) - 1, 0)  # verbose=1 shows the progress bar
         of_fit = {"classes": np.arange(len(classes)), "device": self._device(), "verbose": lines}
         return {name: as_python(value) for name, value in own.items()} | of_fit
 
@@ -302,44 +298,44 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     # ---- predict
     @property
     def history_(self) -> History:
-        """skorch's history of the last stage; `histories_` has one for every stage."""
+        """Skorch history of the last stage; `histories_` has all stages."""
         check_is_fitted(self, "net_")
         return self.net_.history
 
     @property
     def module_(self) -> nn.Module:
-        """The trained network; it returns logits."""
+        """Trained network, which returns logits."""
         check_is_fitted(self, "net_")
         return self.net_.module_
 
     def predict_proba(self, X: Samples) -> NDArray:
-        """Posterior of the true class.
+        """Predict probabilities of the true class.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Rows of the form that `fit` had.
+            Samples in the format used in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns as in `classes_`; rows sum to 1.
+            Probabilities, in the order of `classes_`.
         """
         check_is_fitted(self, "net_")
         return self._predicted(self.net_.predict_proba, X)
 
     def predict_log_proba(self, X: Samples) -> NDArray:
-        """Logarithm of `predict_proba`, from the network's logits: finite where a probability is rounded to 0.
+        """Predict logarithms of `predict_proba`, from the logits: finite even if a probability is rounded to 0.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Rows of the form that `fit` had.
+            Samples in the format used in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns as in `classes_`.
+            Log-probabilities, in the order of `classes_`.
         """
         check_is_fitted(self, "net_")
         return self._predicted(self.net_.predict_log_proba, X)
@@ -348,25 +344,25 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         rows = validate_rows(self, X, reset=False)
         try:
             return predict(rows)
-        except TypeError as error:  # of a module that takes other parts
+        except TypeError as error:  # the module takes other parts
             if isinstance(rows.sample_shape, tuple) and all(isinstance(n, int) for n in rows.sample_shape):
                 raise
             raise ValueError(
-                f"X has other parts than that of fit ({error}); give X in the form that fit had."
+                f"X has other parts than the X of fit ({error}). Pass X in the format used in fit."
             ) from error
 
     def predict(self, X: Samples) -> NDArray:
-        """Most probable true class.
+        """Predict the most probable true class.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Rows of the form that `fit` had.
+            Samples in the format used in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels out of `classes_`.
+            Predicted labels.
         """
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
@@ -379,20 +375,20 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         *,
         y_verified: ArrayLike | None = None,
     ) -> float:
-        """Accuracy, of verified rows alone where some rows are marked as such.
+        """Compute the accuracy, on verified samples only if these are marked.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Rows of the form that `fit` had.
+            Samples in the format used in `fit`.
         y : array-like of shape (n_samples,), or data frame
-            Labels to compare predictions with; or, as in `fit`, given labels and a column "verified". Optional for a
-            Dataset of pairs of input and label.
+            True labels; or, as in `fit`, noisy labels and a column "verified". Optional for a Dataset of pairs of input
+            and label.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts in the mean. Default: all alike; verified rows that were drawn by their given label
-            as often as all rows have it.
+            Sample weights. Default: equal weights; for verified samples that were stratified by noisy label, weights
+            that restore the shares of the noisy labels.
         y_verified : array-like of shape (n_samples,), optional
-            As in `fit`. Searches pass it with metadata routing.
+            As in `fit`. Searches pass it if metadata routing is enabled.
 
         Returns
         -------
@@ -401,7 +397,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If rows can be marked as verified, and none is.
+            If `y_verified` or a column "verified" marks no sample.
         """
         X, labels, weights = rows_to_score(self, X, y, y_verified, sample_weight)
         return float(accuracy_score(labels, self.predict(X), sample_weight=weights))
@@ -409,17 +405,17 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     # ---- parameters
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        """Names for `get_params`, clones and searches; also of classes that combine parents without a constructor."""
+        """Names of all parameters, also for classes that combine parents without a constructor."""
         return sorted(name for name in merged_signature(cls).parameters if name != "self")
 
     def _check_names(self, given: Iterable[str], error: type[Exception]) -> None:
-        """Raise for a name that neither the class nor skorch has; as Python in a constructor, else as scikit-learn."""
+        """Raise for unknown names: a TypeError in constructors, as Python does, else a ValueError."""
         own = self._get_param_names()
         for name in given:
             if name not in own and not is_net_name(name):
                 raise error(
-                    f"{type(self).__name__} has no parameter {name!r}. It has {own}, and those of "
-                    "skorch.NeuralNetClassifier that it does not set itself, such as module__... and optimizer__..."
+                    f"{type(self).__name__} has no parameter {name!r}. Valid parameters are {own} and parameters of "
+                    "skorch.NeuralNetClassifier such as module__... and optimizer__..."
                 )
 
     @property
@@ -428,12 +424,12 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return {name: value for name, value in vars(self).items() if is_net_name(name) and name not in named}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Get the parameters, including those of skorch that were given.
+        """Get the parameters, including the skorch parameters that were set.
 
         Parameters
         ----------
         deep : bool, default=True
-            As in scikit-learn.
+            Whether to include parameters of nested estimators.
 
         Returns
         -------
@@ -442,7 +438,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return super().get_params(deep) | self._net_params
 
     def set_params(self, **params: Any) -> "NoisyLabelClassifier":
-        """Set parameters, of the classifier or of its nets (``lr``, ``module__hidden``, ``optimizer__momentum``).
+        """Set parameters of the classifier or its nets, such as ``lr`` or ``module__hidden``.
 
         Parameters
         ----------
@@ -456,7 +452,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            For an unknown name.
+            If a name is unknown.
         """
         self._check_names(params, ValueError)
         for name, value in params.items():
@@ -465,28 +461,27 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     # ---- save
     def save(self, path: str | PathLike) -> None:
-        """Save the fitted classifier in one file, from which `noisytransition.load` reads it again.
+        """Save the fitted classifier to a file for `noisytransition.load`.
 
-        Saved are the parameters that are plain data, the fitted attributes and the weights; not the code of a module of
-        your own, callbacks, functions and optimiser classes. The file is in the format safetensors: loading it runs no
-        code.
+        The file contains weights, fitted attributes, and parameters that are plain data. It does not contain code of
+        your own module, callbacks, functions or optimiser classes. Its format is safetensors, which is safe to load.
 
         Parameters
         ----------
         path : str or Path
-            A saved classifier that is there already is replaced.
+            An existing saved classifier is replaced.
 
         Raises
         ------
         ValueError
-            If there is a file of another kind, or something cannot be saved.
+            If the path is a file of another kind, or an attribute cannot be saved.
         """
         save(self, path)
 
     def _loss(self) -> nn.Module:
-        """Loss of a classifier that is loaded; override it if methods besides `fit` need the fitted one."""
+        """Loss of a loaded classifier; override it if methods other than `fit` need the fitted loss."""
         return nn.CrossEntropyLoss()
 
 
-# parameters that the nets have too, under the same name
+# parameters that nets have under the same name
 _SHARED = NET_NAMES | {"dtype", "precision", "batch_transform"}

@@ -1,4 +1,4 @@
-"""What follows from T: methods of a classifier that holds a `LabelNoiseModel`."""
+"""Methods of classifiers with a fitted `LabelNoiseModel`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,16 +14,16 @@ from ..transition._noise_model import LabelNoiseModel
 
 
 class NoiseModelMixin:
-    """Methods of a classifier that holds a `noise_model_`: they pass `predict_proba(X)` on to it.
+    """Methods of classifiers with a `noise_model_`, which apply it to `predict_proba(X)`.
 
     Attributes
     ----------
     noise_model_ : LabelNoiseModel
-        T and what is known of it. Its methods take probabilities of any classifier.
+        T and its statistics. Its methods accept probabilities of any classifier.
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        T: row i, column j is P(noisy = classes_[j] | true = classes_[i]).
+        Noise transition matrix T: entry (i, j) is P(noisy = classes_[j] | true = classes_[i]).
     class_counts_ : ndarray of shape (n_classes,)
-        Expected number of noisy rows of each true class.
+        Expected number of noisy samples of each true class.
     """
 
     noise_model_: LabelNoiseModel
@@ -32,27 +32,27 @@ class NoiseModelMixin:
 
     @property
     def transition_matrix_(self) -> NDArray[np.float64]:
-        """T: row i, column j is P(noisy = classes_[j] | true = classes_[i])."""
+        """Noise transition matrix T: entry (i, j) is P(noisy = classes_[j] | true = classes_[i])."""
         return self.noise_model_.transition_matrix_
 
     @property
     def class_counts_(self) -> NDArray[np.float64]:
-        """Expected number of noisy rows of each true class."""
+        """Expected number of noisy samples of each true class."""
         return self.noise_model_.class_counts_
 
-    # ---- T in words and with error bars
+    # ---- error bars and summary of T
     @property
     def transition_std_(self) -> NDArray[np.float64]:
-        """Standard errors of T's entries, of shape (n_classes, n_classes), where there are error bars."""
+        """Standard errors of T, of shape (n_classes, n_classes), if T has error bars."""
         return self.noise_model_.transition_std_
 
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds of T in the population that the rows come from, where T was estimated on held-out rows.
+        """Compute confidence intervals for T in the population that the samples come from.
 
         Parameters
         ----------
         level : float in (0, 1), default=0.9
-            Probability that the population's entry is within its bounds.
+            Confidence level of each interval.
 
         Returns
         -------
@@ -61,12 +61,12 @@ class NoiseModelMixin:
         Raises
         ------
         ValueError
-            If there are no error bars: `EMTransitionClassifier` has them, for at most 50 classes.
+            If T has no error bars. `EMTransitionClassifier` computes them for at most 50 classes.
         """
         return self._model().transition_interval(level)
 
     def transition_summary(self, level: float = 0.9, *, least: float = 0.01, top: int = 15) -> str:
-        """List the flips of T, with their error bars if there are any (see `transition_interval`).
+        """List the most probable label flips, with error bars if T has them (see `transition_interval`).
 
         Parameters
         ----------
@@ -76,20 +76,20 @@ class NoiseModelMixin:
         Returns
         -------
         str
-            A line for each flip, the most probable first, such as ``cat -> dog 0.38 [0.35, 0.42]``.
+            One line per flip, such as ``cat -> dog 0.38 [0.35, 0.42]``, in descending order of probability.
         """
         return self._model().transition_summary(level, least=least, top=top)
 
     # ---- labels
     def predict_noisy_proba(self, X: Samples) -> NDArray:
-        """Posterior of the noisy label, ``predict_proba(X) @ transition_matrix_``.
+        """Predict probabilities of the noisy label, ``predict_proba(X) @ transition_matrix_``.
 
-        `transition_matrix_` is the T that was kept, which can differ from the T that the network was trained with.
+        `transition_matrix_` is the selected T, which can differ from the T in the training loss.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Rows of the form that `fit` had.
+            Samples in the format used in `fit`.
 
         Returns
         -------
@@ -100,27 +100,26 @@ class NoiseModelMixin:
     def label_posterior(
         self, X: Samples, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """P(true class | x, noisy label), by Bayes' rule.
+        """Compute P(true class | x, noisy label) by Bayes' rule.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Rows whose labels are to be judged.
+            Samples.
         y_noisy : array-like of shape (n_samples,), or data frame
-            Noisy labels, out of `classes_`; or, as in `fit`, those of one source or several and a column "verified".
+            Noisy labels; or, as in `fit`, a data frame with labels of one or several sources and a column "verified".
         y_verified : array-like of shape (n_samples,), optional
-            True labels of verified rows, as in `fit`; they are certain. A classifier does not keep those of `fit`: give
-            them again.
+            True labels of verified samples, as in `fit`. Pass them again: classifiers do not store them.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns as in `classes_`; rows sum to 1.
+            Probabilities, in the order of `classes_`; 0 or 1 for verified samples.
         """
         return self._model().posterior(self.predict_proba(X), y_noisy, y_verified=y_verified, calibrate=False)
 
     def label_quality(self, X: Samples, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None) -> Any:
-        """P(true class = noisy label | x, noisy label): the probability that each label is right.
+        """Compute the probability that each label is correct, P(true class = noisy label | x, noisy label).
 
         Parameters
         ----------
@@ -130,7 +129,7 @@ class NoiseModelMixin:
         Returns
         -------
         ndarray of shape (n_samples,), or Series
-            As of `LabelNoiseModel.label_quality`.
+            As returned by `LabelNoiseModel.label_quality`.
         """
         return self._model().label_quality(self.predict_proba(X), y_noisy, y_verified=y_verified, calibrate=False)
 
@@ -143,7 +142,7 @@ class NoiseModelMixin:
         threshold: float = 0.5,
         as_frame: bool = True,
     ) -> Any:
-        """Find rows whose label is probably wrong, the most probably wrong first; verified rows are left out.
+        """Find samples whose label is probably wrong, ranked by this probability, without verified samples.
 
         Parameters
         ----------
@@ -155,7 +154,7 @@ class NoiseModelMixin:
         Returns
         -------
         DataFrame with n_issues rows, or ndarray of int, shape (n_issues,)
-            As of `LabelNoiseModel.find_label_issues`; the index is that of `y_noisy` or X.
+            As returned by `LabelNoiseModel.find_label_issues`, with the index of `y_noisy` or X.
         """
         issues = self._model().find_label_issues(
             self.predict_proba(X),
@@ -170,19 +169,19 @@ class NoiseModelMixin:
     def relabel(
         self, X: Samples, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, threshold: float = 0.9
     ) -> Any:
-        """Replace labels whose true class is nearly certain, and those of verified rows.
+        """Replace labels whose true class is nearly certain or verified.
 
         Parameters
         ----------
         X, y_noisy, y_verified
             As in `label_posterior`.
         threshold : float in [0, 1], default=0.9
-            A row gets its most probable true class if `label_posterior` of that class is at least this.
+            Smallest `label_posterior` of a class that replaces a label.
 
         Returns
         -------
         ndarray of shape (n_samples,), or Series
-            As of `LabelNoiseModel.relabel`.
+            As returned by `LabelNoiseModel.relabel`.
         """
         return self._model().relabel(
             self.predict_proba(X), y_noisy, y_verified=y_verified, threshold=threshold, calibrate=False
@@ -203,28 +202,28 @@ class NoiseModelMixin:
         max_rows: int = 200,
         title: str = "Noise report",
     ) -> NoiseReport:
-        """Report the noise in words, pictures and numbers, for notebooks and as an HTML page.
+        """Create a report on the label noise with text, plots and tables, for notebooks or as HTML.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            The rows whose labels are to be judged, such as those of `fit`.
+            Samples, such as the X of `fit`.
         y_noisy, y_verified
-            As in `label_posterior`. Verified rows are not listed, and the wrong labels among them are counted.
+            As in `label_posterior`. Verified samples are not listed, but their wrong labels are counted.
         X_meta, y_meta : array-like of shape (n_meta, ...) and (n_meta,), optional
-            Clean rows for the calibration. It says how good the classifier is only if `fit` has not seen them.
+            Clean samples for a calibration plot; it is only unbiased if `fit` did not use them.
         y_meta_noisy : array-like of shape (n_meta,), optional
-            Their noisy labels, for a share of wrong labels that is counted, and the test of one T.
+            Noisy labels of these samples, to count wrong labels and to test whether one T is enough.
         proba : array-like of shape (n_samples, n_classes), optional
-            P(true class | x) of the rows of X from a classifier that was not trained on them, such as `oof_proba_` of
+            P(true class | x) from a classifier that was not trained on X, such as `oof_proba_` of
             `EMTransitionClassifier`. Default: `predict_proba`.
         display_rows, level, max_rows, title
-            As in `LabelNoiseModel.noise_report`; `display_rows` are X by default.
+            As in `LabelNoiseModel.noise_report`. Default of `display_rows`: X.
 
         Returns
         -------
         NoiseReport
-            With `save`, `to_html`, `words` and `facts`.
+            Report with `save`, `to_html`, `words` and `facts`.
 
         Examples
         --------
@@ -245,7 +244,7 @@ class NoiseModelMixin:
             label_codes(y_meta, self.classes_, len(proba_meta), "y_meta")
             if y_meta_noisy is not None:
                 label_codes(y_meta_noisy, self.classes_, len(proba_meta), "y_meta_noisy")
-        shown = validate_rows(self, X, reset=False) if isinstance(X, Mapping) else X  # which has positions
+        shown = validate_rows(self, X, reset=False) if isinstance(X, Mapping) else X  # rows that can be indexed
         return self._model().noise_report(
             self.predict_proba(X) if proba is None else proba,
             y_noisy,

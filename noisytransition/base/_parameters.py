@@ -1,4 +1,4 @@
-"""Which parameters a classifier has: those that its constructors name, and those of skorch, under skorch's names."""
+"""Parameter names of a classifier, from its constructors and from skorch."""
 
 import inspect
 from functools import cache
@@ -8,27 +8,27 @@ from skorch import NeuralNet, NeuralNetClassifier
 
 Class = TypeVar("Class", bound=type)
 
-# skorch's prefixes of nested parameters that the user may set
+# prefixes of nested skorch parameters that users can set
 _PREFIXES = ("module", "optimizer", "iterator_train", "iterator_valid", "callbacks", "compile")
-# parameters of skorch that the classifiers set themselves
+# skorch parameters that the classifiers set themselves
 _RESERVED = {"criterion", "predict_nonlinearity", "classes", "warm_start", "dataset", "torch_load_kwargs"}
-# parameters of skorch that the user may set
+# skorch parameters that users can set
 NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspect.signature(net).parameters}
 NET_NAMES -= {"args", "kwargs", *_RESERVED}
 
-# attribute of a constructor: its signature as written, without the parameters of parents
+# attribute of a constructor with its own signature, without the parameters of parents
 _WRITTEN = "__written_signature__"
 
 
 @cache
 def is_net_name(name: str) -> bool:
-    """Whether a name is a parameter of skorch that the user may set."""
+    """Whether a name is a skorch parameter that users can set."""
     head, dunder, tail = name.partition("__")
     return (head in _PREFIXES and bool(tail)) if dunder else name in NET_NAMES
 
 
 def with_merged_signature(cls: Class) -> Class:
-    """Show in the signature of a class's constructor the parameters of its parents."""
+    """Add the parameters of parent classes to the signature of a constructor."""
     if (init := vars(cls).get("__init__")) is not None:
         setattr(init, _WRITTEN, inspect.signature(init))
         init.__signature__ = merged_signature(cls)
@@ -37,9 +37,9 @@ def with_merged_signature(cls: Class) -> Class:
 
 @cache
 def merged_signature(cls: type) -> inspect.Signature:
-    """Parameters of the constructors of a class and of all its parents, in place of each ``**net_params``.
+    """Replace each ``**net_params`` in the signature of a class by the parameters of its parents.
 
-    The constructors are those that Python calls, in the order of calls: one without ``**`` passes nothing on.
+    Like Python, this stops at a constructor without ``**``, which passes no parameters to its parents.
     """
     found: dict[str, inspect.Parameter] = {}
     for init in (vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)):

@@ -1,4 +1,4 @@
-"""Save a fitted classifier: plain data and tensors in one file, which runs no code when it is loaded."""
+"""Save a fitted classifier as plain data and tensors, which are safe to load."""
 
 from os import PathLike
 from pathlib import Path
@@ -25,14 +25,14 @@ NAMED.update({cls.__name__: cls for cls in _RECORDS})
 
 
 def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
-    """Write a fitted classifier: its class, its parameters that are plain data, fitted attributes and weights."""
+    """Write class name, plain parameters, fitted attributes and weights of a fitted classifier."""
     check_is_fitted(clf, "net_")
     net = type(clf.net_)
     if (net.infer, net.predict_proba) != (NoisyLabelNet.infer, NoisyLabelNet.predict_proba):
-        raise ValueError(f"{net.__name__} predicts in a way of its own: pickle the classifier.")
+        raise ValueError(f"{net.__name__} overrides how nets predict. Pickle the classifier instead.")
     path = Path(path)
     if path.exists():
-        about(path, KIND)  # a file of another kind is not overwritten
+        about(path, KIND)  # raises for a file of another kind
     module, params = clf.net_.plain_module_, clf.get_params(deep=False)
     plain = {k: v for k, v in params.items() if is_plain(v)}
     content = {
@@ -48,7 +48,7 @@ def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
 
 
 def _fitted(clf: "NoisyLabelClassifier") -> dict[str, Any]:
-    """Fitted attributes, but for the net."""
+    """Fitted attributes except the net."""
     names = [k for k in vars(clf) if k.endswith("_") and not k.startswith("_") and k not in clf.get_params(deep=False)]
     fitted = {name: getattr(clf, name) for name in names if name != "net_"}
     fitted["histories_"] = {stage: plain_history(history) for stage, history in clf.histories_.items()}
@@ -56,12 +56,12 @@ def _fitted(clf: "NoisyLabelClassifier") -> dict[str, Any]:
         fitted["noise_model_"] = vars(fitted["noise_model_"])
     for name, value in fitted.items():
         if not is_plain(value):
-            raise ValueError(f"{type(clf).__name__}.{name} is not plain data: pickle the classifier.")
+            raise ValueError(f"{type(clf).__name__}.{name} is not plain data. Pickle the classifier instead.")
     return fitted
 
 
 def _loss_state(clf: "NoisyLabelClassifier") -> dict[str, Tensor]:
-    """Weights of the loss, where methods of the classifier need it."""
+    """Weights of the loss, if methods other than `fit` need them."""
     with torch.random.fork_rng(devices=()):
         is_needed = type(clf._loss()) is type(clf.net_.criterion_)
     return clf.net_.criterion_.state_dict() if is_needed else {}
