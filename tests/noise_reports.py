@@ -19,6 +19,7 @@ class SomeClassifier:
         flips = 0.7 * np.eye(c) + 0.3 * rng.dirichlet(np.full(c, 0.3), size=c)
         random_counts = rng.uniform(20, 60, size=c)
         self.classes_, self.diagnostics_ = np.array(list(names), dtype=object), diagnostics or {}
+        self.sources_ = None
         self.transition_matrix_ = T = flips if T is None else T
         self.class_counts_ = random_counts if counts is None else counts
         if bars is not None:

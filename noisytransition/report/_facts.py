@@ -120,6 +120,7 @@ def make_facts(
         "calibration": None if clean is None or clean.proba is None else _calibration(clean.proba, clean.y, level),
         "label_issues": _label_issues(known.names, judged, samples, index, 1 - noise["rate"]),
         "one_transition_matrix": _one_transition_matrix(clean),
+        "sources": None if model.sources_ is None else _sources(model.source_summary(level)),
         "diagnostics": dict(model.diagnostics_),
     }
 
@@ -261,6 +262,13 @@ def _label_issues(names: list, judged: "Judged", samples: Sequence, index: Seque
             for n, name, sample in zip(issues[: len(samples)], index, samples, strict=True)
         ],
     }
+
+
+def _sources(summary: Any) -> Facts:
+    """Sources of labels, the least often right first."""
+    rows = summary.sort_values("right", kind="stable").head(_MOST_CLASSES).reset_index(names="source")
+    listed = [{name: plain(value) for name, value in row.items()} for row in rows.to_dict("records")]
+    return {"listed": listed, "n_left_out": len(summary) - len(listed)}
 
 
 def _one_transition_matrix(clean: Clean | None) -> Facts | None:

@@ -37,6 +37,7 @@ class NoiseReport:
         * ``classes``: ``listed``, the most at risk first, with noise rate, numbers of rows and ``risks``;
         * ``calibration`` on clean rows, with the expected calibration error and its ``bins``, or None;
         * ``label_issues``: ``listed`` rows that are probably wrong, with a suggestion, and their numbers;
+        * ``sources``: rows of `LabelNoiseModel.source_summary`, or None of labels of one source;
         * ``one_transition_matrix``: p-value of the test of one T, or None; ``diagnostics``: reasons not to trust T.
 
     Examples

@@ -16,6 +16,8 @@ _LEVEL = 0.05
 _GAP = 0.02
 # probability below which a flip is not worth a sentence
 _NO_FLIP = 0.005
+# diagnostics that the section on sources has, in this order
+_OF_SOURCES = ("sources_differ", "dependent_sources", "sources_not_verified")
 
 
 def in_words(facts: Facts) -> dict[str, list[str]]:
@@ -27,11 +29,13 @@ def in_words(facts: Facts) -> dict[str, list[str]]:
         "calibration": _calibration(facts),
         "label_issues": _label_issues(facts),
         "one_transition_matrix": _one_transition_matrix(facts),
+        "sources": _sources(facts),
     }
     named = ["transition", "label_issues", "classes"]
-    named += [name for name in ("calibration", "one_transition_matrix") if facts[name]]
+    named += [name for name in ("calibration", "one_transition_matrix", "sources") if facts[name]]
     summary = [*sections["noise"], *(sections[name][0] for name in named)]
-    reasons = [f"A reason not to trust T: {text}." for text in facts["diagnostics"].values()]
+    texts = {name: text for name, text in facts["diagnostics"].items() if name not in _OF_SOURCES}
+    reasons = [f"A reason not to trust T: {text}." for text in texts.values()]
     return {"summary": summary + reasons} | sections
 
 
@@ -136,3 +140,22 @@ def _one_transition_matrix(facts: Facts) -> list[str]:
         f"One T is not enough for all rows ({p}).",
         "T is a mean over rows, then: use probabilities of single labels to rank rows for review.",
     ]
+
+
+def _sources(facts: Facts) -> list[str]:
+    found = facts["sources"]
+    if found is None:
+        return []
+    first, last = found["listed"][0], found["listed"][-1]
+    sentences = [
+        f"{of(len(found['listed']) + found['n_left_out'], 'source')} of labels: {_correct(first)}; {_correct(last)}.",
+        *(f"{text[0].upper()}{text[1:]}." for name in _OF_SOURCES if (text := facts["diagnostics"].get(name))),
+    ]
+    if left_out := found["n_left_out"]:
+        sentences.append(f"{of(left_out, 'source')} with more correct labels are not listed.")
+    return sentences
+
+
+def _correct(source: Facts) -> str:
+    bars = percents(source["lower"], source["upper"])
+    return f"{percent(source['right'])} ({bars}) of the labels of {short(source['source'], _NAME)} are correct"

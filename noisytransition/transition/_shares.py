@@ -193,7 +193,7 @@ class Population:
 
     def class_shares(self) -> Estimate:
         """Shares of the true classes."""
-        predicted, verified = self._own
+        (predicted, verified), _ = self._own
         return self._powered(predicted, verified, self.truth)
 
     def accuracy(self, of_labels: bool) -> Estimate:
@@ -201,8 +201,9 @@ class Population:
         known = self._known(of_labels)
         noisy, clean = self.of.noisy, self.of.noisy_of_clean
         if not of_labels:
-            noisy, clean = (self.model.calibrate(p[:, : self.c]).argmax(axis=1) for p in self.of.candidates[0][1:])
-        padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in self._own]
+            noisy = self.model.calibrate(self.of.candidates[0].proba[:, : self.c]).argmax(axis=1)
+            clean = self._own[1][1].argmax(axis=1)  # the model's own calibration has seen their true labels
+        padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in self._own[0]]
         predicted, verified = (p[np.arange(len(p)), k][:, None] for p, k in zip(padded, (noisy, clean), strict=True))
         right = (clean == self.of.clean)[:, None].astype(float)
         return self._powered(predicted, verified, right, known)
@@ -250,8 +251,8 @@ class Population:
         return Estimate(share, inside * (1 - inside) / np.maximum(variance, TINY))
 
     @cached_property
-    def _own(self) -> list[NDArray]:
-        return self._predictions()[0]
+    def _own(self) -> tuple[list[NDArray], list[NDArray]]:
+        return self._predictions()
 
     def _predictions(self, *batch: LabelledSamples) -> tuple[list[NDArray], list[NDArray]]:
         """P(true | x, label) and P(true | x) of noisy samples, of verified ones, which no fit has seen, and of a batch.

@@ -4,9 +4,11 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from noise_reports import Page, SomeClassifier, clean, judged, make
 
+from noisytransition import LabelNoiseModel
 from noisytransition.report import NoiseReport
 
 NAMES = ["ant", "bee", "cat", "dog"]
@@ -153,3 +155,21 @@ def test_the_suffix_says_how_it_is_saved(report, tmp_path):
     assert again.to_html() == report.to_html()
     with pytest.raises(ValueError, match="html"):
         report.save("report.pdf")
+
+
+def test_sources_of_labels_have_a_section():
+    rng, y = np.random.default_rng(0), np.arange(300) % 3
+    right = {HOSTILE[0]: 0.9, "Ben": 0.6, "Eve": 0.4}
+    labels = pd.DataFrame({who: np.where(rng.random(300) < p, y, (y + 1) % 3) for who, p in right.items()})
+    labels["verified"] = np.where(np.arange(300) < 90, y, -1)
+    proba = 0.7 * np.eye(3)[y] + 0.1
+    report = LabelNoiseModel().fit(proba, labels).noise_report(proba, labels)
+    listed = report.facts["sources"]["listed"]
+    assert [source["source"] for source in listed] == ["Eve", "Ben", HOSTILE[0]]  # from the worst to the best
+    for source in listed:
+        assert source["lower"] < np.mean(labels[source["source"]] == y) < source["upper"]
+    page = Page(report.to_html())
+    assert [line[:3] for line in page.tables[-1][1:]] == [[s["source"], "300", "90"] for s in listed]
+    assert report.words["sources"][0] in str(report)
+    assert "T differs between sources" in texts(report)
+    assert "A reason not to trust T: T differs" not in str(report)
