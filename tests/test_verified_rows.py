@@ -178,7 +178,7 @@ def test_every_row_is_noisy_or_clean_and_with_a_pair_if_both_labels_are_known(da
                 read_rows(CrossEntropyClassifier(), X, table)
             return
         if not clean:
-            with pytest.raises(ValueError, match="no row is verified"):
+            with pytest.raises(ValueError, match="no sample is verified"):
                 read_rows(CrossEntropyClassifier(), X, table)
             return
         found = read_rows(CrossEntropyClassifier(), X, table)
@@ -247,7 +247,7 @@ def test_minus_one_is_missing_unless_it_is_a_given_label(verified):
     by_nan = as_read(verified, np.where(mask, true, np.nan))
     for kind in (int, float, pd.Int64Dtype()):
         assert_equal_rows(as_read(verified, pd.Series(np.where(mask, true, -1), dtype=kind)), by_nan)
-    with refused("all rows are verified"):
+    with refused("all samples are verified"):
         shifted.fit(X, y - 1, y_verified=np.where(mask, true - 1, -1))
 
 
@@ -291,14 +291,14 @@ def test_true_labels_in_place_of_given_ones_are_warned_of(verified):
             lambda t: t.assign(label=t.label.where(t.index >= 7), verified=np.where(t.index < 4, 1, None)),
             "in 3 of",
         ),
-        (lambda t: t.assign(verified=t.label), "all rows are verified"),
-        (lambda t: t.assign(verified=None), "no row is verified"),
+        (lambda t: t.assign(verified=t.label), "all samples are verified"),
+        (lambda t: t.assign(verified=None), "no sample is verified"),
         (lambda t: t.assign(verified=t.verified.notna()), "mask"),
         (lambda t: t.assign(text="ant"), "columns"),
         (lambda t: t.rename(columns={"verified": "checked"}), "'verified'"),
         (lambda t: t.to_numpy(), "oof_proba_"),
         (lambda t: t.iloc[:-1], "labels for"),
-        (lambda t: t.assign(verified=np.where(t.verified.notna(), NAMES[t.label], None)), "same way"),
+        (lambda t: t.assign(verified=np.where(t.verified.notna(), NAMES[t.label], None)), "same classes"),
         (lambda t: t.assign(verified=np.where(t.verified.notna(), np.inf, np.nan)), "infinity"),
     ],
 )
@@ -318,7 +318,7 @@ def test_verified_labels_are_given_once(verified):
         (y, {"y_verified": np.where(mask, true, -1), "y_meta": true}),
         (y, {"y_verified": np.where(mask, true, -1), "y_meta_noisy": y}),
     ):
-        with refused("give"):
+        with refused("give|pass"):
             small(GLCClassifier).fit(X, y_given, **more)
 
 
@@ -337,7 +337,7 @@ def test_a_score_is_of_verified_rows_alone(verified):
     assert weighted == clf.score(X[mask], NAMES[true[mask]], weight[mask])
     assert clf.score(X, NAMES[y]) != expected
     for nobody in (labels[~mask], np.full(3, -1)):
-        with pytest.raises(ValueError, match="no row is verified"):
+        with pytest.raises(ValueError, match="no sample is verified"):
             clf.score(X[: len(nobody)], NAMES[y][: len(nobody)], y_verified=nobody)
     with pytest.raises(ValueError, match=r"[Mm]ix"):
         clf.score(X, NAMES[y], y_verified=true)

@@ -1,1 +1,1 @@
-"""X, y and clean data in: read, checked, encoded."""
+"""Validate and encode X, y and clean data."""

@@ -1,4 +1,4 @@
-"""Inputs with several parts, as tokenizers give them: a mapping of arrays, and samples that are mappings or tuples."""
+"""Inputs with several parts, such as tokenizer outputs: mappings of arrays, or samples that are mappings or tuples."""
 
 from collections.abc import Mapping
 from numbers import Real
@@ -15,27 +15,27 @@ from ..transition._checks import as_array
 
 
 def rows_of_parts(X: Mapping[Any, Any], name: str) -> Rows:
-    """Rows of a mapping of arrays or tensors of numbers; raise unless all have the same length."""
+    """Convert a mapping of numeric arrays or tensors to rows. Raise unless all have the same length."""
     parts = {part: _array(X[part], f"{name}[{part!r}]") for part in X}
     lengths = {part: len(array) for part, array in parts.items()}
     if len(set(lengths.values())) != 1 or not all(isinstance(part, str) for part in parts):
-        raise ValueError(f"{name} has parts of the lengths {lengths}; give equally long ones, named as by the module.")
+        raise ValueError(f"{name} has parts of lengths {lengths}. Pass equally long arrays, named as in the module.")
     return Rows(parts)
 
 
 def _array(part: Any, name: str) -> NDArray:
-    """One part as an array, with rows along its first axis."""
+    """Convert one part to an array."""
     array = as_array(part.numpy(force=True) if isinstance(part, Tensor) else part, name)
     if not array.ndim or array.dtype.kind not in "biuf":
         kind = f"{type(part).__name__} of {array.dtype}"
-        raise ValueError(f"{name} is a {kind}; give a dense array of numbers with a row for each sample.")
-    dtype = np.float64 if array.dtype.itemsize > 8 else array.dtype.newbyteorder("=")  # torch has no others
+        raise ValueError(f"{name} is a {kind}. Pass a dense array of numbers with one row per sample.")
+    dtype = np.float64 if array.dtype.itemsize > 8 else array.dtype.newbyteorder("=")  # torch supports no others
     checked: NDArray = check_array(array, ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)
     return checked
 
 
 def check_sample(sample: Any, name: str) -> str:
-    """Shape of a sample of a Dataset, or of its parts, in words; raise unless these are numbers or arrays of them."""
+    """Return the shape of a Dataset's sample, or of its parts, as text. Raise unless all are numeric."""
     parts = {name: sample}
     if has_parts(sample):
         named = sample.items() if isinstance(sample, Mapping) else enumerate(sample)
@@ -43,5 +43,5 @@ def check_sample(sample: Any, name: str) -> str:
     for of_part, part in parts.items():
         is_array = isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
         if not (is_array or isinstance(part, Tensor) or (isinstance(part, Real) and not isinstance(sample, tuple))):
-            raise ValueError(f"{of_part} is a {type(part).__name__}; give tensors or arrays of numbers.")
+            raise ValueError(f"{of_part} is a {type(part).__name__}. Return tensors or arrays of numbers.")
     return str(each_part(lambda part: tuple(np.shape(part)), sample))

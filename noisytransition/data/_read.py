@@ -1,4 +1,4 @@
-"""X, y and clean data of `fit`: from what the user gave to two sets of rows with class indices as labels."""
+"""Convert the data of `fit` to noisy and clean rows with class indices as labels."""
 
 import re
 import warnings
@@ -37,24 +37,24 @@ from ._warnings import warn_if_unscaled, warn_of_copies, warn_of_order, warn_of_
 
 Samples: TypeAlias = ArrayLike | Mapping[str, Any] | Dataset | sparray | spmatrix
 
-# samples of a Dataset that are checked: a Dataset may be slow to read. A choice, not measured
+# number of checked samples of a Dataset, which may be slow to read: a choice, not measured
 _LOOKED_AT = 8
-# name of the given labels of verified rows
-_IN_Y = "y of the verified rows"
-# name of the labels of several sources, one of each kind
+# name of the given labels of verified samples
+_IN_Y = "y of the verified samples"
+# name of the distinct labels of several sources
 _OF_SOURCES = "y of all sources"
-# parameters by which the user draws the rows
+# parameters that control sampling
 DRAWS = ("iterator_train", "iterator_train__sampler", "iterator_train__shuffle", "iterator_train__batch_sampler")
 
 # end of error messages about clean data
 HOW_TO_PASS = (
-    "Pass true labels of verified rows of X as fit(X, df[['label', 'verified']]) or fit(X, y, y_verified=labels), "
-    "missing where nobody checked; those of other rows as fit(X, y, meta=(X_meta, y_meta))."
+    "Pass true labels of verified samples as fit(X, df[['label', 'verified']]) or fit(X, y, y_verified=labels), with "
+    "missing values for other samples, or separate clean samples as fit(X, y, meta=(X_meta, y_meta))."
 )
-# for labels of other classes than those of y
+# end of error messages about classes that differ from y
 _ENCODE_ALL = (
-    "some tools of scikit-learn give y as 0, 1, 2, ... and clean labels as they are (VotingClassifier, "
-    "cross_val_predict(method='predict_proba')): encode both before, by a LabelEncoder"
+    "if y was encoded as 0, 1, 2, ... by VotingClassifier or cross_val_predict(method='predict_proba'), encode y and "
+    "clean labels by a LabelEncoder first"
 )
 
 
@@ -72,38 +72,35 @@ def read_rows(
     *,
     weigh_by_label: bool = True,
 ) -> tuple[NDArray, Rows, Rows, SourceLabels | None]:
-    """Read noisy and clean rows, whichever form the clean data has, and encode the labels as 0..c-1.
-
-    Clean rows that were drawn by their given label get weights, if these are wanted.
+    """Validate noisy and clean samples and encode the labels as 0..c-1.
 
     Returns
     -------
     classes : ndarray of shape (n_classes,)
         Sorted labels.
     noisy : Rows
-        Those of weight 0 are left out.
+        Noisy samples with a weight above 0; with a column ``sample_weight`` if weights are given.
     clean : Rows
-        None of them if no clean data is given. With a column ``noisy_label`` if some of their noisy labels are known;
-        -1 where one is not.
+        Clean samples, possibly none. A column ``noisy_label`` has their known noisy labels, else -1. A column
+        ``sample_weight`` has weights if they were stratified by noisy label (with `weigh_by_label`), else 1 if weights
+        are given.
     by_source : SourceLabels or None
-        Of the rows of X, if there are several sources.
-
-    Both have a column ``sample_weight`` if that is given.
+        Labels of all rows of X by several sources.
     """
     if sample_weight is not None and (drawn := sorted(set(DRAWS) & set(estimator.get_params(deep=False)))):
-        raise ValueError(f"weights decide how rows are drawn, and so do {drawn}; give one of the two.")
+        raise ValueError(f"sample_weight cannot be combined with {drawn}: both control sampling.")
     warn_of_order(X, y)
     if y is None and (isinstance(X, Dataset) or _are_samples(X)):
         y = _labels_of_pairs(X, "X")
     y, y_verified, X_meta, y_meta, by_source = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources)
     rows = validate_rows(estimator, X, reset=True)
     beside, n_meta = None, None
-    if X_meta is not None:  # one network takes both in a batch
+    if X_meta is not None:  # a batch can have rows of both
         beside = validate_rows(estimator, X_meta, reset=False, name="X_meta")
         shape, n_meta = rows.sample_shape, len(beside)
         if beside.sample_shape != shape:
-            found = f"the shape {beside.sample_shape}, and rows of X {shape}"
-            raise ValueError(f"rows of X_meta have {found}; give all the same.")
+            found = f"samples of X_meta have the shape {beside.sample_shape}, samples of X {shape}"
+            raise ValueError(f"{found}. Pass equal shapes.")
         if not has_parts(rows.source):
             warn_if_unscaled(rows, beside)
             warn_of_copies(rows, beside)
@@ -114,13 +111,13 @@ def read_rows(
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
     weight: Any = _weights_by_given_label(labels) if weigh_by_label else None
     if weight is None and labels.weights is not None:
-        weight = 1.0  # that of the noisy rows in the mean
+        weight = 1.0  # the mean weight of the noisy samples
     clean = clean.with_columns(label=labels.clean, noisy_label=labels.noisy_of_clean, sample_weight=weight)
     return labels.classes, noisy, clean, labels.by_source
 
 
 def _weights_by_given_label(labels: "EncodedLabels") -> NDArray[np.float64] | None:
-    """Weights of clean rows that were drawn by their given label; None for others."""
+    """Weights of clean samples that were stratified by their given label; None for other samples."""
     c, given = len(labels.classes), labels.noisy_of_clean
     if labels.clean is None or given is None:
         return None
@@ -133,16 +130,16 @@ def _weights_by_given_label(labels: "EncodedLabels") -> NDArray[np.float64] | No
 def separate_rows(
     y: Any, y_verified: Any, meta: object, X_meta: object, y_meta: object, y_meta_noisy: object, sources: object = None
 ) -> tuple[Any, Any, Any, Any, SourceLabels | None]:
-    """y, y_verified, X_meta, y_meta and labels by source, of whichever form; raise unless all is given once."""
+    """Return y, y_verified, X_meta, y_meta and labels by source from any form. Raise for contradictory arguments."""
     y, y_verified, by_source = given_and_verified(y, y_verified, sources=sources)
     given = [n for n, v in {"y_verified": y_verified, "meta": meta, "X_meta": X_meta}.items() if v is not None]
     if len(given) > 1:
-        raise ValueError(f"clean data was given {len(given)} times, as {given}; give it once. {HOW_TO_PASS}")
+        raise ValueError(f"clean data was given {len(given)} times, as {given}; pass it once. {HOW_TO_PASS}")
     if (X_meta is None) != (y_meta is None):
         alone = "X_meta" if y_meta is None else "y_meta"
-        raise ValueError(f"X_meta and y_meta go together; {alone} was given alone. {HOW_TO_PASS}")
+        raise ValueError(f"X_meta and y_meta go together, but only {alone} was given. {HOW_TO_PASS}")
     if y_meta_noisy is not None and given in ([], ["y_verified"]):
-        raise ValueError(f"y_meta_noisy has noisy labels of rows that are not in X; give these rows too. {HOW_TO_PASS}")
+        raise ValueError(f"y_meta_noisy has labels of samples that are not in X; pass these samples too. {HOW_TO_PASS}")
     if meta is None:
         return y, y_verified, X_meta, y_meta, by_source
     if isinstance(meta, Dataset):
@@ -156,11 +153,11 @@ def separate_rows(
 
 # ---------------------------------------------------------------------------- rows
 def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> Rows:
-    """Validate X: rows of an array of at least 2 dimensions, a CSR matrix, several parts, or a torch Dataset."""
+    """Validate X: an array of at least 2 dimensions, a sparse matrix, several parts, or a torch Dataset."""
     if isinstance(X, Dataset):
         _check_dataset(X, name)
         return as_rows(X)
-    if isinstance(X, Mapping) and not issparse(X):  # a DOK matrix is one too
+    if isinstance(X, Mapping) and not issparse(X):  # a DOK matrix is a Mapping too
         return rows_of_parts(X, name)
     refuse_masked(X, name)
     if _are_samples(X):
@@ -175,7 +172,7 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
     except ValueError as error:
         raise ValueError(re.sub(r"\bX\b", name, str(error))) from error
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"{name} has dtype {values.dtype}; give numbers: encode text, categories and dates before.")
+        raise ValueError(f"{name} has dtype {values.dtype}. Encode text, categories and dates as numbers first.")
     if values.dtype.itemsize > 8:  # torch has no such type
         with np.errstate(over="ignore"):
             values = values.astype(np.float64)
@@ -184,9 +181,9 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
 
 
 def _are_samples(X: Any) -> bool:
-    """Whether X is a list of samples that hold an input and others, as searches make one of a Dataset.
+    """Whether X is a list of samples of a Dataset, as made by scikit-learn's cross-validation.
 
-    Rows of numbers, or of arrays of one shape, are none, but for tuples as a TensorDataset gives them.
+    Rows of numbers, or of arrays of one shape, are not, except tuples as in a TensorDataset.
     """
     sample = X[0] if isinstance(X, list) and X else None
     if isinstance(sample, Mapping):
@@ -194,7 +191,7 @@ def _are_samples(X: Any) -> bool:
     if not isinstance(sample, tuple | list) or not sample:
         return False
     first, *others = sample
-    if has_parts(first):  # beside a label; else nested rows of numbers
+    if has_parts(first):  # an input and a label, else nested rows of numbers
         return bool(others) and not any(map(has_parts, others))
     if not isinstance(first, np.ndarray | Tensor):
         return False
@@ -205,35 +202,35 @@ def _are_samples(X: Any) -> bool:
 
 
 def _check_dataset(X: Any, name: str) -> None:
-    """Raise unless a Dataset has an array of one shape, or the same parts, in each of a few samples."""
+    """Raise unless a few samples of a Dataset have the same shape or parts."""
     if isinstance(X, IterableDataset):
-        raise ValueError(f"{name} is an IterableDataset; a map-style Dataset (with len and indices) is needed.")
+        raise ValueError(f"{name} is an IterableDataset. Pass a map-style Dataset, with __len__ and __getitem__.")
     if not hasattr(X, "__len__"):
-        raise ValueError(f"{name} is a Dataset without __len__; define it to return the number of samples.")
+        raise ValueError(f"{name} is a Dataset without __len__. Define it to return the number of samples.")
     if not len(X):
-        raise ValueError(f"{name} is a Dataset with 0 samples; at least one is needed.")
+        raise ValueError(f"{name} is a Dataset with 0 samples. Pass at least one.")
     rows, shapes = as_rows(X), set()
     for i in np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT), dtype=int).tolist():
         shapes.add(check_sample(rows[i][0], f"sample {i} of {name}"))
     if len(shapes) > 1:
-        raise ValueError(f"samples of {name} have the shapes {', '.join(sorted(shapes))}; pad them to one.")
+        raise ValueError(f"samples of {name} have different shapes: {', '.join(sorted(shapes))}. Pad them.")
     tensors = X.tensors if isinstance(X, TensorDataset) else ()
     if not all(bool(part.isfinite().all()) for part in tensors if part.ndim > 1 or part is tensors[0]):
-        raise ValueError(f"{name} contains NaN or infinity: leave out these rows, or replace such values.")
+        raise ValueError(f"{name} contains NaN or infinity. Drop these samples or impute the values.")
 
 
 # ---------------------------------------------------------------------------- labels
 class EncodedLabels(NamedTuple):
-    """Labels of a fit, as indices of the sorted classes."""
+    """Labels of a fit as class indices."""
 
     classes: NDArray
-    is_noisy: NDArray[np.bool_]  # rows of X, but for verified ones and those of weight 0
-    is_clean: NDArray[np.bool_]  # rows of X that are verified
+    is_noisy: NDArray[np.bool_]  # rows of X that are not verified and have a weight above 0
+    is_clean: NDArray[np.bool_]  # verified rows of X
     noisy: NDArray[np.intp]
-    clean: NDArray[np.intp] | None  # true labels of the verified rows, or of those beside X
-    noisy_of_clean: NDArray[np.intp] | None  # their noisy labels, -1 where unknown; None if all are unknown
-    weights: NDArray[np.float64] | None  # of the noisy rows, of mean 1
-    by_source: SourceLabels | None  # of all rows of X, if there are several sources
+    clean: NDArray[np.intp] | None  # true labels of the clean samples
+    noisy_of_clean: NDArray[np.intp] | None  # their noisy labels, -1 if unknown; None if all are unknown
+    weights: NDArray[np.float64] | None  # of the noisy samples, with mean 1
+    by_source: SourceLabels | None  # of all rows of X, with several sources
 
 
 def read_labels(
@@ -247,7 +244,7 @@ def read_labels(
     sample_weight: ArrayLike | None = None,
     by_source: SourceLabels | None = None,
 ) -> EncodedLabels:
-    """Validate the labels of `fit`, without its rows: n of X, and `n_meta` clean ones beside X, if there are such."""
+    """Validate the labels of `fit`, for n samples of X and `n_meta` separate clean samples."""
     has_given, given, is_clean, verified = labels_of_samples(
         _column(y, n, "y"), None if y_verified is None else _column(y_verified, n, "y_verified"), n
     )
@@ -283,57 +280,55 @@ def read_labels(
 
 
 def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
-    """Validate labels: return a 1-d array with one label per row."""
+    """Validate labels and return a 1-d array with one label per sample."""
     labels = complete_labels(_column(y, n, name), n, name)
     _check_kind(labels, name)
     return labels
 
 
 def _column(y: Any, n: int, name: str) -> Any:
-    """Validate the form of labels, some of which may be missing: return one entry for each of n rows."""
-    if y is None:
-        raise ValueError(f"{name} is None: give one label per row (requires y to be passed, but the target y is None).")
+    """Validate the shape of labels with missing values and return a column of length n."""
+    if y is None:  # ends with the words that scikit-learn's tests match
+        raise ValueError(f"{name} is None. Pass labels (requires y to be passed, but the target y is None).")
     if hasattr(y, "toarray"):
-        raise ValueError(f"{name} is sparse; give a 1-d array, as {name}.toarray().ravel().")
+        raise ValueError(f"{name} is sparse. Pass a 1-d array: {name}.toarray().ravel().")
     given = as_array(y, name)
     if given.ndim > 1 and given.shape[1:] != (1,):
         advice = (
-            f"of one-hot labels or a language model's probabilities give {name}.argmax(axis=1), labels of several "
-            "sources as a data frame with a column for each (docs/several_sources.rst)"
+            f"Convert one-hot labels or probabilities by {name}.argmax(axis=1), and pass labels of several sources as "
+            "a data frame with a column for each (docs/several_sources.rst)"
         )
         if given.shape[1:] == (2,) and not (given.dtype.kind == "f" and np.isfinite(given).all()):
             advice = (
-                f"give a data frame, with a column {VERIFIED!r} or one for each of several sources; for "
-                "cross_val_predict(method='predict_proba'), which makes an array of it, take `oof_proba_` of "
+                f"Pass a data frame with a column {VERIFIED!r}, or one for each of several sources; instead of "
+                "cross_val_predict(method='predict_proba'), which converts it to an array, use `oof_proba_` of "
                 "EMTransitionClassifier"
             )
-        raise ValueError(
-            f"{name} should be a 1d array with one label for each row, got the shape {given.shape}: {advice}."
-        )
+        raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {given.shape}. {advice}.")
     column = column_or_1d(given, warn=True)
     if len(column) != n:
-        cut = "" if name == "y" else "; cross-validation and searches cut arguments that are as long as X"
-        raise ValueError(f"{name} has {len(column)} labels for {n} rows (inconsistent numbers of samples){cut}.")
+        cut = "" if name == "y" else "; cross-validation and searches index all arguments of the length of X"
+        raise ValueError(f"{name} has {len(column)} labels for {n} samples (inconsistent numbers of samples){cut}.")
     return y if isinstance(y, list | tuple) and given.ndim == 1 else column
 
 
 def _check_kind(labels: NDArray, name: str) -> None:
-    """Raise for infinite labels, text among others, and what are no classes."""
+    """Raise for infinite labels, labels of mixed types, and labels that are not classes."""
     if labels.dtype.kind == "f" and np.isinf(labels).any():
-        raise ValueError(f"{name} contains infinity, which is no label; leave out these rows.")
+        raise ValueError(f"{name} contains infinity, which is not a valid label. Drop these samples.")
     if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) > 1:
-        raise ValueError(f"{name} mixes labels of several kinds, text and others; name all classes in the same way.")
+        raise ValueError(f"{name} mixes labels of several kinds, text and others. Use one type for all labels.")
     try:
         with warnings.catch_warnings():
-            if name != "y":  # one clean row for each class is no regression problem
+            if name != "y":  # few clean samples with many classes are no regression target
                 warnings.filterwarnings("ignore", "The number of unique classes is greater")
             check_classification_targets(labels)
     except TypeError as error:  # labels that cannot be compared, or bytes
-        raise ValueError(f"{name} has labels of type {type(labels[0]).__name__}: {error}; give text.") from error
+        raise ValueError(f"{name} has labels of type {type(labels[0]).__name__}: {error}. Use str.") from error
 
 
 def _labels_of_pairs(data: Any, name: str) -> NDArray:
-    """Labels of pairs of input and label in a Dataset or list, sample by sample unless it is a TensorDataset."""
+    """Read the labels of a Dataset or list of pairs (input, label), which loads each sample unless it is a tensor."""
     if isinstance(data, TensorDataset) and len(data.tensors) > 1 and data.tensors[-1].ndim == 1:
         return data.tensors[-1].numpy(force=True)
     labels = []
@@ -341,7 +336,7 @@ def _labels_of_pairs(data: Any, name: str) -> NDArray:
         _, rest = separated(data[i])
         if len(rest) != 1:
             raise ValueError(
-                f"no labels were given, and sample {i} of {name} is no pair of input and label: give labels."
+                f"sample {i} of {name} is not a pair (input, label), and no labels were given. Pass labels."
             )
         label = rest[0]
         labels.append(label.item() if isinstance(label, Tensor) and not label.ndim else label)
@@ -349,27 +344,27 @@ def _labels_of_pairs(data: Any, name: str) -> NDArray:
 
 
 def _check_verified(has_given: NDArray[np.bool_], is_verified: NDArray[np.bool_]) -> None:
-    """Raise unless there are verified rows, and noisy ones beside them."""
+    """Raise unless there are verified and other samples."""
     if not (has_given & ~is_verified).any():
         raise ValueError(
-            "all rows are verified: no noisy row is left to train on. Verified labels are true labels and no mask; "
-            "where nobody checked, give None or NaN (-1 only if it is none of the given labels)."
+            "all samples are verified, so there is no noisy sample to train on. Pass true labels (no mask), and None "
+            "or NaN for samples that are not verified (-1 only if it is none of the given labels)."
         )
     if not is_verified.any():
         raise ValueError(
-            "the clean set is empty: no row is verified. In cross-validation give a cv that keeps verified rows in "
-            f"each fold, such as TrustedKFold, or one that shuffles. {HOW_TO_PASS}"
+            "the clean set is empty: no sample is verified. In cross-validation use a cv that keeps verified samples "
+            f"in each fold, such as TrustedKFold, or shuffles. {HOW_TO_PASS}"
         )
 
 
 def _weighted_rows(sample_weight: ArrayLike, is_noisy: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray]:
-    """Noisy rows with a weight above 0, and their weights, of mean 1; weights of verified rows are not used."""
-    column = is_noisy[:, None]  # whose length the weights must have
+    """Select noisy samples with a weight above 0; return the mask and their weights, with mean 1."""
+    column = is_noisy[:, None]  # has the required length
     weights = _check_sample_weight(sample_weight, column, dtype=np.float64, ensure_non_negative=True)
     if not weights[is_noisy].any():
-        raise ValueError("sample_weight is zero for all noisy rows; give those to be used a weight above 0.")
+        raise ValueError("sample_weight is zero for all noisy samples. At least one weight must be above 0.")
     is_noisy = is_noisy & (weights > 0)
-    weights = weights[is_noisy] / weights[is_noisy].max()  # equal ones are 1 without rounding
+    weights = weights[is_noisy] / weights[is_noisy].max()  # equal weights become exactly 1
     return is_noisy, weights / weights.mean()
 
 
@@ -381,45 +376,45 @@ def _kind(y: NDArray) -> str:
 
 
 def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
-    """Labels with the type of others, which must be of the same kind."""
+    """Convert labels to the type of `model`. Raise if they are of another kind."""
     if _kind(y) != _kind(model):
         raise ValueError(
-            f"y holds {_kind(model)} labels such as {model.item(0)!r}, but {name} holds {_kind(y)} labels such as "
-            f"{y.item(0)!r}: both must name classes in the same way (verified labels are no mask); {_ENCODE_ALL}."
+            f"y has {_kind(model)} labels such as {model.item(0)!r}, but {name} has {_kind(y)} labels such as "
+            f"{y.item(0)!r}. Use the same classes in both (verified labels are no mask); {_ENCODE_ALL}."
         )
     if y.dtype.kind == "O" and model.dtype.kind == "U":
         return y.astype(str)
-    # pandas stores integers as floats in a column with missing values; they name the same classes
+    # pandas stores integers as floats in columns with missing values
     is_exact = y.dtype.kind == "f" and model.dtype.kind in "iu" and np.abs(y).max(initial=0) < LARGEST_FLOAT
     return y.astype(model.dtype) if is_exact and np.array_equal(y, y.astype(model.dtype)) else y
 
 
 def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
-    """Raise for classes that labels cannot have meant, and warn of those that they may not have meant."""
+    """Raise for invalid classes, and warn of suspicious classes."""
     found = np.unique(np.append(labels["y"], labels.get(_IN_Y, labels["y"])))
     if len(found) < 2:
-        raise ValueError(f"at least 2 classes are needed among the noisy labels, got one class: y holds {found} alone.")
+        raise ValueError(f"the noisy labels need at least 2 classes, got one class: y only has {found}.")
     if classes.dtype.kind == "f" and np.abs(classes).max() >= LARGEST_FLOAT:
-        raise ValueError(f"labels up to {np.abs(classes).max():.6g}: floats cannot tell them apart; give text.")
+        raise ValueError(f"floats cannot tell apart labels up to {np.abs(classes).max():.6g}. Use str.")
     name = "y_verified" if "y_verified" in labels else "y_meta"
     noisy = set(labels["y"].tolist()) | set(labels.get(_IN_Y, labels["y"]).tolist())
     clean = set(labels.get(name, labels["y"]).tolist())
     if absent := sorted(set(labels.get("y_meta_noisy", labels["y"]).tolist()) - noisy - clean):
         raise ValueError(
             f"y_meta_noisy has labels {absent} that are neither in y nor in y_meta; y has {sorted(noisy)}. "
-            f"Correct their names; {_ENCODE_ALL}."
+            f"Correct them; {_ENCODE_ALL}."
         )
     if absent := sorted(clean - noisy):
         warnings.warn(
-            f"{name} has the classes {absent}, which no noisy label has. They are classes of their own; correct their "
-            f"names if they are spelt differently in y; {_ENCODE_ALL}.",
+            f"{name} has the classes {absent}, which no noisy label has. They are treated as separate classes. If they "
+            f"are spelt differently in y, correct them; {_ENCODE_ALL}.",
             UserWarning,
             stacklevel=5,
         )
     if absent := sorted(set(labels.get(_OF_SOURCES, labels["y"]).tolist()) - noisy - clean):
         warnings.warn(
-            f"some sources give the labels {absent}, which are most frequent in no row and true in no verified one. "
-            "They are classes of their own; correct their names, or leave them missing.",
+            f"some sources give the labels {absent}, which are not the most frequent label of any sample nor verified. "
+            "They are treated as separate classes; correct them or set them to missing.",
             UserWarning,
             stacklevel=5,
         )
@@ -427,22 +422,22 @@ def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
 
 
 def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
-    """Raise for -1 beside 0, 1, 2, ..., which marks rows without a label; of -1, 0, 1, which may be classes, warn."""
+    """Raise for -1 in addition to 0, 1, 2, ..., which marks missing labels; warn for -1, 0, 1, which may be classes."""
     if _kind(classes) != "number" or len(classes) < 3 or not np.array_equal(classes, np.arange(-1, len(classes) - 1)):
         return
     name, n = next((name, int((y == -1).sum())) for name, y in labels.items() if (y == -1).any())
-    found = f"{name} has the label -1 in {n} of {len(labels[name])} rows, beside 0 to {len(classes) - 2}"
-    leave_out = f"leave out rows without a label, and keep those with {name} != -1"
+    found = f"{name} has the label -1 in {n} of {len(labels[name])} samples, and 0 to {len(classes) - 2}"
+    leave_out = f"drop unlabelled samples ({name} == -1)"
     if name == _IN_Y:
-        leave_out = "give NaN where a verified row has no given label"
+        leave_out = "use NaN for verified samples without a given label"
     if len(classes) > 3:
-        raise ValueError(f"{found}: {leave_out}; if -1 is a class, give the classes other numbers, or names.")
-    warnings.warn(f"{found}, and it is taken as a class: if it is none, {leave_out}.", UserWarning, stacklevel=6)
+        raise ValueError(f"{found}. If -1 means unlabelled, {leave_out}; if it is a class, rename it.")
+    warnings.warn(f"{found}; it is taken as a class. If -1 means unlabelled, {leave_out}.", UserWarning, stacklevel=6)
 
 
 # ---------------------------------------------------------------------------- labels of a fitted classifier
 def label_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
-    """Encode the labels of n rows as indices in `classes`; raise a ValueError for an unknown label."""
+    """Encode the labels of n samples as indices in `classes`. Raise for unknown labels."""
     labels = validate_labels(y, n, name)
     if unknown := sorted(set(labels.tolist()) - set(classes.tolist()), key=str):
         raise ValueError(f"{name} has labels {unknown} that are not among classes_ {classes.tolist()}.")
@@ -452,27 +447,26 @@ def label_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_no
 def rows_to_score(
     classifier: Any, X: Any, y: Any, y_verified: Any = None, sample_weight: Any = None
 ) -> tuple[Any, NDArray, Any]:
-    """Rows, the labels that their predictions are compared with, and weights: of verified rows, if some are marked.
+    """Select samples, true labels and weights for a score: verified samples if these are marked, else all samples.
 
-    Without verified labels, y has the labels of all rows. Verified rows that were drawn by their given label have the
-    weights with which they stand for all.
+    Verified samples that were stratified by their given label get weights that restore the shares of the given labels.
     """
     if y is None and y_verified is None:
         if not isinstance(X, Dataset) and not _are_samples(X):
-            raise ValueError("y is None: give the labels to compare predictions with.")
+            raise ValueError("y is None. Pass the true labels.")
         y = _labels_of_pairs(X, "X")
     y, y_verified, _ = given_and_verified(y, y_verified)
     if y_verified is None:
         return X, of_one_type(as_array(y, "y")), sample_weight
     if isinstance(X, Mapping) and not issparse(X):
-        X = SliceDict(**rows_of_parts(X, "X").source)  # which can be cut
+        X = SliceDict(**rows_of_parts(X, "X").source)  # supports indexing
     n = _num_samples(X)
     has_given, given = known_labels(y, n, "y", minus_one_is_missing=False)
     minus_one_is_missing = not has_minus_one(given, getattr(classifier, "classes_", None))
     is_verified, labels = known_labels(y_verified, n, "y_verified", minus_one_is_missing)
     if not len(labels):
         raise ValueError(
-            "no row is verified, and scores are those of verified rows: give a cv with verified rows in each test set, "
+            "no sample is verified, but scores need verified samples. Use a cv with verified samples in each test set, "
             "such as TrustedKFold."
         )
     rows = np.flatnonzero(is_verified)
@@ -488,7 +482,7 @@ def rows_to_score(
 def _weights_to_score(
     classifier: Any, has_given: NDArray, given: NDArray, is_verified: NDArray, labels: NDArray
 ) -> NDArray[np.float64]:
-    """Weights by given label; where all rows are verified, as in a fold, the labels of all are those of `fit`."""
+    """Weights of verified samples by given label; if all are verified, as in a fold, by the labels in `fit`."""
     names, codes = np.unique(given, return_inverse=True)
     of_rows, of_all = np.full(len(has_given), -1), np.bincount(codes, minlength=1)
     of_rows[has_given] = codes

@@ -68,7 +68,7 @@ ROWS = [
     ("a Dataset of dicts", Samples([{"x": 1}] * 60), "have the shape|other parts"),
     ("a Dataset of None", Samples([None] * 60), "is a NoneType"),
     ("a Dataset of ragged samples", Samples(RAGGED), "shapes"),
-    ("a Dataset of another length", TensorDataset(torch.zeros(50, 4)), "60 labels for 50 rows|50"),
+    ("a Dataset of another length", TensorDataset(torch.zeros(50, 4)), "60 labels for 50 samples|50"),
 ]
 CLEAN_ROWS = [
     (name, value, words)
@@ -78,7 +78,7 @@ CLEAN_ROWS = [
     ("a column less", X[:, :3], "features"),
     ("a sparse column less", scipy.sparse.csr_array(X[:, :3]), "features"),
     ("a Dataset of text", Samples(["a word"] * 60), "is a str"),
-    ("rows of another length", X[:7], "60 labels for 7 rows"),
+    ("rows of another length", X[:7], "60 labels for 7 samples"),
     ("an empty Dataset", Samples([]), "0 samples"),
 ]
 LABELS = [
@@ -113,14 +113,14 @@ VERIFIED = [*TRUE[:18].tolist(), *[None] * 42]
 CHECKED = [
     *((name, value, words) for name, value, words in LABELS if name in ("a number", "two columns", "one-hot labels")),
     *((name, value, words) for name, value, words in LABELS if name in ("masked entries", "a sparse column")),
-    ("a label less", VERIFIED[:-1], "59 labels for 60 rows"),
-    ("labels of verified rows alone", TRUE[:18], "18 labels for 60 rows.*searches"),
-    ("all rows", TRUE, "all rows are verified"),
+    ("a label less", VERIFIED[:-1], "59 labels for 60 samples"),
+    ("labels of verified rows alone", TRUE[:18], "18 labels for 60 samples.*searches"),
+    ("all rows", TRUE, "all samples are verified"),
     ("a mask", np.arange(60) < 18, "no mask"),
     ("a mask of numbers", (np.arange(60) < 18).astype(int), "no mask"),
     ("a mask with gaps", [True] * 18 + [None] * 42, "bool labels.*no mask"),
-    ("NaN alone", np.full(60, NAN), "no row is verified"),
-    ("minus one alone", np.full(60, -1), "no row is verified"),
+    ("NaN alone", np.full(60, NAN), "no sample is verified"),
+    ("minus one alone", np.full(60, -1), "no sample is verified"),
     ("infinity", changed(np.full(60, NAN), 3, INF), "infinity"),
     ("fractions", changed(np.full(60, NAN), 3, 0.5), "[Uu]nknown label|unique"),
     ("names", [*NAMES[TRUE[:18]], *[None] * 42], "number labels.*text labels"),
@@ -174,7 +174,7 @@ FIT = [
     Case("clean rows as a number", "fit", {"meta": 3}, "must be a pair"),
     Case("names beside numbers", "fit", {"meta": (X_META, NAMES[Y_META])}, "number labels.*text labels"),
     Case("truth values beside numbers", "fit", {"meta": (X_META, Y_META > 0)}, "number labels.*bool labels"),
-    Case("floats beside large integers", "fit", _large(clean=float), "cannot tell them apart"),
+    Case("floats beside large integers", "fit", _large(clean=float), "cannot tell apart"),
     Case(
         "large floats beside integers", "fit", {"y": LARGE[Y].astype(float), "meta": (X_META, LARGE[Y_META])}, "apart"
     ),

@@ -62,7 +62,7 @@ def test_rows_without_a_label_are_counted(cls, mark, blobs):
     X, y, X_meta, y_meta, *_ = blobs
     y = np.array(y, dtype={None: object, -1: int}.get(mark, float))
     y[5:15] = mark
-    with refused("in 10 of 300 rows"):
+    with refused("in 10 of 300 (rows|samples)"):
         small(cls).fit(X, y, meta=(X_meta, y_meta))
 
 
@@ -150,7 +150,7 @@ def unequal(shares, per_class, n=300):
 
 @pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
 def test_equally_many_clean_rows_of_unequal_classes_bring_a_warning(cls):
-    said = any("clean rows of each class" in said for said in told(small(cls), **unequal([0.8, 0.1, 0.1], [10] * 3)))
+    said = any("clean samples of each class" in said for said in told(small(cls), **unequal([0.8, 0.1, 0.1], [10] * 3)))
     assert said or cls is EMTransitionClassifier  # which asks at the end, if the classes then seem unequal
 
 
@@ -168,7 +168,7 @@ LINEAR = {"module": nn.Linear, "module__in_features": 13, "module__out_features"
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
 def test_columns_that_are_not_scaled_are_warned_of_for_a_network_of_one_s_own(form):
     X, y = load_wine(return_X_y=True)
-    assert "values of X are large" in told(CrossEntropyClassifier(**LINEAR), form(X), y)[0]
+    assert "Values of X are large" in told(CrossEntropyClassifier(**LINEAR), form(X), y)[0]
     assert not told(CrossEntropyClassifier(**LINEAR), form(X / X.max(axis=0)), y)
 
 

@@ -67,9 +67,9 @@ def test_each_sample_is_loaded_once_for_its_label(blobs):
 def test_without_labels_there_is_no_fit_and_no_score(blobs):
     X, y = blobs[:2]
     inputs = TensorDataset(torch.tensor(X))
-    with refused("no pair"):
+    with refused("not a pair"):
         small(CrossEntropyClassifier).fit(inputs)
-    with refused("no pair"):
+    with refused("not a pair"):
         small(FineTuningClassifier).fit(X, y, meta=inputs)
     with refused("requires y"):
         small(CrossEntropyClassifier).fit(X)
@@ -115,7 +115,7 @@ def test_searches_without_y_take_the_labels_of_pairs(kind, blobs):
     clf, params = small(CrossEntropyClassifier), {"cv": [(np.arange(200), np.arange(200, 300))], "error_score": "raise"}
     score = cross_val_score(clf, KINDS[kind](X, y), **params)
     np.testing.assert_array_equal(score, cross_val_score(clf, X, y, **params))
-    with refused("no pair"):
+    with refused("not a pair"):
         cross_val_score(clf, TensorDataset(torch.tensor(X)), **params)
 
 

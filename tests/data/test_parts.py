@@ -348,7 +348,7 @@ def test_errors_of_parts_and_other_data():
         small(CrossEntropyClassifier).fit(DATASETS["tuples"], NOISY)
     with refused("X_meta"):
         fit(CrossEntropyClassifier, y_verified=None, meta=({"ids": IDS[:9]}, Y[:9]))
-    with refused("no pair"):
+    with refused("not a pair"):
         fit(CrossEntropyClassifier, X=DATASETS["tuples"], y=None, y_verified=None)
     with refused("labels for"):
         fit(CrossEntropyClassifier, y=NOISY[1:], y_verified=None)

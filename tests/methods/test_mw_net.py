@@ -107,5 +107,5 @@ def test_unknown_labels_are_refused(blobs):
 
 
 def test_one_label_per_row(blobs):
-    with pytest.raises(ValueError, match="2 labels for 1 rows"):
+    with pytest.raises(ValueError, match="2 labels for 1 samples"):
         fit(blobs).sample_weights(blobs[0][:1], [0, 1])
