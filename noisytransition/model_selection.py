@@ -88,7 +88,7 @@ class TrustedKFold(BaseCrossValidator):
             If nothing says which rows are verified, if there are fewer verified rows than folds, or if `random_state`
             is given without `shuffle`.
         """
-        y, y_verified, _ = given_and_verified(y, y_verified)
+        y, y_verified, *_ = given_and_verified(y, y_verified)
         if y_verified is None or groups is not None:
             raise ValueError(
                 "TrustedKFold takes no groups=, and needs verified labels: give y as a data frame of given labels and "

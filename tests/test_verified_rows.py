@@ -12,7 +12,9 @@ import torch
 from estimators import CLASSIFIERS, small
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_blobs
 from sklearn.ensemble import VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -37,12 +39,15 @@ from noisytransition import (
     CrossEntropyClassifier,
     EMTransitionClassifier,
     GLCClassifier,
+    LabelNoiseModel,
     MetaTransitionClassifier,
     TransitionClassifierCV,
     TrustedKFold,
+    flip_labels,
     make_verified_scorer,
 )
 from noisytransition.data._read import read_rows
+from noisytransition.transition import pair_noise
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 NAMES = np.array(["ant", "bee", "cat"])
@@ -505,3 +510,49 @@ def test_in_a_fold_of_verified_rows_the_labels_of_all_are_those_of_the_fit():
     assert whole(clf, X[rows], labels.loc[rows]) == whole(clf, X, labels)
     right = (clf.predict(X) == y).mean()
     assert abs(clf.score(X, labels) - right) < 0.05 < abs((clf.predict(X[rows]) == y[rows]).mean() - right)
+
+
+# ---------------------------------------------------------------------------- drawn with known probabilities
+@pytest.fixture(scope="module")
+def suspicious():
+    """Verified samples that were drawn up to eight times as often where the label looks wrong."""
+    X, y = make_blobs(1500, centers=3, cluster_std=2.5, random_state=0)
+    given = flip_labels(y, pair_noise(3, 0.3), random_state=0)
+    proba = cross_val_predict(LogisticRegression(), X, given, method="predict_proba")
+    relative = 0.25 + (proba[np.arange(1500), given] < 0.3) * 1.75
+    relative /= relative.mean()
+    rows = np.random.default_rng(0).choice(1500, 300, replace=False, p=relative / 1500)
+    frame = pd.DataFrame({"label": given, "verified": np.full(1500, np.nan), "verified_probability": relative})
+    frame.loc[rows, "verified"] = y[rows]
+    return X, y, frame
+
+
+@pytest.mark.parametrize(
+    "clf", [TransitionClassifierCV(LogisticRegression(), random_state=0), small(EMTransitionClassifier)]
+)
+def test_known_probabilities_of_the_draw_are_a_column_of_the_table(clf, suspicious):
+    X, y, frame = suspicious
+    with pytest.warns(UserWarning, match="chosen"):
+        without = clone(clf).fit(X, frame[["label", "verified"]])
+    with pytest.raises(ValueError, match="at random"):
+        without.noise_model_.class_shares()
+    clf = clone(clf).fit(X, frame)
+    assert not {"chosen", "drawn_by_label"} & set(clf.diagnostics_)
+    checked = frame.verified.notna()
+    model = clf.noise_model_.held_out_
+    drawn = pd.Series(model.drawn, index=model.rows_of_clean).sort_index()
+    pd.testing.assert_series_equal(drawn, frame.verified_probability[checked], check_names=False)
+    shares = clf.noise_model_.class_shares(0.99)
+    truth = np.bincount(y) / len(y)
+    assert ((shares.lower < truth) & (truth < shares.upper)).all()
+    right, weights = (clf.predict(X) == y)[checked], 1 / frame.verified_probability[checked]
+    assert clf.score(X, frame) == pytest.approx(np.average(right, weights=weights))
+    assert clf.score(X[checked], frame[checked]) == pytest.approx(clf.score(X, frame))
+
+
+def test_probabilities_of_the_draw_are_checked_before_any_training(suspicious):
+    X, _, frame = suspicious
+    with refused("verified_probability"):
+        small(EMTransitionClassifier).fit(X, frame.assign(verified_probability=0.0))
+    with pytest.raises(ValueError, match="twice"):
+        LabelNoiseModel().fit(np.full((1500, 3), 1 / 3), frame, verified_probability=np.ones(1500))

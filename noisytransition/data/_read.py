@@ -20,10 +20,11 @@ from ..meta_gradient._forward_pass import has_parts
 from ..nets import Rows
 from ..nets._rows import as_rows, canonical, separated
 from ..transition._checks import as_array, refuse_masked
-from ..transition._draw import weights_by_given_label
+from ..transition._draw import inverse_probability_weights, relative_probabilities, weights_by_given_label
 from ..transition._labels import (
     LARGEST_FLOAT,
     VERIFIED,
+    GivenLabels,
     SourceLabels,
     complete_labels,
     given_and_verified,
@@ -81,9 +82,9 @@ def read_rows(
     noisy : Rows
         Noisy samples with a weight above 0; with a column ``sample_weight`` if weights are given.
     clean : Rows
-        Clean samples, possibly none. A column ``noisy_label`` has their known noisy labels, else -1. A column
-        ``sample_weight`` has weights if they were stratified by noisy label (with `weigh_by_label`), else 1 if weights
-        are given.
+        Clean samples, possibly none. A column ``noisy_label`` has their known noisy labels, else -1. A column ``drawn``
+        has the probabilities of their draw, if known. A column ``sample_weight`` has weights if they were stratified by
+        noisy label or drawn with known probabilities (with `weigh_by_label`), else 1 if weights are given.
     by_source : SourceLabels or None
         Labels of all rows of X by several sources.
     """
@@ -92,7 +93,7 @@ def read_rows(
     warn_of_order(X, y)
     if y is None and (isinstance(X, Dataset) or _are_samples(X)):
         y = _labels_of_pairs(X, "X")
-    y, y_verified, X_meta, y_meta, by_source = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources)
+    of_X, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources)
     rows = validate_rows(estimator, X, reset=True)
     beside, n_meta = None, None
     if X_meta is not None:  # a batch can have rows of both
@@ -104,20 +105,22 @@ def read_rows(
         if not has_parts(rows.source):
             warn_if_unscaled(rows, beside)
             warn_of_copies(rows, beside)
-    n, of_labels = len(rows), (y, y_verified, y_meta, y_meta_noisy)
-    labels = read_labels(n, *of_labels, n_meta=n_meta, sample_weight=sample_weight, by_source=by_source)
+    labels = read_labels(len(rows), of_X, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
     clean = rows.take(np.flatnonzero(labels.is_clean)) if beside is None else beside
     noisy = rows if labels.is_noisy.all() else rows.take(np.flatnonzero(labels.is_noisy))
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
-    weight: Any = _weights_by_given_label(labels) if weigh_by_label else None
+    weight: Any = _weights_of_draw(labels) if weigh_by_label else None
     if weight is None and labels.weights is not None:
         weight = 1.0  # the mean weight of the noisy samples
-    clean = clean.with_columns(label=labels.clean, noisy_label=labels.noisy_of_clean, sample_weight=weight)
+    columns = {"label": labels.clean, "noisy_label": labels.noisy_of_clean, "drawn": labels.drawn}
+    clean = clean.with_columns(**columns, sample_weight=weight)
     return labels.classes, noisy, clean, labels.by_source
 
 
-def _weights_by_given_label(labels: "EncodedLabels") -> NDArray[np.float64] | None:
-    """Weights of clean samples that were stratified by their given label; None for other samples."""
+def _weights_of_draw(labels: "EncodedLabels") -> NDArray[np.float64] | None:
+    """Weights of clean samples that were not drawn at random, by known probabilities or given labels; else None."""
+    if labels.drawn is not None:
+        return inverse_probability_weights(labels.drawn)
     c, given = len(labels.classes), labels.noisy_of_clean
     if labels.clean is None or given is None:
         return None
@@ -129,10 +132,10 @@ def _weights_by_given_label(labels: "EncodedLabels") -> NDArray[np.float64] | No
 # ---------------------------------------------------------------------------- the form of clean data
 def separate_rows(
     y: Any, y_verified: Any, meta: object, X_meta: object, y_meta: object, y_meta_noisy: object, sources: object = None
-) -> tuple[Any, Any, Any, Any, SourceLabels | None]:
-    """Return y, y_verified, X_meta, y_meta and labels by source from any form. Raise for contradictory arguments."""
-    y, y_verified, by_source = given_and_verified(y, y_verified, sources=sources)
-    given = [n for n, v in {"y_verified": y_verified, "meta": meta, "X_meta": X_meta}.items() if v is not None]
+) -> tuple[GivenLabels, Any, Any]:
+    """Return the labels of X, X_meta and y_meta from any form. Raise for contradictory arguments."""
+    of_X = given_and_verified(y, y_verified, sources=sources)
+    given = [n for n, v in {"y_verified": of_X.verified, "meta": meta, "X_meta": X_meta}.items() if v is not None]
     if len(given) > 1:
         raise ValueError(f"clean data was given {len(given)} times, as {given}; pass it once. {HOW_TO_PASS}")
     if (X_meta is None) != (y_meta is None):
@@ -141,14 +144,14 @@ def separate_rows(
     if y_meta_noisy is not None and given in ([], ["y_verified"]):
         raise ValueError(f"y_meta_noisy has labels of samples that are not in X; pass these samples too. {HOW_TO_PASS}")
     if meta is None:
-        return y, y_verified, X_meta, y_meta, by_source
+        return of_X, X_meta, y_meta
     if isinstance(meta, Dataset):
         _check_dataset(meta, "meta")
-        return y, y_verified, meta, _labels_of_pairs(meta, "meta"), by_source
+        return of_X, meta, _labels_of_pairs(meta, "meta")
     if not isinstance(meta, tuple | list) or len(meta) != 2:
         what = f"{type(meta).__name__} of length {len(meta)}" if hasattr(meta, "__len__") else type(meta).__name__
         raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}.")
-    return y, y_verified, *meta, by_source
+    return of_X, *meta
 
 
 # ---------------------------------------------------------------------------- rows
@@ -229,22 +232,22 @@ class EncodedLabels(NamedTuple):
     noisy: NDArray[np.intp]
     clean: NDArray[np.intp] | None  # true labels of the clean samples
     noisy_of_clean: NDArray[np.intp] | None  # their noisy labels, -1 if unknown; None if all are unknown
+    drawn: NDArray[np.float64] | None  # relative probabilities of the draw of verified samples; None if at random
     weights: NDArray[np.float64] | None  # of the noisy samples, with mean 1
     by_source: SourceLabels | None  # of all rows of X, with several sources
 
 
 def read_labels(
     n: int,
-    y: ArrayLike | None,
-    y_verified: ArrayLike | None = None,
+    of_X: GivenLabels,
     y_meta: ArrayLike | None = None,
     y_meta_noisy: ArrayLike | None = None,
     *,
     n_meta: int | None = None,
     sample_weight: ArrayLike | None = None,
-    by_source: SourceLabels | None = None,
 ) -> EncodedLabels:
     """Validate the labels of `fit`, for n samples of X and `n_meta` separate clean samples."""
+    y, y_verified, by_source, probability = of_X
     has_given, given, is_clean, verified = labels_of_samples(
         _column(y, n, "y"), None if y_verified is None else _column(y_verified, n, "y_verified"), n
     )
@@ -276,7 +279,8 @@ def read_labels(
         noisy_of_clean[has_pair] = codes[pair]
         warn_of_true_labels(clean[has_pair], codes[pair], in_y=pair == _IN_Y)
     by_source = None if by_source is None else by_source.of_classes(classes)
-    return EncodedLabels(classes, is_noisy, is_clean, codes["y"], clean, noisy_of_clean, weights, by_source)
+    drawn = relative_probabilities(probability, is_clean, 0)
+    return EncodedLabels(classes, is_noisy, is_clean, codes["y"], clean, noisy_of_clean, drawn, weights, by_source)
 
 
 def validate_labels(y: ArrayLike | None, n: int, name: str) -> NDArray:
@@ -449,13 +453,14 @@ def rows_to_score(
 ) -> tuple[Any, NDArray, Any]:
     """Select samples, true labels and weights for a score: verified samples if these are marked, else all samples.
 
-    Verified samples that were stratified by their given label get weights that restore the shares of the given labels.
+    Verified samples that were stratified by their given label, or drawn with known probabilities, get weights with
+    which they represent all samples.
     """
     if y is None and y_verified is None:
         if not isinstance(X, Dataset) and not _are_samples(X):
             raise ValueError("y is None. Pass the true labels.")
         y = _labels_of_pairs(X, "X")
-    y, y_verified, _ = given_and_verified(y, y_verified)
+    y, y_verified, _, probability = given_and_verified(y, y_verified)
     if y_verified is None:
         return X, of_one_type(as_array(y, "y")), sample_weight
     if isinstance(X, Mapping) and not issparse(X):
@@ -471,9 +476,11 @@ def rows_to_score(
         )
     rows = np.flatnonzero(is_verified)
     weights = None if sample_weight is None else _safe_indexing(sample_weight, rows)
-    by_label = _weights_to_score(classifier, has_given, given, is_verified, labels)
-    if np.ptp(by_label):
-        weights = by_label if weights is None else weights * by_label
+    of_draw = _weights_to_score(classifier, has_given, given, is_verified, labels)
+    if (drawn := relative_probabilities(probability, is_verified, 0)) is not None:
+        of_draw = inverse_probability_weights(drawn)
+    if np.ptp(of_draw):
+        weights = of_draw if weights is None else weights * of_draw
     if is_verified.all():
         return X, labels, weights
     return Subset(X, rows.tolist()) if isinstance(X, Dataset) else _safe_indexing(X, rows), labels, weights

@@ -158,7 +158,7 @@ def cross_fit(
         proba, proba_meta = (np.concatenate(p) for p in zip(*(of_fold[k] for of_fold in posteriors), strict=True))
         return Candidate(epochs[k], proba[noisy_order], proba_meta[clean_order])
 
-    noisy_of_clean = run.clean.columns.get("noisy_label", np.full(len(y), -1))
+    noisy_of_clean, drawn = run.clean.columns.get("noisy_label", np.full(len(y), -1)), run.clean.columns.get("drawn")
     is_pair = noisy_of_clean >= 0
     held_out = HeldOut(
         candidates=[candidate(k) for k in range(len(epochs))],
@@ -171,6 +171,7 @@ def cross_fit(
         rows=run.noisy.positions[np.sort(noisy)],
         rows_of_clean=np.full(len(clean), -1) if run.clean.index is None else run.clean.index[np.sort(clean)],
         sources=run.sources,
+        drawn=None if drawn is None else drawn[np.sort(clean)],
     )
     of_clean = [proba for proba in fine_tuned if proba is not None]
     return held_out, np.concatenate(of_clean)[clean_order] if len(of_clean) == len(folds) else None

@@ -201,12 +201,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         sources: Any,
     ) -> "_Rows":
         """Validate all inputs except X, which the estimator validates."""
-        y, y_verified, X_meta, y_meta, by_source = separate_rows(
-            y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources
-        )
+        of_X, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources)
         n, n_meta = _num_samples(X), None if X_meta is None else _num_samples(X_meta)
-        beside_X = {"n_meta": n_meta, "sample_weight": sample_weight, "by_source": by_source}
-        labels = read_labels(n, y, y_verified, y_meta, y_meta_noisy, **beside_X)
+        labels = read_labels(n, of_X, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
         if labels.clean is None:
             raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
         check_prior(self.transition_prior, len(labels.classes), "transition_prior")
@@ -228,6 +225,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             np.concatenate([weight, np.ones(n_clean)]),
             labels.classes,
             labels.by_source,
+            labels.drawn,
         )
 
     def _rounds(self, rows: "_Rows") -> tuple["_Round", "_Round", NDArray[np.float64]]:
@@ -256,7 +254,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         """Fit T and a calibration to out-of-fold probabilities."""
         noisy, of_clean = np.split(rows.given, [rows.n_noisy])
         candidate = Candidate(0, *np.split(proba, [rows.n_noisy]))
-        held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)._replace(sources=rows.sources)
+        held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)
+        held_out = held_out._replace(sources=rows.sources, drawn=rows.drawn)
         model = LabelNoiseModel(
             prior=in_class_order(self.transition_prior, rows.classes), meta_sampling=self.meta_sampling
         )
@@ -294,6 +293,7 @@ class _Rows(NamedTuple):
     weight: NDArray[np.float64]
     classes: NDArray
     sources: SourceLabels | None  # of all rows of X, with several sources
+    drawn: NDArray[np.float64] | None  # relative probabilities of the draw of clean samples; None if at random
 
     @property
     def n_noisy(self) -> int:

@@ -90,6 +90,11 @@ def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray, n_clean:
     return weights
 
 
+def inverse_probability_weights(drawn: NDArray) -> NDArray[np.float64]:
+    """Weights, of mean 1, of samples that were drawn with these probabilities."""
+    return 1 / drawn / (1 / drawn).mean()
+
+
 def relative_probabilities(given: ArrayLike | None, is_verified: NDArray[np.bool_], n_others: int) -> NDArray | None:
     """Probabilities with which clean samples were drawn, relative to a draw at random; None if all were at random.
 

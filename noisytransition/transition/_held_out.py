@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from ._calibration import tempered_log_loss
 from ._checks import check_probabilities, checked_probabilities
 from ._class_offset import equally_many, tilted, weights_of_clean_rows
-from ._draw import Draw, is_chosen_by_suspicion, is_drawn_by_label, relative_probabilities, weights_by_given_label
+from ._draw import (
+    Draw,
+    inverse_probability_weights,
+    is_chosen_by_suspicion,
+    is_drawn_by_label,
+    relative_probabilities,
+    weights_by_given_label,
+)
 from ._estimation import pair_counts
 from ._labels import (
     SourceLabels,
@@ -131,7 +138,7 @@ class HeldOut(NamedTuple):
         if offset.any():
             return weights_of_clean_rows(offset, self.clean)
         if self.drawn is not None:
-            return 1 / self.drawn / (1 / self.drawn).mean()
+            return inverse_probability_weights(self.drawn)
         return weights_by_given_label(self.noisy_of_clean, self.given_labels, self.n_clean)
 
 
@@ -156,7 +163,9 @@ def read_held_out(
     if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
         raise ValueError("proba_clean, y_clean and y_clean_noisy go together; give proba_clean with y_clean.")
     m = 0 if proba_clean is None else len(checked_probabilities(proba_clean, c, "proba_clean"))
-    y_noisy, y_verified, by_source = given_and_verified(y_noisy, y_verified, "y_noisy", sources)
+    y_noisy, y_verified, by_source, probability = given_and_verified(y_noisy, y_verified, "y_noisy", sources)
+    if probability is not None and verified_probability is not None:
+        raise ValueError("verified_probability was given twice, also as a column of y_noisy; give one.")
     has_given, all_given, is_verified, verified = labels_of_samples(y_noisy, y_verified, n, "y_noisy", classes)
     has_noisy, given_of_others = known_labels(y_clean_noisy, m, "y_clean_noisy", not has_minus_one(all_given, classes))
     others = complete_labels(y_clean, m, "y_clean") if m else verified[:0]
@@ -191,7 +200,7 @@ def read_held_out(
     candidate = Candidate(0, of_rows[~is_verified], of_clean)
     rows = np.flatnonzero(~is_verified), np.append(np.flatnonzero(is_verified), np.full(m, -1))
     held_out = one_candidate(candidate, all_noisy[rows[0]], clean, noisy_of_clean, rows)
-    drawn = relative_probabilities(verified_probability, is_verified, m)
+    drawn = relative_probabilities(verified_probability if probability is None else probability, is_verified, m)
     by_source = None if by_source is None else by_source.of_classes(names)
     return held_out._replace(sources=by_source, drawn=drawn), names, c
 

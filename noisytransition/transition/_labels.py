@@ -13,8 +13,8 @@ from ._checks import as_array, check_label_indices, is_number
 _MOST_NAMED = 10
 # integers from here on are not all apart as float64
 LARGEST_FLOAT = 2**53
-# name of the column of true labels in a data frame of labels
-VERIFIED = "verified"
+# names of the columns of true labels, and of the probabilities of their draw, in a data frame of labels
+VERIFIED, PROBABILITY = "verified", "verified_probability"
 
 
 def class_indices(
@@ -75,18 +75,27 @@ class SourceLabels(NamedTuple):
         return np.where((rows >= 0)[:, None], self.codes[rows], -1)
 
 
-def given_and_verified(
-    y: Any, y_verified: Any = None, name: str = "y", sources: Any = None
-) -> tuple[Any, Any, SourceLabels | None]:
-    """Given labels, verified ones, and those of each source, if there are several.
+class GivenLabels(NamedTuple):
+    """Columns of labels: given, verified, by source if there are several, probabilities of the draw."""
 
-    In a data frame, the column "verified" has the verified ones, and each of the others those of a source. Where there
-    are several, the given label of a row is the most frequent one. In long form, `sources` has the source of each row.
+    given: Any
+    verified: Any
+    by_source: SourceLabels | None
+    probability: Any
+
+
+def given_and_verified(y: Any, y_verified: Any = None, name: str = "y", sources: Any = None) -> GivenLabels:
+    """Separate the columns of a data frame of labels.
+
+    The column "verified" has the true labels, "verified_probability" the probabilities of their draw, and each other
+    column the labels of a source. Of several sources, the given label of a sample is the most frequent one. In long
+    form, `sources` has the source of each sample.
     """
     names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         raise ValueError(f"{name} has several columns of the name {twice[0]!r}; give each column a name of its own.")
-    of_sources, given = [other for other in names if other != VERIFIED], y
+    of_sources, given = [other for other in names if other not in (VERIFIED, PROBABILITY)], y
+    probability = y[PROBABILITY] if PROBABILITY in names else None
     if VERIFIED in names:
         if y_verified is not None:
             raise ValueError(f"verified labels were given twice, as y_verified and as a column of {name}; give one.")
@@ -94,7 +103,8 @@ def given_and_verified(
             raise ValueError(f"{name} has the column {VERIFIED!r} alone; give the noisy labels in other columns.")
         y_verified, given = y[VERIFIED], y[of_sources[0]]
     if len(of_sources) < 2:
-        return given, y_verified, None if sources is None else _long_form(given, sources, name)
+        by_source = None if sources is None else _long_form(given, sources, name)
+        return GivenLabels(given, y_verified, by_source, probability)
     if sources is not None:
         raise ValueError(f"{name} has a column for each of {len(of_sources)} sources; leave sources= out.")
     table = _wide_form(y, of_sources, name)
@@ -102,7 +112,7 @@ def given_and_verified(
     combined = (
         np.array([*table.labels.tolist(), None], dtype=object)[codes] if (codes < 0).any() else table.labels[codes]
     )
-    return like_series(combined, y[of_sources[0]], None), y_verified, table
+    return GivenLabels(like_series(combined, y[of_sources[0]], None), y_verified, table, probability)
 
 
 def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:

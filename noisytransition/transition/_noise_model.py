@@ -773,7 +773,7 @@ class LabelNoiseModel:
     def _samples(self, proba: ArrayLike, y: Any, y_verified: Any, calibrate: bool) -> tuple[LabelledSamples, Any]:
         """Samples whose labels are judged, and their noisy labels as given: a column of a table."""
         of_true = self._proba(proba, calibrate)
-        n, (y, y_verified, by_source) = len(of_true), given_and_verified(y, y_verified, "y_noisy")
+        n, (y, y_verified, by_source, _) = len(of_true), given_and_verified(y, y_verified, "y_noisy")
         has_noisy, noisy, is_verified, verified = labels_of_samples(y, y_verified, n, "y_noisy", self.labels_)
         codes, true = np.full(n, -1), np.full(n, -1)
         codes[has_noisy] = class_indices(noisy, len(self.labels_), len(noisy), "y_noisy", self.labels_)

@@ -32,6 +32,7 @@ from noisytransition import (
     transition_error,
 )
 from noisytransition.data._read import read_labels, read_rows
+from noisytransition.transition._labels import given_and_verified
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
@@ -129,7 +130,8 @@ def test_labels_are_read_without_rows_as_with_them(form, weighted, blobs):
         given = clean | {"sample_weight": weights}
         classes, noisy, rows_of_clean, _ = read_rows(CrossEntropyClassifier(), X, y, **given, **beside)
         n_meta = len(y_meta) if beside else None
-        found = read_labels(len(X), y, **given, n_meta=n_meta)
+        of_X = given_and_verified(y, given.pop("y_verified", None))
+        found = read_labels(len(X), of_X, **given, n_meta=n_meta)
     np.testing.assert_array_equal(found.classes, classes)
     columns = [(noisy, "label", found.noisy), (noisy, "sample_weight", found.weights)]
     columns += [(rows_of_clean, "label", found.clean), (rows_of_clean, "noisy_label", found.noisy_of_clean)]

@@ -20,11 +20,11 @@ NAMES = np.array(["ant", "bee", "cat"])
 
 def read(table, **given):
     """Labels as a fit reads them."""
-    y, y_verified, _, y_meta, by_source = separate_rows(
+    labels, _, y_meta = separate_rows(
         table, given.pop("y_verified", None), None, None, None, None, given.pop("sources", None)
     )
     n = len(table if not hasattr(table, "columns") else next(iter(table.to_dict("series").values())))
-    return read_labels(n, y, y_verified, y_meta, by_source=by_source, **given)
+    return read_labels(n, labels, y_meta, **given)
 
 
 def plurality(rows):
@@ -46,7 +46,7 @@ TABLES = st.integers(2, 4).flatmap(lambda s: st.lists(st.tuples(*[CELLS] * s), m
 
 @hypothesis.given(TABLES)
 def test_given_labels_are_the_most_frequent_ones(rows):
-    y, verified, by_source = given_and_verified(frame(rows))
+    y, verified, by_source, _ = given_and_verified(frame(rows))
     assert [None if pd.isna(label) else label for label in y] == plurality(rows)
     assert verified is None
     assert by_source.names.tolist() == [f"s{s}" for s in range(len(rows[0]))]
@@ -69,12 +69,12 @@ def test_the_order_of_columns_does_not_matter(rows, order):
 def test_long_form_is_a_table_with_one_label_in_each_row(rows):
     hypothesis.assume(any(label is not None for label, _ in rows))
     labels, sources = zip(*rows, strict=True)
-    _, _, long = given_and_verified(np.array(labels, dtype=object), sources=list(sources))
+    _, _, long, _ = given_and_verified(np.array(labels, dtype=object), sources=list(sources))
     columns = sorted(set(sources))
     if len(columns) == 1:
         columns.append("nobody")
     wide = {name: [label if of == name else None for label, of in rows] for name in columns}
-    y, _, by_source = given_and_verified(pd.DataFrame(wide))
+    y, _, by_source, _ = given_and_verified(pd.DataFrame(wide))
     assert y.tolist() == list(labels)
     np.testing.assert_array_equal(long.codes, by_source.codes[:, : len(long.names)])
     np.testing.assert_array_equal(long.labels, by_source.labels)
@@ -116,9 +116,9 @@ def test_tables_need_not_be_of_pandas():
         columns, column_names = property(lambda self: list(self.values())), property(list)
 
     columns = {"a": np.array([0, 1, 1]), "b": np.array([0, 1, 2]), "verified": np.array([np.nan, 1, np.nan])}
-    expected, _, of_pandas = given_and_verified(pd.DataFrame(columns))
+    expected, _, of_pandas, _ = given_and_verified(pd.DataFrame(columns))
     for kind in (Polars, Arrow):
-        y, verified, by_source = given_and_verified(kind(columns))
+        y, verified, by_source, _ = given_and_verified(kind(columns))
         np.testing.assert_array_equal(y, expected)
         np.testing.assert_array_equal(verified, columns["verified"])
         np.testing.assert_array_equal(by_source.codes, of_pandas.codes)
@@ -126,7 +126,7 @@ def test_tables_need_not_be_of_pandas():
 
 def test_the_index_is_kept_and_verified_labels_may_be_beside_the_table():
     table = pd.DataFrame({"a": [0, 1, 0], "b": [0, 1, 1]}, index=[7, 8, 9])
-    y, verified, _ = given_and_verified(table, [None, 1, None])
+    y, verified, *_ = given_and_verified(table, [None, 1, None])
     assert y.index.tolist() == [7, 8, 9]
     assert verified == [None, 1, None]
 
