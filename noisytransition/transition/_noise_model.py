@@ -168,7 +168,8 @@ class LabelNoiseModel:
             Out-of-sample probabilities of the samples, from any classifier.
         y_noisy : array-like of shape (n,) or data frame
             Noisy labels of any kind, in the order of the rows of `proba` (an index is not looked at). A data frame has
-            them beside a column "verified", which is `y_verified`. They may be missing where a sample is verified. Each
+            them beside the columns "verified" and "verified_probability", which are the arguments of these names
+            (`y_verified`). They may be missing where a sample is verified. Each
             of several other columns has the labels of a source, missing where it said nothing.
         y_verified : array-like of shape (n,), optional
             True labels of the verified samples. Others are missing: None, NaN or NA, or -1 if that is no class.
