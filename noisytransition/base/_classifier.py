@@ -183,8 +183,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Noisy labels: str, bool or numbers. A data frame has a column of labels and a column "verified" with
             `y_verified`. For `EMTransitionClassifier`, it can have a column for each of several sources, with missing
             values (:doc:`/several_sources`). A column "verified_probability" has the probabilities with which verified
-            samples were drawn (:doc:`/which_rows`). Every sample that is not verified needs a label. Default: the labels of
-            the Dataset, which loads each sample once, except for a TensorDataset.
+            samples were drawn (:doc:`/which_rows`). Every sample that is not verified needs a label. Default: the
+            labels of the Dataset, which loads each sample once, except for a TensorDataset.
         y_verified : array-like of shape (n_samples,), optional
             True labels of verified samples; missing for all others (None, NaN, NA, or -1 if the classes are 0, 1, 2).
             Verified samples are the clean set and are excluded from the noisy set. Methods that count pairs of true and
