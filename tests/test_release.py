@@ -23,6 +23,9 @@ y = rng.integers(2, size=80)
 X = rng.normal(size=(80, 2)) + 3 * np.eye(2)[y]
 clf = GLCClassifier(max_epochs=2, random_state=0).fit(X, y, meta=(X[:20], y[:20]))
 assert clf.transition_matrix_.shape == (2, 2)
+clf.noise_report(X, y).save("report.html")  # needs the template, which is no module
+clf.save("clf.safetensors")
+assert (noisytransition.load("clf.safetensors").predict(X) == clf.predict(X)).all()
 print(noisytransition.__file__, noisytransition.__version__)
 """
 
