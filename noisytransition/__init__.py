@@ -9,7 +9,7 @@ Public names are imported on first use, so that ``import noisytransition.transit
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # every public name, once
 __all__ = [

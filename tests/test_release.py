@@ -108,7 +108,8 @@ def test_a_bug_report_has_all_versions(capsys, monkeypatch):
     assert shown["numpy"] == metadata.version("numpy")
 
 
-def test_one_version():
+def test_one_version_and_one_date():
     version = noisytransition.__version__
-    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
-    assert re.search(rf"^## \[{re.escape(version)}\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    cited = dict(re.findall(r"^(version|date-released): (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE))
+    assert cited["version"] == version
+    assert f"\n## [{version}] - {cited['date-released']}\n" in (ROOT / "CHANGELOG.md").read_text()
