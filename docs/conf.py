@@ -14,7 +14,8 @@ from docutils import nodes
 from docutils.nodes import SkipNode
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
-from sphinx.addnodes import desc_content, pending_xref
+from sphinx.addnodes import desc_content, download_reference, pending_xref
+from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 from sphinx.util.nodes import make_refnode
@@ -90,6 +91,22 @@ class Name(SphinxRole):
         return [pending_xref(self.rawtext, code, **target, **context)], []
 
 
+class RepositoryFiles(SphinxTransform):
+    """Make the path of a script or of its results, ``examples/...``, a link to a copy of that file."""
+
+    default_priority = 500
+
+    def apply(self):
+        """Wrap each such path."""
+        for code in list(self.document.findall(nodes.literal)):
+            path = code.astext()
+            named = re.fullmatch(r"(examples|tests)/[\w/]+\.(py|md)", path)
+            if named and (Path(self.app.srcdir).parent / path).is_file():
+                link = download_reference("", reftarget=f"/../{path}", refdoc=self.env.docname)
+                code.replace_self(link)
+                link += code
+
+
 # a name that several classes have means the method of these
 BASES = ("noisytransition.methods.NoiseModelMixin.", "noisytransition.methods.NoisyLabelClassifier.")
 
@@ -140,6 +157,7 @@ SHOWN = (nodes.section, desc_content)
 def setup(app):
     """Register the renderer of formulas, the default role and what it links to, and the lines of the search."""
     app.add_role("name", Name())
+    app.add_transform(RepositoryFiles)
     app.connect("missing-reference", find_name)
     app.connect("autodoc-skip-member", skip_fields)
     app.connect("html-page-context", add_search_scripts)
