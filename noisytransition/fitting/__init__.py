@@ -1,1 +1,1 @@
-"""One call of fit: defaults, checks, trainings, folds, progress."""
+"""Training in `fit`: defaults, checks, trainings, cross-fitting, progress."""

@@ -1,4 +1,4 @@
-"""Checks of parameters and callbacks, made before any training."""
+"""Validate parameters and callbacks before any training."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
@@ -25,14 +25,14 @@ from ..nets._checks import check_sized
 from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer
 
 # ---------------------------------------------------------------------------- numbers
-# what parameters may be, for `_parameter_constraints` as in scikit-learn
+# constraints for `_parameter_constraints`, as in scikit-learn
 NUMBER = Interval(Real, 0, np.inf, closed="left")
 FRACTION = Interval(Real, 0, 1, closed="left")
 COUNT = Interval(Integral, 1, None, closed="left")
 COUNT_FROM_0 = Interval(Integral, 0, None, closed="left")
 ALL_ROWS = Options(Integral, {-1})
 
-# of all classifiers
+# parameters of all classifiers
 CONSTRAINTS: dict[str, list[Any]] = {
     "module": [nn.Module, StrOptions(set(MODULES)), callable],
     "lr": [NUMBER, StrOptions({"auto"})],
@@ -48,7 +48,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
 
 # ---------------------------------------------------------------------------- the network
 def check_net_parameters(estimator: Any, net_params: Mapping[str, Any]) -> None:
-    """Raise if a parameter that all nets share is of no valid kind; `net_params` are those of skorch."""
+    """Raise for invalid parameters of the nets; `net_params` are parameters of skorch."""
     _check_callbacks(estimator.callbacks, net_params)
     _check_module(estimator.module, [name for name in net_params if name.startswith("module__")])
     _check_optimizer(estimator.optimizer)
@@ -58,25 +58,25 @@ def check_net_parameters(estimator: Any, net_params: Mapping[str, Any]) -> None:
         _check_dtype(estimator.dtype)
     if estimator.precision != "float32" and estimator.dtype not in ("auto", "float32", torch.float32):
         raise ValueError(
-            f"precision={estimator.precision!r} is for float32 inputs; leave dtype={estimator.dtype!r} out."
+            f"precision={estimator.precision!r} needs float32 inputs, got dtype={estimator.dtype!r}. Omit dtype."
         )
     if estimator.precision == "fp16" and _is_lbfgs(estimator.optimizer):
-        raise ValueError("precision='fp16' scales gradients, which LBFGS cannot take; give 'bf16' or 'float32'.")
+        raise ValueError("precision='fp16' scales gradients, which LBFGS does not support. Use 'bf16' or 'float32'.")
 
 
 def _check_module(module: Any, given: list[str]) -> None:
     if isinstance(module, type) and not issubclass(module, nn.Module):
-        raise TypeError(f"module={module!r}; give an nn.Module class or instance that returns logits.")
+        raise TypeError(f"module={module!r} is not valid. Pass an nn.Module class or instance that returns logits.")
     if module == "linear" and "module__hidden" in given:
-        raise ValueError("module='linear' has no hidden layer, but module__hidden was given; give module='mlp'.")
+        raise ValueError("module='linear' has no hidden layer, but module__hidden was given. Use module='mlp'.")
     if not isinstance(module, nn.Module):
         return
     if given:
-        raise ValueError(f"{given} set up a module class, but module is an instance of {type(module)}.")
+        raise ValueError(f"{given} need a module class, but module is an instance of {type(module)}.")
     if not any(p.requires_grad for p in module.parameters()):
         raise ValueError(
-            f"{type(module).__name__} has no trainable parameter: all are frozen, or there is none; set requires_grad "
-            "for those that should be learned."
+            f"{type(module).__name__} has no trainable parameter: all are frozen, or there are none. Set requires_grad "
+            "of the parameters to train."
         )
     check_sized(module)
 
@@ -88,76 +88,74 @@ def _check_optimizer(value: Any) -> None:
     if isinstance(value, str) or not (issubclass(value, torch.optim.Optimizer) if is_class else callable(value)):
         given = value if is_class or isinstance(value, str) else type(value).__name__
         raise ValueError(
-            f"optimizer={given!r}; give a class such as torch.optim.SGD, or the name of one in torch.optim, and no "
-            "instance; its parameters are given as optimizer__..., or by functools.partial."
+            f"optimizer={given!r} is not valid. Pass a class such as torch.optim.SGD or its name (no instance), and "
+            "its parameters as optimizer__... or by functools.partial."
         )
 
 
 def check_device(device: Any) -> None:
-    """Raise if torch cannot compute on a device."""
+    """Raise if torch cannot use a device."""
     try:
         torch.zeros(1, device=device).item()
     except Exception as error:
         usable = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
         why = str(error).splitlines()[0].partition(". ")[0]
-        raise ValueError(
-            f"device={device!r} cannot be used: {why}; give one of {usable}, or leave device out."
-        ) from None
+        raise ValueError(f"device={device!r} cannot be used: {why}. Use one of {usable}, or omit device.") from None
 
 
 def _check_dtype(dtype: Any) -> None:
     found = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
     if not isinstance(found, torch.dtype) or found.is_complex or found is torch.bool:
-        raise ValueError(f"dtype={dtype!r}; give 'auto', or a real type of torch such as 'float32' or torch.float64.")
+        raise ValueError(f"dtype={dtype!r} is not valid. Use 'auto' or a real torch type such as torch.float64.")
 
 
 def _is_lbfgs(optimizer: Optimizer) -> bool:
     optimizer = as_optimizer(optimizer)
-    kind = getattr(optimizer, "func", optimizer)  # of a partial
+    kind = getattr(optimizer, "func", optimizer)  # unwrap a partial
     return isinstance(kind, type) and issubclass(kind, torch.optim.LBFGS)
 
 
 def refuse_lbfgs(estimator: Any) -> None:
-    """Raise for LBFGS where T moves with each gradient: LBFGS has several in a step, and no parameter groups."""
+    """Raise for LBFGS if T is updated with each gradient: LBFGS computes several per step, without parameter groups."""
     if _is_lbfgs(estimator.optimizer):
         raise ValueError(
-            f"optimizer is LBFGS, which evaluates the loss several times in a step: {type(estimator).__name__} would "
-            "move T each time. Give an optimiser such as torch.optim.SGD or Adam."
+            f"optimizer is LBFGS, which evaluates the loss several times per step: {type(estimator).__name__} would "
+            "update T each time. Use an optimiser such as torch.optim.SGD or Adam."
         )
 
 
 # ---------------------------------------------------------------------------- callbacks
-# callbacks of the library, which a fit needs: not to be set
+# internal callbacks, which users cannot set
 _OURS = {
     *("update", "select", "held_out_posteriors", "in_step", "save_state", "show_progress"),
     *(f"valid_{labels}_{score}" for labels in ("noisy", "clean") for score in ("loss", "acc")),
 }
-# callbacks that compute or follow the scores or the epochs of a training, or write and read its files
+# callbacks that depend on the scores, epochs or files of one training
 _BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
-# scores that skorch computes of rows that `train_split` holds out
+# scores that skorch computes on the samples held out by `train_split`
 _HELD_OUT = {f"valid_{score}{best}" for score in ("loss", "acc", "noisy_loss", "noisy_acc") for best in ("", "_best")}
 
 
 def named_callbacks(callbacks: Sequence | None) -> list[tuple[str | None, Any]]:
-    """The user's callbacks as pairs of name and callback; the name is None where none is given."""
+    """Convert the user's callbacks to pairs (name or None, callback)."""
     return [tuple(cb) if isinstance(cb, tuple | list) else (None, cb) for cb in callbacks or ()]
 
 
 def _check_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> None:
-    """Raise for what is no list of callbacks, for settings of the library's own, and for scores that nothing has."""
+    """Raise for invalid callbacks, for settings of unknown callbacks, and for scores without a `train_split`."""
     is_list = isinstance(callbacks, Sequence) and not isinstance(callbacks, str)
     if not (callbacks is None or (is_list and all(map(_is_callback, callbacks)))):
-        raise TypeError(f"callbacks={callbacks!r}: give a list of skorch callbacks, or of pairs (name, callback).")
+        raise TypeError(f"callbacks={callbacks!r} is not a list of skorch callbacks or pairs (name, callback).")
     for setting in (name for name in net_params if name.startswith("callbacks__")):
         if setting.split("__")[1] not in (known := _callback_names(callbacks) - _OURS):
-            raise ValueError(f"{setting!r} sets no callback of yours or of skorch's; there are {sorted(known)}.")
+            raise ValueError(f"{setting!r} sets no callback of yours or of skorch. Valid names are {sorted(known)}.")
     if net_params.get("train_split") is not None:
         return
     for name, callback in named_callbacks(callbacks):
         if _follows_held_out_rows(name, callback, net_params):
             raise ValueError(
-                f"{kind_of(callback).__name__} needs scores of held-out rows, and none are held out for it: give "
-                "train_split=skorch.dataset.ValidSplit(10), monitor='train_loss', or on_train=True."
+                f"{kind_of(callback).__name__} needs scores on held-out samples, but there are none. Use "
+                "train_split=skorch.dataset.ValidSplit(10), monitor='train_loss' or on_train=True."
             )
 
 
@@ -178,23 +176,23 @@ def _is_callback(given: Any) -> bool:
 
 
 def kind_of(callback: Any) -> type:
-    """Class of a callback, which may be given as a class."""
+    """Class of a callback, given as a class or instance."""
     return callback if isinstance(callback, type) else type(callback)
 
 
 def callback_setting(name: str | None, callback: object, attribute: str, params: Mapping[str, Any]) -> Any:
-    """Value of a callback's attribute, or of ``callbacks__name__attribute`` among the parameters."""
+    """Value of a callback's attribute, or of the parameter ``callbacks__name__attribute``."""
     name = name or kind_of(callback).__name__
     return params.get(f"callbacks__{name}__{attribute}", getattr(callback, attribute, None))
 
 
 def _callback_names(callbacks: Callbacks) -> set[str]:
-    """Names of a net's callbacks, skorch's own among them."""
+    """Names of a net's callbacks, including the default callbacks of skorch."""
     return set(NoisyLabelNet(nn.Identity, callbacks=callbacks)._callbacks_grouped_by_name()[0])
 
 
 def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of a net without callbacks that are made for another training, and without their settings."""
+    """Remove callbacks that belong to another training, and their settings."""
     given = params["callbacks"] or ()
     pairs = zip(given, named_callbacks(given), strict=True)
     kept = [one for one, (_, callback) in pairs if not issubclass(kind_of(callback), _BOUND)]
@@ -211,6 +209,6 @@ def check_checkpoints(callbacks: Sequence | None, net_params: Mapping[str, Any])
         )
         if isinstance(callback, Checkpoint) and load_best and f_criterion is None:
             raise ValueError(
-                "Checkpoint(load_best=True, f_criterion=None) would restore the module without its transition "
-                "matrix, which the criterion holds: give f_criterion a file name (default 'criterion.pt')."
+                "Checkpoint(load_best=True, f_criterion=None) would restore the module without the transition matrix "
+                "in the criterion. Set f_criterion to a file name (default 'criterion.pt')."
             )

@@ -1,4 +1,4 @@
-"""Joint training of network and T on noisy and clean rows, and posteriors of rows that are held out."""
+"""Joint training of network and T on noisy and clean samples, and out-of-fold posteriors."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,34 +19,34 @@ from ..updates import PosteriorCounts
 from ._checks import without_bound_callbacks
 from ._run import Run
 
-# Choices, of which those of the folds and of the fine-tuning were measured.
-# without folds, one training goes without a third of the noisy rows and half of the clean ones: better than a fifth and
-# a half, a tenth and 0.3, a third and a third (one seed of the cells of em_transition.py)
+# Only the split and the fine-tuning epochs were measured.
+# without folds, a third of the noisy and half of the clean samples are held out: better than 1/5 and 1/2, 1/10 and 0.3,
+# 1/3 and 1/3 (one seed of the cells of em_transition.py)
 _SPLIT = (3, 2)
-# numbers of epochs that are compared, an eighth of the training apart
+# compared numbers of epochs, at equal distances
 _N_CANDIDATES = 8
-# epochs on the clean rows alone: a choice among seven numbers was no better on the design half of the zoo
+# selecting one of seven numbers of epochs was no better on the design half of the zoo
 _FINE_TUNING_EPOCHS = 50
-# the running counts of T average over about a quarter of an epoch, and over at least four batches
+# running counts of T average over about a quarter of an epoch and at least four batches
 _AVERAGED_EPOCHS, _HIGHEST_RATE = 0.25, 0.25
-# share of the training before T first moves: until then the network knows little of the classes
+# fraction of the training before the first update of T, while the network knows little about the classes
 _BURN_IN = 0.1
 
 
 class HeldOutPosteriors(Callback):
-    """Keep the posteriors of rows that the net is not trained on, after given epochs and at the end.
+    """Predict held-out samples after given epochs and at the end of the training.
 
     Parameters
     ----------
     sets : sequence of Rows
-        Held-out rows, each set of which is predicted by itself.
+        Sets of held-out samples.
     epochs : sequence of int
         Numbers of epochs after which to predict.
 
     Attributes
     ----------
     posteriors_ : dict of int to list of ndarray of shape (n_samples, n_classes)
-        By number of epochs, one array for each set.
+        Posteriors of each set, by number of epochs.
     """
 
     def __init__(self, sets: Sequence[Rows], epochs: Sequence[int]) -> None:
@@ -55,44 +55,44 @@ class HeldOutPosteriors(Callback):
         self.posteriors_: dict[int, list[NDArray]] = {}
 
     def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Predict after one of the given epochs."""
+        """Predict after the given epochs."""
         if len(net.history) in self.epochs:
             self._predict(net)
 
     def on_train_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Predict at the end too: an EarlyStopping may have ended the training or restored an earlier epoch."""
+        """Predict at the end: EarlyStopping may have stopped the training or restored an earlier epoch."""
         self._predict(net)
 
     def _predict(self, net: NoisyLabelNet) -> None:
         self.posteriors_[len(net.history)] = [net.predict_proba(rows) for rows in self.sets]
 
     def after(self, epochs: int) -> list[NDArray]:
-        """Return the posteriors after this number of epochs, or at the end of a training that ended earlier."""
+        """Return the posteriors after a number of epochs, or at the end if the training stopped earlier."""
         return self.posteriors_[min(epochs, max(self.posteriors_))]
 
 
 class JointTraining(NamedTuple):
-    """Training on noisy rows through T and, in every step, on clean rows without it.
+    """Training on a noisy batch through T and on a clean batch in each step.
 
     Attributes
     ----------
     start : ndarray of shape (n_classes, n_classes)
-        T at the start of each training in which it is learned.
+        Initial T of each training that learns T.
     weight : float
-        Weight of the clean batch's mean loss beside the noisy batch's.
+        Weight of the mean loss of a clean batch; a noisy batch has weight 1.
     """
 
     start: NDArray
     weight: float
 
     def train_through(self, run: Run, stage: str, loss: ForwardLoss, clean: Rows, **params: Any) -> NoisyLabelNet:
-        """Train a network on all noisy rows by a loss whose T stays as it is; parameters are those of `Run.train`."""
+        """Train a network through a fixed T; `params` are parameters of `Run.train`."""
         return run.train(stage, loss=loss, **self._clean(run, clean), **params)
 
     def learn_transition(
         self, run: Run, stage: str, noisy: Rows, clean: Rows, posteriors: HeldOutPosteriors
     ) -> NoisyLabelNet:
-        """Train a network and learn T together, by running counts of the posteriors in the batches."""
+        """Train a network jointly with T, which follows running counts of the posteriors in the batches."""
         size, epochs = run.params["batch_size"], run.params["max_epochs"]
         size = size if 0 < size < len(noisy) else len(noisy)
         rate = min(size / (_AVERAGED_EPOCHS * len(noisy)), _HIGHEST_RATE)
@@ -106,53 +106,52 @@ class JointTraining(NamedTuple):
         )
 
     def _clean(self, run: Run, clean: Rows) -> dict[str, Any]:
-        """Parameters of `Run.train` for a clean batch in every step, of a quarter of the batch size."""
+        """Parameters of `Run.train` for a clean batch in each step, of a quarter of the batch size."""
         batch_size = run.params["batch_size"]
         size = max(batch_size // 4, 1) if batch_size > 0 else -1
         return {"clean_batches": CleanBatches(clean, size, joint=True), "clean_weight": self.weight}
 
 
 def fine_tune(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, **params: Any) -> NoisyLabelNet:
-    """Continue the training of a network on the clean rows alone, without schedules and scores of the noisy rows."""
+    """Fine-tune a network on clean samples, without schedules and scores of the noisy training."""
     of_clean = {"train_split": None, "labels": "clean", "max_epochs": _FINE_TUNING_EPOCHS}
     params = without_bound_callbacks(run.params) | of_clean | params
     if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
-        params["iterator_train__drop_last"] = False  # no batch would be left
+        params["iterator_train__drop_last"] = False  # it would drop all batches
     return run.train(stage, clean, params=params, module=net.plain_module_)
 
 
 def cross_fit(
     run: Run, joint: JointTraining, *, cv: int | None, n_jobs: int | None = None, fine_tuning: bool = False
 ) -> tuple[HeldOut, NDArray | None]:
-    """Train without each fold in turn; return the posteriors of all rows, by networks that were not trained on them.
+    """Train outside each fold in turn and return out-of-fold posteriors.
 
     Parameters
     ----------
     run : Run
     joint : JointTraining
     cv : int or None
-        Folds of the noisy rows and of the clean ones. None: one training, without a third of the noisy rows and half
-        of the clean ones; posteriors are of these alone.
+        Number of folds. None: one training, with a third of the noisy and half of the clean samples held out.
     n_jobs : int, optional
-        Folds that are trained at the same time, by joblib.
+        Number of folds trained in parallel by joblib.
     fine_tuning : bool, default=False
-        Whether to fine-tune the network of each fold on the clean rows outside of it.
+        Whether to fine-tune the network of each fold on the clean samples outside the fold.
 
     Returns
     -------
     held_out : HeldOut
-        A candidate for each number of epochs; rows in rising order.
+        Posteriors after each number of epochs, in the order of the samples.
     fine_tuned : ndarray of shape (n_clean, n_classes) or None
-        Posteriors of the clean rows by the fine-tuned networks; None if one of them diverges.
+        Posteriors of the clean samples by the fine-tuned networks; None if one of them diverges.
     """
     most, c, y = run.params["max_epochs"], len(run.classes), run.clean.label
     epochs = sorted({ceil(most * k / _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
     folds = _draw_folds(run, cv)
     task = partial(_train_without, joint=joint, epochs=epochs, fine_tuning=fine_tuning)
     done = run.train_parts({f"fold_{k}": partial(task, fold=fold) for k, fold in enumerate(folds)}, n_jobs)
-    posteriors, fine_tuned = zip(*done, strict=True)  # of each fold
+    posteriors, fine_tuned = zip(*done, strict=True)
     noisy, clean = (np.concatenate(rows) for rows in zip(*folds, strict=True))
-    noisy_order, clean_order = np.argsort(noisy), np.argsort(clean)  # from one fold after the other to rising rows
+    noisy_order, clean_order = np.argsort(noisy), np.argsort(clean)  # restores the order of the samples
 
     def candidate(k: int) -> Candidate:
         proba, proba_meta = (np.concatenate(p) for p in zip(*(of_fold[k] for of_fold in posteriors), strict=True))
@@ -186,10 +185,9 @@ def _train_without(
     epochs: Sequence[int],
     fine_tuning: bool,
 ) -> tuple[list[list[NDArray]], NDArray | None]:
-    """Train without the noisy and the clean rows of a fold.
+    """Train outside a fold; return its posteriors after each number of epochs.
 
-    Returns the posteriors of the fold, noisy and clean, after each number of epochs; and, if wished, those of its clean
-    rows after fine-tuning, unless that diverges.
+    With `fine_tuning`, also return the posteriors of its clean samples after fine-tuning, or None if this diverges.
     """
     both = tuple(zip((run.noisy, run.clean), fold, strict=True))
     noisy, clean = (rows.take(np.delete(np.arange(len(rows)), out)) for rows, out in both)
@@ -204,17 +202,16 @@ def _train_without(
 
 
 def _draw_folds(run: Run, cv: int | None) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Draw the noisy and the clean rows of each fold; without `cv`, of the one that is held out."""
+    """Draw the noisy and clean samples of each fold; without `cv`, of a single held-out set."""
     random, (n_noisy, n_clean) = np.random.default_rng(run.seed), n_folds(cv)
     noisy, clean = fold_of_rows(run.noisy.label, n_noisy, random), fold_of_rows(run.clean.label, n_clean, random)
     return [(np.flatnonzero(noisy == k), np.flatnonzero(clean == k)) for k in range(cv or 1)]
 
 
 def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """Draw the fold of each row, with the classes dealt out evenly.
+    """Draw a stratified fold of each sample.
 
-    As scikit-learn's `StratifiedKFold`, which refuses labels where every class has fewer rows than there are folds, as
-    a few clean rows have.
+    scikit-learn's `StratifiedKFold` raises if every class has fewer samples than folds, such as a few clean samples.
     """
     order = random.permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
@@ -224,5 +221,5 @@ def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.
 
 
 def n_folds(cv: int | None) -> tuple[int, int]:
-    """Folds of the noisy rows and of the clean ones; without `cv`, one of so many is held out."""
+    """Numbers of folds of noisy and clean samples; without `cv`, one of them is held out."""
     return (cv, cv) if cv else _SPLIT

@@ -1,12 +1,11 @@
-"""Data-parallel training: the processes of a `torch.distributed` group train one network together.
+"""Data-parallel training by the processes of a `torch.distributed` group.
 
-All processes draw the same whole batches. In a training, the network of each computes its part of the rows, and the
-logits of all parts are put together, so that losses, updates, callbacks and the look-ahead see what they would see in
-one process. Gradients go back through the own part alone, and are summed over the processes where they reach the
-weights.
+All processes draw the same full batches. Each network computes the logits of its part of a batch, and all parts are
+gathered, so that losses, updates, callbacks and the look-ahead are the same as in one process. Each process
+backpropagates through its own part, and the gradients of the weights are summed over the processes.
 
-`DistributedDataParallel` does not fit: it averages over equal parts, and sums the gradients of its own forward pass
-alone, while the look-ahead needs gradients at other weights, and tangents.
+`DistributedDataParallel` averages over equal parts and only sums gradients of its own forward pass. The look-ahead
+needs gradients at other weights, and tangents.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,10 +34,11 @@ _PLAIN = (bool, int, float, str, type(None))
 
 @contextmanager
 def data_parallel() -> Iterator[None]:
-    """Fits inside of this with-block train each network by all processes of the default `torch.distributed` group.
+    """Train networks data-parallel, by all processes of the default `torch.distributed` group.
 
-    Each process calls `fit` with the same data and parameters, but for ``device``, and computes its part of every
-    batch. All end with the same classifier, that of one process up to rounding. See `docs/long_fits.rst`.
+    In this context, each process calls `fit` with the same data and parameters (except ``device``) and computes its
+    part of each batch. All processes get the same classifier, equal to a fit in one process up to rounding. See
+    `docs/long_fits.rst`.
 
     Raises
     ------
@@ -51,15 +51,15 @@ def data_parallel() -> Iterator[None]:
     >>> from sklearn.datasets import load_iris
     >>> from noisytransition import CrossEntropyClassifier, data_parallel
     >>> X, y = load_iris(return_X_y=True)
-    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)  # torchrun says which
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)  # set by torchrun
     >>> with data_parallel():
     ...     clf = CrossEntropyClassifier(max_epochs=2, random_state=0).fit(X, y)
     >>> dist.destroy_process_group()
     """
     if not (dist.is_available() and dist.is_initialized()):
         raise ValueError(
-            "data_parallel() needs the processes of torch.distributed: start the program by 'torchrun "
-            "--nproc-per-node 2 program.py', and call torch.distributed.init_process_group() in it."
+            "data_parallel() needs a process group of torch.distributed. Start the program by 'torchrun "
+            "--nproc-per-node 2 program.py' and call torch.distributed.init_process_group() in it."
         )
     if dist.get_world_size() == 1:
         yield
@@ -73,7 +73,7 @@ def data_parallel() -> Iterator[None]:
 
 
 class _Together(Run):
-    """A fit by all processes: by the seed and the initial weights of the first, which shows it and saves it."""
+    """Fit by all processes, with seed, initial weights, progress bar and saved state of the first process."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -81,21 +81,21 @@ class _Together(Run):
         rows = [(len(rows), rows.columns, _ends(rows)) for rows in (self.noisy, self.clean)]
         if not _agree(joblib.hash([params, self.classes, rows, torch.get_default_dtype()])):
             raise ValueError(
-                "the processes have different data or parameters. Give each all rows, with the same labels, and seeds "
-                "for all that is random (flip_labels(..., random_state=0))."
+                "the processes have different data or parameters. Pass all samples to each process, and set seeds of "
+                "random functions, e.g. flip_labels(..., random_state=0)."
             )
         self.seed = _of_first(self.seed)
         if dist.get_rank():
             self.bar, self.params = None, self.params | {"verbose": 0}
 
     def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
-        """The first process writes the files, and all read them: from a disk that all hosts share."""
+        """Write files in the first process and read them in all, from a disk that all hosts share."""
         opened: Any = None
         if dist.get_rank() == 0:
             try:
                 opened = FitState(path, fingerprint | {"processes": str(dist.get_world_size())}, self.seed)
             except ValueError as error:
-                opened = error  # the others would wait for ever
+                opened = error  # raising here would leave the other processes waiting
         opened = _of_first(opened)
         if isinstance(opened, ValueError):
             raise opened
@@ -106,11 +106,11 @@ class _Together(Run):
         return super()._callbacks(stage, users, [*own, ("in_step", _InStep())])
 
     def _train(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
-        """Train a net, which has the initial weights of the first process."""
+        """Train a net from the initial weights of the first process."""
         if self.state is not None and not _agree((self.state.epochs_done(stage), self.state.is_complete(stage))):
             raise ValueError(
-                f"the processes read other states of {stage!r} in {str(self.state.path)!r}: give a folder on a disk "
-                "that all hosts share, or leave state out."
+                f"the processes read different states of {stage!r} in {str(self.state.path)!r}. Use a folder on a disk "
+                "that all hosts share, or omit state."
             )
         _check_normalisation(net)
         _copy_from_first(net)
@@ -119,23 +119,23 @@ class _Together(Run):
 
 
 class _InStep(Callback):
-    """Check before each epoch that all processes draw the same batches, and give all the weights of the first.
+    """Check before each epoch that all processes draw the same batches, and copy the weights of the first process.
 
-    Rounding on a GPU depends on the order of additions, so that T could drift apart.
+    Without the copy, T could diverge: rounding on a GPU depends on the order of additions.
     """
 
     def on_epoch_begin(self, net: NoisyLabelNet, **datasets: Any) -> None:
         rows = [getattr(dataset, "indices", None) for dataset in datasets.values()]
         if not _agree(joblib.hash([torch.get_rng_state().numpy(), *rows])):
             raise ValueError(
-                "the processes are not in step: they hold out other rows, or have drawn other random numbers. Give "
-                "train_split a random_state, and let callbacks draw the same from torch's generator in each process."
+                "the processes hold out different samples or have drawn different random numbers. Set random_state of "
+                "train_split, and let callbacks draw the same random numbers in each process."
             )
         _copy_from_first(net)
 
 
 def _ends(rows: Rows) -> Any:
-    """Inputs of the first row and the last; of a Dataset none."""
+    """Inputs of the first and last sample, except for a Dataset."""
     if isinstance(rows, DatasetRows):
         return None
     ends = np.arange(len(rows))[:: max(len(rows) - 1, 1)]
@@ -143,21 +143,21 @@ def _ends(rows: Rows) -> Any:
 
 
 def _agree(value: Any) -> bool:
-    """Whether all processes give the same value."""
+    """Whether all processes have the same value."""
     found: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(found, value)
     return all(other == value for other in found)
 
 
 def _of_first(value: Any) -> Any:
-    """Copy of a value of the first process."""
+    """Value of the first process."""
     values = [value]
     dist.broadcast_object_list(values, 0)
     return values[0]
 
 
 def _copy_from_first(net: NoisyLabelNet) -> None:
-    """Give the modules of a net the state that they have in the first process."""
+    """Copy the state of a net's modules from the first process."""
     for part in (net.plain_module_, net.criterion_):
         tensors = {k: v.contiguous() for k, v in part.state_dict().items() if isinstance(v, Tensor)}
         for tensor in tensors.values():
@@ -166,22 +166,22 @@ def _copy_from_first(net: NoisyLabelNet) -> None:
 
 
 def _check_normalisation(net: NoisyLabelNet) -> None:
-    """Raise for modules that would normalise a part of a batch by itself."""
+    """Raise for modules that would normalise each part of a batch separately."""
     looks_ahead = isinstance(net.update, MetaGradient)
     for name, module in net.plain_module_.train().named_modules():
         is_alone = looks_ahead or not isinstance(module, nn.SyncBatchNorm)
         if isinstance(module, _BatchNorm) and module.training and is_alone:
             raise ValueError(
-                f"{name!r} of the module is a {type(module).__name__}: each process would normalise its part of a "
-                "batch alone. Normalise rows (GroupNorm, LayerNorm) or, on GPUs and without a meta-gradient, convert "
-                "it by torch.nn.SyncBatchNorm.convert_sync_batchnorm(module)."
+                f"{name!r} of the module is a {type(module).__name__}, which would normalise the part of each process "
+                "separately. Use GroupNorm or LayerNorm or, on GPUs and without a meta-gradient, convert it by "
+                "torch.nn.SyncBatchNorm.convert_sync_batchnorm(module)."
             )
 
 
 # ---------------------------------------------------------------------------- the network
 @contextmanager
 def _divided(module: nn.Module) -> Iterator[None]:
-    """The forward pass of a module computes the part of this process, and gives the logits of all."""
+    """Replace the forward pass: compute the part of this process and gather the logits of all."""
     module.forward = partial(_forward, module)
     try:
         yield
@@ -194,9 +194,9 @@ def _forward(module: nn.Module, *args: Tensor, **parts: Tensor) -> Tensor:
     x = parts or args
     n, rank, size = len(first_part(x)), dist.get_rank(), dist.get_world_size()
     own = slice(n * rank // size, n * (rank + 1) // size)
-    # of no rows the first one, whose result is not used
+    # compute an unused row if the own part is empty
     rows = each_part(lambda part: part[own] if own.stop > own.start else part[:1], x)
-    # without gradients the weights may have tangents
+    # without gradients, weights can have tangents
     weights = {k: w for k, w in module.named_parameters() if w.requires_grad or not torch.is_grad_enabled()}
     replicated = dict(zip(weights, _Replicated.apply(*weights.values()), strict=True)) if weights else {}
     divided = vars(module).pop("forward")
@@ -210,7 +210,7 @@ def _forward(module: nn.Module, *args: Tensor, **parts: Tensor) -> Tensor:
 
 @contextmanager
 def _own_draws(x: Tensor, rank: int) -> Iterator[None]:
-    """Draw for the own part (dropout) by a seed of the common generators, which stay the same in all processes."""
+    """Seed random draws of the own part (dropout) from the common generators, which stay equal in all processes."""
     devices = [x.device] if x.is_cuda else []
     with torch.random.fork_rng(devices):
         seed = int(torch.randint(2**62, ()))
@@ -219,12 +219,12 @@ def _own_draws(x: Tensor, rank: int) -> Iterator[None]:
         before = [torch.get_rng_state(), *map(torch.cuda.get_rng_state, devices)]
         yield
         has_drawn = not all(map(torch.equal, before, [torch.get_rng_state(), *map(torch.cuda.get_rng_state, devices)]))
-    if has_drawn:  # the next forward pass draws other numbers
+    if has_drawn:  # so that the next forward pass draws other numbers
         torch.set_rng_state(common)
 
 
 class _Gathered(Function):
-    """Rows of all processes, of which each gives its part."""
+    """Gather the parts of all processes."""
 
     @staticmethod
     def forward(ctx: Any, part: Tensor, own: slice, n: int) -> Tensor:
@@ -243,12 +243,12 @@ class _Gathered(Function):
 def _gathered(part: Tensor, own: slice, n: int) -> Tensor:
     whole = torch.zeros((n, *part.shape[1:]), dtype=part.dtype, device=part.device)
     whole[own] = part
-    dist.all_reduce(whole)  # parts of any sizes, with any backend: a sum of zeros and one part is exact
+    dist.all_reduce(whole)  # supports any sizes and backend, and is exact: adds zeros
     return whole
 
 
 class _Part(Function):
-    """Own rows of what is the same in all processes."""
+    """Select the own part of a tensor that is equal in all processes."""
 
     @staticmethod
     def forward(ctx: Any, whole: Tensor, own: slice) -> Tensor:
@@ -261,7 +261,7 @@ class _Part(Function):
 
 
 class _Replicated(Function):
-    """Weights, which are the same in all processes; their gradients are sums over the processes."""
+    """Weights that are equal in all processes; their gradients are summed over the processes."""
 
     @staticmethod
     def forward(ctx: Any, *weights: Tensor) -> tuple[Tensor, ...]:
@@ -277,7 +277,7 @@ class _Replicated(Function):
 
 
 class _Summed(Function):
-    """Sums over the processes; every process goes back with the same gradient of them."""
+    """Sum tensors over the processes; the gradient is equal in all processes."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:

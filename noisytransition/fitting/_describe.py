@@ -1,4 +1,4 @@
-"""Hashes of parameters, data and code, by which a saved fit is told from another."""
+"""Hash parameters, data and code, to check that a saved fit is the same fit."""
 
 import inspect
 import platform
@@ -21,19 +21,19 @@ from ..transition._checks import blocks_of_rows
 from ..transition._labels import SourceLabels
 from ._parameters import as_python
 
-# numbers of inputs that are hashed at once: 4 or 8 MB
+# numbers hashed at once: 4 or 8 MB
 _BLOCK = 1_000_000
 
 
 class _Hasher(NumpyHasher):
-    """joblib's hash, for which tensors are their values, sparse matrices those of any format, and code its source."""
+    """joblib's hash, of tensors by value, sparse matrices independently of their format, and code by its source."""
 
     def __init__(self) -> None:
-        super().__init__(coerce_mmap=True)  # joblib maps large arrays for other processes
+        super().__init__(coerce_mmap=True)  # joblib memory-maps large arrays for other processes
         self._seen: list[FunctionType] = []
 
     def save(self, obj: Any) -> None:
-        """Replace what pickle would write by name or by place in memory."""
+        """Replace objects that pickle would save by name or memory address."""
         if isinstance(obj, Tensor):
             values = obj.detach().cpu().contiguous()
             obj = str(values.dtype), tuple(values.shape), values.reshape(-1).view(torch.uint8).numpy()
@@ -41,7 +41,7 @@ class _Hasher(NumpyHasher):
             rows = canonical(obj)
             obj = rows.shape, rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
         elif isinstance(obj, FunctionType) and obj not in self._seen:
-            self._seen.append(obj)  # it may name itself
+            self._seen.append(obj)  # it may refer to itself
             obj = (
                 _source(obj),
                 obj.__defaults__,
@@ -54,7 +54,7 @@ class _Hasher(NumpyHasher):
 
 
 def _source(of: Any) -> tuple[str, str, str]:
-    """Name and source; the name alone of what is installed, or has no file, as what is typed in."""
+    """Name and source of code; no source for installed packages and interactive code."""
     try:
         text = "" if _is_installed(of) else inspect.getsource(of)
     except (OSError, TypeError):
@@ -63,7 +63,7 @@ def _source(of: Any) -> tuple[str, str, str]:
 
 
 def _is_installed(of: Any) -> bool:
-    """Whether code is of a package, this one too: its version tells, and its source need not be read."""
+    """Whether code belongs to an installed package or this library, whose version replaces the source."""
     top = (of.__module__ or "builtins").partition(".")[0]
     file = getattr(sys.modules.get(top), "__file__", None) or ""
     is_site = top != "__main__" and {"site-packages", "dist-packages"} & set(Path(file).parts)
@@ -71,19 +71,19 @@ def _is_installed(of: Any) -> bool:
 
 
 def describe(value: Any, name: str = "value") -> str:
-    """Hash of a value; a ValueError if it cannot be pickled."""
+    """Hash a value. Raise a ValueError if it cannot be pickled."""
     try:
         return str(_Hasher().hash(as_python(value)))
-    except Exception as error:  # code of the user's may raise anything
+    except Exception as error:  # the user's code may raise any exception
         raise ValueError(
-            f"{name}={value!r} cannot be told from others in a saved fit: {error}. Give what can be pickled."
+            f"{name}={value!r} cannot be hashed for a saved fit: {error}. Pass an object that can be pickled."
         ) from error
 
 
 def describe_fit(
     estimator: BaseEstimator, noisy: Rows, clean: Rows, sources: SourceLabels | None = None
 ) -> dict[str, str]:
-    """Hashes of a fit: of its class, its parameters but for callbacks, and its data; and versions of libraries."""
+    """Hash the class, parameters (except callbacks) and data of a fit, and add library versions."""
     left_out = ("verbose", "callbacks", "n_jobs")
     params = {k: v for k, v in estimator.get_params(deep=False).items() if not k.startswith(left_out)}
     described = {name: describe(value, name) for name, value in {"class": type(estimator), **params}.items()}
@@ -93,14 +93,14 @@ def describe_fit(
 
 
 def versions() -> dict[str, str]:
-    """Versions that may change the result of a fit."""
+    """Versions that can affect the result of a fit."""
     libraries = {name: sys.modules[name].__version__ for name in ("noisytransition", "numpy", "skorch", "torch")}
     python = ".".join(platform.python_version_tuple()[:2])
     return {f"version of {name}": of for name, of in {"Python": python, **libraries}.items()}
 
 
 def _of_rows(rows: Rows, name: str) -> str:
-    """Hash of a data set: its columns, and its inputs block by block, or the torch Dataset without its samples."""
+    """Hash the columns and inputs of a data set, or the object of a torch Dataset without its samples."""
     if isinstance(rows, DatasetRows):
         return describe([rows.source, rows.index, rows.columns], name)
     if has_parts(rows.source):

@@ -1,4 +1,4 @@
-"""Parameters of the nets of a fit: what the user gave, and what the library chooses by the rows and the network."""
+"""Parameters of the nets of a fit, including automatic defaults."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -21,51 +21,51 @@ Optimizer = Callable[..., torch.optim.Optimizer] | str
 Callbacks = Sequence[Callback | type[Callback] | tuple[str, Callback]] | None
 RandomState = int | np.random.RandomState | None
 
-# optimisers of torch by their names in small letters
+# torch optimisers by lower-case name
 OPTIMIZERS = {
     name.lower(): value
     for name, value in vars(torch.optim).items()
     if isinstance(value, type) and issubclass(value, torch.optim.Optimizer) and value is not torch.optim.Optimizer
 }
-# the default network by its names, and what each sets of it
+# built-in networks and their parameters
 MODULES: dict[str, dict[str, Any]] = {"mlp": {}, "linear": {"module__hidden": ()}}
 
-# the least epochs and steps of a training with max_epochs="auto", by examples/benchmarks/defaults.py
+# minimum epochs and steps with max_epochs="auto", measured by examples/benchmarks/defaults.py
 _LEAST_EPOCHS, _LEAST_STEPS = 30, 500
-# steps with lr="auto": those of Adam by the same
+# learning rates with lr="auto"; the rates of Adam were measured by the same script
 _LR, _LR_OF_LINEAR, _LR_OF_SGD = 1e-3, 5e-3, 0.1
-# rows, and values, whose columns say how a built-in network scales its inputs: enough for means, and little memory
+# samples and values from which a built-in network's scaling is computed: enough for means, with little memory
 _SCALED_ROWS, _SCALED_VALUES = 2000, 2**22
-# the spread of a column: its standard deviation, or a fifth of its largest distance from the mean, which is more where
-# it is almost always the same, as the margin of an image
+# the spread of a feature is its standard deviation, or its largest distance from the mean divided by this if that is
+# more, as for almost constant features such as the margin of an image
 _LARGEST = 5.0
-# columns of a spread between these are not scaled: principal components, say, of which the small ones are noise
+# features with a spread in this interval are not scaled: small principal components, for example, are noise
 _LEAST_SPREAD, _MOST_SPREAD = 0.3, 3.0
-# columns whose spread is a smaller share of their mean are constant, to the precision of float32
+# features with a smaller ratio of spread to mean are constant in float32
 _PRECISION = 1e-6
 
 
 def as_python(value: Any) -> Any:
-    """Convert a number of numpy's, as grids of arrays give them: torch's loaders take no other integers than int."""
+    """Convert numpy scalars, e.g. from parameter grids: torch loaders only accept int."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def as_optimizer(given: Optimizer) -> Callable[..., torch.optim.Optimizer]:
-    """Class of an optimiser that may be named, such as "adamw"."""
+    """Class of an optimiser, given as a class or by name, such as "adamw"."""
     return OPTIMIZERS[given.lower()] if isinstance(given, str) else given
 
 
 def net_params_of(shared: dict[str, Any], module: nn.Module | None, own: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a net.
+    """Merge the parameters of a net.
 
     Parameters
     ----------
     shared : dict
-        Those of the fit.
+        Parameters of the fit.
     module : nn.Module or None
-        Trained module to continue from; None: that of the fit.
+        Trained module to continue from. None: the module of the fit.
     own : dict
-        Those of the stage, which override.
+        Parameters of the stage, which take precedence.
     """
     params = {name: value for name, value in shared.items() if name != "callbacks"}
     if "optimizer" in own:
@@ -78,12 +78,12 @@ def net_params_of(shared: dict[str, Any], module: nn.Module | None, own: dict[st
     return params | {"optimizer": as_optimizer(params["optimizer"])}
 
 
-# ---------------------------------------------------------------------------- chosen by the rows and the network
+# ---------------------------------------------------------------------------- automatic defaults
 def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[str, Any]:
-    """Parameters of all nets of a fit, with what the library chooses by the noisy rows and the network."""
+    """Replace "auto" and built-in networks by values that depend on the noisy samples and the network."""
     if isinstance(params["module"], str):
         if has_parts(noisy[0][0]):
-            raise ValueError(f"module={params['module']!r} takes one array, and X has several parts: give a module.")
+            raise ValueError(f"module={params['module']!r} takes one array, but X has several parts. Pass a module.")
         n_in = int(np.prod(noisy.sample_shape))
         sized = built_in(params["module"], n_in, n_classes, *_column_scale(noisy, n_in))
         params = sized | params | {"module": MLP}
@@ -96,7 +96,7 @@ def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[s
 
 
 def _lr(params: dict[str, Any]) -> float:
-    """Step by the optimiser and the network, which is made without a draw from torch's generators."""
+    """Learning rate for the optimiser and the network, which is created without changing torch's random state."""
     optimizer = as_optimizer(params["optimizer"])
     if getattr(optimizer, "func", optimizer) is torch.optim.SGD:  # or a partial of it
         return _LR_OF_SGD
@@ -108,16 +108,16 @@ def _lr(params: dict[str, Any]) -> float:
 
 
 def built_in(name: str, n_in: int, n_out: int, mean: NDArray[np.float64], scale: NDArray[np.float64]) -> dict[str, Any]:
-    """Parameters of a built-in network of this size, whose inputs are scaled so."""
+    """Parameters of a built-in network of a given size and input scaling."""
     sized = {"n_in": n_in, "n_out": n_out, "mean": mean, "scale": scale}
     return {f"module__{key}": value for key, value in sized.items()} | MODULES[name]
 
 
 def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and scale by which columns get a spread of the order of 1, from some of the rows.
+    """Compute mean and scale that give each feature a spread of the order of 1, from a subset of samples.
 
-    Columns that are mostly 0 (words, one of several categories, the margin of images) keep their zeros, and are scaled
-    where values are above 1. Arrays, sparse rows and a Dataset of the same values, as float32, give the same.
+    Features that are mostly 0 (words, one-hot categories, image margins) keep their zeros and are scaled if values
+    exceed 1. Arrays, sparse matrices and Datasets with equal float32 values give the same result.
     """
     n_rows = min(len(rows), _SCALED_ROWS, max(_SCALED_VALUES // n_columns, 100))
     some, mean = rows.take(np.linspace(0, len(rows) - 1, n_rows).astype(int)), np.zeros(n_columns)

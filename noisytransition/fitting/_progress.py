@@ -1,4 +1,4 @@
-"""What is seen of a training while it runs: a bar with the time left, and the loss of clean rows."""
+"""Callbacks for a progress bar and the loss of the clean samples."""
 
 import multiprocessing
 import sys
@@ -12,12 +12,12 @@ from torch.nn import functional as F
 from ..nets import NoisyLabelNet, Rows
 from ..nets._batches import Batch
 
-# of the bar: time gone, time left, and what is trained
+# progress bar with elapsed and remaining time and the stage
 _FORMAT = "{percentage:3.0f}%|{bar:25}| {elapsed}, {remaining} left: {desc}"
 
 
 class ShowProgress(Callback):
-    """Show how far a training is, where standard error is a terminal or a notebook."""
+    """Show a progress bar if standard error is a terminal or a notebook."""
 
     reads_batches = False
 
@@ -26,27 +26,27 @@ class ShowProgress(Callback):
         self.bar: Any = None
 
     def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Open a bar; bars of several processes would overwrite each other."""
+        """Open a bar, only in the main process: bars of several processes would overwrite each other."""
         if multiprocessing.current_process().name == "MainProcess" and _is_seen(sys.stderr):
-            from tqdm.auto import tqdm  # a notebook without widgets gives a warning
+            from tqdm.auto import tqdm  # the import warns in notebooks without widgets
 
             done = {"initial": len(net.history), "total": max(net.max_epochs, 1)}
             self.bar = tqdm(desc=self.title, bar_format=_FORMAT, leave=False, dynamic_ncols=True, **done)
 
     def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Any = None, **kwargs: Any) -> None:
-        """Name the epoch."""
+        """Show the number of the epoch."""
         self.n_rows = max(len(dataset_train), 1)
         if self.bar is not None:
             epoch = f"{self.title}, epoch {len(net.history)} of {net.max_epochs}"
             self.bar.set_description_str(epoch, refresh=False)
 
     def on_batch_end(self, net: NoisyLabelNet, batch: Any = None, training: bool = False, **kwargs: Any) -> None:
-        """Count the rows of the batch."""
+        """Advance the bar by the samples of the batch."""
         if training and self.bar is not None:
             self.bar.update(len(Batch.of(batch).label) / self.n_rows)
 
     def release(self) -> None:
-        """Close the bar, also of a training that was broken off."""
+        """Close the bar, also after an interrupted training."""
         bar, self.bar = self.bar, None
         if bar is not None:
             bar.close()
@@ -57,7 +57,7 @@ class ShowProgress(Callback):
 
 
 def _is_seen(stream: Any) -> bool:
-    """Whether a stream is a notebook or a terminal; a service has none, or one that is closed."""
+    """Whether a stream is a notebook or a terminal; it may be None or closed."""
     if type(stream).__module__.startswith("ipykernel"):
         return True
     try:
@@ -67,19 +67,19 @@ def _is_seen(stream: Any) -> bool:
 
 
 class CleanLoss(Callback):
-    """Record the cross-entropy of clean rows as ``valid_clean_loss`` in the history, without drawing random numbers.
+    """Record the cross-entropy of clean samples as ``valid_clean_loss`` in the history, without random numbers.
 
     Parameters
     ----------
     rows : Rows
-        Clean rows that the net is not trained on.
+        Clean samples that the net is not trained on.
     """
 
     def __init__(self, rows: Rows) -> None:
         self.rows: Rows | None = rows
 
     def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Forget earlier trainings."""
+        """Reset the best loss."""
         self.best_ = np.inf
 
     def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
@@ -91,7 +91,7 @@ class CleanLoss(Callback):
         self.best_ = min(loss, self.best_)
 
     def release(self) -> None:
-        """Drop the rows, so that a trained net does not keep them."""
+        """Drop the samples, so that the trained net does not store them."""
         self.rows = None
 
 

@@ -1,4 +1,4 @@
-"""One call of `fit`: its data, seed and saved state, and the training of its nets, in this process or in others."""
+"""Data, seed and saved state of one call of `fit`, and the training of its nets."""
 
 import copy
 import pickle
@@ -36,25 +36,25 @@ class Run:
     Parameters
     ----------
     params : dict
-        Parameters of every net, by skorch's names, including ``callbacks``.
+        Parameters of all nets, by skorch's names, including ``callbacks``.
     noisy, clean : Rows
-        There may be no clean rows.
+        Noisy and clean samples; `clean` can be empty.
     classes : ndarray of shape (n_classes,)
-        Sorted labels; the rows hold indices into them.
+        Sorted labels. Labels of the samples are indices into it.
     seed : int
     sources : SourceLabels or None
-        Labels of each source, of the rows of X, if there are several sources.
+        Labels of all rows of X by several sources.
     watch : bool
-        Whether to record the loss of the clean rows in the history, for methods that do not train on them.
+        Whether to record the loss of the clean samples, for methods that do not train on them.
     bar : str or None
-        Title of the progress bars; None: there are none.
+        Title of the progress bars. None: no progress bars.
 
     Attributes
     ----------
     histories : dict of str to History
-        History of each training so far, by stage.
+        History of each finished training, by stage.
     state : FitState or None
-        Folder in which the fit is saved.
+        Folder that the fit is saved in.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class Run:
         self.seed, self.sources, self.watch, self.bar = seed, sources, watch, bar
         self.state: FitState | None = None
         self.histories: dict[str, History] = {}
-        self._n_elsewhere = 0  # trainings before these, whose histories are in another run
+        self._n_elsewhere = 0  # earlier trainings with histories in another run
 
     def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
-        """Save the fit in this folder; if it has a state of this fit, resume from it."""
+        """Save the fit in a folder, and resume if the folder has a state of the same fit."""
         self.state = FitState(path, fingerprint, self.seed)
         self.seed = self.state.seed
 
@@ -105,28 +105,28 @@ class Run:
         stage : str
             Name of the training in `histories` and in a saved state.
         rows : Rows, optional
-            Rows to train on; default: the noisy ones.
+            Training samples. Default: the noisy samples.
         params : dict, optional
-            In place of the parameters of the fit, `Run.params`.
-        loss : nn.Module, or callable that makes one, default=nn.CrossEntropyLoss
+            Parameters that replace `Run.params`.
+        loss : nn.Module, or callable that returns one, default=nn.CrossEntropyLoss
             Criterion. Pass a loss with random initial values as a callable, so that the seed determines them.
         update : Update, optional
-            How the parameters of the loss are learned; default: they stay as they are.
+            Update of the loss parameters. Default: they are fixed.
         select : Selection, optional
-            Which epoch, or which T, is kept; default: the last epoch, or that which a callback of the user's selects.
+            Selection of an epoch or T. Default: the last epoch, or the selection of the user's callbacks.
         validation_fraction : float, default=0.0
-            Fraction of the rows that is held out of the training to select by; the user's `train_split` replaces it.
+            Fraction of the samples held out for the selection. The user's `train_split` replaces it.
         clean_batches : CleanBatches, optional
-            Clean rows beside the noisy ones in every step.
+            Clean batches to add to each step.
         clean_weight : float, default=0.0
             Weight of the mean cross-entropy of the clean batch.
         module : nn.Module, optional
-            Trained module to continue from; default: the user's, with the same initial weights in every stage.
+            Trained module to continue from. Default: the user's module, with the same initial weights in each stage.
         net : class, default=NoisyLabelNet
         callbacks : sequence of (str, Callback)
-            Callbacks of the method, called after the user's.
+            Callbacks of the method, called after the user's callbacks.
         **net_params
-            Parameters of the net, instead of the classifier's; with ``optimizer``, no ``optimizer__...`` of the user's.
+            Parameters that replace the classifier's. ``optimizer`` also removes the user's ``optimizer__...``.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class Run:
         rows = self.noisy if rows is None else rows
         shared = self.params if params is None else params
         own = net_params_of(shared, module, net_params)
-        if validation_fraction and own.get("train_split") is None:  # the same rows in every stage
+        if validation_fraction and own.get("train_split") is None:  # the same samples in each stage
             own["train_split"] = ValidSplit(validation_fraction, random_state=self.seed)
         if groups := [*(update.param_groups if update else ()), *own.get("optimizer__param_groups", ())]:
             own["optimizer__param_groups"] = groups
@@ -144,7 +144,7 @@ class Run:
         if select is not None and select.needs_validation and (user_selects or own.get("train_split") is None):
             select = None
         if select is None and user_selects:
-            select = Selection()  # the loss of the same epoch
+            select = Selection()  # restores the loss of the selected epoch
         trained = net(
             **own,
             criterion=loss,
@@ -155,14 +155,14 @@ class Run:
             callbacks=self._callbacks(stage, users, callbacks),
         ).begin(rows, self.classes, self.seed)
         if n := self._n_elsewhere + len(self.histories):
-            torch.manual_seed(self.seed + n)  # a later stage draws its own batches
+            torch.manual_seed(self.seed + n)  # each stage draws its own batches
         self._train(stage, trained, rows)
         self.histories[stage] = trained.history
         trained.release()
         return trained
 
     def _train(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
-        """Train a net. With a saved state: only the epochs that it lacks, or none if it has them all."""
+        """Train a net; with a saved state, only the remaining epochs."""
         if self.state is not None and self.state.is_complete(stage):
             self.state.restore(stage, net)
             return
@@ -171,14 +171,14 @@ class Run:
         done = 0 if self.state is None else self.state.epochs_done(stage)
         net.partial_fit(rows, rows.label, epochs=net.max_epochs - done)
         for epoch in net.history:
-            epoch["batches"] = []  # what a history has of single batches is large
+            epoch["batches"] = []  # histories of single batches are large
         if self.state is not None:
             self.state.save(stage, net, complete=True)
 
     def _callbacks(self, stage: str, users: Sequence[Named], own: Sequence[Named]) -> list[Any]:
-        """Order of callbacks: loss of the clean rows, the user's, the method's, progress, saving.
+        """Order the callbacks: loss of the clean samples, the user's, the method's, progress, saving.
 
-        The user's are shallow copies: each stage initialises its own, but a writer or list stays shared.
+        The user's callbacks are copied shallowly: stages share attributes such as a writer or list.
         """
         watching = [("valid_clean_loss", CleanLoss(self.clean))] if self.watch and len(self.clean) else []
         copies = [copy.copy(cb) if name is None else (name, copy.copy(cb)) for name, cb in users]
@@ -186,24 +186,24 @@ class Run:
         saving = [("save_state", SaveState(self.state, stage))] if self.state is not None else []
         return [*watching, *copies, *own, *shown, *saving]
 
-    # ---- trainings that do not depend on each other
+    # ---- independent trainings
     def train_parts(self, tasks: Mapping[str, Callable[..., Result]], n_jobs: int | None = None) -> list[Result]:
-        """Do trainings that do not depend on each other; the results are the same to the bit for any `n_jobs`.
+        """Run independent trainings; the results are bit-identical for any `n_jobs`.
 
-        Each has its share of PyTorch's threads, also where they are done one after the other.
+        Each training gets an equal share of PyTorch's threads, also if they run one after the other.
 
         Parameters
         ----------
         tasks : dict of str to callable
-            By stage: takes a run, and the stage's name; trains that stage in that run; gives back what is asked of it.
+            Function of a run and the name of its stage that trains the stage and returns a result, by stage.
         n_jobs : int, optional
-            As in `joblib.Parallel`: processes, or what ``joblib.parallel_config`` says. In threads they are done in
-            turn: PyTorch's generators are shared by all threads.
+            As in `joblib.Parallel`. With a threading backend, trainings run sequentially because threads share
+            PyTorch's random generators.
 
         Returns
         -------
         list
-            What the tasks gave back.
+            Results of the tasks.
         """
         n_threads = max(torch.get_num_threads() // len(tasks), 1)
         backend, _ = joblib.parallel.get_active_backend()
@@ -216,7 +216,7 @@ class Run:
         return list(results)
 
     def unsendable(self, n_jobs: int | None = None) -> str | None:
-        """Say what `train_parts` could not send to the processes that it would use, if there is such."""
+        """Return an error message if `train_parts` cannot send the run to its processes."""
         (backend, _), n = joblib.parallel.get_active_backend(), joblib.effective_n_jobs(n_jobs)
         if getattr(backend, "supports_sharedmem", False) or n == 1:
             return None
@@ -224,22 +224,22 @@ class Run:
         for name, value in (self.params | {"X": rows}).items():
             try:
                 pickle.dumps(joblib.wrap_non_picklable_objects([value]))  # as joblib's default backend does
-            except Exception as error:  # pickle raises what the objects raise
+            except Exception as error:  # pickle raises any exception of the objects
                 return (
-                    f"cannot send {name}={shorten(repr(value), 300)} to {n} processes: {error}. Give what can be "
-                    "pickled, or train in this process (n_jobs=1)"
+                    f"cannot send {name}={shorten(repr(value), 300)} to {n} processes: {error}. Pass objects that "
+                    "can be pickled, or use n_jobs=1"
                 )
         return None
 
     def _part(self, i: int) -> Self:
-        """Run of the i-th of such trainings, as if the others were done before it."""
+        """Run of the i-th independent training, with the seed that it has in sequence."""
         part = copy.copy(self)
         part.histories, part._n_elsewhere = {}, self._n_elsewhere + len(self.histories) + i
         return part
 
 
 def _train_part(run: Run, stage: str, task: Callable[[Run, str], Result], n_threads: int) -> tuple[Result, History]:
-    """Do one task with so many threads: their number has an effect on rounding."""
+    """Run one task with a fixed number of threads, which affects rounding."""
     with torch_as_it_was():
         torch.set_num_threads(n_threads)
         result = task(run, stage)
@@ -248,7 +248,7 @@ def _train_part(run: Run, stage: str, task: Callable[[Run, str], Result], n_thre
 
 @contextmanager
 def torch_as_it_was() -> Iterator[None]:
-    """Put PyTorch's generators and number of threads back at the end of the block."""
+    """Restore PyTorch's random state and number of threads at the end of the block."""
     n_threads = torch.get_num_threads()
     try:
         with torch.random.fork_rng(range(torch.cuda.device_count())):
@@ -257,5 +257,5 @@ def torch_as_it_was() -> Iterator[None]:
         torch.set_num_threads(n_threads)
 
 
-#: class of the runs of `fit`, which `data_parallel` replaces
+#: class of the runs in `fit`; `data_parallel` replaces it
 RUN_CLASS: ContextVar[type[Run]] = ContextVar("RUN_CLASS", default=Run)

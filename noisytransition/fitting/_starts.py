@@ -1,4 +1,4 @@
-"""T in a fit: where it starts, the warm-up that the start comes from, and what is kept of it."""
+"""Initial T of a fit, the warm-up that it is estimated from, and the fitted attributes of T."""
 
 import warnings
 from typing import Any, Literal
@@ -23,14 +23,14 @@ from ..transition._shrinkage import shrunk_to_symmetric
 from ._checks import check_checkpoints
 from ._run import Run
 
-# starts that a warm-up gives, and all by name
+# initial estimates that need a warm-up, and all by name
 _OF_WARM_UP = ("gold", "gold-shrunk", "anchor", "confusion")
 _STARTS = (*_OF_WARM_UP, "count", "diagonal")
-# noise rate of "diagonal": a choice, about that of labels from crowds and rules
+# noise rate of "diagonal", typical for labels from crowdsourcing and rules: a choice, not measured
 _DIAGONAL_RATE = 0.2
-# smallest entry of the start, times n_classes: from exactly 0 no gradient moves an entry
+# smallest entry of the initial T, times n_classes: gradients cannot move an entry of exactly 0
 _FLOOR = 1e-3
-# maximum number of iterations for the class counts: one row, so they cost little; a choice, not measured
+# maximum number of iterations for the class counts, which are cheap: a choice, not measured
 _MAX_ITER = 1000
 
 
@@ -43,36 +43,34 @@ def start_of_transition(
     percentile: float | Literal["auto"] | None = None,
     **of_warm_up: Any,
 ) -> tuple[NDArray[np.float64], Any]:
-    """Start of T, and the warm-up that it comes from: a net that is trained by cross-entropy on the noisy rows.
-
-    Methods that do not learn T keep it at this start.
+    """Estimate the initial T, with a warm-up by cross-entropy on the noisy samples if needed.
 
     Parameters
     ----------
     run : Run
     init : str or array-like of shape (n_classes, n_classes)
-        The parameter `transition_init`: a name of `docs/all_classifiers.rst`, or T in class order.
+        Parameter `transition_init`: a name in `docs/all_classifiers.rst`, or T in class order.
     epochs : int, optional
-        Epochs of the warm-up; default: those of the fit.
+        Epochs of the warm-up. Default: epochs of the fit.
     needs_net : bool, default=False
-        Whether the method needs the warm-up too. If not, it is trained only for a start that comes from it.
+        Whether to train the warm-up even if `init` does not need it.
     percentile : float, "auto" or None
-        Of "anchor", as in `anchor_transition_matrix`.
+        `percentile` of `anchor_transition_matrix`.
     **of_warm_up
-        How the warm-up is trained, as in `Run.train`.
+        Parameters of `Run.train` for the warm-up.
 
     Returns
     -------
     T : ndarray of shape (n_classes, n_classes)
         Entries are at least 1e-3 / n_classes: the meta-gradient of the exact identity is zero.
     net : NoisyLabelNet or None
-        The warm-up, if it was trained.
+        Warm-up, if it was trained.
 
     Raises
     ------
     ValueError
-        Before any training, for a start that is not valid or needs other data, and for callbacks and held-out rows
-        that do not allow to learn T.
+        If `init` is invalid or lacks data, or if callbacks or the number of held-out samples prevent learning T; raised
+        before any training.
     """
     check_checkpoints(run.params["callbacks"], run.params)
     _check_validation_fraction(run, of_warm_up.get("validation_fraction", 0.0))
@@ -87,8 +85,8 @@ def start_of_transition(
 def _check_validation_fraction(run: Run, fraction: float) -> None:
     if fraction and run.params.get("train_split") is None and len(run.noisy) * (1 - fraction) < 1:
         raise ValueError(
-            f"validation_fraction={fraction} of {len(run.noisy)} noisy rows leaves none to train on; give 0, or more "
-            "rows."
+            f"validation_fraction={fraction} of {len(run.noisy)} noisy samples leaves none to train on. Use 0 or more "
+            "samples."
         )
 
 
@@ -98,24 +96,24 @@ def _check_start(run: Run, init: str | ArrayLike) -> None:
         return
     if init not in _STARTS:
         raise ValueError(
-            f"transition_init={init!r}; give one of {list(_STARTS)}, or an array of shape (n_classes, n_classes) whose "
-            "rows sum to 1."
+            f"transition_init={init!r} is not valid. Use one of {list(_STARTS)}, or an array of shape (n_classes, "
+            "n_classes) with rows that sum to 1."
         )
     lacks = ""
     if init.startswith("gold") and not len(run.clean):
         lacks = "clean data: fit(..., meta=(X_meta, y_meta))"
     if init == "count" and "noisy_label" not in run.clean.columns:
-        lacks = "the noisy labels of the clean rows: y_verified beside given labels, or y_meta_noisy"
+        lacks = "noisy labels of the clean samples: y_verified and labels in y, or y_meta_noisy"
     if lacks:
         raise ValueError(f"transition_init={init!r} needs {lacks}.")
 
 
 def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["auto"] | None) -> NDArray[np.float64]:
-    """Start of T by name; with "gold" and "gold-shrunk", the row of a class without clean rows is its anchor point."""
+    """Estimate T; "gold" and "gold-shrunk" use an anchor point for a class without clean samples."""
     c = len(run.classes)
     if name == "diagonal":
         return symmetric_noise(c, _DIAGONAL_RATE)
-    if name == "count":  # with one pseudo-count for each row of T: unseen flips stay possible
+    if name == "count":  # one pseudo-count per row of T keeps unseen flips possible
         given, weights = run.clean.columns["noisy_label"], run.clean.columns.get("sample_weight")
         is_pair = given >= 0
         true, given = run.clean.label[is_pair], given[is_pair]
@@ -130,7 +128,7 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
     missing = None
     if absent := classes_without_clean_rows(run):
         warnings.warn(
-            f"no clean row of class {absent}: its row of T starts from an anchor point.", UserWarning, stacklevel=5
+            f"No clean sample of class {absent}: its row of T starts from an anchor point.", UserWarning, stacklevel=5
         )
         missing = anchor_transition_matrix(net.predict_proba(run.noisy))
     proba = net.predict_proba(run.clean)
@@ -139,7 +137,7 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
 
 
 def classes_without_clean_rows(run: Run) -> list[Any]:
-    """Labels of which there is no clean row."""
+    """Labels without clean samples."""
     absent = np.setdiff1d(np.arange(len(run.classes)), run.clean.label)
     labels: list[Any] = run.classes[absent].tolist()
     return labels
@@ -148,22 +146,22 @@ def classes_without_clean_rows(run: Run) -> list[Any]:
 def keep_transition(clf: Any, run: Run, start: NDArray[np.float64], net: NoisyLabelNet | None = None) -> None:
     """Set the fitted attributes of T: `noise_model_`, `transition_init_` and `transition_history_`.
 
-    The class counts are those under which the counts of the noisy labels are most likely, given T.
+    The class counts are the maximum-likelihood estimate from the counts of the noisy labels, given T.
 
     Parameters
     ----------
     clf : NoisyLabelClassifier
     run : Run
     start : ndarray of shape (n_classes, n_classes)
-        T where it started.
+        Initial T.
     net : NoisyLabelNet, optional
-        Net whose loss has learned T; default: T stays at its start.
+        Net with the learned T in its loss. Default: T is the initial T.
     """
     T, history = start, [start]
     if net is not None:
         update: Any = net.update
         T = net.criterion_.transition_matrix
-        history = update.transition_history_ or [start, T]  # of many classes the update has no history
+        history = update.transition_history_ or [start, T]  # there is no history for many classes
     noisy = np.bincount(run.noisy.label, minlength=len(T))
     counts = noisy.sum() * denoise_proba([noisy / noisy.sum()], T, n_iter=_MAX_ITER)[0]
     clf.noise_model_ = LabelNoiseModel.from_transition_matrix(T, run.classes, counts)

@@ -50,5 +50,5 @@ MODULES = [
     ("frozen", _frozen(), "no trainable parameter"),
     ("no weight", nn.Identity(), "no trainable parameter"),
     ("a scikit-learn instance", LogisticRegression(), "'module' parameter of"),
-    ("a scikit-learn class", LogisticRegression, "give an nn.Module"),
+    ("a scikit-learn class", LogisticRegression, "Pass an nn.Module"),
 ]

@@ -26,9 +26,9 @@ COUNTS = [
     if case.given != {"batch_size": -1}
 ]
 FLAGS = [case for name in ("fine_tune", "from_warm_up") for case in _cases(name, ["no", 0.5, [True]])]
-OPTIMIZERS = _cases("optimizer", ["sdg", optim.SGD([nn.Parameter()]), nn.Linear, 3], "optimizer=.*give a class")
+OPTIMIZERS = _cases("optimizer", ["sdg", optim.SGD([nn.Parameter()]), nn.Linear, 3], "optimizer=.*Pass a class")
 STARTS = [
-    Case("a start of no name", "fit", {"transition_init": "best"}, "give one of"),
+    Case("a start of no name", "fit", {"transition_init": "best"}, "Use one of"),
     Case("a start of two classes", "fit", {"transition_init": [[1, 0], [0, 1]]}, "there are 3 classes"),
     Case("a start as text", "fit", {"transition_init": [["1", "0"], ["0", "1"]]}, "not an array of numbers"),
     Case("a start that is not square", "fit", {"transition_init": T[:2]}, "square"),
@@ -53,7 +53,7 @@ OF_METHODS = [
 ]
 OF_NETS = [
     *_cases("device", ["gpu", "cuda:99", "meta", 3.5, "tpu"], "cannot be used"),
-    *_cases("dtype", ["float33", float, "complex64", "bool", "cat", 3, "nn"], "give 'auto'"),
+    *_cases("dtype", ["float33", float, "complex64", "bool", "cat", 3, "nn"], "Use 'auto'"),
     *_cases("precision", ["float16", None, 16]),
     *_cases("batch_transform", ["flip", 3]),
     *_cases("train_split", ["half"]),
@@ -62,8 +62,8 @@ OF_NETS = [
     *_cases("callbacks", ["disable", 3, [3], [("name",)], [("a", 3)], [nn.Linear], [None]], "list of"),
     *_cases("module", ["mpl", 3, [nn.Linear(4, 3)], {"hidden": 3}, None]),
     *(Case(name, "fit", {"module": module}, words) for name, module, words in MODULES),
-    Case("a class of numbers", "fit", {"module": int}, "give an nn.Module"),
-    Case("a class of torch's", "fit", {"module": optim.SGD}, "give an nn.Module"),
+    Case("a class of numbers", "fit", {"module": int}, "Pass an nn.Module"),
+    Case("a class of torch's", "fit", {"module": optim.SGD}, "Pass an nn.Module"),
     Case("parameters of an instance", "fit", {"module": nn.Linear(4, 3), "module__hidden": 3}, "is an instance"),
     Case("hidden layers of none", "fit", {"module": "linear", "module__hidden": 3}, "no hidden layer"),
     Case("a callback of no name", "fit", {"callbacks__nobody__patience": 3}, "no callback"),
