@@ -94,6 +94,11 @@ def test_what_is_in_the_archives(archives):
     assert package | {"README.md", "LICENSE", "CITATION.cff", "tests/conftest.py", "docs/conf.py"} <= inside
 
 
+def test_the_metadata_are_those_of_a_package_index(archives):
+    pytest.importorskip("twine")
+    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *map(str, archives)], check=True)
+
+
 def test_a_bug_report_has_all_versions(capsys, monkeypatch):
     """Also where torch cannot be imported: then the error comes after the versions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
