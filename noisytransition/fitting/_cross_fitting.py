@@ -34,14 +34,7 @@ _BURN_IN = 0.1
 
 
 class HeldOutPosteriors(Callback):
-    """Predict held-out samples after given epochs and at the end of the training.
-
-    Parameters
-    ----------
-    sets : sequence of Rows
-        Sets of held-out samples.
-    epochs : sequence of int
-        Numbers of epochs after which to predict.
+    """Predict sets of held-out samples after given numbers of epochs and at the end of the training.
 
     Attributes
     ----------
@@ -55,7 +48,6 @@ class HeldOutPosteriors(Callback):
         self.posteriors_: dict[int, list[NDArray]] = {}
 
     def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Predict after the given epochs."""
         if len(net.history) in self.epochs:
             self._predict(net)
 
@@ -72,18 +64,10 @@ class HeldOutPosteriors(Callback):
 
 
 class JointTraining(NamedTuple):
-    """Training on a noisy batch through T and on a clean batch in each step.
+    """Training on a noisy batch through T and on a clean batch in each step."""
 
-    Attributes
-    ----------
-    start : ndarray of shape (n_classes, n_classes)
-        Initial T of each training that learns T.
-    weight : float
-        Weight of the mean loss of a clean batch; a noisy batch has weight 1.
-    """
-
-    start: NDArray
-    weight: float
+    start: NDArray  # initial T of each training that learns T
+    weight: float  # of the mean loss of a clean batch; a noisy batch has weight 1
 
     def train_through(self, run: Run, stage: str, loss: ForwardLoss, clean: Rows, **params: Any) -> NoisyLabelNet:
         """Train a network through a fixed T; `params` are parameters of `Run.train`."""
@@ -126,16 +110,7 @@ def cross_fit(
 ) -> tuple[HeldOut, NDArray | None]:
     """Train outside each fold in turn and return out-of-fold posteriors.
 
-    Parameters
-    ----------
-    run : Run
-    joint : JointTraining
-    cv : int or None
-        Number of folds. None: one training, with a third of the noisy and half of the clean samples held out.
-    n_jobs : int, optional
-        Number of folds trained in parallel by joblib.
-    fine_tuning : bool, default=False
-        Whether to fine-tune the network of each fold on the clean samples outside the fold.
+    Without `cv`, one training holds out a third of the noisy and half of the clean samples.
 
     Returns
     -------

@@ -56,17 +56,7 @@ def as_optimizer(given: Optimizer) -> Callable[..., torch.optim.Optimizer]:
 
 
 def net_params_of(shared: dict[str, Any], module: nn.Module | None, own: dict[str, Any]) -> dict[str, Any]:
-    """Merge the parameters of a net.
-
-    Parameters
-    ----------
-    shared : dict
-        Parameters of the fit.
-    module : nn.Module or None
-        Trained module to continue from. None: the module of the fit.
-    own : dict
-        Parameters of the stage, which take precedence.
-    """
+    """Merge the parameters of a fit with a trained module and parameters of a stage, which take precedence."""
     params = {name: value for name, value in shared.items() if name != "callbacks"}
     if "optimizer" in own:
         params = {name: value for name, value in params.items() if not name.startswith("optimizer__")}

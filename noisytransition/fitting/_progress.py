@@ -34,14 +34,12 @@ class ShowProgress(Callback):
             self.bar = tqdm(desc=self.title, bar_format=_FORMAT, leave=False, dynamic_ncols=True, **done)
 
     def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Any = None, **kwargs: Any) -> None:
-        """Show the number of the epoch."""
         self.n_rows = max(len(dataset_train), 1)
         if self.bar is not None:
             epoch = f"{self.title}, epoch {len(net.history)} of {net.max_epochs}"
             self.bar.set_description_str(epoch, refresh=False)
 
     def on_batch_end(self, net: NoisyLabelNet, batch: Any = None, training: bool = False, **kwargs: Any) -> None:
-        """Advance the bar by the samples of the batch."""
         if training and self.bar is not None:
             self.bar.update(len(Batch.of(batch).label) / self.n_rows)
 
@@ -52,7 +50,6 @@ class ShowProgress(Callback):
             bar.close()
 
     def on_train_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Close the bar."""
         self.release()
 
 
@@ -67,23 +64,15 @@ def _is_seen(stream: Any) -> bool:
 
 
 class CleanLoss(Callback):
-    """Record the cross-entropy of clean samples as ``valid_clean_loss`` in the history, without random numbers.
-
-    Parameters
-    ----------
-    rows : Rows
-        Clean samples that the net is not trained on.
-    """
+    """Record the cross-entropy of clean samples as ``valid_clean_loss`` in the history, without random numbers."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows: Rows | None = rows
 
     def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Reset the best loss."""
         self.best_ = np.inf
 
     def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Record the loss."""
         assert self.rows is not None, "the training has ended"
         loss = sum(_summed_loss(*outputs) for outputs in net.evaluated(self.rows)) / len(self.rows)
         net.history.record("valid_clean_loss", loss)

@@ -188,22 +188,10 @@ class Run:
 
     # ---- independent trainings
     def train_parts(self, tasks: Mapping[str, Callable[..., Result]], n_jobs: int | None = None) -> list[Result]:
-        """Run independent trainings; the results are bit-identical for any `n_jobs`.
+        """Run independent trainings in parallel and return their results, which are bit-identical for any `n_jobs`.
 
-        Each training gets an equal share of PyTorch's threads, also if they run one after the other.
-
-        Parameters
-        ----------
-        tasks : dict of str to callable
-            Function of a run and the name of its stage that trains the stage and returns a result, by stage.
-        n_jobs : int, optional
-            As in `joblib.Parallel`. With a threading backend, trainings run sequentially because threads share
-            PyTorch's random generators.
-
-        Returns
-        -------
-        list
-            Results of the tasks.
+        A task is a function of a run and the name of its stage. Each gets an equal share of PyTorch's threads, also if
+        they run one after the other. With a threading backend they do, because threads share PyTorch's random state.
         """
         n_threads = max(torch.get_num_threads() // len(tasks), 1)
         backend, _ = joblib.parallel.get_active_backend()

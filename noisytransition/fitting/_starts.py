@@ -69,8 +69,7 @@ def start_of_transition(
     Raises
     ------
     ValueError
-        If `init` is invalid or lacks data, or if callbacks or the number of held-out samples prevent learning T; raised
-        before any training.
+        If `init` is invalid or lacks data, or callbacks or the number of held-out samples prevent learning T.
     """
     check_checkpoints(run.params["callbacks"], run.params)
     _check_validation_fraction(run, of_warm_up.get("validation_fraction", 0.0))
@@ -137,7 +136,6 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
 
 
 def classes_without_clean_rows(run: Run) -> list[Any]:
-    """Labels without clean samples."""
     absent = np.setdiff1d(np.arange(len(run.classes)), run.clean.label)
     labels: list[Any] = run.classes[absent].tolist()
     return labels

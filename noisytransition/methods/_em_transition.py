@@ -70,7 +70,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     n_jobs : int, optional
         Number of folds trained in parallel by `joblib.Parallel`. It does not change the result.
     transition_init : str or array-like, default="gold-shrunk"
-        Initial T, or the method that estimates it (see `docs/all_classifiers.rst`).
+        Initial T, or its estimator (see `docs/all_classifiers.rst`).
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up that the initial T is estimated from. Default: `max_epochs`.
     **params

@@ -25,7 +25,7 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Parameters
     ----------
     transition_init : str or array-like, default="anchor"
-        Method that estimates T (see `docs/all_classifiers.rst`), or a known T.
+        Estimator of T (see `docs/all_classifiers.rst`), or a known T.
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up that T is estimated from. Default: `max_epochs`.
     anchor_percentile : float, "auto" or None, default=None
@@ -40,10 +40,8 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     Attributes
     ----------
-    noise_model_, transition_matrix_, class_counts_
-        As in `NoiseModelMixin`. The second training does not change T.
-    transition_init_, transition_history_
-        T, and T as a history of length 1.
+    noise_model_, transition_matrix_, class_counts_, transition_init_, transition_history_
+        As in `MetaTransitionClassifier`. The second training does not change T.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

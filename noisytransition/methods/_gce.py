@@ -17,8 +17,8 @@ from ..updates import Truncation
 class GCEClassifier(NoisyLabelClassifier):
     """Train by generalized cross-entropy, ``(1 - p_y^q) / q``, a robust loss that needs no clean samples.
 
-    The loss interpolates between cross-entropy and the absolute error. Its gradient is ``p_y^q`` times the gradient of
-    cross-entropy, so the network may never learn a class whose labels it finds improbable.
+    The loss interpolates between cross-entropy and the absolute error. Its gradient is the gradient of cross-entropy
+    times ``p_y^q``, so the network learns classes with improbable labels slowly or never.
 
     Parameters
     ----------

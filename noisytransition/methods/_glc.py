@@ -23,7 +23,7 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Parameters
     ----------
     transition_init : str or array-like, default="gold"
-        Method that estimates T (see `docs/all_classifiers.rst`), or a known T. The paper uses "gold".
+        Estimator of T (see `docs/all_classifiers.rst`), or a known T. The paper uses "gold".
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up that T is estimated from. Default: `max_epochs`.
     **params
@@ -31,10 +31,8 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     Attributes
     ----------
-    noise_model_, transition_matrix_, class_counts_
-        As in `NoiseModelMixin`. The second training does not change T.
-    transition_init_, transition_history_
-        T, and T as a history of length 1.
+    noise_model_, transition_matrix_, class_counts_, transition_init_, transition_history_
+        As in `MetaTransitionClassifier`. The second training does not change T.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.
 

@@ -37,7 +37,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Parameters
     ----------
     transition_init : str or array-like, default="gold"
-        Initial T, or the method that estimates it (see `docs/all_classifiers.rst`).
+        Initial T, or its estimator (see `docs/all_classifiers.rst`).
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     transition_lr : float, default=10.0

@@ -36,8 +36,8 @@ class MWNetClassifier(NoisyLabelClassifier):
     Parameters
     ----------
     weight_lr : float, default=1e-3
-        Learning rate of V. Its optimiser is Adam with weight decay 1e-4, as in the authors' first code. If the learning
-        rate is too large, all weights can collapse to 0.
+        Learning rate of V, for Adam with weight decay 1e-4 as in the authors' first code. If it is too large, all
+        weights can collapse to 0.
     inner_lr : float or None, default=0.1
         Learning rate of the look-ahead. None, as published: the current learning rate of each parameter group.
     meta_batch_size : int, optional

@@ -23,15 +23,13 @@ class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """Learn T as a noise adaptation layer, jointly with the network, from the noisy labels.
 
     After a warm-up by cross-entropy, network and ``T = row-softmax(Theta)`` are trained by the loss
-    ``- log sum_i f_i(x) T[i, y]``, Theta without weight decay. Predictions do not use T. The result depends on the
-    initial T: the loss does not identify T, as the identity with a network that has memorised the labels is also
-    optimal.
+    ``- log sum_i f_i(x) T[i, y]``, Theta without weight decay. Predictions do not use T. The loss does not identify T
+    (the identity with memorised labels is also optimal), so the result depends on the initial T.
 
     Parameters
     ----------
     transition_init : str or array-like, default="confusion"
-        Initial T, or the method that estimates it (see `docs/all_classifiers.rst`). With clean samples, "gold" is more
-        accurate.
+        Initial T, or its estimator (see `docs/all_classifiers.rst`). With clean samples, "gold" is more accurate.
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     transition_lr : float or None, default=0.05
