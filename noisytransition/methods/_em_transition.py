@@ -34,9 +34,9 @@ _SMALLEST_COUNT = 1e-3
 
 
 class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    r"""Estimate T and the classifier jointly by maximum likelihood: the recommended method for verified samples.
+    r"""Estimate the noise transition matrix T and the classifier jointly by maximum likelihood.
 
-    The steps of `fit` are::
+    This is the recommended method if some samples are verified. The steps of `fit` are::
 
         start       = T estimated from a warm-up by cross-entropy (`transition_init`)
         for k in folds:
@@ -45,7 +45,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         T           = maximum-likelihood estimate from the out-of-fold posteriors after the best number of epochs
                       (`LabelNoiseModel`)
         classifier  = network trained on all samples through T for this number of epochs, or for more if this improves
-                      the out-of-fold predictions;  fine-tuned on the clean samples if this does
+                      the out-of-fold predictions;  fine-tuned on the clean samples if this lowers their log-loss
 
     This takes five trainings of the network and at most four short ones, or three in total with ``cv=None`` and
     ``fine_tune=False``. T is more precise if the verified samples keep their noisy labels. See
@@ -83,7 +83,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     noise_model_ : LabelNoiseModel
         T with its error bars, the calibration of the posteriors, and diagnostics.
     diagnostics_ : dict of str to str
-        Reasons not to trust T. `fit` also warns of them.
+        Reasons not to trust T, and notes; see `LabelNoiseModel`. `fit` warns of the reasons.
     oof_proba_ : ndarray of shape (n_samples, n_classes), float32
         Calibrated out-of-fold P(true class | x). Only set if `cv` is not None; excludes samples of weight 0.
     class_counts_ : ndarray of shape (n_classes,)

@@ -17,10 +17,10 @@ from ..transition import anchor_transition_matrix
 
 
 class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    """Estimate T from anchor points of a warm-up network, then train a new network with forward correction.
+    """Estimate the noise transition matrix T from anchor points, then train with forward correction.
 
-    The loss of a sample is ``- log sum_i f_i(x) T[i, y]``. Clean samples are only used if `transition_init` needs
-    them.
+    A warm-up network gives T. A new network is trained by the loss ``- log sum_i f_i(x) T[i, y]`` of each sample. Clean
+    samples are only used if `transition_init` needs them.
 
     Parameters
     ----------

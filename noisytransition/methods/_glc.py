@@ -15,7 +15,7 @@ from ..nets._rows import concatenate
 
 
 class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    """Estimate T from the clean samples, then train a network with gold loss correction.
+    """Estimate the noise transition matrix T from the clean samples, then train with gold loss correction.
 
     The loss is cross-entropy for clean samples and forward correction for noisy samples, shuffled together. Warm-up and
     training start from the same initial weights.

@@ -17,7 +17,7 @@ from ..updates import MetaGradient
 
 
 class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    r"""Learn T and the classifier jointly, by a meta-gradient on the clean samples.
+    r"""Learn the noise transition matrix T and the classifier jointly, by a meta-gradient on the clean samples.
 
     A warm-up trains the network by cross-entropy. The initial T is its mean posterior on the clean samples of each
     class. Then every iteration draws a noisy and a clean batch and computes, with the forward-corrected loss
@@ -31,8 +31,8 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     If the network fits the clean samples easily, the meta-gradient carries little information and T drifts away from a
     good initial T. Therefore the initial T is kept unless an interpolation towards the learned T clearly increases the
-    likelihood of held-out noisy labels (`noisytransition.selection.HeldOutLikelihood`). The network is always the one
-    after the last epoch.
+    likelihood of held-out noisy labels (`noisytransition.selection.HeldOutLikelihood`). This does not affect the
+    network.
 
     Parameters
     ----------

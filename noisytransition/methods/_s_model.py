@@ -20,9 +20,9 @@ _STEP = 0.05
 
 
 class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    """Learn T as a noise adaptation layer, jointly with the network, from the noisy labels.
+    """Learn the noise transition matrix T from the noisy labels, as a noise adaptation layer of the network.
 
-    After a warm-up by cross-entropy, network and ``T = row-softmax(Theta)`` are trained by the loss
+    After a warm-up by cross-entropy, the network and ``T = row-softmax(Theta)`` are trained jointly by the loss
     ``- log sum_i f_i(x) T[i, y]``, Theta without weight decay. Predictions do not use T. The loss does not identify T
     (the identity with memorised labels is also optimal), so the result depends on the initial T.
 

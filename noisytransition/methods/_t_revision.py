@@ -17,7 +17,7 @@ from ..updates import ByGradient
 
 
 class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
-    """Train with importance weights from T, then learn a correction dT jointly with the network.
+    """Train with importance weights from a transition matrix T, then learn a correction dT jointly with the network.
 
     A warm-up by cross-entropy gives T. With p = f(x), both later stages minimise ``mean of beta * cross-entropy`` with
     ``beta = p_y / ((T + dT)' p)_y``: the first with dT = 0 and constant beta, the second with gradients through beta to

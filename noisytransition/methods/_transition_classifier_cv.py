@@ -36,7 +36,7 @@ _MOST_ROUNDS = 2
 class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     r"""Train any scikit-learn classifier on noisy labels, such as gradient boosting or a text pipeline.
 
-    Some samples must be verified, ideally samples that keep their noisy label. The steps of `fit` are::
+    Some samples must be verified, and should keep their noisy label. The steps of `fit` are::
 
         round 0     train clones on the noisy labels; predict out-of-fold probabilities
         T           fit a `LabelNoiseModel` to these probabilities, the noisy and the verified labels
@@ -69,7 +69,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     estimator_ : classifier
         Clone trained on all samples. Its probabilities are not calibrated.
     calibration_ : Calibration
-        Calibration of these probabilities in `predict_proba`.
+        Calibration that `predict_proba` applies to them.
     round_losses_ : ndarray of shape (n_rounds,)
         Mean out-of-fold log-loss on verified samples in each round.
     noise_model_ : LabelNoiseModel
