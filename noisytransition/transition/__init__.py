@@ -1,6 +1,6 @@
-"""Noise transition matrices as arrays: estimation, noise models, posterior, error. Needs numpy and scipy alone.
+"""Noise transition matrices as arrays: estimation, noise models, posteriors, errors. Needs only numpy and scipy.
 
-Everywhere ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1.
+``T[i, j] = P(noisy label = j | true label = i)`` throughout: rows sum to 1.
 """
 
 from ._class_conditional import class_conditional_test

@@ -1,4 +1,4 @@
-"""Permutation test of class-conditional noise (one T for all rows), where true and noisy labels are known."""
+"""Permutation test of class-conditional noise (one T for all samples), given true and noisy labels."""
 
 from typing import Any, NamedTuple
 
@@ -10,11 +10,11 @@ from ._checks import as_array, as_floats, check_count, check_probabilities
 from ._labels import in_class_order, indices_of_both
 from ._noise import RandomState, as_generator
 
-# smaller differences are rounding errors: of scores, which are of size 1, and of statistics
+# smaller differences of scores (of size 1) and statistics are rounding errors
 _TOLERANCE = 1e-8
 # smallest probability, to keep logarithms finite; a float32 softmax gives exact zeros
 _MIN_PROBA = 1e-12
-# more groups would need a large table and leave little power
+# more groups need a large table and leave little power
 _MOST_GROUPS = 1000
 
 
@@ -24,11 +24,11 @@ class ClassConditionalTest(NamedTuple):
     Attributes
     ----------
     pvalue : float
-        Of the hypothesis that one T holds for all rows: the smallest of `pvalues`.
+        P-value of the hypothesis that one T holds for all samples: the smallest of `pvalues`.
     pvalues : dict of str to float
-        Of each statistic, adjusted for their number.
+        P-value of each statistic, adjusted for multiple testing.
     noise : dict of str to tuple of float
-        Share of wrong labels in each group, and the share to expect there if one T holds for all rows.
+        Share of wrong labels in each group, and its expectation if one T holds for all samples.
     """
 
     pvalue: float
@@ -47,26 +47,26 @@ def class_conditional_test(
     n_permutations: int = 999,
     random_state: RandomState = None,
 ) -> ClassConditionalTest:
-    """Test whether one T holds for all rows: within each true class, the noisy label is independent of the row.
+    """Test whether one T holds for all samples: noisy labels depend on the true class only.
 
     The noisy labels are permuted within the true classes, so the p-value is exact. `proba` may come from a classifier
-    trained on the true labels of these rows, but not on their noisy labels. The rows must not have been selected by
-    their noisy labels. :doc:`/one_transition_matrix` has the statistics.
+    trained on the true labels of these samples, but not on their noisy labels. The samples must not have been selected
+    by their noisy labels. See :doc:`/one_transition_matrix` for the statistics. All given variables are tested jointly.
 
     Parameters
     ----------
     y_true, y_noisy : array-like of shape (n,)
-        Labels of the same rows: class indices 0..c-1, text, or any labels that `classes` has.
+        Labels of the same samples: class indices 0..c-1, text, or any labels in `classes`.
     groups : array-like of shape (n,), optional
-        Group of each row: source, annotator, batch. All that T may depend on is tested together.
+        Group of each sample, such as its source, annotator or batch.
     features : array-like of shape (n, d) or (n,), optional
-        Numbers that T may depend on. The power is higher with fewer columns.
+        Numeric features that T may depend on. The power is higher with fewer columns.
     proba : array-like of shape (n, c), optional
         Probabilities of the *true* label, from a classifier. Recommended for images.
     classes : array-like of shape (c,), optional
-        All labels, in the order of the columns of `proba`. Default: of text the sorted labels of both.
+        All labels, in the order of the columns of `proba`. Default for text: the sorted labels of both arrays.
     n_permutations : int, default=999
-        How often the labels are permuted; the smallest p-value is 1 / (n_permutations + 1).
+        Number of permutations; the smallest p-value is 1 / (n_permutations + 1).
     random_state : int, RandomState, Generator or None
         Source of the permutations.
 
@@ -87,12 +87,12 @@ def class_conditional_test(
     n_classes = None if proba is None else check_probabilities(proba).shape[1]
     y, s, named = indices_of_both(y_true, y_noisy, n_classes, classes)
     given = _given(groups, features, in_class_order(proba, named, rows=False), len(y))
-    # to permute the pairs of labels within the true classes permutes the noisy labels
+    # permuting the pairs of labels within true classes permutes the noisy labels
     codes, pairs = np.unique(y * len(named) + s, return_inverse=True)
     rows_of_classes = [np.flatnonzero(y == label) for label in np.unique(y)]
     permuted = [rows for rows in rows_of_classes if np.ptp(pairs[rows])]
     if not permuted:
-        raise ValueError("no true class has two rows with different noisy labels: give more rows, or rows with noise.")
+        raise ValueError("no true class has samples with different noisy labels; give more samples, or noisy ones.")
     labels, random = np.divmod(codes, len(named)), as_generator(random_state)
     scores = {name: _scores(name, values, rows_of_classes) for name, values in given.items()}
     found = [_statistics(pairs, *labels, given, scores)]
@@ -105,7 +105,7 @@ def class_conditional_test(
 
 
 def _given(groups: Any, features: Any, proba: Any, n: int) -> dict[str, NDArray]:
-    """What T may depend on, checked; logarithms of probabilities."""
+    """Check the variables that T may depend on; take logarithms of probabilities."""
     given: dict[str, NDArray] = {}
     if groups is not None:
         given["groups"] = as_array(groups, "groups").astype(str)
@@ -114,17 +114,17 @@ def _given(groups: Any, features: Any, proba: Any, n: int) -> dict[str, NDArray]
     if features is not None:
         given["features"] = np.atleast_2d(as_floats(features, "features").T).T
         if given["features"].ndim != 2 or not np.isfinite(given["features"]).all():
-            raise ValueError("features has more than two dimensions, or NaN or infinite values; give rows of numbers.")
+            raise ValueError("features has NaN, infinite values or more than two dimensions; give rows of numbers.")
     if proba is not None:
         given["posteriors"] = np.log(np.maximum(check_probabilities(proba), _MIN_PROBA))
     if not given or any(len(values) != n for values in given.values()):
-        raise ValueError(f"give groups=, features= or proba=, with one entry for each of the {n} rows of y_true.")
+        raise ValueError(f"give groups=, features= or proba=, with one entry for each of the {n} samples in y_true.")
     return given
 
 
 def _scores(name: str, values: NDArray, rows_of_classes: list[NDArray[np.intp]]) -> NDArray[np.float64]:
-    """Indicators of groups, or ranks in the true class and their squares; centred in each true class."""
-    from scipy.stats import rankdata  # slow to import, and not needed by the rest of the package
+    """Indicators of groups, or ranks and their squares; centred in each true class."""
+    from scipy.stats import rankdata  # slow to import
 
     if name == "groups":
         scores = values[:, None] == np.unique(values)
@@ -142,7 +142,7 @@ def _scores(name: str, values: NDArray, rows_of_classes: list[NDArray[np.intp]])
 
 
 def _statistics(pairs: NDArray, true: NDArray, noisy: NDArray, given: dict, scores: dict) -> dict[str, float]:
-    """Statistics of one labelling; `true` and `noisy` are the labels of each pair."""
+    """Statistics of one permutation; `true` and `noisy` are the labels of each pair."""
     n, found = len(pairs), {}
     rows_of_pairs = csc_array((np.ones(n), pairs, np.arange(n + 1)), shape=(len(true), n))
     n_of_class = np.bincount(true[pairs])[true]
@@ -157,7 +157,7 @@ def _statistics(pairs: NDArray, true: NDArray, noisy: NDArray, given: dict, scor
 
 
 def _adjusted_pvalues(found: list[dict[str, float]]) -> dict[str, float]:
-    """Share of labellings, the data first, whose largest standardised statistic is at least as large."""
+    """Share of permutations (the data first) whose largest standardised statistic is at least as large."""
     values = np.array([list(of_labelling.values()) for of_labelling in found])
     std = values.std(axis=0)
     constant = std <= _TOLERANCE * np.maximum(np.abs(values).max(axis=0), 1)
@@ -167,7 +167,7 @@ def _adjusted_pvalues(found: list[dict[str, float]]) -> dict[str, float]:
 
 
 def _noise(y: NDArray[np.intp], s: NDArray[np.intp], groups: NDArray) -> dict[str, tuple[float, float]]:
-    """Observed and expected share of wrong labels of each group."""
+    """Observed and expected share of wrong labels in each group."""
     wrong = y != s
     expected = (np.bincount(y, weights=wrong) / np.maximum(np.bincount(y), 1))[y]
     parts = ((name, groups == name) for name in np.unique(groups).tolist())

@@ -18,18 +18,18 @@ from ._checks import (
 from ._estimation import TINY, finite_log, normalise_rows
 from ._shrinkage import Prior, check_prior, fitted_prior, least_strength
 
-#: of one maximisation, which ends before by its tolerance
+#: steps of one maximisation, which usually converges earlier
 MAX_ITER = 1000
-# share of the uniform matrix in the start: a flip that starts at 0 would never come up
+# share of the uniform matrix in the initial T: an entry that starts at 0 stays at 0
 _UNIFORM_SHARE = 0.1
-# strength and counts settle in one to three rounds, in 2 of 180 fits (examples/benchmarks/em_transition.py) in over 8.
-# Until the rate of the prior settles too, T gets better where one T is true, and worse on labels of people (zoo)
+# strength and counts converge in one to three rounds; 2 of 180 fits (examples/benchmarks/em_transition.py) need over 8.
+# More rounds, until the prior's rate converges too, improve T under one T and worsen it on human labels (zoo)
 _MAX_ROUNDS = 10
-# pseudo-counts per class with which T is all but the prior
+# pseudo-counts per class with which T almost equals the prior
 _STRONG = 1e6
-# bound of the extrapolation, in steps of expectation-maximisation: beyond, it is seldom accepted
+# bound of the extrapolation, in steps of expectation-maximisation: longer ones are seldom accepted
 _MAX_EXTRAPOLATION = 1e3
-# what an extrapolation leaves of an entry at least: an entry that is 0 stays 0
+# an extrapolation keeps at least this share of an entry, since an entry at 0 stays at 0
 _SMALLEST_SHARE = 0.05
 
 
@@ -39,23 +39,23 @@ class EMResult(NamedTuple):
     Attributes
     ----------
     transition_matrix : ndarray of shape (c, c)
-        The most likely T, shrunk by the prior.
+        Maximum-likelihood T, shrunk by the prior.
     counts : ndarray of shape (c, c)
-        Expected number of rows of true class i and noisy label j; without the prior's pseudo-counts.
+        Expected number of samples of true class i and noisy label j, without the prior's pseudo-counts.
     calibration : Calibration or None
-        Map of `proba`, to call with the same classifier's probabilities of other rows; None without clean rows.
+        Calibration map, callable with the same classifier's probabilities of other samples. None without clean samples.
     prior : ndarray of shape (c, c) or None
         Matrix that T was shrunk towards.
     strength : float
-        Pseudo-counts per class that the prior counted for.
+        Pseudo-counts of the prior per class.
     log_likelihood : float
-        At the maximum: of noisy rows and known pairs, with the prior of T; of clean rows and with the prior of the
-        map, if calibrated.
+        Maximum of the log-likelihood of noisy samples and known pairs, including the prior of T. If calibrated, also
+        including the clean samples and the prior of the map.
     log_evidence : float
-        Highest log-likelihood without the prior of T; with one, T is integrated out under it instead. For comparing
+        Maximum of the log-likelihood, with T integrated out under its prior if there is one. Use it to compare the
         probabilities of several classifiers.
     converged : bool
-        Whether the maximisation ended before `max_iter` steps; if calibrated, it always ends after 500.
+        Whether the maximisation ended before `max_iter` steps. With calibration it always ends after 500.
     n_iter : int
         Steps of the last maximisation.
 
@@ -64,7 +64,7 @@ class EMResult(NamedTuple):
     >>> from noisytransition.transition import em_transition_matrix
     >>> proba = [[0.9, 0.1]] * 50 + [[0.1, 0.9]] * 50
     >>> found = em_transition_matrix(proba, [0] * 40 + [1] * 60, prior=None, full_output=True)
-    >>> found.counts.round(1)  # expected rows of each true class and noisy label
+    >>> found.counts.round(1)  # expected samples of each true class and noisy label
     array([[40. ,  6.2],
            [ 0. , 53.8]])
     """
@@ -94,66 +94,66 @@ def em_transition_matrix(
     tol: float = 1e-5,
     full_output: bool = False,
 ) -> NDArray[np.float64] | EMResult:
-    r"""Find the most likely T behind noisy labels, given probabilities of the *true* label from any classifier.
+    r"""Estimate T by maximum likelihood, given probabilities of the *true* label from any classifier.
 
-    Maximises ``sum_n log sum_i proba[n, i] T[i, y_n]`` by expectation-maximisation::
+    Maximise ``sum_n log sum_i proba[n, i] T[i, y_n]`` by expectation-maximisation::
 
         q[n, i] = proba[n, i] T[i, y_n] / sum_k proba[n, k] T[k, y_n]
-        C[i, j] = sum of q[n, i] over the rows with y_n = j
+        C[i, j] = sum of q[n, i] over the samples with y_n = j
         T[i, j] = (C[i, j] + a prior[i, j]) / (sum_j C[i, j] + a)
 
-    with a pseudo-counts of the prior for each class, found by the evidence.
+    with a pseudo-counts of the prior for each class, selected by the evidence.
 
-    The probabilities should be out-of-sample: those of memorised labels repeat them, and T comes out near the identity.
-    With clean rows they are calibrated by matrix scaling, fitted together with T by all labels::
+    The probabilities should be out-of-sample: a classifier that memorised the labels makes T close to the identity.
+    With clean samples, matrix scaling calibrates the probabilities. It is fitted jointly with T on all labels::
 
         proba <- softmax(s log proba + B log proba + b)
 
     Log s and b have a unit normal prior, B a tighter one; with more than 20 classes B = 0.
-    :doc:`/methods/maximum_likelihood` has the statistics.
+    See :doc:`/methods/maximum_likelihood` for the statistics.
 
     Parameters
     ----------
     proba : array-like of shape (n, c)
-        Probabilities of the *true* label, ``P(true = i | x)``, of the noisy rows.
+        Probabilities of the *true* label, ``P(true = i | x)``, of the noisy samples.
     y_noisy : array-like of int, shape (n,)
         Noisy labels as class indices 0..c-1.
     init : array-like of shape (c, c), optional
-        Where to start; default: all entries alike, so that the first step is the soft confusion matrix.
+        Initial T. Default: uniform, so that the first step gives the soft confusion matrix.
     prior : "symmetric", array-like of shape (c,) or (c, c), or None, default="symmetric"
-        What T is shrunk towards. "symmetric": one noise rate, all wrong labels alike. Of shape (c,): the superclass of
-        each class; wrong labels are alike within the superclass, and alike outside of it. Of shape (c, c): a transition
-        matrix. None: no shrinkage. The number of pseudo-counts per class maximises the evidence of the counts: many
-        where the prior fits. Entries of a prior that are 0 have no part in it.
+        Target of the shrinkage. "symmetric": one noise rate, all wrong labels equally likely. Of shape (c,): the
+        superclass of each class; wrong labels are equally likely within the superclass, and outside of it. Of shape
+        (c, c): a transition matrix. None: no shrinkage. The number of pseudo-counts per class maximises the evidence of
+        the counts. Entries of 0 in a prior do not affect T.
     proba_meta, y_meta : array-like of shape (n_meta, c) and int of shape (n_meta,), optional
-        Out-of-sample probabilities and true labels of clean rows. With them `proba` is calibrated. Probabilities of
-        rows that the classifier was trained on would mislead it.
+        Out-of-sample probabilities and true labels of clean samples, to calibrate `proba`. The classifier must not be
+        trained on these samples.
     meta_weight : float, default=1.0
-        How often a clean row counts in the calibration; 1 is the likelihood. Where one T is not true for all rows, a
-        larger weight, such as n / n_meta, gives a T that is nearer (:doc:`/trust`).
+        Weight of a clean sample in the calibration; 1 gives the likelihood. If T differs between samples, a larger
+        weight, such as n / n_meta, reduces the error of T (:doc:`/trust`).
     counts : array-like of shape (c, c), optional
-        Numbers of rows whose true (i) and noisy (j) label are both known; they count beside the noisy rows.
+        Numbers of further samples whose true (i) and noisy (j) labels are both known.
     max_iter : int, default=1000
-        Most steps of one maximisation.
+        Maximum number of steps of one maximisation.
     tol : float, default=1e-5
-        End when no entry of T changes by more; without clean rows.
+        Without clean samples, stop when no entry of T changes by more than this.
     full_output : bool, default=False
         Return an `EMResult` instead of the matrix alone.
 
     Returns
     -------
     ndarray of shape (c, c), float64, or EMResult
-        Rows sum to 1. A class without probability in any row keeps its row of `init` (or of the prior).
+        Rows sum to 1. A class with probability 0 in all samples keeps its row of `init` (or of the prior).
 
     Raises
     ------
     ValueError
-        If an input is not valid, or one of `proba_meta` and `y_meta` is given without the other.
+        If an input is invalid, or only one of `proba_meta` and `y_meta` is given.
 
     Warns
     -----
     UserWarning
-        If T still moved after `max_iter` steps.
+        If T has not converged after `max_iter` steps.
 
     References
     ----------
@@ -163,7 +163,7 @@ def em_transition_matrix(
     * Minka, "Estimating a Dirichlet distribution", 2000 (the evidence).
     * Guo, Pleiss, Sun, Weinberger, "On Calibration of Modern Neural Networks", ICML 2017 (matrix scaling).
     * Kull et al., "Beyond Temperature Scaling: Obtaining Well-Calibrated Multi-Class Probabilities with Dirichlet
-      Calibration", NeurIPS 2019 (of log-probabilities, with a prior).
+      Calibration", NeurIPS 2019 (matrix scaling of log-probabilities, with a prior).
 
     Examples
     --------
@@ -176,7 +176,7 @@ def em_transition_matrix(
     proba = check_probabilities(proba)
     n_rows, c = proba.shape
     if c < 2 or not n_rows:
-        raise ValueError(f"proba has shape {proba.shape}; at least one row and two classes are needed.")
+        raise ValueError(f"proba has shape {proba.shape}; give at least one row and two columns.")
     y = check_label_indices(y_noisy, c, n_rows, "y_noisy")
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
     check_prior(prior, c)
@@ -192,21 +192,21 @@ def em_transition_matrix(
 
 
 class Likelihood:
-    """Log-likelihood of T: noisy rows with their probabilities as they are, and rows of which both labels are known."""
+    """Log-likelihood of T given uncalibrated probabilities: noisy samples, and samples with both labels known."""
 
     def __init__(self, proba: NDArray, y: NDArray, pairs: NDArray) -> None:
         order = np.argsort(y, kind="stable")
         self.pairs = np.asfortranarray(pairs)
-        # the rows of noisy label j are one block: counting needs products of a matrix and a vector alone
+        # samples of noisy label j form one block, so that counting only needs matrix-vector products
         self.edges = np.concatenate([[0], np.bincount(y, minlength=len(pairs)).cumsum()])
         self.blocks = np.split(proba[order], self.edges[1:-1])
 
     def maximise(
         self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float, row_gain: float = -np.inf
     ) -> Maximum:
-        """Find the maximum by expectation-maximisation, extrapolated where it is slow (SQUAREM).
+        """Find the maximum by expectation-maximisation, accelerated by SQUAREM.
 
-        It ends when no entry of T changes by more than `tol`, or the mean log-likelihood of a row by less than
+        Stop when no entry of T changes by more than `tol`, or the mean log-likelihood of a sample by less than
         `row_gain`.
         """
         T, known = np.asfortranarray(T), self.pairs + pseudo_counts  # a step reads and writes T column by column
@@ -223,7 +223,7 @@ class Likelihood:
         return Maximum(one, counts, None, log_likelihood, _distance(T, one) <= tol, n_iter)
 
     def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
-        """Log-likelihood at T, and T after a step of expectation-maximisation."""
+        """Log-likelihood at T, and T after one step of expectation-maximisation."""
         counts, log_likelihood = self._counts(T)
         if known.any():
             log_likelihood += float((known * finite_log(T)).sum())
@@ -231,9 +231,9 @@ class Likelihood:
         return log_likelihood, normalise_rows(counts, T)
 
     def _counts(self, T: NDArray) -> tuple[NDArray[np.float64], float]:
-        """Counts of (true, noisy), the true label by its posterior; and the log-likelihood of the noisy rows."""
+        """Expected counts of (true, noisy) labels, and the log-likelihood of the noisy samples."""
         counts, likelihood = np.empty(T.shape, order="F"), np.empty(self.edges[-1])
-        for j, block in enumerate(self.blocks):  # each is read once while the processor's cache holds it
+        for j, block in enumerate(self.blocks):  # each block fits the processor's cache
             of_rows = np.maximum(block @ T[:, j], TINY**2, out=likelihood[self.edges[j] : self.edges[j + 1]])
             np.matmul(1 / of_rows, block, out=counts[:, j])
         counts *= T
@@ -245,7 +245,7 @@ def _distance(T: NDArray, other: NDArray) -> float:
 
 
 def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
-    """Where two slow steps lead (SQUAREM)."""
+    """Extrapolate two steps of expectation-maximisation (SQUAREM)."""
     step = one - T
     change = two - one
     change -= step
@@ -257,13 +257,7 @@ def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]
 
 
 class FirstMaximum(NamedTuple):
-    """Maximum of a likelihood of T, the prior of T that was fitted there, and the evidence of all labels.
-
-    Attributes
-    ----------
-    log_evidence : float
-        As in `EMResult`: it does not change after this maximum.
-    """
+    """Maximum of a likelihood of T, the prior fitted at it, and the final log-evidence (as in `EMResult`)."""
 
     likelihood: Likelihood | CalibratedLikelihood
     init: NDArray[np.float64]
@@ -274,7 +268,7 @@ class FirstMaximum(NamedTuple):
     search: "_Search"
 
     def settled(self) -> EMResult:
-        """Maximise again with the prior's pseudo-counts until their number settles."""
+        """Alternate maximisation and fit of the prior until its strength converges."""
         found, M, a, (prior, max_iter, tol) = self.found, self.prior, self.strength, self.search
         M_next, a_next = M, a
         for _ in range(_MAX_ROUNDS if a else 0):
@@ -284,7 +278,7 @@ class FirstMaximum(NamedTuple):
             if a_next in (a, 0.0):
                 break
         if not found.converged:
-            warnings.warn(f"T still moved after {found.n_iter} steps (max_iter).", UserWarning, stacklevel=3)
+            warnings.warn(f"T did not converge in {found.n_iter} steps; raise max_iter.", UserWarning, stacklevel=3)
         T, counts, calibration, log_likelihood, converged, n_iter = found
         empty = (counts.sum(axis=1) == 0) & (a == 0)
         T = np.where(empty[:, None], self.init, T)
@@ -310,10 +304,10 @@ def first_maximum(
     max_iter: int = MAX_ITER,
     tol: float = 1e-5,
 ) -> FirstMaximum:
-    """Begin `em_transition_matrix`: enough to compare probabilities by their evidence.
+    """Run the first maximisation of `em_transition_matrix`, which gives the evidence of the probabilities.
 
-    Parameters are those of `em_transition_matrix`, as valid arrays; there may be no clean rows. `meta_offset` is that
-    of `CalibratedLikelihood`. `settled` of the result gives the maximum.
+    Parameters are as in `em_transition_matrix`, as valid arrays (clean ones may be empty); `meta_offset` as in
+    `CalibratedLikelihood`. Method `settled` of the result gives the final maximum.
     """
     proba, counts = proba.astype(np.float64), counts.astype(np.float64)
     likelihood: Any = Likelihood(proba, y_noisy, counts)
@@ -324,19 +318,19 @@ def first_maximum(
 
 
 def off_zero(T: NDArray) -> NDArray[np.float64]:
-    """Where the maximisation starts instead of T."""
+    """Mix T with a uniform matrix, to start a maximisation from it."""
     return (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / len(T)
 
 
 def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search: _Search) -> FirstMaximum:
     """Maximise without a prior, and fit the prior to the counts.
 
-    Where these speak against the prior, the maximum with a strong one is tried too; with many classes, whose counts are
-    small, also that with the weakest one that would count. The evidence of all labels tells which is right.
+    If the fitted strength is 0, also try the maximum with a strong prior and, with many classes (whose counts are
+    small), with the weakest effective one. The evidence of all labels selects one.
     """
     prior, max_iter, tol = search
     T, none, is_many = off_zero(init), np.zeros_like(init), len(init) > MOST_CLASSES_WITH_MATRIX
-    # for the strength alone: entries of T without a prior go on changing long after the likelihood has stopped to rise
+    # only the strength is needed: without a prior, T changes long after the likelihood has converged
     is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None
     found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))
     if prior is None:
@@ -358,7 +352,7 @@ def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDAr
 def prior_at_maximum(
     prior: Prior, found: Maximum, pseudo_counts: NDArray | float = 0.0
 ) -> tuple[NDArray, float, float]:
-    """Prior of the counts at a maximum, its strength, and the log-evidence of all labels."""
+    """Prior fitted to the counts at a maximum, its strength, and the log-evidence of all labels."""
     M, a, evidence = fitted_prior(prior, found.counts)
     log_T = finite_log(found.transition_matrix)
     log_best = finite_log(normalise_rows(found.counts, found.transition_matrix))
@@ -368,9 +362,9 @@ def prior_at_maximum(
 
 
 def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray, NDArray[np.intp]]:
-    """Probabilities and labels of clean rows, of which there may be none."""
+    """Valid probabilities and labels of the clean samples; empty arrays if there are none."""
     if (proba is None) != (y is None):
-        raise ValueError("proba_meta and y_meta go together; only one of them was given.")
+        raise ValueError("only one of proba_meta and y_meta was given; give both or none.")
     if proba is None or y is None:
         return np.empty((0, c)), np.zeros(0, dtype=np.intp)
     proba = check_probabilities(proba, c, "proba_meta")
@@ -380,5 +374,5 @@ def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[
 def check_counts(counts: ArrayLike, c: int) -> NDArray[np.float64]:
     array = as_floats(counts, "counts")
     if array.shape != (c, c) or not np.isfinite(array).all() or (array < 0).any():
-        raise ValueError(f"counts must be {c} x {c} numbers of at least 0, one row per true class.")
+        raise ValueError(f"counts must be {c} x {c} non-negative numbers, one row per true class.")
     return array

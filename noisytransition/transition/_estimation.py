@@ -8,26 +8,26 @@ from scipy import special
 
 from ._checks import check_count, check_label_indices, check_probabilities, check_transition_matrix, is_number
 
-#: keeps logarithms and quotients finite; far below what any data could tell from 0
+#: keeps logarithms and quotients finite; far below any rate that data could distinguish from 0
 TINY = 1e-12
 #: log of the Bayes factor above which evidence is "positive" (Kass and Raftery, 1995)
 POSITIVE_EVIDENCE = 1.0
 
 
 def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike | None = None) -> NDArray[np.float64]:
-    """Average the noisy-label posterior over the clean rows of each class (Gold Loss Correction).
+    """Average the noisy-label probabilities of the clean samples of each class (Gold Loss Correction).
 
-    ``T[i] = mean of proba[n] over the clean rows n with y[n] = i``.
+    ``T[i] = mean of proba[n] over the clean samples n with y[n] = i``.
 
     Parameters
     ----------
     proba : array-like of shape (n, c)
-        Probabilities of the *noisy* label on the clean rows, from a model trained on noisy labels.
+        Probabilities of the *noisy* label of the clean samples, from a model trained on noisy labels.
     y : array-like of int, shape (n,)
         Clean labels as class indices 0..c-1.
     missing : array-like of shape (c, c), optional
-        A transition matrix that supplies the rows of classes without a clean row, for example the one of
-        `anchor_transition_matrix`.
+        A transition matrix, for example from `anchor_transition_matrix`. It supplies the rows of classes without clean
+        samples.
 
     Returns
     -------
@@ -55,8 +55,8 @@ def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike
     if absent.size:
         if missing is None:
             raise ValueError(
-                f"no clean rows for classes {absent.tolist()} of 0..{n_classes - 1}; add rows of each class, or "
-                "pass missing=, a transition matrix whose rows stand in (anchor_transition_matrix gives one)."
+                f"no clean samples of classes {absent.tolist()} of 0..{n_classes - 1}; add some, or pass missing=, a "
+                "transition matrix that supplies these rows (e.g. from anchor_transition_matrix)."
             )
         T[absent] = check_transition_matrix(missing, n_classes, "missing")[absent]
     return normalise_rows(T)
@@ -65,20 +65,20 @@ def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike
 def anchor_transition_matrix(
     proba: ArrayLike, *, percentile: float | Literal["auto"] | None = None
 ) -> NDArray[np.float64]:
-    """Take the noisy-label posterior at the anchor points, the rows with the highest probability of each class.
+    """Estimate T from the noisy-label probabilities at anchor points.
 
-    ``T[i] = proba[anchor of i]``, the anchor of class i being the row with the highest ``proba[:, i]``.
+    ``T[i] = proba[anchor of i]``, where the anchor of class i is the sample with the highest ``proba[:, i]``.
 
     Parameters
     ----------
     proba : array-like of shape (n, c)
         Probabilities of the *noisy* label, from a model trained on noisy labels.
     percentile : float in (0, 100], "auto" or None
-        Take the anchor of class i from the rows with ``proba[:, i]`` at or below this percentile of the column, to
-        ignore outliers. None (the same as 100) takes the highest. A constant such as 97 ignores *all* rows of any class
-        rarer than 3 % and then takes an anchor of another class; "auto" depends on the rarest class,
-        ``100 (1 - 0.3 min prior)``, with the prior of a class the smaller of its mean probability and its share of
-        ``proba.argmax(axis=1)`` (the mean probability of a rare class is high if many labels are flipped to it).
+        Ignore samples with ``proba[:, i]`` above this percentile of the column as outliers. None is the same as 100. A
+        constant such as 97 ignores *all* samples of a class rarer than 3 %, so that its anchor is from another class.
+        "auto" depends on the rarest class, ``100 (1 - 0.3 min prior)``. The prior of a class is the smaller of its mean
+        probability and its share of ``proba.argmax(axis=1)``, since the mean probability of a rare class is high if
+        many labels are flipped to it.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def anchor_transition_matrix(
     proba = check_probabilities(proba)
     if not len(proba):
         raise ValueError("proba has no rows; give at least one.")
-    # "lower" gives a value of the column itself, so that at least one row is at or below it
+    # "lower" gives a value of the column itself, so that at least one sample is at or below it
     limits = np.percentile(proba, _resolve_percentile(percentile, proba), axis=0, method="lower")
     return normalise_rows(proba[np.where(proba <= limits, proba, -np.inf).argmax(axis=0)])
 
@@ -108,16 +108,16 @@ def anchor_transition_matrix(
 def count_transition_matrix(
     y_true: ArrayLike, y_noisy: ArrayLike, n_classes: int | None = None, *, smoothing: float = 0.0
 ) -> NDArray[np.float64]:
-    """Count the pairs of true and noisy label where both are known.
+    """Estimate T by counting pairs of true and noisy labels.
 
     ``T[i, j] = (#(true i, noisy j) + smoothing) / (#(true i) + c smoothing)``.
 
     Parameters
     ----------
     y_true, y_noisy : array-like of int, shape (n,)
-        Class indices 0..c-1 of the same rows.
+        Class indices 0..c-1 of the same samples.
     n_classes : int, optional
-        The number c of classes; default: the highest index + 1.
+        Number c of classes. Default: the highest index + 1.
     smoothing : float
         Added to every count (the parameter of a symmetric Dirichlet prior).
 
@@ -144,23 +144,23 @@ def count_transition_matrix(
     absent = np.flatnonzero(counts.sum(axis=1) == 0)
     if absent.size and not smoothing:
         raise ValueError(
-            f"y_true has no rows of classes {absent.tolist()} of 0..{n_classes - 1}; add rows of each class, or "
-            "set smoothing > 0 (such a row becomes uniform)."
+            f"y_true has no samples of classes {absent.tolist()} of 0..{n_classes - 1}; add some, or set "
+            "smoothing > 0, which makes their rows uniform."
         )
     return normalise_rows(counts + smoothing)
 
 
 def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray[np.float64]:
-    """Share of the noisy labels of the rows of each predicted class, with all rows weighted by their probabilities.
+    """Estimate T as the soft confusion matrix of predictions and noisy labels.
 
-    ``T[i, j]`` is the share of noisy label j among all rows with weight ``proba[n, i]``.
+    ``T[i, j]`` is the share of noisy label j among all samples, weighted by ``proba[n, i]``.
 
     Parameters
     ----------
     proba : array-like of shape (n, c)
         Class probabilities, from a model trained on noisy labels.
     y_noisy : array-like of int, shape (n,)
-        Noisy labels of the same rows as class indices 0..c-1.
+        Noisy labels of the same samples as class indices 0..c-1.
 
     Returns
     -------
@@ -183,12 +183,12 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray
     y = check_label_indices(y_noisy, n_classes, n_rows, name="y_noisy")
     counts = proba.T @ np.eye(n_classes)[y]
     if (empty := np.flatnonzero(counts.sum(axis=1) == 0)).size:
-        raise ValueError(f"proba gives classes {empty.tolist()} no probability in any row: nothing to count.")
+        raise ValueError(f"proba gives classes {empty.tolist()} no probability; remove their columns.")
     return normalise_rows(counts)
 
 
 def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
-    """Raise every entry to at least `floor`, and scale the rest of the row down."""
+    """Raise every entry to at least `floor`, and scale the rest of its row down."""
     T = check_transition_matrix(T)
     n_classes = len(T)
     if not is_number(floor) or not 0 <= floor < 1 / n_classes:
@@ -198,23 +198,23 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
 
 
 def pair_counts(first: NDArray[np.integer], second: NDArray[np.integer], n_classes: int) -> NDArray[np.intp]:
-    """Count the rows of each pair of labels: first label i, second label j."""
+    """Count the samples with first label i and second label j."""
     return np.bincount(n_classes * first + second, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
 def finite_log(p: NDArray) -> NDArray[np.float64]:
-    """Logarithm of probabilities; that of 0 is finite."""
+    """Logarithm of probabilities, finite at 0."""
     return np.log(np.maximum(p, TINY))
 
 
 def normalise_rows(weights: NDArray, otherwise: NDArray | float = np.nan) -> NDArray[np.float64]:
-    """Rows divided by their sums; an empty row becomes that of the other matrix."""
+    """Divide rows by their sums; `otherwise` replaces empty rows."""
     sums = weights.sum(axis=1, keepdims=True)
     return np.where(sums > 0, weights / np.where(sums > 0, sums, 1), otherwise)
 
 
 def jeffreys_interval(share: NDArray, n: NDArray, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bounds of shares that were seen in so many samples, by Jeffreys' prior."""
+    """Bounds of shares estimated from n samples, with Jeffreys' prior."""
     a, b = n * share + 0.5, n * (1 - share) + 0.5
     return special.betaincinv(a, b, (1 - level) / 2), special.betaincinv(a, b, (1 + level) / 2)
 

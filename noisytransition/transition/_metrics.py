@@ -1,4 +1,4 @@
-"""The error of an estimated transition matrix, and the error of counting with known labels."""
+"""Error of an estimated transition matrix, and expected error of counting with known true labels."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -6,25 +6,24 @@ from numpy.typing import ArrayLike, NDArray
 from ._checks import as_array, check_transition_matrix
 from ._labels import in_class_order
 
-# smaller entries of T are taken as 0: binom.pmf raises OverflowError near the smallest float64, 2e-308
+# smaller entries of T count as 0: binom.pmf raises OverflowError near the smallest float64, 2e-308
 _MIN_PROBA = 1e-200
 
 
 def transition_error(T_true: ArrayLike, T_pred: ArrayLike) -> float:
     """Relative entry-wise error of a transition matrix, ``sum |T_true - T_pred| / sum |T_true|``.
 
-    0 is exact; 2, no probability where the true matrix has any, is the worst. Compare with the error of the identity,
-    which is the estimate "there is no noise".
+    0 is exact; 2 is the worst. Compare with the error of the identity, the estimate "no noise".
 
     Parameters
     ----------
     T_true, T_pred : array-like of shape (c, c)
-        The true and the estimated transition matrix. Two data frames that name the same classes are compared by name.
+        True and estimated transition matrix. Two data frames with the same classes are compared by name.
 
     Returns
     -------
     float
-        From 0 to 2. Rows of a transition matrix may sum to 1 up to 1e-6 only, so 2 may be exceeded by as much.
+        From 0 to 2, up to 1e-6 since the rows of T sum to 1 up to 1e-6.
 
     References
     ----------
@@ -44,23 +43,22 @@ def transition_error(T_true: ArrayLike, T_pred: ArrayLike) -> float:
 
 
 def sampling_limit(T_true: ArrayLike, n_per_class: ArrayLike) -> float:
-    """Expected `transition_error` of counting, were the true label of every row known.
+    """Expected `transition_error` of counting if the true label of every sample were known.
 
-    The row-normalised counts of a sample have a sampling error, ``sum_ij E|Binomial(n_i, T[i, j]) / n_i - T[i, j]| /
-    sum |T|``, computed exactly by De Moivre's formula. It is no lower bound: an estimate with shrinkage, which trades
-    bias for variance, can have a smaller error.
+    The sampling error of row-normalised counts is ``sum_ij E|Binomial(n_i, T[i, j]) / n_i - T[i, j]| / sum |T|``,
+    computed exactly by De Moivre's formula. It is not a lower bound: shrinkage can reduce the error below it.
 
     Parameters
     ----------
     T_true : array-like of shape (c, c)
-        The true transition matrix.
+        True transition matrix.
     n_per_class : int or array-like of int, shape (c,)
-        The number of rows of each true class, at least 1. A Series beside a data frame is read by names.
+        Number of samples of each true class, at least 1. If `T_true` is a data frame, a Series is matched by name.
 
     Returns
     -------
     float
-        The expected error.
+        Expected error.
 
     References
     ----------
@@ -82,9 +80,9 @@ def sampling_limit(T_true: ArrayLike, n_per_class: ArrayLike) -> float:
 
 def _binomial_mean_deviation(n: NDArray[np.integer], p: NDArray[np.float64]) -> NDArray[np.float64]:
     """E|X - np| = 2 k (1 - p) P(X = k) for X ~ Binomial(n, p), with k = floor(np) + 1."""
-    from scipy.stats import binom  # slow to import, and not needed by the rest of the package
+    from scipy.stats import binom  # slow to import
 
-    p = np.where(p < _MIN_PROBA, 0.0, np.minimum(p, 1.0))  # rows may sum to more than 1 by rounding
+    p = np.where(p < _MIN_PROBA, 0.0, np.minimum(p, 1.0))  # entries may exceed 1 by rounding
     k = np.minimum(np.floor(n * p) + 1, n)  # n * p may round up to n
     return 2 * k * (1 - p) * binom.pmf(k, n, p)
 
@@ -94,6 +92,6 @@ def _check_n_per_class(n_per_class: ArrayLike, n_classes: int) -> NDArray[np.int
     if not np.issubdtype(n.dtype, np.integer) or n.shape not in {(), (n_classes,)} or n.min() < 1:
         raise ValueError(
             f"n_per_class={n_per_class!r}; give a positive integer, or one for each of the {n_classes} classes "
-            "(a class without rows has no estimate)."
+            "(a class without samples has no estimate)."
         )
     return np.broadcast_to(n, n_classes)

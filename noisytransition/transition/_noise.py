@@ -1,4 +1,4 @@
-"""Noise models as transition matrices, with the papers that they are from, and labels drawn from them."""
+"""Noise models from the literature as transition matrices, and noisy labels drawn from them."""
 
 from collections.abc import Mapping
 
@@ -12,16 +12,17 @@ RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
 def symmetric_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
-    """Flip to one of the *other* classes with equal probability: ``T = (1 - r) I + r / (c - 1) (J - I)``, J all ones.
+    """Symmetric (uniform) noise: a flip to each *other* class is equally likely.
 
-    The noise rate is `rate`. To draw among *all* classes with probability r, as GLC does, give ``r (c - 1) / c``.
+    ``T = (1 - r) I + r / (c - 1) (J - I)``, J all ones. To draw among *all* classes with probability r, as GLC does,
+    give ``r (c - 1) / c``.
 
     Parameters
     ----------
     n_classes : int
-        The number c of classes, at least 2.
+        Number c of classes, at least 2.
     rate : float in [0, 1]
-        Probability r of a flip.
+        Probability r of a flip, the noise rate.
 
     Returns
     -------
@@ -47,12 +48,12 @@ def symmetric_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
 
 
 def pair_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
-    """Flip to the next class, in a circle: ``T[i, i] = 1 - r``, ``T[i, (i + 1) mod c] = r``.
+    """Pair noise: flips to the next class, ``T[i, i] = 1 - r``, ``T[i, (i + 1) mod c] = r``.
 
     Parameters
     ----------
     n_classes : int
-        The number c of classes, at least 2.
+        Number c of classes, at least 2.
     rate : float in [0, 1]
         Probability r of a flip.
 
@@ -80,14 +81,14 @@ def pair_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
 
 
 def cifar10_noise(rate: float) -> NDArray[np.float64]:
-    """CIFAR-10's four one-way flips: truck -> automobile, bird -> airplane, deer -> horse, cat -> dog.
+    """Asymmetric noise of CIFAR-10: truck -> automobile, bird -> airplane, deer -> horse, cat -> dog.
 
     ``T[9, 1] = T[2, 0] = T[4, 7] = T[3, 5] = r``. The noise rate over balanced classes is 0.4 r.
 
     Parameters
     ----------
     rate : float in [0, 1]
-        Probability r of a flip in the classes that are flipped.
+        Probability r of a flip in these four classes.
 
     Returns
     -------
@@ -109,7 +110,7 @@ def cifar10_noise(rate: float) -> NDArray[np.float64]:
 
 
 def digits_noise(rate: float) -> NDArray[np.float64]:
-    """Flips between similar digits: 7 -> 1, 2 -> 7, 5 <-> 6, 3 -> 8, each with probability r.
+    """Asymmetric noise of similar digits: 7 -> 1, 2 -> 7, 5 <-> 6, 3 -> 8, each with probability r.
 
     The noise rate over balanced classes is 0.5 r.
 
@@ -139,7 +140,7 @@ def digits_noise(rate: float) -> NDArray[np.float64]:
 
 
 def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64]:
-    """Flip to one of the other classes of the same superclass with equal probability (GLC's "hierarchical" noise).
+    """Superclass noise: flips to the other classes of the same superclass are equally likely (GLC's "hierarchical").
 
     ``T[i, i] = 1 - r`` and ``T[i, j] = r / (m - 1)`` for the other classes j of the superclass of i, of size m.
     A class that is alone in its superclass is not flipped.
@@ -147,7 +148,7 @@ def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64
     Parameters
     ----------
     superclasses : array-like of shape (c,)
-        The superclass of each class; for CIFAR-100 `noisytransition.datasets.CIFAR100_SUPERCLASSES`.
+        Superclass of each class; for CIFAR-100 `noisytransition.datasets.CIFAR100_SUPERCLASSES`.
     rate : float in [0, 1]
         Probability r of a flip.
 
@@ -171,7 +172,7 @@ def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64
     """
     superclasses, rate = as_array(superclasses, "superclasses"), check_rate(rate)
     if superclasses.ndim != 1 or not superclasses.size:
-        raise ValueError(f"superclasses has shape {superclasses.shape}; give one superclass per class, 1-d.")
+        raise ValueError(f"superclasses has shape {superclasses.shape}; give a 1-d array, one superclass per class.")
     siblings = superclasses[:, None] == superclasses
     np.fill_diagonal(siblings, False)
     T = siblings * (rate / np.maximum(siblings.sum(axis=1, keepdims=True), 1))
@@ -180,14 +181,14 @@ def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64
 
 
 def flip_noise(flips: Mapping[tuple[int, int], float], n_classes: int) -> NDArray[np.float64]:
-    """Flips between given pairs of classes; all other labels are correct.
+    """Noise with given probabilities of flips between pairs of classes.
 
     Parameters
     ----------
     flips : dict
         ``{(i, j): p}``: class i becomes class j with probability p.
     n_classes : int
-        The number c of classes.
+        Number c of classes.
 
     Returns
     -------
@@ -217,23 +218,21 @@ def flip_noise(flips: Mapping[tuple[int, int], float], n_classes: int) -> NDArra
 def flip_labels(
     y: ArrayLike, T: ArrayLike, random_state: RandomState = None, classes: ArrayLike | None = None
 ) -> NDArray:
-    """Draw a noisy label for each sample, from the row of `T` of its clean label.
-
-    One independent draw per sample.
+    """Draw a noisy label for each sample independently, from the row of `T` of its clean label.
 
     Parameters
     ----------
     y : array-like of shape (n,)
         Clean labels: class indices 0..c-1, or any labels.
     T : array-like of shape (c, c)
-        Transition matrix. A data frame that names the classes is read by name.
+        Transition matrix. A data frame is matched by class name.
     random_state : int, RandomState, Generator or None
-        Source of the draws; None is a new generator, not numpy's global one. A number draws what
-        ``numpy.random.default_rng(random_state).random(n)`` does: a mask or classes of the same rows, drawn by the same
-        number, would depend on the noise.
+        Source of the draws; None is a new generator, not numpy's global one. An integer uses
+        ``numpy.random.default_rng(random_state).random(n)``: do not draw a mask or the classes of the same samples with
+        the same seed, since they would depend on the noise.
     classes : array-like of shape (c,), optional
-        The labels in the order of the rows of `T` (the sorted order, for a classifier's matrix). Default: 0..c-1 if `y`
-        has integers in this range only; else the sorted labels of `y`, which must be c.
+        Labels in the order of the rows of `T` (sorted, for a classifier's matrix). Default: 0..c-1 if `y` only has
+        integers in this range; otherwise the c sorted labels of `y`.
 
     Returns
     -------
@@ -254,7 +253,7 @@ def flip_labels(
     c = len(by_position)
     named = _classes_of_rows(y, c) if classes is None else check_classes(classes, c)
     cumulated = check_transition_matrix(in_class_order(T, named), c, "T").cumsum(axis=1)
-    cumulated /= cumulated[:, -1:]  # ends at exactly 1: no draw is beyond the last class
+    cumulated /= cumulated[:, -1:]  # exactly 1 at the end: no draw exceeds the last class
     draws = as_generator(random_state).random(len(y))
     return named[(draws[:, None] >= cumulated[encode(y, named)]).sum(axis=1)]
 

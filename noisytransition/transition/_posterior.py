@@ -1,4 +1,4 @@
-"""Probabilities of the true label, and what they say of the noisy ones."""
+"""Posterior probabilities of the true label, and the label quality derived from them."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,16 +16,16 @@ from ._checks import (
 from ._estimation import normalise_rows
 from ._labels import class_indices, class_names, in_class_order
 
-# smallest denominator: far above the smallest float64, far below any probability that matters
+# smallest denominator: far above the smallest float64, far below any relevant probability
 _MIN_DENOMINATOR = 1e-300
-# smallest start, as a share of 1/c: the update is multiplicative and never leaves 0. A choice, not measured.
+# smallest initial value, as a share of 1/c: the multiplicative update never leaves 0. A choice, not measured.
 _MIN_START = 1e-3
 
 
 def label_posterior(
     proba: ArrayLike, y_noisy: ArrayLike, T: ArrayLike, *, classes: ArrayLike | None = None
 ) -> NDArray[np.float64]:
-    """Probability of each true label, given the sample and its noisy label (Bayes' rule).
+    """Compute the probability of each true label, given features and noisy label (Bayes' rule).
 
     ``P(true = i | x, noisy = j) = proba[i] T[i, j] / sum_k proba[k] T[k, j]``.
 
@@ -34,17 +34,16 @@ def label_posterior(
     proba : array-like of shape (n, c)
         Probabilities of the *true* label, ``P(true = i | x)``.
     y_noisy : array-like of shape (n,)
-        Noisy labels: class indices 0..c-1, text, or any labels that `classes` has.
+        Noisy labels: class indices 0..c-1, text, or any labels in `classes`.
     T : array-like of shape (c, c)
         Transition matrix.
     classes : array-like of shape (c,), optional
-        The labels in the order of the columns of `proba` and `T`. Default: of text the sorted labels of `y_noisy`,
-        which must be c.
+        Labels in the order of the columns of `proba` and `T`. Default for text: the c sorted labels of `y_noisy`.
 
     Returns
     -------
     ndarray of shape (n, c), float64
-        Rows sum to 1. Where the noisy label has probability 0 under `proba` and `T`, the row of `proba` is returned.
+        Rows sum to 1. If the noisy label has probability 0 under `proba` and `T`, the row of `proba` is returned.
 
     Examples
     --------
@@ -67,33 +66,33 @@ def label_posterior(
 def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> NDArray[np.float64]:
     r"""Solve ``noisy_proba = proba @ T`` for the probabilities of the *true* label.
 
-    A classifier that was trained on noisy labels without a correction predicts noisy labels. Each iteration, starting
-    from `noisy_proba`, reduces the Kullback-Leibler divergence from ``proba @ T`` (Richardson-Lucy deconvolution)::
+    A classifier trained on noisy labels without correction predicts noisy labels. Starting from `noisy_proba`, each
+    iteration reduces the Kullback-Leibler divergence from ``proba @ T`` (Richardson-Lucy deconvolution)::
 
         proba[i] <- proba[i] * sum_j T[i, j] noisy_proba[j] / (proba @ T)[j]
 
-    In the limit, errors of the classifier are amplified as by the inverse of T. Few iterations (early stopping) are
-    therefore better than many, unless `noisy_proba` is almost exact.
+    Many iterations amplify the errors of the classifier, as the inverse of T does. Use few (early stopping) unless
+    `noisy_proba` is almost exact.
 
     Parameters
     ----------
     noisy_proba : array-like of shape (n, c)
         Probabilities of the *noisy* label, ``P(noisy = j | x)``; or shares of noisy labels, in one row.
     T : array-like of shape (c, c)
-        Transition matrix. If both are data frames, by the names of the columns of `noisy_proba`.
+        Transition matrix. If both are data frames, it is matched to the column names of `noisy_proba`.
     n_iter : int, default=5
-        Number of iterations; 1000 for shares, or where `noisy_proba` is known.
+        Number of iterations. Use 1000 for shares, or if `noisy_proba` is exact.
 
     Returns
     -------
     ndarray of shape (n, c), float64
-        ``P(true = i | x)``, classes as in `noisy_proba`; rows sum to 1. A row that has probability 0 under `T` is
-        returned as it is.
+        ``P(true = i | x)``, classes as in `noisy_proba`; rows sum to 1. A row with probability 0 under `T` is returned
+        unchanged.
 
     References
     ----------
     Richardson, "Bayesian-Based Iterative Method of Image Restoration", 1972. Patrini, Rozza, Menon, Nock, Qu, CVPR
-    2017 (the inverse of T, of losses).
+    2017 (correction of losses by the inverse of T).
 
     Examples
     --------
@@ -114,16 +113,16 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> N
 
 # ---------------------------------------------------------------------------- samples with labels
 class LabelledSamples(NamedTuple):
-    """Samples with a noisy label, a verified one, or both.
+    """Samples with a noisy label, a verified label, or both.
 
     Attributes
     ----------
     proba : ndarray of shape (n, c)
-        Probabilities of the true label, before the noisy label is known.
+        Probabilities of the true label, without using the noisy label.
     noisy, true : ndarray of int, shape (n,)
-        Noisy and verified labels as class indices; -1 where there is none.
+        Noisy and verified labels as class indices; -1 if missing.
     likelihood : ndarray of shape (n, c), or None
-        Probability of the labels given each true class, where there are several; else T has it.
+        Probability of several labels given each true class; None if T gives it (one label).
     """
 
     proba: NDArray
@@ -133,36 +132,36 @@ class LabelledSamples(NamedTuple):
 
     @property
     def is_pair(self) -> NDArray[np.bool_]:
-        """Which samples have both labels."""
+        """Mask of samples with both labels."""
         return (self.noisy >= 0) & (self.true >= 0)
 
     def posterior(self, T: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(true | x, labels), shape (n, c): Bayes' rule; verified labels are certain."""
+        """P(true | x, labels) by Bayes' rule, shape (n, c); verified labels are certain."""
         found = np.empty(self.proba.shape)
         for rows, posterior in self._blocks(T):
             found[rows] = posterior
         return found
 
     def judge(self, T: NDArray[np.float64]) -> "Judged":
-        """What the posterior says of each label; no table of posteriors is kept."""
+        """Assess each noisy label by its posterior, without storing all posteriors."""
         n, noisy = len(self.noisy), self.noisy
         quality, suggested, certainty = np.empty(n), np.empty(n, dtype=np.intp), np.empty(n)
         for rows, posterior in self._blocks(T):
             quality[rows] = posterior[np.arange(len(posterior)), np.minimum(noisy[rows], len(T) - 1)]
             suggested[rows], certainty[rows] = posterior.argmax(axis=1), posterior.max(axis=1)
-        quality[(noisy < 0) | (noisy >= len(T))] = np.nan  # no label, or one that is no class
+        quality[(noisy < 0) | (noisy >= len(T))] = np.nan  # no label, or a label that is not a class
         n_agreeing = int((self.proba.argmax(axis=1) == noisy).sum())
         agreement = n_agreeing / max(int((noisy >= 0).sum()), 1)
         return Judged(noisy, self.true >= 0, quality, suggested, certainty, agreement)
 
     def likelihood_by(self, T: NDArray[np.float64], rows: slice = slice(None)) -> NDArray[np.float64]:
-        """Probability of the labels of some samples, given each true class; 1 without labels."""
+        """Likelihood of each true class given the labels of some samples; 1 without labels."""
         if self.likelihood is not None:
             return self.likelihood[rows]
         return np.where((self.noisy[rows] >= 0)[:, None], T[:, self.noisy[rows]].T, 1.0)
 
     def _blocks(self, T: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-        """Rows of the posterior, block by block, and which rows they are."""
+        """Yield blocks of rows, and their posteriors."""
         for rows in blocks_of_rows(*self.proba.shape):
             of_class = self.proba[rows].astype(np.float64, copy=False)
             joint = of_class * self.likelihood_by(T, rows)
@@ -174,19 +173,19 @@ class LabelledSamples(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What the posterior says of the noisy label of each sample.
+    """Assessment of the noisy label of each sample.
 
     Attributes
     ----------
     noisy : ndarray of int, shape (n,)
-        Noisy labels as class indices; -1 where there is none.
+        Noisy labels as class indices; -1 if missing.
     is_verified : ndarray of bool, shape (n,)
     quality : ndarray of shape (n,)
-        Probability that the noisy label is correct; 0 or 1 of verified samples, NaN without a noisy label.
+        Probability that the noisy label is correct: 0 or 1 for verified samples, NaN without a noisy label.
     suggested, certainty : ndarray of shape (n,)
-        The most probable true class, given sample and label, and its probability.
+        Most probable true class given features and label, and its probability.
     agreement : float
-        Share of noisy labels that are the class predicted without the label.
+        Share of noisy labels that equal the class predicted from the features alone.
     """
 
     noisy: NDArray[np.intp]
@@ -197,6 +196,6 @@ class Judged(NamedTuple):
     agreement: float
 
     def issues(self, threshold: float = 0.5) -> NDArray[np.intp]:
-        """Positions of samples with a quality below the threshold and not verified, in ascending order of quality."""
+        """Positions of unverified samples with a quality below the threshold, lowest quality first."""
         order = np.argsort(self.quality, kind="stable")
         return order[((self.quality < threshold) & ~self.is_verified)[order]]

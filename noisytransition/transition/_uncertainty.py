@@ -1,4 +1,4 @@
-"""How far T may be off: error bars from the information in noisy, clean and paired labels."""
+"""Error bars of T, from the Fisher information in noisy, clean and paired labels."""
 
 import math
 from typing import NamedTuple
@@ -12,38 +12,39 @@ from ._checks import check_label_indices, check_level, check_probabilities, chec
 from ._em import check_counts
 from ._estimation import TINY, normalise_rows
 
-#: with more, the information about T is too large a matrix to invert
+#: with more classes, the information about T is too large to invert
 MOST_CLASSES = 50
-# rows at a time
+# samples per block
 _CHUNK = 4096
-# precision of the prior of an entry of T: without any data a standard error of 0.5
+# precision of the prior of an entry of T: a standard error of 0.5 without data
 _PRIOR_PRECISION = 4.0
-# difference of entries that are the same but for rounding in single precision
+# entries that differ by less are equal up to rounding in single precision
 _ROUNDING = 1e-6
-# lowest location of an entry that is cut off at 0, in scales below 0: the tail probability underflows beyond
+# lowest location of an entry truncated at 0, in scales below 0: beyond, the tail probability underflows
 _MAX_DEPTH = 30.0
-# an entry is held at 0 if its location is so many scales below 0; with 1 and 6 widths and coverage are nearly the same
-# (made data of 2 to 10 classes)
+# an entry is fixed at 0 if its location is this many scales below 0; 1 and 6 give nearly the same widths and coverage
+# (simulated data of 2 to 10 classes)
 _HELD = 3.0
 
 
 class TransitionUncertainty(NamedTuple):
     """Standard errors and intervals of T, from `transition_uncertainty`.
 
-    Each entry off the largest of its row is normal around `location`, with standard deviation `scale`, cut off at 0.
+    Each entry, except the largest of its row, has a normal distribution truncated at 0.
 
     Attributes
     ----------
     transition_matrix : ndarray of shape (c, c)
-        T whose errors these are.
+        Estimated T.
     location : ndarray of shape (c, c)
-        The estimate; below it for an entry at 0 whose likelihood is still rising towards negative values.
+        Mean of the normal distribution: the estimate, or a lower value for an entry at 0 if the likelihood increases
+        towards negative values.
     scale : ndarray of shape (c, c)
-        Standard deviation of that normal distribution.
+        Standard deviation of the normal distribution, before truncation.
     std : ndarray of shape (c, c)
         Standard errors.
     others : tuple of TransitionUncertainty
-        Other estimates from the same rows; intervals hold those of all.
+        Other estimates from the same samples; `interval` covers the intervals of all.
     """
 
     transition_matrix: NDArray[np.float64]
@@ -55,7 +56,7 @@ class TransitionUncertainty(NamedTuple):
     def interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper bounds of every entry, each one-sided at ``(1 + level) / 2``.
 
-        Where the lower bound is 0, the flip may not happen at all.
+        If the lower bound is 0, the flip may never occur.
         """
         T, share = self.transition_matrix, (1 + check_level(level)) / 2
         z = special.ndtri(share)
@@ -66,7 +67,7 @@ class TransitionUncertainty(NamedTuple):
         return np.min(lows, axis=0), np.max(highs, axis=0)
 
     def around(self, T: NDArray[np.float64]) -> "TransitionUncertainty":
-        """Error bars of a T that was made from this one: as wide around it, and reaching over these."""
+        """Error bars of a revised T: with the same widths around it, and covering these."""
         same = np.abs(T - self.transition_matrix) <= _ROUNDING
         if same.all():
             return self._replace(transition_matrix=T)
@@ -80,9 +81,9 @@ class TransitionUncertainty(NamedTuple):
         return TransitionUncertainty(T, location, scale, std, others)
 
     def joined(self, *others: "TransitionUncertainty") -> "TransitionUncertainty":
-        """Error bars that reach over those of other estimates from the same rows.
+        """Error bars that cover the bars of other estimates from the same samples.
 
-        The variance is the mean of all, taken around this estimate (Buckland, Burnham, Augustin, "Model Selection: An
+        The variance is the mean over all estimates, around this one (Buckland, Burnham, Augustin, "Model Selection: An
         Integral Part of Inference", 1997, with equal weights).
         """
         T = self.transition_matrix
@@ -98,31 +99,32 @@ def transition_uncertainty(
     proba_meta: ArrayLike | None = None,
     counts: ArrayLike | None = None,
 ) -> TransitionUncertainty:
-    r"""Find error bars of T that hold the uncertainty of the classifier too.
+    r"""Estimate error bars of T that include the uncertainty of the classifier's calibration.
 
-    They come from the information in the joint likelihood of T and of the map that calibrates the classifier
-    (`em_transition_matrix`): clean rows tell how far off the classifier may be, and what that would do to T is in T's
-    errors. :doc:`/methods/maximum_likelihood` has the formula. Shrinkage of T is not counted as information: where it
-    was strong, the bars are longer than the spread of T. They are those of *one* T that holds for all rows, and of
-    posteriors that such a map can set right; a classifier that is wrong otherwise is not in them.
+    They are derived from the information in the joint likelihood of T and the calibration map
+    (`em_transition_matrix`): the clean samples limit the error of the map, which propagates to T. See
+    :doc:`/methods/maximum_likelihood` for the formula. Shrinkage of T does not count as information: if it was strong,
+    the bars are longer than the spread of T. The bars assume that *one* T holds for all samples, and that such a map
+    can calibrate the probabilities.
 
     Parameters
     ----------
     proba : array-like of shape (n, c)
-        Probabilities of the *true* label, out-of-sample and calibrated (`EMResult.calibration`), of the noisy rows.
+        Probabilities of the *true* label of the noisy samples, out-of-sample and calibrated (`EMResult.calibration`).
     y_noisy : array-like of int, shape (n,)
         Noisy labels as class indices 0..c-1.
     T : array-like of shape (c, c)
-        Their most likely transition matrix (`em_transition_matrix`).
+        Maximum-likelihood transition matrix (`em_transition_matrix`).
     proba_meta : array-like of shape (n_meta, c), optional
-        The same of the clean rows. Without them the classifier is taken as known, and the bars are too short.
+        Probabilities of the clean samples. Without them the classifier is assumed to be exact, and the bars are too
+        short.
     counts : array-like of shape (c, c), optional
-        Numbers of rows whose true (i) and noisy (j) label are both known.
+        Numbers of samples whose true (i) and noisy (j) labels are both known.
 
     Returns
     -------
     TransitionUncertainty
-        With `std` and ``interval(level)``. A row of T without any data has standard errors of about 0.3.
+        With `std` and ``interval(level)``. Entries of a row of T without data have standard errors of about 0.3.
 
     Examples
     --------
@@ -137,13 +139,13 @@ def transition_uncertainty(
     proba = _checked(proba)
     n, c = proba.shape
     if c > MOST_CLASSES:
-        raise ValueError(f"{c} classes are too many: error bars are for up to {MOST_CLASSES}.")
+        raise ValueError(f"proba has {c} classes; error bars need at most {MOST_CLASSES}.")
     T = check_transition_matrix(T, c, "T")
     y = check_label_indices(y_noisy, c, n, "y_noisy")
     if (impossible := int(((proba * T.T[y]).sum(axis=1) == 0).sum())) or not n:
         raise ValueError(
-            f"T and proba give {impossible} of {n} rows' labels no probability; at least one row is needed, and the "
-            "most likely T (em_transition_matrix), or one with a floor (floor_transition_matrix)."
+            f"{impossible} of {n} noisy labels have no probability under T and proba; give at least one row, and T "
+            "from em_transition_matrix, or without zeros (floor_transition_matrix)."
         )
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
     meta = None if proba_meta is None else _checked(proba_meta, c, "proba_meta")
@@ -160,7 +162,7 @@ def transition_uncertainty(
 
 
 def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDArray[np.float64]:
-    """Probabilities of at least one row."""
+    """Valid probabilities of at least one sample."""
     array = check_probabilities(proba, c, name)
     if not len(array):
         raise ValueError(f"{name} has no rows; give at least one.")
@@ -168,18 +170,18 @@ def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDA
 
 
 class _Free:
-    """Entries of T that may move: all but the largest of each row, which makes up for them."""
+    """Free entries of T: all except the largest of each row, which is one minus their sum."""
 
     def __init__(self, T: NDArray) -> None:
         self.rows, self.columns = np.nonzero(~_largest_of_rows(T))
         self.largest = T.argmax(axis=1)[self.rows]
 
     def of_vectors(self, values: NDArray) -> NDArray[np.float64]:
-        """Derivatives with respect to the free entries, from those to all of T in the last two dimensions."""
+        """Derivatives by the free entries, from derivatives by all of T (last two dimensions)."""
         return values[..., self.rows, self.columns] - values[..., self.rows, self.largest]
 
     def of_blocks(self, blocks: NDArray) -> NDArray[np.float64]:
-        """Information about the free entries, from that about each column j of T, ``blocks[j]``."""
+        """Information about the free entries, from ``blocks[j]``, the information about column j of T."""
         total = np.zeros((len(self.rows), len(self.rows)))
         for one, sign in ((self.columns, 1), (self.largest, -1)):
             for other, other_sign in ((self.columns, 1), (self.largest, -1)):
@@ -189,7 +191,7 @@ class _Free:
 
 
 def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, information: NDArray) -> TransitionUncertainty:
-    """Normal approximation of each free entry, cut off at 0; the largest of each row is what they leave."""
+    """Normal approximation of each free entry, truncated at 0, and of the largest of each row."""
     at, scale, location, std = (free.rows, free.columns), np.empty_like(T), T.copy(), np.empty_like(T)
     covariance = _covariance(T[at], slope, information)
     scale[at] = np.sqrt(np.diag(covariance))
@@ -202,9 +204,9 @@ def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, information: NDArray) 
 
 
 def _covariance(T: NDArray, slope: NDArray, information: NDArray) -> NDArray[np.float64]:
-    """Covariance of the free entries; those that the likelihood holds at 0 vary one at a time.
+    """Covariance of the free entries; entries that the likelihood fixes at 0 vary one at a time.
 
-    Otherwise an entry could rise by as much as others fall below 0, which they cannot.
+    Otherwise an entry could increase while others fall below 0.
     """
     held, covariance = np.zeros(len(T), dtype=bool), np.zeros_like(information)
     while True:
@@ -223,8 +225,8 @@ def _covariance(T: NDArray, slope: NDArray, information: NDArray) -> NDArray[np.
 
 
 def _cut_normal(T: NDArray, scale: NDArray, slope: NDArray) -> tuple[NDArray, NDArray]:
-    """Locations of normal numbers that are cut off at 0, and factors by which that shortens standard deviations."""
-    beyond = np.minimum(slope, 0) * (scale > T)  # above, the slope is that of a prior which T was shrunk by
+    """Locations of normal distributions truncated at 0, and the factors by which this reduces their std."""
+    beyond = np.minimum(slope, 0) * (scale > T)  # elsewhere the slope is due to the shrinkage of T
     location = T + np.maximum(scale**2 * beyond, -_MAX_DEPTH * scale)
     cut = -location / scale
     hazard = np.exp(-(cut**2) / 2) / math.sqrt(2 * math.pi) / special.ndtr(-cut)
@@ -232,7 +234,7 @@ def _cut_normal(T: NDArray, scale: NDArray, slope: NDArray) -> tuple[NDArray, ND
 
 
 def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Summed scores of T, and sums of outer products of scores: of T (its columns), of the map and T, of the map."""
+    """Sum of the scores of T; sums of outer products of scores: T (by column), map and T, map."""
     c, n_map = len(T), len(map_prior(proba[:1]))
     slope, of_T = np.zeros((c, c)), np.zeros((c, c, c))
     of_both, of_map = np.zeros((n_map, c, c)), np.zeros((n_map, n_map))
@@ -251,7 +253,7 @@ def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray,
 
 
 def _clean_information(proba: NDArray) -> NDArray:
-    """Expected information of the map in clean rows: each label with its probability."""
+    """Expected information about the map in clean samples."""
     total = np.zeros(())
     for start in range(0, len(proba), _CHUNK):
         p = proba[start : start + _CHUNK]
@@ -266,5 +268,5 @@ def _largest_of_rows(T: NDArray) -> NDArray[np.bool_]:
 
 
 def _cut_quantile(cut: NDArray, share: float) -> NDArray:
-    """Quantile of a standard normal number that is known to be above `cut`."""
+    """Quantile of a standard normal distribution truncated below at `cut`."""
     return -special.ndtri((1 - share) * special.ndtr(-cut))

@@ -129,7 +129,7 @@ def test_counts_are_counted(y, y_noisy, smoothing):
 
 
 def test_counts_need_rows_of_every_class_or_smoothing():
-    with pytest.raises(ValueError, match=r"no rows of classes \[1\]"):
+    with pytest.raises(ValueError, match=r"no samples of classes \[1\]"):
         count_transition_matrix([0, 0], [0, 1])
     np.testing.assert_allclose(count_transition_matrix([0, 0], [0, 1], smoothing=1), [[0.5, 0.5], [0.5, 0.5]])
     assert count_transition_matrix([0, 1], [0, 3], smoothing=1).shape == (4, 4)
