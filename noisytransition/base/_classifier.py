@@ -50,8 +50,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     device : str or torch.device, optional
         Default: the device of a module instance, or the CPU.
     dtype : str or torch.dtype, default="auto"
-        Type that each batch of inputs is cast to. "auto": the floating type of the module, also for uint8 images, which
-        are not scaled; integers are kept if the module has an embedding or the inputs have several parts.
+        Type that each batch of inputs is cast to. "auto": the floating type of the module, also for uint8 images (scale
+        them in your own module); integers are kept if the module has an embedding or inputs have several parts.
     precision : {"float32", "bf16", "fp16"}, default="float32"
         Precision of `torch.autocast` for a float32 module, in training and prediction. Weights, losses, T and
         probabilities stay in float32. "fp16" scales the gradients.
