@@ -81,7 +81,7 @@ def test_every_link_within_the_pages_leads_somewhere():
 
 def test_names_are_links_and_fields_of_tuples_are_not_listed():
     page = (BUILT / "generated" / "noisytransition.GLCClassifier.html").read_text()
-    assert 'title="noisytransition.methods.NoiseModelMixin"><code' in page
+    assert 'title="noisytransition.methods.NoisyLabelClassifier"><code' in page
     assert not [path.name for path in pages() if "Alias for field number" in path.read_text()]
 
 
