@@ -179,7 +179,7 @@ def test_every_row_is_noisy_or_clean_and_with_a_pair_if_both_labels_are_known(da
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if missing := sum(given[i] is None for i in rows):
-            with pytest.raises(ValueError, match=f"in {missing} of {n} rows"):
+            with pytest.raises(ValueError, match=f"for {missing} of {n} samples"):
                 read_rows(CrossEntropyClassifier(), X, table)
             return
         if not clean:
@@ -294,7 +294,7 @@ def test_true_labels_in_place_of_given_ones_are_warned_of(verified):
     [
         (
             lambda t: t.assign(label=t.label.where(t.index >= 7), verified=np.where(t.index < 4, 1, None)),
-            "in 3 of",
+            "for 3 of",
         ),
         (lambda t: t.assign(verified=t.label), "all samples are verified"),
         (lambda t: t.assign(verified=None), "no sample is verified"),

@@ -1,4 +1,4 @@
-"""Out-of-sample posteriors with all labels that are known, and how a last network is chosen by them."""
+"""Out-of-sample posteriors with all known labels, and the selection of the last network by them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -30,16 +30,16 @@ from ._labels import (
     labels_of_samples,
 )
 
-# standard errors by which a fine-tuned network must be better (0 to 2 are as good on the design half of
-# examples/benchmarks/zoo), and by which a longer training must make a network right more often: with 10,000 samples 2
-# points of accuracy are 1.2 to 2.6 of them
+# Standard errors by which fine-tuning must lower the loss (0 to 2 are equally good on the design half of
+# examples/benchmarks/zoo), and by which a longer training must raise the accuracy (with 10,000 samples, 2 points of
+# accuracy are 1.2 to 2.6 standard errors)
 _LEAST_GAIN = 1.0
-# with more, the inverse of T takes too long for the choice of the last network
+# Above this number of classes, inverting T takes too long for the selection of the last network
 _MOST_CLASSES_TO_INVERT = 1000
 
 
 class Candidate(NamedTuple):
-    """Posteriors of held-out noisy and clean samples; of networks after a number of epochs."""
+    """Posteriors of held-out noisy and clean samples by networks after a number of epochs."""
 
     epochs: int
     proba: NDArray
@@ -47,32 +47,30 @@ class Candidate(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """Posteriors of samples that the classifier was not trained on, and their labels as class indices.
+    """Out-of-sample posteriors of samples, and their labels as class indices.
 
     Attributes
     ----------
     candidates : sequence of Candidate
-        Posteriors of the same samples, by rising number of epochs.
+        Posteriors of the same samples, in ascending order of epochs.
     noisy : ndarray of int, shape (n,)
-        Noisy labels.
+        Noisy labels; with several sources, the most frequent label.
     clean : ndarray of int, shape (n_meta,)
-        True labels of the clean samples; there may be none.
+        True labels of clean samples, possibly none.
     noisy_of_clean : ndarray of int, shape (n_meta,)
-        Their noisy labels; -1 where they are not known.
+        Noisy labels of clean samples; -1 if unknown.
     pairs : ndarray of shape (c, c)
-        Counts of all clean samples by true (i) and noisy (j) label, also of those without posteriors.
+        Number of clean samples of each true (i) and noisy (j) label, including samples without posteriors.
     n_clean : ndarray of int, shape (c,)
-        Counts of all clean samples by true label.
+        Number of clean samples of each class, including samples without posteriors.
     n_noisy : int
-        Number of all noisy samples.
+        Number of noisy samples, including samples without posteriors.
     rows, rows_of_clean : ndarray of int, shape (n,) and (n_meta,)
-        Positions of the samples among those that the user gave together; -1 of clean samples that are not among them.
+        Positions in X; -1 for separate clean samples.
     sources : SourceLabels or None
-        Labels of each source, of the samples that the user gave together, if there are several sources; noisy labels
-        are then the most frequent ones.
+        Labels of all samples of X by several sources.
     drawn : ndarray of shape (n_meta,) or None
-        Probabilities with which clean samples were drawn, as multiples of that in a draw at random; None if they are
-        not known.
+        Probabilities of the draw of clean samples, relative to a draw at random; None if unknown.
     """
 
     candidates: Sequence[Candidate]
@@ -89,18 +87,18 @@ class HeldOut(NamedTuple):
 
     @property
     def given_labels(self) -> NDArray:
-        """Numbers of all samples by given label, of shape (c,)."""
+        """Number of all samples by given label, of shape (c,)."""
         c = len(self.pairs)
         return np.bincount(self.noisy, minlength=c) * (self.n_noisy / len(self.noisy)) + self.pairs.sum(axis=0)
 
     def in_order(self, of_noisy: NDArray, of_clean: NDArray) -> NDArray:
-        """Values of the samples that the user gave together, in their order."""
+        """Values of noisy samples and of clean samples of X, in the order of X."""
         among = self.rows_of_clean >= 0
         order = np.argsort(np.concatenate([self.rows, self.rows_of_clean[among]]))
         return np.concatenate([of_noisy, of_clean[among]])[order]
 
     def without(self, out: NDArray[np.bool_]) -> "HeldOut":
-        """The same samples without some of the clean ones."""
+        """Omit some of the clean samples."""
         kept, c = ~out, len(self.pairs)
         known = out & (self.noisy_of_clean >= 0)
         return self._replace(
@@ -114,9 +112,9 @@ class HeldOut(NamedTuple):
         )
 
     def draw(self) -> Draw:
-        """How the clean samples were drawn, as far as their probabilities or given labels tell.
+        """How the clean samples were drawn, according to known probabilities or tests of their given labels.
 
-        Equally many of each true class were drawn by that, which both tests would take for something else.
+        Equal numbers of each true class are treated as stratified, which the tests cannot identify.
         """
         has_noisy = at_random = self.noisy_of_clean >= 0
         if self.drawn is not None:
@@ -134,7 +132,7 @@ class HeldOut(NamedTuple):
         return Draw(by_label=is_drawn_by_label(self.pairs.sum(axis=0), self.given_labels))
 
     def weights_of_clean(self, offset: NDArray) -> NDArray[np.float64]:
-        """Weights, of mean 1, with which clean samples stand for all: by class if that has an offset, else by draw."""
+        """Weights, of mean 1, that make clean samples representative: by class with an offset, else by draw."""
         if offset.any():
             return weights_of_clean_rows(offset, self.clean)
         if self.drawn is not None:
@@ -153,19 +151,19 @@ def read_held_out(
     sources: ArrayLike | None = None,
     verified_probability: ArrayLike | None = None,
 ) -> tuple[HeldOut, NDArray, int]:
-    """Held-out samples, with one candidate, the labels and the number of classes, from arguments of `LabelNoiseModel`.
+    """Validate the arguments of `LabelNoiseModel.fit`; return held-out samples, labels and the number of classes.
 
-    Verified samples become clean ones; they are not among the noisy ones. Labels that are no class have probability 0.
+    Verified samples become clean samples. Labels that are no classes get probability 0.
     """
     n, c = checked_probabilities(proba).shape
     if not n:
-        raise ValueError("proba has no rows; give the probabilities of at least one sample that is not verified.")
+        raise ValueError("proba has no rows; pass the probabilities of at least one sample that is not verified.")
     if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
-        raise ValueError("proba_clean, y_clean and y_clean_noisy go together; give proba_clean with y_clean.")
+        raise ValueError("proba_clean and y_clean go together; y_clean_noisy requires both.")
     m = 0 if proba_clean is None else len(checked_probabilities(proba_clean, c, "proba_clean"))
     y_noisy, y_verified, by_source, probability = given_and_verified(y_noisy, y_verified, "y_noisy", sources)
     if probability is not None and verified_probability is not None:
-        raise ValueError("verified_probability was given twice, also as a column of y_noisy; give one.")
+        raise ValueError("verified_probability was given twice, as an argument and as a column of y_noisy. Pass one.")
     has_given, all_given, is_verified, verified = labels_of_samples(y_noisy, y_verified, n, "y_noisy", classes)
     has_noisy, given_of_others = known_labels(y_clean_noisy, m, "y_clean_noisy", not has_minus_one(all_given, classes))
     others = complete_labels(y_clean, m, "y_clean") if m else verified[:0]
@@ -179,14 +177,14 @@ def read_held_out(
     names, codes = encode_all(given, c + n_others, classes)
     for name in ("y_verified", "y_clean"):
         if (codes[name] >= c).any():
-            raise ValueError(f"{name} has the label {names[codes[name].max()]!r}, of which proba has no column.")
+            raise ValueError(f"{name} has the label {names[codes[name].max()]!r}, but proba has no column for it.")
     if not (has_given & ~is_verified).any():
         raise ValueError(
-            "y_verified has a true label for each sample, so that none is left to estimate T from: count them by "
-            "count_transition_matrix. If y_verified is a mask, give the true labels, missing where not verified."
+            "all samples are verified: use count_transition_matrix. If y_verified is a mask, pass true labels, missing "
+            "where not verified."
         )
     if not np.ptp(codes["y_noisy"]):
-        raise ValueError("y_noisy holds one class alone; at least two are needed.")
+        raise ValueError("y_noisy has only one class; at least two are required.")
     of_rows = check_probabilities(in_class_order(proba, names[:c], rows=False))
     of_others = of_rows[:0]
     if proba_clean is not None:
@@ -208,28 +206,27 @@ def read_held_out(
 def one_candidate(
     candidate: Candidate, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray, rows: tuple[NDArray, NDArray]
 ) -> HeldOut:
-    """Held-out samples of one candidate, which are all samples; `rows` are both arrays of that name."""
+    """Held-out samples with one candidate; `rows` contains `HeldOut.rows` and `HeldOut.rows_of_clean`."""
     c, known = candidate.proba.shape[1], noisy_of_clean >= 0
     pairs, n_clean = pair_counts(clean[known], noisy_of_clean[known], c), np.bincount(clean, minlength=c)
     return HeldOut([candidate], noisy, clean, noisy_of_clean, pairs, n_clean, len(noisy), *rows)
 
 
 def choose_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
-    """Candidate whose number of epochs the last network gets: the best by the evidence, or a later one if it is better.
+    """Select the number of epochs of the last network: the best by the evidence, or a later one that is more accurate.
 
-    T comes from calibrated posteriors, which hardly show that a step is still large, as before the end of a schedule: a
-    network then prefers some classes, and its calibration makes up for it. The last network has no calibration.
+    Calibration corrects a bias towards some classes, for example before the end of a learning-rate schedule, so that
+    the evidence hardly detects it. The last network is not calibrated.
 
-    Whether a network is right on its held-out samples is found from their noisy labels, without bias under T:
-    backward correction (Natarajan et al., 2013; Patrini et al., 2017) of the 0-1 loss. Over the noisy labels of a true
-    class, rows of the inverse of T have the mean 1 at that class and 0 elsewhere. A network's own posteriors would hold
-    its decisions to be right.
+    Accuracy is estimated from noisy labels, without bias under T, by backward correction (Natarajan et al., 2013;
+    Patrini et al., 2017) of the 0-1 loss: given a true class, the rows of the inverse of T at the noisy labels have
+    mean 1 at that class and 0 elsewhere.
     """
     y, (first, *later) = held_out.noisy, held_out.candidates[best:]
     if not later or len(T) > _MOST_CLASSES_TO_INVERT:
         return first
     inverse = np.linalg.pinv(T)
-    # estimates of whether each network is right on each sample
+    # unbiased estimates of whether each network is right on each sample
     right, *right_later = (inverse[y, candidate.proba.argmax(axis=1)] for candidate in (first, *later))
     gains = np.array([of_later - right for of_later in right_later])
     k = gains.mean(axis=1).argmax()
@@ -239,20 +236,18 @@ def choose_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
 def fine_tuning_helps(
     own: NDArray, fine_tuned: NDArray, y: NDArray, offset: NDArray, weights: NDArray
 ) -> tuple[bool, dict[str, float]]:
-    """Find whether held-out clean samples are predicted better after a training on the others alone.
-
-    Losses are those of both networks at their best temperatures.
+    """Whether fine-tuning lowers the log-loss of held-out clean samples, at the best temperatures.
 
     Parameters
     ----------
     own, fine_tuned : ndarray of shape (n, c)
-        Posteriors of held-out clean samples.
+        Posteriors of held-out clean samples, before and after fine-tuning.
     y : ndarray of int, shape (n,)
-        Their labels.
+        True labels.
     offset : ndarray of shape (c,)
-        As `class_offset_` of `LabelNoiseModel`; the fine-tuned network has the class prior of the clean samples.
+        As `class_offset_` of `LabelNoiseModel`; fine-tuned networks have the class prior of the clean samples.
     weights : ndarray of shape (n,)
-        With which these samples stand for all.
+        Weights that make these samples representative.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Labels of any kind as class indices, and results with the index of a pandas Series."""
+"""Encode labels of any kind as class indices, and return results as pandas objects."""
 
 import warnings
 from collections import Counter
@@ -9,33 +9,33 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._checks import as_array, check_label_indices, is_number
 
-# labels that an error lists
+# Maximum number of labels listed in an error
 _MOST_NAMED = 10
-# integers from here on are not all apart as float64
+# float64 does not represent all integers from here on
 LARGEST_FLOAT = 2**53
-# names of the columns of true labels, and of the probabilities of their draw, in a data frame of labels
+# Columns of a data frame of labels: true labels of verified samples, and probabilities of their draw
 VERIFIED, PROBABILITY = "verified", "verified_probability"
 
 
 def class_indices(
     y: ArrayLike, n_classes: int | None, n_rows: int | None, name: str, classes: ArrayLike | None = None
 ) -> NDArray[np.intp]:
-    """Class indices of labels: integers as they are, text and labels of other kinds by the names of the classes."""
+    """Encode labels as class indices; integers are kept unless `classes` are given."""
     named = class_names(y, n_classes, classes, name)
     indices = y if named is None else encode(as_array(y, name), named, name)
     return check_label_indices(indices, n_classes, n_rows, name)
 
 
 class SourceLabels(NamedTuple):
-    """Labels that several sources, such as people, rules or models, gave the same samples.
+    """Labels of the same samples by several sources, such as people, rules or models.
 
     Attributes
     ----------
     names : ndarray of shape (n_sources,)
     labels : ndarray of shape (n_labels,)
-        Different labels.
+        Distinct labels.
     codes : ndarray of int, shape (n, n_sources)
-        Positions in `labels`; -1 where the source said nothing.
+        Positions in `labels`; -1 if missing.
     """
 
     names: NDArray
@@ -43,7 +43,7 @@ class SourceLabels(NamedTuple):
     codes: NDArray[np.integer]
 
     def combined(self) -> NDArray[np.intp]:
-        """Code of each sample's most frequent label, of several that of all samples; -1 of samples without a label."""
+        """Code of each sample's most frequent label; ties go to the label most frequent overall; -1 without a label."""
         (n, _), n_labels = self.codes.shape, len(self.labels)
         rows, columns = np.nonzero(self.codes >= 0)
         cells = rows * n_labels + self.codes[rows, columns]
@@ -54,20 +54,20 @@ class SourceLabels(NamedTuple):
         return np.where(votes.any(axis=1), (votes + of_all / (of_all.sum() + 1)).argmax(axis=1), -1)
 
     def of_classes(self, labels: NDArray) -> "SourceLabels":
-        """The same, with positions in `labels`, among which all must be."""
+        """Encode as positions in `labels`, which must contain all labels."""
         place = np.append(encode(self.labels, labels, "y"), -1) if len(self.labels) else np.array([-1])
         return SourceLabels(self.names, labels, place[self.codes].astype(np.int32))
 
     def check(self, others: NDArray, name: str = "y") -> None:
-        """Raise for a column with labels that no other column has, nor `others`: it is an index or a feature."""
+        """Raise for a column whose labels no other column and no verified sample has: an index or a feature."""
         used = [np.unique(of_source[of_source >= 0]) for of_source in self.codes.T]
         n_columns = np.bincount(np.concatenate(used), minlength=len(self.labels))
         shared = set(self.labels[n_columns > 1].tolist()) | set(others.tolist())
         for source, codes in zip(self.names.tolist(), used, strict=True):
             if len(used) > 1 and len(codes) > 1 and shared.isdisjoint(of_source := self.labels[codes].tolist()):
                 raise ValueError(
-                    f"source {source!r} of {name} has labels such as {of_source[0]!r} that no other source has, and no "
-                    "verified row; leave columns out that are no labels."
+                    f"column {source!r} of {name} has labels such as {of_source[0]!r} that no other column and no "
+                    "verified sample has. Drop columns that are no labels."
                 )
 
     def at(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
@@ -93,20 +93,20 @@ def given_and_verified(y: Any, y_verified: Any = None, name: str = "y", sources:
     """
     names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
     if twice := [name for name, n in Counter(names).items() if n > 1]:
-        raise ValueError(f"{name} has several columns of the name {twice[0]!r}; give each column a name of its own.")
+        raise ValueError(f"{name} has several columns named {twice[0]!r}. Pass distinct names.")
     of_sources, given = [other for other in names if other not in (VERIFIED, PROBABILITY)], y
     probability = y[PROBABILITY] if PROBABILITY in names else None
     if VERIFIED in names:
         if y_verified is not None:
-            raise ValueError(f"verified labels were given twice, as y_verified and as a column of {name}; give one.")
+            raise ValueError(f"verified labels were given twice, as y_verified and as a column of {name}. Pass one.")
         if not of_sources:
-            raise ValueError(f"{name} has the column {VERIFIED!r} alone; give the noisy labels in other columns.")
+            raise ValueError(f"{name} has only the column {VERIFIED!r}. Pass the noisy labels in other columns.")
         y_verified, given = y[VERIFIED], y[of_sources[0]]
     if len(of_sources) < 2:
         by_source = None if sources is None else _long_form(given, sources, name)
         return GivenLabels(given, y_verified, by_source, probability)
     if sources is not None:
-        raise ValueError(f"{name} has a column for each of {len(of_sources)} sources; leave sources= out.")
+        raise ValueError(f"{name} has one column for each of {len(of_sources)} sources. Omit sources=.")
     table = _wide_form(y, of_sources, name)
     codes = table.combined()
     combined = (
@@ -116,20 +116,20 @@ def given_and_verified(y: Any, y_verified: Any = None, name: str = "y", sources:
 
 
 def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:
-    """Labels of a data frame with one column for each source."""
+    """Labels of a data frame with one column per source."""
     n = len(as_array(y[names[0]], name))
     columns = {c: known_labels(y[c], n, f"column {c!r} of {name}", minus_one_is_missing=False) for c in names}
     labels, codes = _codes_of_columns(list(columns.values()), n, name)
     if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         raise ValueError(
-            f"{name} has columns of numbers such as {labels[labels != np.round(labels)][0]:g}, which are no labels; of "
-            f"probabilities or one-hot labels give the most probable class, {name}.idxmax(axis=1)."
+            f"{name} has columns of numbers such as {labels[labels != np.round(labels)][0]:g}, which are no labels. "
+            f"Convert probabilities or one-hot labels by {name}.idxmax(axis=1)."
         )
-    # of Snorkel and others; -1 and 1 alone are two classes
+    # -1 is missing, as in Snorkel; -1 and 1 without other labels are two classes
     if labels.dtype.kind in "if" and len(labels) and labels[0] == -1 and labels.tolist() not in ([-1], [-1, 1]):
         if labels.tolist() == [-1, 0, 1]:
-            advice = "if it is a class, give the classes other names"
-            warnings.warn(f"{name} has -1 beside 0 and 1, which is taken as missing; {advice}.", stacklevel=5)
+            advice = "If it is a class, rename the classes"
+            warnings.warn(f"{name} has the labels -1, 0 and 1; -1 is treated as missing. {advice}.", stacklevel=5)
         labels, codes = labels[1:], np.maximum(codes - 1, -1)
     return SourceLabels(_listed(names), labels, codes)
 
@@ -137,10 +137,10 @@ def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:
 def _codes_of_columns(
     columns: list[tuple[NDArray[np.bool_], NDArray]], n: int, name: str
 ) -> tuple[NDArray, NDArray[np.int32]]:
-    """Sorted labels of all columns, each of which has the samples with a label and these labels; and their codes."""
+    """Distinct labels of all columns, each a mask of labelled samples and their labels; and their codes."""
     found = [labels for _, labels in columns if len(labels)]
     if len(kinds := {_kind(labels) for labels in found}) > 1:
-        raise ValueError(f"{name} has columns with labels of several kinds ({sorted(kinds)}); name classes in one way.")
+        raise ValueError(f"{name} has columns with labels of several kinds ({sorted(kinds)}). Use one kind.")
     labels = sorted_classes(np.concatenate(found), None, name) if found else np.zeros(0, dtype=np.intp)
     codes = np.full((n, len(columns)), -1, dtype=np.int32)
     for s, (known, given) in enumerate(columns):
@@ -149,14 +149,14 @@ def _codes_of_columns(
 
 
 def _long_form(y: Any, sources: Any, name: str) -> SourceLabels:
-    """Labels of samples each of which has the label of one source."""
+    """Labels of samples that each have the label of one source."""
     given, n = as_array(sources, "sources"), len(as_array(y, name))
     if given.ndim != 1 or len(given) != n:
-        raise ValueError(f"sources have the shape {given.shape} for {n} labels; give the source of each label.")
+        raise ValueError(f"sources has shape {given.shape} for {n} labels; pass one source per label.")
     has_label, labels = known_labels(y, n, name, minus_one_is_missing=False)
     has_source, named = known_labels(sources, n, "sources", minus_one_is_missing=False)
     if without := int((has_label & ~has_source).sum()):
-        raise ValueError(f"sources are missing in {without} rows with a label; name the source, or call it 'unknown'.")
+        raise ValueError(f"sources is missing for {without} samples with a label. Pass a name, such as 'unknown'.")
     names = sorted_classes(named, None, "sources")
     of_all, codes = _codes_of_columns([(has_label, labels)], n, name)
     by_source = np.full((n, len(names)), -1, dtype=np.int32)
@@ -168,31 +168,31 @@ def _long_form(y: Any, sources: Any, name: str) -> SourceLabels:
 def labels_of_samples(
     y: Any, y_verified: Any, n: int, name: str = "y", classes: ArrayLike | None = None
 ) -> tuple[NDArray[np.bool_], NDArray, NDArray[np.bool_], NDArray]:
-    """Which of n samples have a given label, and these; which are verified, and their true labels.
+    """Masks of n samples with a given label and with a verified label, and these labels.
 
-    A sample without either is an error.
+    Raises a ValueError if a sample has neither.
     """
     has_given, given = known_labels(y, n, name, minus_one_is_missing=False)
     is_verified, verified = known_labels(y_verified, n, "y_verified", not has_minus_one(given, classes))
     if neither := n - int((has_given | is_verified).sum()):
         raise ValueError(
-            f"{name} has missing labels in {neither} of {n} rows that are not verified either; leave these rows out."
+            f"{name} has missing labels for {neither} of {n} samples, and these are not verified. Drop these samples."
         )
     return has_given, given, is_verified, verified
 
 
 def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -> tuple[NDArray[np.bool_], NDArray]:
-    """Which of n samples have a label, and these labels; missing are None, NaN, NA, NaT and, if so, -1.
+    """Mask of n samples with a label, and these labels. None, NaN, NA, NaT and optionally -1 are missing.
 
-    Without any labels, None, none is known.
+    If `y` is None, all are missing.
     """
     if y is None:
         return np.zeros(n, dtype=bool), np.zeros(0, dtype=np.intp)
     given = as_array(y, name)
     if given.shape != (n,):
         advice = f", of probabilities {name}.argmax(axis=1)" if given.ndim == 2 else ""
-        raise ValueError(f"{name} has shape {given.shape} for {n} samples; give one entry for each{advice}.")
-    is_list = isinstance(y, list | tuple)  # numpy makes numbers or text of NaN and of what is beside it
+        raise ValueError(f"{name} has shape {given.shape} for {n} samples; pass one label per sample{advice}.")
+    is_list = isinstance(y, list | tuple)  # numpy would convert mixed values
     known = given == given if given.dtype.kind in "fmM" else np.ones(n, dtype=bool)  # NaN does not equal itself
     if is_list or given.dtype.kind == "O":
         known = np.array([not is_missing(label) for label in (y if is_list else given)], dtype=bool)
@@ -206,12 +206,12 @@ def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -
 
 
 def _listed(labels: list[Any]) -> NDArray:
-    """Array of a list, of objects if some are text and some are not: numpy would make text of all."""
+    """Array of a list; of dtype object if text and other values are mixed, which numpy would convert to text."""
     return np.array(labels, dtype=object if len({isinstance(label, str) for label in labels}) > 1 else None)
 
 
 def has_minus_one(*labels: Any) -> bool:
-    """Whether the number -1 is a label, so that it cannot mean a missing one."""
+    """Whether -1 is a label, so that it cannot mark missing labels."""
     arrays = [np.asarray(y) for y in labels if y is not None]
     return any(y.dtype.kind in "if" and (y == -1).any() for y in arrays)
 
@@ -220,23 +220,23 @@ def complete_labels(y: Any, n: int, name: str) -> NDArray:
     """Labels of all n samples; raise if some are missing."""
     known, labels = known_labels(y, n, name, minus_one_is_missing=False)
     if not known.all():
-        raise ValueError(f"{name} has missing labels in {(~known).sum()} of {n} samples; leave these samples out.")
+        raise ValueError(f"{name} has missing labels for {(~known).sum()} of {n} samples. Drop these samples.")
     return labels
 
 
 def is_missing(label: object) -> bool:
-    """Whether a label is None, NaN, NaT or pandas' NA: all but text that does not equal itself."""
+    """Whether a label is None, NaN, NaT or pandas' NA."""
     return label is None or (not isinstance(label, str) and str(label == label) in ("False", "<NA>"))
 
 
 def encode_all(
     labels: dict[str, NDArray], n_classes: int, classes: ArrayLike | None
 ) -> tuple[NDArray, dict[str, NDArray[np.intp]]]:
-    """Names of the classes, and labels of several kinds of samples as class indices."""
+    """Classes, and labels of several groups of samples as class indices."""
     given = {name: y for name, y in labels.items() if len(y)}
     if len({_kind(y) for y in given.values()}) > 1:
         kinds = ", ".join(f"{name}: {_kind(y)}" for name, y in given.items())
-        raise ValueError(f"labels are of several kinds ({kinds}); name classes in one way.")
+        raise ValueError(f"labels are of several kinds ({kinds}). Use one kind.")
     if classes is None and given:
         all_labels = np.concatenate(list(given.values()))
         are_indices = all_labels.dtype.kind in "iu" and all_labels.min() >= 0 and all_labels.max() < n_classes
@@ -246,7 +246,7 @@ def encode_all(
 
 
 def classes_of_columns(table: Any, labels: list[NDArray]) -> NDArray | None:
-    """Names of the columns of a data frame, if all labels are among them."""
+    """Column names of a data frame, if they include all labels."""
     if not hasattr(table, "columns"):
         return None
     columns = np.asarray(table.columns)
@@ -254,10 +254,7 @@ def classes_of_columns(table: Any, labels: list[NDArray]) -> NDArray | None:
 
 
 def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
-    """Columns of a data frame, and its rows, in the order of the classes if it names these; else what was given.
-
-    A Series is put in order by its index.
-    """
+    """Reorder a data frame (columns, and rows if `rows`) or Series to the order of the classes that name it."""
     if classes is None or not hasattr(table, "reindex"):
         return table
     order, columns = list(classes), [table.columns] if hasattr(table, "columns") else []
@@ -270,7 +267,7 @@ def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
 def class_names(
     y: ArrayLike, n_classes: int | None, classes: ArrayLike | None = None, name: str = "y_noisy"
 ) -> NDArray | None:
-    """Names of the classes: as given, or the sorted labels of text; None where labels are class indices."""
+    """Classes as given, or sorted text labels; None if labels are class indices."""
     if classes is not None:
         return check_classes(classes, n_classes)
     return sorted_classes(as_array(y, name), n_classes, name) if is_text(as_array(y, name)) else None
@@ -279,11 +276,11 @@ def class_names(
 def indices_of_both(
     y_true: ArrayLike, y_noisy: ArrayLike, n_classes: int | None, classes: ArrayLike | None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
-    """Class indices of true and noisy labels of the same rows, and the names of the classes."""
+    """Class indices of true and noisy labels of the same samples, and the classes."""
     given = {"y_true": as_array(y_true, "y_true"), "y_noisy": as_array(y_noisy, "y_noisy")}
     text = [is_text(labels) for labels in given.values()]
     if any(text) and not all(text):
-        raise ValueError("of y_true and y_noisy one has text labels and the other has none; name classes in one way.")
+        raise ValueError("only one of y_true and y_noisy has text labels. Use one kind of label.")
     if classes is not None:
         classes = as_array(classes, "classes")
     elif all(text):
@@ -297,7 +294,7 @@ def indices_of_both(
 
 
 def of_one_type(labels: NDArray) -> NDArray:
-    """Labels of a column of objects as booleans or numbers, if all are that."""
+    """Convert an object array of booleans or numbers to their dtype."""
     if labels.dtype.kind != "O":
         return labels
     are_bools = all(isinstance(label, bool | np.bool_) for label in labels.flat)
@@ -305,7 +302,7 @@ def of_one_type(labels: NDArray) -> NDArray:
 
 
 def _kind(labels: NDArray) -> str:
-    """Whether labels are text, or else numbers and truth values, or dates."""
+    """Kind of labels: text, date or number (including bool)."""
     return "text" if is_text(labels) else "date" if labels.dtype.kind in "mM" else "number"
 
 
@@ -315,26 +312,26 @@ def is_text(labels: NDArray) -> bool:
 
 
 def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArray:
-    """Sorted labels, which must be as many as there are classes, where their number is known."""
+    """Sorted distinct labels; raise if their number differs from `n_classes`."""
     try:
         found = np.unique(y)
     except TypeError as error:  # labels that cannot be compared
-        raise ValueError(f"{name} mixes labels of several kinds, or has missing ones: {error}.") from None
+        raise ValueError(f"{name} has labels of several kinds or missing labels: {error}.") from None
     if n_classes is not None and len(found) != n_classes:
         some = ", ".join(map(repr, found[:_MOST_NAMED].tolist())) + (", ..." if len(found) > _MOST_NAMED else "")
         raise ValueError(
-            f"{name}: {len(found)} different labels for {n_classes} classes; pass classes=, the labels "
-            f"in the order of the rows of T and of the columns of proba. Found: {some}."
+            f"{name} has {len(found)} different labels for {n_classes} classes: {some}. Pass classes=, the labels in "
+            "the order of the rows of T and of the columns of proba."
         )
     return found
 
 
 def check_classes(classes: ArrayLike, n_classes: int | None) -> NDArray:
-    """Check that there is one class for each row of T, and none twice."""
+    """Validate distinct classes, one per row of T."""
     classes = as_array(classes, "classes")
     c = classes.size if n_classes is None else n_classes
     if classes.shape != (c,) or len(np.unique(classes)) != c:
-        raise ValueError(f"classes={classes.tolist()!r}; give {c} different labels, one per row of T.")
+        raise ValueError(f"classes={classes.tolist()!r}; pass {c} different labels, one per row of T.")
     return classes
 
 
@@ -344,22 +341,22 @@ def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
     try:
         place = np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)
     except TypeError as error:  # labels that cannot be compared
-        raise ValueError(f"{name} has labels of another kind than classes, or missing ones: {error}.") from None
+        raise ValueError(f"{name} has labels of another kind than classes, or missing labels: {error}.") from None
     index = order[place]
     if (unknown := classes[index] != y).any():
         raise ValueError(
-            f"{name} has the label {y[unknown].tolist()[0]!r}; classes has {classes.tolist()!r}: add it or drop its "
-            "rows."
+            f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among classes {classes.tolist()!r}. Add it "
+            "to classes or drop its samples."
         )
     return index
 
 
 # ---------------------------------------------------------------------------- results
 def like_series(values: NDArray, y: Any, name: object) -> Any:
-    """Values of rows as a Series with their index, if the labels are a pandas Series; else as they are."""
+    """Return values as a Series with the index of the labels, if these are a Series."""
     return type(y)(values, index=y.index, name=name) if hasattr(y, "iloc") and y.ndim == 1 else values
 
 
 def names_of_rows(positions: NDArray[np.intp], *tables: Any) -> Any:
-    """Entries of the index of the first table of pandas; the positions themselves without any."""
+    """Index entries of the first pandas object at these positions; else the positions."""
     return next((table.index[positions] for table in tables if hasattr(table, "iloc")), positions)

@@ -1,4 +1,4 @@
-"""T and what follows from it, from probabilities of any classifier, noisy labels and verified labels."""
+"""Estimate T, posteriors and label issues from probabilities of any classifier."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -44,71 +44,68 @@ if TYPE_CHECKING:
     from ..report import NoiseReport
     from ..report._facts import Clean
 
-# of probabilities of the noisy label, without verified samples: mean error of T over 294 fits of scikit-learn's
-# classifiers 0.347 after 5 iterations, 0.320 after 50
+# Iterations of `denoise_proba`. Mean error of T without verified samples, over 294 fits of scikit-learn's classifiers:
+# 0.347 after 5 iterations, 0.320 after 50
 _DENOISING = 50
 
 
 class LabelNoiseModel:
-    r"""Estimate the transition matrix T, and P(true | x, label), from probabilities of any classifier.
+    """Estimate the transition matrix T and P(true | x, label) from out-of-sample probabilities of any classifier.
 
-    The probabilities must be out-of-sample, for example from `sklearn.model_selection.cross_val_predict`. Some samples
-    are verified: their true label is known. ::
+    `sklearn.model_selection.cross_val_predict` computes such probabilities. Some samples have a verified true label.
+    The steps of `fit` are::
 
-        calibration   softmax(A log proba + b), fitted to verified samples and noisy labels together
-        T             maximises the likelihood of all labels, calibrated; shrunk by the evidence
-        test of one T the pairs of true and noisy labels test whether one T holds for all samples; if not, T is the
-                      mean of a posterior that is fitted to the pairs (without pairs: of noise that depends on x)
+        calibration   softmax(A log proba + b), fitted to verified and noisy labels
+        T             maximum-likelihood estimate from all labels, shrunk by the evidence
+        test of one T if pairs of true and noisy labels reject that all samples share one T, T is the mean of a
+                      posterior that is fitted to the pairs (without pairs: of feature-dependent noise)
         posterior     P(true = i | x, noisy = j) ~ proba_i(x) T[i, j]
 
-    See :doc:`/methods/maximum_likelihood` for the statistics, and :doc:`/trust` for how far T can be trusted.
+    See :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
 
     Parameters
     ----------
     prior : "symmetric", array-like or None, default="symmetric"
-        What T is shrunk towards, as `prior` of `em_transition_matrix`.
+        Matrix that T is shrunk towards: `prior` of `em_transition_matrix`.
     meta_sampling : {"random", "stratified"}, default="random"
-        How the verified samples were drawn: at random, or a number of each class. In the latter case their class prior
-        differs from that of the noisy samples; the difference is estimated and corrected for.
+        How the verified samples were drawn. "stratified" (a fixed number per class) corrects their class prior.
     proba_of : {"true", "noisy"}, optional
-        Needed without verified samples: the label whose probabilities `proba` are. A classifier that was trained on
-        noisy labels predicts the noisy label; its probabilities are denoised by anchor points (Patrini et al., 2017).
-        Ignored with verified samples, since the calibration makes either into probabilities of the true label.
+        Which label `proba` predicts; required without verified samples, otherwise ignored. "noisy", for a classifier
+        trained on noisy labels: the probabilities are denoised by anchor points (Patrini et al., 2017).
 
     Attributes
     ----------
     classes_ : ndarray of shape (c,)
         Labels in the order of the columns of `proba` and of T.
     labels_ : ndarray of shape (d,)
-        `classes_`, and noisy labels that are no classes. Their `label_quality` is NaN.
+        `classes_`, followed by noisy labels that are no classes. Their `label_quality` is NaN.
     transition_matrix_ : ndarray of shape (c, d)
-        T: row i, column j is P(noisy = labels_[j] | true = classes_[i]).
+        Noise transition matrix T: entry (i, j) is P(noisy = labels_[j] | true = classes_[i]).
     transition_counts_ : ndarray of shape (c, c)
-        Expected number of samples of each true (i) and noisy (j) label; verified pairs are counted.
+        Expected number of samples of each true (i) and noisy (j) label, including verified pairs.
     class_counts_ : ndarray of shape (c,)
-        Expected number of samples of each true class, without the verified ones.
+        Expected number of samples of each true class, without verified samples.
     diagnostics_ : dict of str to str
-        Reasons not to trust T, of which `fit` warns; empty if none was found. Also "drawn_by_label", without a warning:
-        how verified samples were drawn.
+        Reasons not to trust T, which `fit` also warns of, and notes without a warning, such as "drawn_by_label".
     uncertainty_ : TransitionUncertainty or None
-        Error bars of T; None with more than 50 classes, or of a T that was given.
+        Error bars of T; None with more than 50 classes, or if T was given.
     calibration_ : Calibration or None
         Map from `proba` to probabilities of the true label; None without verified samples.
     anchors_ : ndarray of shape (c, c) or None
-        T at anchor points, by which probabilities of the noisy label are denoised (``proba_of="noisy"``).
+        T at anchor points, used with ``proba_of="noisy"``.
     prior_strength_ : float
-        Pseudo-counts per class of the prior.
+        Pseudo-counts of the prior per class.
     class_offset_ : ndarray of shape (c,)
         Log-ratio of the class priors of verified and noisy samples; 0 unless stratified.
     instance_dependence_ : float
-        Exponent a of noise that depends on the features (:doc:`/trust`); 0 if one T holds for all samples.
+        Exponent a of feature-dependent noise (:doc:`/trust`); 0 if all samples share one T.
     held_out_ : HeldOut
-        Probabilities, of that candidate, and labels that T was estimated from.
+        Probabilities of the best candidate, and the labels, that T was estimated from.
     sources_ : SourceFit or None
-        T and weight of each source, if there are several (`source_summary`); `transition_matrix_` is then that of the
-        most frequent label of each sample.
+        T and weight of each of several sources (see `source_summary`); `transition_matrix_` then describes the most
+        frequent label of each sample.
     log_evidence_, best_candidate_ : ndarray of shape (n_candidates,), int
-        Log-evidence of each candidate, and the position of the highest, from which T is; `fit` has one candidate.
+        Log-evidence of each candidate, and the position of the highest. `fit` has one candidate.
 
     Examples
     --------
@@ -130,7 +127,7 @@ class LabelNoiseModel:
     >>> issues = model.find_label_issues(proba, y_noisy, y_verified=checked)
     >>> len(issues), float((y_noisy != y)[issues.position].mean())  # share of these labels that are wrong
     (37, 1.0)
-    >>> issues.head(2)  # of labels in pandas, the index is theirs
+    >>> issues.head(2)  # has the index of labels in pandas
          position  given_label  suggested_label  label_quality
     125       125            0                2   ...
     143       143            0                2   ...
@@ -160,33 +157,31 @@ class LabelNoiseModel:
         sources: ArrayLike | None = None,
         verified_probability: ArrayLike | None = None,
     ) -> Self:
-        """Estimate T with its error bars, and look for reasons not to trust it.
+        """Estimate T and its error bars, and check for reasons not to trust T.
 
         Parameters
         ----------
         proba : array-like of shape (n, c)
             Out-of-sample probabilities of the samples, from any classifier.
         y_noisy : array-like of shape (n,) or data frame
-            Noisy labels of any kind, in the order of the rows of `proba` (an index is not looked at). A data frame has
-            them beside the columns "verified" and "verified_probability", which are the arguments of these names
-            (`y_verified`). They may be missing where a sample is verified. Each
-            of several other columns has the labels of a source, missing where it said nothing.
+            Noisy labels in the order of the rows of `proba`; only verified samples can miss one. A data frame can have
+            the columns "verified" and "verified_probability" in place of the arguments below. Each other column has the
+            labels of one source, possibly with missing values.
         y_verified : array-like of shape (n,), optional
-            True labels of the verified samples. Others are missing: None, NaN or NA, or -1 if that is no class.
+            True labels of verified samples. Missing for all others: None, NaN or NA, or -1 if that is no class.
         proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
-            Probabilities and true labels of clean samples that are not among the n samples.
+            Probabilities and true labels of separate clean samples.
         y_clean_noisy : array-like of shape (n_clean,), optional
-            Their noisy labels; missing where they are not known.
+            Noisy labels of these samples; missing if unknown.
         classes : array-like of shape (c,) or (d,), optional
-            The labels in the order of the columns of `proba`. Default: the columns of a data frame that are named by
-            the labels; else 0..c-1, or the sorted labels. Beyond c: noisy labels that are no classes, such as
-            "abstains" or "unsure", which have columns of T and no rows.
+            Labels in the order of the columns of `proba`; d - c further labels are noisy labels that are no classes,
+            such as "unsure". Default: the columns of a data frame `proba` if they are the labels, else 0..c-1 or the
+            sorted labels.
         sources : array-like of shape (n,), optional
-            Who or what gave each noisy label, where each sample has that of one of several sources.
+            Source of each noisy label, if each sample has the label of one of several sources.
         verified_probability : array-like of shape (n,), optional
-            Column ``probability`` of `suggest_rows`, at the positions of the samples that it suggested: probability
-            with which a verified sample was drawn, as a multiple of that in a draw at random. Missing, or 1: drawn at
-            random. Values of other samples are not looked at.
+            Probability with which each verified sample was drawn, relative to a draw at random: ``probability`` of
+            `suggest_rows`. Missing, or 1: drawn at random. Other samples are ignored.
 
         Returns
         -------
@@ -195,12 +190,12 @@ class LabelNoiseModel:
         Raises
         ------
         ValueError
-            If an input is not valid, all samples are verified, or none is and `proba_of` is not given.
+            If an input is not valid, all samples are verified, or none is and `proba_of` is None.
 
         Warns
         -----
         UserWarning
-            Of reasons not to trust T.
+            If there are reasons not to trust T.
         """
         self._check_parameters()
         held_out, labels, c = read_held_out(
@@ -209,8 +204,8 @@ class LabelNoiseModel:
         check_prior(self.prior, c)
         if not len(held_out.clean) and self.proba_of is None:
             raise ValueError(
-                "no sample is verified: say what proba are. Give proba_of='noisy' for a classifier that was trained on "
-                "noisy labels, proba_of='true' for one that predicts the true label."
+                "no sample is verified. Pass proba_of='noisy' for a classifier trained on noisy labels, "
+                "proba_of='true' for one that predicts the true label."
             )
         anchors = None
         if self.proba_of == "noisy" and not len(held_out.clean):
@@ -220,7 +215,7 @@ class LabelNoiseModel:
             denoised = np.pad(denoised, ((0, 0), (0, len(labels) - c)))
             held_out = held_out._replace(candidates=[given._replace(proba=denoised)])
         self.fit_candidates(held_out, labels, shrunk_gold_start(held_out), c)
-        self.anchors_ = anchors  # fit_candidates, which takes probabilities of the true label, has set None
+        self.anchors_ = anchors  # after fit_candidates, which sets None
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
@@ -230,11 +225,11 @@ class LabelNoiseModel:
         Parameters
         ----------
         held_out : HeldOut
-            Probabilities of several candidates, such as numbers of epochs, and all labels.
+            All labels, and the probabilities of candidates such as numbers of epochs.
         labels : ndarray of shape (d,)
-            Names of the classes in the order of the columns, and of labels that are no classes.
+            Classes in the order of the columns, followed by labels that are no classes.
         start : ndarray of shape (d, d)
-            T from which the maximisation starts.
+            Initial T.
         n_classes : int, optional
             Default: all labels are classes.
 
@@ -247,7 +242,7 @@ class LabelNoiseModel:
         fit = TransitionFit(held_out, start, prior, stratified=self.meta_sampling == "stratified")
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
-        # expected counts use the features too; those from T and the noisy labels alone are less exact
+        # expected counts also use the features, so they are more precise than counts from T and the noisy labels
         self.class_counts_ = (fit.counts - fit.pairs)[:c].sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
         calibration, bars = fit.calibration, fit.error_bars()
         self.calibration_ = None if calibration is None else calibration.of_classes(c)
@@ -263,7 +258,7 @@ class LabelNoiseModel:
         return self
 
     def _fit_sources(self, sources: SourceLabels, start: NDArray, prior: Any) -> None:
-        """T and weight of each source, from calibrated probabilities; those of verified samples are out-of-fold."""
+        """Estimate T and weight of each source from calibrated probabilities, out-of-fold for verified samples."""
         of, c = self.held_out_, len(self.classes_)
         _, of_noisy, of_clean = of.candidates[0]
         proba, crossed = np.split(self.calibrate(np.concatenate([of_noisy, of_clean])[:, :c]), [len(of_noisy)])
@@ -279,14 +274,13 @@ class LabelNoiseModel:
     def from_transition_matrix(
         cls, T: ArrayLike, classes: ArrayLike | None = None, class_counts: ArrayLike | None = None
     ) -> Self:
-        """Make the model of a given T, which has no error bars; probabilities are of the true label.
+        """Make the model of a given T, without error bars. `proba` are then probabilities of the true label.
 
         Parameters
         ----------
         T : array-like of shape (c, c)
         classes : array-like of shape (c,), optional
-            The labels in the order of T, or those of a data frame T in any order. Default: the columns of a data frame;
-            else 0..c-1.
+            Labels in the order of T. Default: the columns of a data frame T, else 0..c-1.
         class_counts : array-like of shape (c,), optional
             Number of samples of each true class.
 
@@ -316,7 +310,7 @@ class LabelNoiseModel:
         model.transition_matrix_ = check_transition_matrix(in_class_order(T, names), c, "T")
         model.class_counts_ = np.ones(c) if class_counts is None else as_floats(class_counts, "class_counts")
         if model.class_counts_.shape != (c,) or not (model.class_counts_ >= 0).all():
-            raise ValueError(f"class_counts={class_counts!r}; give {c} numbers of at least 0, one per class.")
+            raise ValueError(f"class_counts={class_counts!r}; pass {c} numbers of at least 0, one per class.")
         model.calibration_ = model.anchors_ = model.uncertainty_ = model.sources_ = None
         model.diagnostics_ = {}
         return model
@@ -324,46 +318,45 @@ class LabelNoiseModel:
     # ---- T in words and with error bars
     @property
     def transition_std_(self) -> NDArray[np.float64]:
-        """Standard errors of T's entries, shape (c, c), where there are error bars."""
+        """Standard errors of T, of shape (c, c), if T has error bars."""
         return self._error_bars(AttributeError).std
 
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds of T in the population that the samples come from.
+        """Compute confidence intervals for T in the population that the samples come from.
 
         Parameters
         ----------
         level : float in (0, 1), default=0.9
-            Probability that the population's entry is within its bounds.
+            Confidence level of each interval.
 
         Returns
         -------
         low, high : ndarray of shape (c, c)
-            Where `low` is 0, the flip may not happen at all, and `high` is an upper bound.
+            If `low` is 0, the flip may not occur at all.
 
         Raises
         ------
         ValueError
-            If there are no error bars: of a T that was given, or with more than 50 classes.
+            If T has no error bars: it was given, or there are more than 50 classes.
         """
         return self._error_bars().interval(level)
 
     def transition_summary(self, level: float = 0.9, *, least: float = 0.01, top: int = 15) -> str:
-        """List the flips of T, with their error bars if there are any.
+        """List the most probable label flips, with error bars if T has them.
 
         Parameters
         ----------
         level : float in (0, 1), default=0.9
-            Level of the error bars.
+            Confidence level of the error bars.
         least : float, default=0.01
-            Flips that are less probable are not listed one by one.
+            Smallest probability of a listed flip.
         top : int, default=15
-            Number of flips that are listed one by one.
+            Maximum number of listed flips.
 
         Returns
         -------
         str
-            A line for each flip, the most probable first, such as ``cat -> dog 0.38 [0.35, 0.42]``; without error bars
-            ``cat -> dog 0.38``.
+            One line per flip, such as ``cat -> dog 0.38 [0.35, 0.42]``, in descending order of probability.
         """
         check_rate(least, "least")
         check_count(top, 0, "top")
@@ -384,31 +377,31 @@ class LabelNoiseModel:
         return "\n".join(lines)
 
     def source_summary(self, level: float = 0.9) -> Any:
-        """Sources of a table of several labels: how many labels each gave, and how many of them are correct.
+        """Summarise the sources of labels: number of labels, share of correct labels, most probable flip.
 
         Parameters
         ----------
         level : float in (0, 1), default=0.9
-            Level of the bounds.
+            Confidence level of the bounds.
 
         Returns
         -------
         DataFrame
-            A row for each source, with the columns ``n_labels``, ``n_verified``, ``right``, ``lower``, ``upper`` (the
-            share of correct labels), ``worst_flip`` with its probability ``flip``, ``weight`` in the posterior, and
-            ``log_evidence`` that T of the source is not the common one.
+            One row per source, with the columns ``n_labels``, ``n_verified``, ``right`` (share of correct labels),
+            ``lower``, ``upper``, ``worst_flip`` and its probability ``flip``, ``weight`` in the posterior, and
+            ``log_evidence`` that T of the source differs from the common T.
 
         Raises
         ------
         ValueError
-            If the model was fitted to one label of each sample.
+            If the model was fitted to one label per sample.
         """
         from pandas import DataFrame  # slow to import
 
         check_level(level)
         if self.sources_ is None:
             raise ValueError(
-                "the model was fitted to one label of each sample; a table has one column for each source."
+                "the model was fitted to one label per sample. Fit it to a data frame with one column per source."
             )
         of, (c, d) = self.sources_, self.sources_.common.shape
         worst = np.where(np.eye(c, d, dtype=bool), 0.0, of.matrices).reshape(len(of.names), -1)
@@ -430,35 +423,33 @@ class LabelNoiseModel:
     def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
         if self.uncertainty_ is None:
             raise error(
-                f"T of {len(self.classes_)} classes has no error bars: they need a T that was estimated from "
-                f"out-of-sample probabilities, and at most {MOST_CLASSES} classes."
+                f"T of {len(self.classes_)} classes has no error bars. They require a T estimated from out-of-sample "
+                f"probabilities and at most {MOST_CLASSES} classes."
             )
         return self.uncertainty_
 
     # ---- shares
     def class_shares(self, level: float = 0.9, *, proba: ArrayLike | None = None, y_noisy: Any = None) -> Any:
-        """Shares of the true classes with intervals, by prediction-powered inference (:doc:`/class_shares`).
-
-        Predictions are P(true | x, label) of models without the verified samples that they are compared with.
+        """Estimate shares of the true classes with intervals, by prediction-powered inference (:doc:`/class_shares`).
 
         Parameters
         ----------
         level : float in (0, 1), default=0.9
-            Level of the intervals.
+            Confidence level of the intervals.
         proba, y_noisy : array-like of shape (n_batch, c) and (n_batch,), optional
-            Another batch, such as that of the next month, in which the classes may have other shares: probabilities of
-            the same classifier, and noisy labels, if there are any. Classes have to look as they do in the samples of
-            `fit`, and T to be the same. Default: all samples of `fit`.
+            Probabilities by the same classifier, and noisy labels if there are any, of another batch with other class
+            shares, such as the next month. It must have the same T and the same distribution of features in each class.
+            Default: the samples of `fit`.
 
         Returns
         -------
         DataFrame
-            A row for each class, with the columns ``share``, ``lower`` and ``upper``.
+            One row per class, with the columns ``share``, ``lower`` and ``upper``.
 
         Raises
         ------
         ValueError
-            If no sample is verified, or if verified samples were drawn by their class or by suspicion.
+            If no sample is verified, or if verified samples were stratified by class or chosen by suspicion.
         """
         from pandas import DataFrame  # slow to import
 
@@ -469,21 +460,21 @@ class LabelNoiseModel:
         elif y_noisy is None:
             found = population.class_shares()
         else:
-            raise ValueError("y_noisy has the labels of another batch; give proba, its probabilities, too.")
+            raise ValueError("y_noisy is the labels of another batch. Also pass proba, its probabilities.")
         lower, upper = found.interval(level)
         share = np.clip(found.share / found.share.sum(), lower, upper)
         return DataFrame({"share": share, "lower": lower, "upper": upper}, index=self.classes_)
 
     def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier") -> Interval:
-        """Accuracy of the classifier, or of the noisy labels, with an interval, as `class_shares`.
+        """Estimate the accuracy of the classifier or of the noisy labels with an interval, as in `class_shares`.
 
         Parameters
         ----------
         level : float in (0, 1), default=0.9
-            Level of the interval.
+            Confidence level of the interval.
         of : {"classifier", "labels"}, default="classifier"
-            Whose accuracy: of the most probable classes by the calibrated probabilities, or of the noisy labels (of
-            several sources, of the most frequent label).
+            "classifier": the most probable class by calibrated probabilities. "labels": the noisy label (of several
+            sources, the most frequent label).
 
         Returns
         -------
@@ -493,11 +484,11 @@ class LabelNoiseModel:
         Raises
         ------
         ValueError
-            As `class_shares`; for the labels also if no verified sample has a noisy label.
+            As in `class_shares`; for the labels also if no verified sample has a noisy label.
         """
         check_level(level)
         if of not in ("classifier", "labels"):
-            raise ValueError(f"of={of!r}; give 'classifier' or 'labels'.")
+            raise ValueError(f"of={of!r}; pass 'classifier' or 'labels'.")
         found = Population(self).accuracy(of == "labels")
         (lower,), (upper,) = found.interval(level)
         return Interval(float(found.share[0]), float(lower), float(upper))
@@ -506,67 +497,66 @@ class LabelNoiseModel:
     def suggest_rows(self, n: int, target: str = "shares", *, random_state: RandomState = None) -> Any:
         """Draw samples to verify next, with known probabilities (:doc:`/which_rows`).
 
-        Half of the probability is the same for all samples; the other half is in proportion to the standard deviation
-        of what the target asks of a sample, by P(true | x, label): its class (T and shares) or whether the classifier
-        is correct (accuracy). Put ``probability`` at these positions into `verified_probability` of the next `fit`.
+        Half of the probability is the same for all samples. The other half is proportional to the posterior standard
+        deviation of the sample's class (T and shares), or of whether its prediction is correct (accuracy). Pass
+        ``probability`` to the next `fit` as `verified_probability` of these positions.
 
         Parameters
         ----------
         n : int
             Number of samples.
         target : {"transition", "shares", "accuracy"}, default="shares"
-            What is to be known more exactly: T (random samples are as good), `class_shares`, or `accuracy_interval` of
-            the classifier.
+            Estimate to improve: T (for which random samples are as good), `class_shares`, or `accuracy_interval` of the
+            classifier.
         random_state : int, RandomState, Generator or None
             As in `flip_labels`.
 
         Returns
         -------
         DataFrame
-            Columns ``position``, of samples of `fit` that were not verified, and ``probability``, of having been drawn,
-            as a multiple of ``n / n_not_verified``, that of a draw at random. It is at least 0.5, unless all samples
-            above it are certain to be drawn.
+            Columns ``position``, of samples of `fit` that were not verified, and ``probability``, relative to a draw at
+            random (``n / n_not_verified``). It is at least 0.5, unless all samples above it are certain to be drawn.
 
         Raises
         ------
         ValueError
-            If there are less than n such samples, verified ones were drawn class by class, or T was given.
+            If fewer than n samples are not verified, verified samples were stratified by class, or T was given.
         """
         return suggest_rows(self, n, target, random_state)
 
     def plan(self, target: str = "transition", width: float = 0.05, level: float = 0.9) -> Plan:
-        """Number of samples to verify for intervals of a given width.
+        """Compute how many samples to verify for intervals of a given width.
 
         Parameters
         ----------
         target : {"transition", "shares", "accuracy"}, default="transition"
-            As in `suggest_rows`; of T the noise rate of each class.
+            As in `suggest_rows`; "transition" refers to the noise rate of each class.
         width : float in (0, 0.5), default=0.05
-            Half the length of an interval: ± 0.05.
+            Half width of the intervals.
         level : float in (0, 1), default=0.9
-            Level of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
         Plan
-            With `table`, `n_rows` and `words`, which are those of ``str``. For T, `n_to_verify` are samples of that
-            true class with a noisy label; else samples of any class, drawn by `suggest_rows`.
+            With `table`, `n_rows` and `words` (also by ``str``). For T, ``n_to_verify`` counts samples of that true
+            class with a noisy label; otherwise samples of any class, drawn by `suggest_rows`.
 
         Raises
         ------
         ValueError
-            As `class_shares`, for shares and accuracy.
+            As in `class_shares`, for shares and accuracy.
         """
         return plan(self, target, width, level)
 
     # ---- samples
     def calibrate(self, proba: ArrayLike) -> NDArray:
-        """P(true class | x) from probabilities of the classifier that the model was fitted to.
+        """Compute P(true class | x) from probabilities by the classifier that the model was fitted to.
 
         Parameters
         ----------
         proba : array-like of shape (n, c)
-            Probabilities, columns as in `classes_`.
+            Probabilities, in the order of `classes_`.
 
         Returns
         -------
@@ -580,29 +570,28 @@ class LabelNoiseModel:
     def posterior(
         self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
     ) -> NDArray[np.float64]:
-        """P(true class | x, noisy label), by Bayes' rule.
+        """Compute P(true class | x, noisy label) by Bayes' rule.
 
         Parameters
         ----------
         proba : array-like of shape (n, c)
-            Probabilities of the classifier that the model was fitted to.
+            Probabilities by the classifier that the model was fitted to.
         y_noisy, y_verified
-            Noisy labels and true ones, as in `fit`. True labels of verified samples are certain. The model does not
-            keep them: give them again.
+            Noisy and true labels, as in `fit`. The model does not store them.
         calibrate : bool, default=True
-            Whether to `calibrate` the probabilities. False: they are of the true label as they are.
+            Whether to `calibrate` the probabilities. Pass False for probabilities of the true label.
 
         Returns
         -------
         ndarray of shape (n, c)
-            Columns as in `classes_`; rows sum to 1.
+            Probabilities, in the order of `classes_`; 0 or 1 for verified samples.
         """
         return self._samples(proba, y_noisy, y_verified, calibrate)[0].posterior(self.transition_matrix_)
 
     def label_quality(
         self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
     ) -> Any:
-        """P(true class = noisy label | x, noisy label): the probability that each label is correct.
+        """Compute the probability that each label is correct, P(true class = noisy label | x, noisy label).
 
         Parameters
         ----------
@@ -612,8 +601,7 @@ class LabelNoiseModel:
         Returns
         -------
         ndarray of shape (n,), or Series
-            0 or 1 of verified samples; NaN where the noisy label is missing. A pandas Series with the same index if the
-            noisy labels are one.
+            0 or 1 for verified samples; NaN if the noisy label is missing. A Series if the noisy labels are a Series.
         """
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
         return like_series(samples.judge(self.transition_matrix_).quality, y, "label_quality")
@@ -628,29 +616,28 @@ class LabelNoiseModel:
         as_frame: bool = True,
         calibrate: bool = True,
     ) -> Any:
-        """Find samples whose label is probably wrong, the most probably wrong first; verified samples are left out.
+        """Find samples whose label is probably wrong, ranked by this probability, without verified samples.
 
         Parameters
         ----------
         proba, y_noisy, y_verified, calibrate
             As in `posterior`.
         threshold : float in [0, 1], default=0.5
-            Samples with a `label_quality` below this are returned; 0.5: labels that are more probably wrong than
-            correct.
+            Largest `label_quality` of a returned sample. 0.5: labels that are more probably wrong than correct.
         as_frame : bool, default=True
-            False: only the positions.
+            False: return positions only.
 
         Returns
         -------
         DataFrame with n_issues rows, or ndarray of int, shape (n_issues,)
-            In ascending order of `label_quality`. The columns are ``position``, ``given_label``, ``suggested_label``
-            (the most probable true class, given x and the label) and ``label_quality``. The index is that of the noisy
-            labels or of `proba` if they are of pandas; else the positions.
+            In ascending order of `label_quality`, with the columns ``position``, ``given_label``, ``suggested_label``
+            (the most probable true class) and ``label_quality``. The index is that of the noisy labels or of `proba` in
+            pandas, else the positions.
 
         References
         ----------
         Northcutt, Jiang, Chuang, "Confident Learning: Estimating Uncertainty in Dataset Labels", JAIR 70, 2021, rank by
-        ``proba[n, y]`` alone, without the probabilities of the flips.
+        ``proba[n, y]`` without the probabilities of flips.
         """
         check_rate(threshold, "threshold")
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
@@ -677,20 +664,19 @@ class LabelNoiseModel:
         threshold: float = 0.9,
         calibrate: bool = True,
     ) -> Any:
-        """Replace labels whose true class is nearly certain, and those of verified samples.
+        """Replace labels of samples whose true class is nearly certain.
 
         Parameters
         ----------
         proba, y_noisy, y_verified, calibrate
-            As in `posterior`.
+            As in `posterior`. Verified samples get their true label.
         threshold : float in [0, 1], default=0.9
-            A sample gets its most probable true class if the posterior of that class is at least this.
+            Smallest posterior of the most probable class with which it replaces the label.
 
         Returns
         -------
         ndarray of shape (n,), or Series
-            Labels of the kind of `classes_`; samples below the threshold keep theirs. A pandas Series with the same
-            index and name if the noisy labels are one.
+            Labels out of `labels_`. A Series if the noisy labels are a Series.
         """
         check_rate(threshold, "threshold")
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
@@ -714,39 +700,39 @@ class LabelNoiseModel:
         title: str = "Noise report",
         calibrate: bool = True,
     ) -> "NoiseReport":
-        """Report the noise in words, pictures and numbers, for notebooks and as an HTML page.
+        """Report the noise in words, plots and numbers, for notebooks and as an HTML page.
 
-        It has the share of wrong labels, T with its error bars, the most probable flips, classes at risk, the
-        calibration of the classifier on clean samples, the labels that are most probably wrong with a suggestion for
-        each, a test of whether one T is enough, and how many samples to verify.
+        The report contains the share of wrong labels, T with error bars, the most probable flips, classes at risk, the
+        calibration of the classifier, label issues with suggestions, a test of one T, sources, and the number of
+        samples to verify.
 
         Parameters
         ----------
         proba, y_noisy, calibrate
             As in `posterior`.
         y_verified : array-like of shape (n,), optional
-            True labels of verified samples, as in `fit`. They are not listed, and used as clean samples; with
-            ``calibrate=False`` only for the share of wrong labels, since the classifier may have been trained on them.
+            True labels of verified samples, as in `fit`. They serve as clean samples; with ``calibrate=False`` only for
+            the share of wrong labels, since the classifier may have been trained on them.
         proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
-            Clean samples in place of verified ones, for the calibration of the classifier.
+            Clean samples for the calibration of the classifier, in place of verified samples.
         y_clean_noisy : array-like of shape (n_clean,), optional
-            Their noisy labels, for a share of wrong labels that is counted, and the test of one T.
+            Noisy labels of these samples, for the observed share of wrong labels and the test of one T.
         display_rows : sequence of n samples or data frame, optional
-            What to show of a sample: its text, image or row of a table. Default: nothing.
+            Text, image or table row to display of each sample.
         columns : sequence of str, optional
-            Names of the columns of `display_rows`, of a table without names.
+            Column names of `display_rows`.
         level : float in (0, 1), default=0.9
-            Of all intervals.
+            Confidence level of all intervals.
         max_rows : int, default=200
-            Samples that are listed.
+            Maximum number of listed samples.
         title : str, default="Noise report"
-            Heading of the page.
+            Title of the page.
 
         Returns
         -------
         NoiseReport
-            With `save`, `to_html`, `words` and `facts`. Samples have the names of the index of `display_rows` or
-            `y_noisy` if that is a data frame or Series, else their positions.
+            With `save`, `to_html`, `words` and `facts`. Samples are named by the index of `display_rows` or `y_noisy`
+            in pandas, else by position.
         """
         from ..report import NoiseReport  # needs jinja2
         from ..report._facts import make_facts
@@ -755,12 +741,13 @@ class LabelNoiseModel:
         check_level(level)
         check_count(max_rows, 0, "max_rows")
         if len(self.labels_) > len(self.classes_):
-            raise ValueError(f"a report needs labels that are classes; {self.labels_.tolist()} are not all.")
+            others = self.labels_[len(self.classes_) :].tolist()
+            raise ValueError(f"noise_report does not support labels that are no classes, such as {others}.")
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
         n, judged = len(samples.noisy), samples.judge(self.transition_matrix_)
         shown = [""] * n if display_rows is None else display_rows
         if (length := shown.shape[0] if hasattr(shown, "shape") else len(shown)) != n:
-            raise ValueError(f"display_rows has {length} entries for {n} samples; give one for each.")
+            raise ValueError(f"display_rows has {length} entries for {n} samples; pass one per sample.")
         clean = self._clean(proba_clean, y_clean, y_clean_noisy, calibrate)
         if clean is None and (pairs := samples.is_pair).any():
             of_true, noisy, true = (of[pairs] for of in samples[:3])
@@ -772,7 +759,7 @@ class LabelNoiseModel:
 
     # ---- inputs
     def _samples(self, proba: ArrayLike, y: Any, y_verified: Any, calibrate: bool) -> tuple[LabelledSamples, Any]:
-        """Samples whose labels are judged, and their noisy labels as given: a column of a table."""
+        """Samples whose labels are judged, and the column of their noisy labels."""
         of_true = self._proba(proba, calibrate)
         n, (y, y_verified, by_source, _) = len(of_true), given_and_verified(y, y_verified, "y_noisy")
         has_noisy, noisy, is_verified, verified = labels_of_samples(y, y_verified, n, "y_noisy", self.labels_)
@@ -782,7 +769,7 @@ class LabelNoiseModel:
         return LabelledSamples(of_true, codes, true, self._by_source(by_source)), y
 
     def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
-        """Other samples, whose noisy labels may not be known: their probabilities are as the classifier gave them."""
+        """Samples of another batch with uncalibrated probabilities; their noisy labels can be unknown."""
         given, d = self._checked(proba), len(self.labels_)
         none, labels = np.full(len(given), -1), None
         if y_noisy is not None:
@@ -791,12 +778,12 @@ class LabelNoiseModel:
         return LabelledSamples(given, none, none) if labels is None else labels._replace(proba=given)
 
     def _likelihood_of_fit(self, rows: NDArray[np.integer]) -> NDArray | None:
-        """The same of samples at these positions in the fit, if there are several sources; else None."""
+        """Likelihood of all labels of samples at these positions in `fit`; None with one source."""
         of = self.held_out_.sources
         return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
 
     def posterior_of_fit(self) -> NDArray[np.float64]:
-        """P(true | x, labels) of the noisy samples that the model was fitted to, of shape (n, c)."""
+        """P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
         of, c = self.held_out_, len(self.classes_)
         proba, none = self.calibrate(of.candidates[0].proba[:, :c]), np.full(len(of.noisy), -1)
         return LabelledSamples(proba, of.noisy, none, self._likelihood_of_fit(of.rows)).posterior(
@@ -804,11 +791,11 @@ class LabelNoiseModel:
         )
 
     def _by_source(self, labels: SourceLabels | None) -> NDArray | None:
-        """Probability of all labels of each sample, given each true class, up to a factor; None of one source."""
+        """Likelihood of all labels of each sample given each true class, up to a factor; None with one source."""
         if labels is None:
             return None
         if self.sources_ is None:
-            raise ValueError("the model was fitted to one label of each sample; give one column of labels.")
+            raise ValueError("the model was fitted to one label per sample; pass one column of labels.")
         known = self.sources_.names.tolist()
         if unknown := sorted(set(labels.names.tolist()) - set(known), key=str):
             raise ValueError(f"the model was not fitted to the sources {unknown}; it has {known}.")
@@ -833,7 +820,7 @@ class LabelNoiseModel:
     def _clean(self, proba: Any, y: Any, y_noisy: Any, calibrate: bool) -> "Clean | None":
         """Clean samples of a report."""
         if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
-            raise ValueError("proba_clean, y_clean and y_clean_noisy go together; give proba_clean with y_clean.")
+            raise ValueError("proba_clean and y_clean go together; y_clean_noisy requires both.")
         if proba is None:
             return None
         given = self._proba(proba, calibrate)
@@ -853,6 +840,6 @@ class LabelNoiseModel:
 
     def _check_parameters(self) -> None:
         if self.meta_sampling not in ("random", "stratified"):
-            raise ValueError(f"meta_sampling={self.meta_sampling!r}; give 'random' or 'stratified'.")
+            raise ValueError(f"meta_sampling={self.meta_sampling!r}; pass 'random' or 'stratified'.")
         if self.proba_of not in (None, "true", "noisy"):
-            raise ValueError(f"proba_of={self.proba_of!r}; give 'true' or 'noisy', or None with verified samples.")
+            raise ValueError(f"proba_of={self.proba_of!r}; pass 'true' or 'noisy', or None with verified samples.")

@@ -1,4 +1,4 @@
-"""Class shares and accuracies with intervals: prediction-powered inference on the posterior of the true class."""
+"""Estimate class shares and accuracies with intervals, by prediction-powered inference on the posterior."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,25 +12,25 @@ from ._fit import cross_fitted
 from ._posterior import LabelledSamples
 from ._shrinkage import with_other_labels
 
-# folds of the verified samples: models that predict them have not seen them
+# Folds of verified samples for out-of-fold predictions
 _FOLDS = 10
-# strata with fewer verified samples are taken together
+# Strata with fewer verified samples are merged
 _LEAST_IN_STRATUM = 5
-# most steps, and the change of a share that ends the maximisation for another batch; rounds of its correction
+# For another batch: maximum number of steps and tolerance of the maximisation; rounds of the correction
 _MAX_STEPS, _TOLERANCE, _ROUNDS = 1000, 1e-7, 5
-# a smaller variance is one of rounding
+# Variances below this are rounding errors
 _NO_VARIANCE = 1e-12
-# with which the variance of few verified samples is shrunk to what the predictions expect, if that is larger
+# Weight of the variance expected by the predictions, if it exceeds the variance of the verified samples
 _PSEUDO_SAMPLES = 20.0
-# a bound is 0 or 1 if fewer cases are expected there: Brown, Cai, DasGupta, "Interval Estimation for a Binomial
-# Proportion", 2001
+# A bound is 0 or 1 if fewer cases are expected there (Brown, Cai, DasGupta, "Interval Estimation for a Binomial
+# Proportion", 2001)
 _LEAST_CASES = 0.5
-# degrees of freedom, with fewer of which Student's t has hardly a variance
+# Fewest degrees of freedom: Student's t has no variance below 3
 _LEAST_DF = 5
 
 
 class Interval(NamedTuple):
-    """An estimate with its bounds."""
+    """Estimate with lower and upper bound."""
 
     estimate: float
     lower: float
@@ -38,13 +38,13 @@ class Interval(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """Shares of a population, and the numbers of samples of known truth that would tell them as exactly."""
+    """Estimated shares, and the numbers of verified samples with the same precision."""
 
     share: NDArray[np.float64]
     n_effective: NDArray[np.float64]
 
     def interval(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds by Jeffreys' prior; within [0, 1] and not symmetric for small shares."""
+        """Compute bounds with Jeffreys' prior. They are within [0, 1] and asymmetric for small shares."""
         lower, upper = jeffreys_interval(self.share, self.n_effective, level)
         few, few_others = (of * self.n_effective < _LEAST_CASES for of in (self.share, 1 - self.share))
         lower = np.where(few, 0, np.minimum(lower, self.share))
@@ -58,21 +58,21 @@ def prediction_powered(
     strata: Sequence[tuple[NDArray, NDArray]] = (),
     weights: NDArray | None = None,
 ) -> Estimate:
-    r"""Mean of a population of which a random part is verified, from predictions of all.
+    """Estimate the mean of a population from predictions of all samples and a verified random subset.
 
-    ``mean(lambda f) + mean over verified (y - lambda f)``, with the lambda in [0, 1] of the smallest variance; 0 is
-    the mean of the verified samples alone.
+    The estimate is ``mean(lambda f) + mean over verified (y - lambda f)``, with the lambda in [0, 1] of the smallest
+    variance; lambda = 0 is the mean of the verified samples.
 
     Parameters
     ----------
     predicted : ndarray of shape (n, k)
-        Predictions f of k properties, such as the probability of each class, of the samples that are not verified.
+        Predictions f of k quantities, such as class probabilities, for samples that are not verified.
     of_verified, true : ndarray of shape (m, k)
-        Predictions and truth of verified samples; the former must not have seen the latter.
+        Predictions and true values of verified samples. Predictions must be out-of-fold.
     strata : sequence of pairs of ndarray of bool, shapes (n,) and (m,)
-        Where verified samples were drawn by their stratum: the samples of each. Default: one stratum.
+        Masks of the samples in each stratum that verified samples were drawn from. Default: one stratum.
     weights : ndarray of shape (m,), optional
-        Inverse probabilities with which verified samples were drawn, up to a factor; then there are no strata.
+        Inverse probabilities of the draw of verified samples, up to a factor; excludes strata.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def prediction_powered(
     parts = _parts(predicted, of_verified, true, strata, weights)
     found = _powered_mean(parts)
     share = np.clip(found.mean, 0, 1)
-    # variance if the predictions are the probabilities of the truth
+    # variance if the predictions are the true probabilities
     expected = found.between + sum(
         size**2 * (_variance_of_mean(of_all) + (w / w.sum()) ** 2 @ (f * (1 - f))) for size, of_all, f, _, w in parts
     )
@@ -96,7 +96,7 @@ def prediction_powered(
     none = found.alone < _NO_VARIANCE
     gain = np.divide(found.alone, variance, out=np.ones_like(share), where=~none & (variance > 0))
     base: Any = m
-    if len(parts) > 1 or np.ptp(parts[0][-1]):  # as many samples, drawn at random, have the variance of these
+    if len(parts) > 1 or np.ptp(parts[0][-1]):  # number of random samples with the same variance
         kish = 1 / sum(size**2 * (w**2).sum() / w.sum() ** 2 for size, *_, w in parts)
         at_random = np.clip(share * (1 - share), 1 / (m + 2), None)
         base = np.where(none, kish, at_random / np.where(none, 1, found.alone))
@@ -104,7 +104,7 @@ def prediction_powered(
 
 
 class _PoweredMean(NamedTuple):
-    """Mean, its variance, that of verified samples alone, and the part of both that is between strata."""
+    """Prediction-powered mean, its variance, the variance of the verified mean, and their part between strata."""
 
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
@@ -113,7 +113,7 @@ class _PoweredMean(NamedTuple):
 
 
 def _powered_mean(parts: list) -> _PoweredMean:
-    """Prediction-powered mean of any values."""
+    """Compute the prediction-powered mean of any values."""
 
     def variance(power: NDArray | float) -> Any:
         return sum(
@@ -130,14 +130,14 @@ def _powered_mean(parts: list) -> _PoweredMean:
     ]
     sizes = np.array([[part[0]] for part in parts])
     mean = (sizes * means).sum(axis=0)
-    between = (sizes * (means - mean) ** 2).sum(axis=0) / sum(len(part[1]) for part in parts)  # of a sample's strata
+    between = (sizes * (means - mean) ** 2).sum(axis=0) / sum(len(part[1]) for part in parts)
     return _PoweredMean(mean, variance(power) + between, alone + between, between)
 
 
 def _parts(
     predicted: NDArray, of_verified: NDArray, true: NDArray, strata: Sequence = (), weights: NDArray | None = None
 ) -> list[tuple[float, NDArray, NDArray, NDArray, NDArray]]:
-    """Of each stratum: its share, predictions of its samples, of verified ones, their truth and weights."""
+    """Per stratum: its share, predictions of its samples, predictions, true values and weights of verified samples."""
     strata = strata or [(np.ones(len(predicted), dtype=bool), np.ones(len(true), dtype=bool))]
     w, n = np.ones(len(true)) if weights is None else weights, len(predicted) + len(true)
     parts = [(np.concatenate([predicted[of], of_verified[k]]), of_verified[k], true[k], w[k]) for of, k in strata]
@@ -145,29 +145,29 @@ def _parts(
 
 
 def _student(df: float) -> float:
-    """Variance of Student's t: that of an estimate divided by its estimated error."""
+    """Variance of Student's t with these degrees of freedom, which corrects an estimated variance."""
     return max(df, _LEAST_DF) / (max(df, _LEAST_DF) - 2)
 
 
 def _variance_of_mean(values: NDArray, weights: NDArray | None = None) -> NDArray[np.float64]:
-    """Variance of a mean, or of a weighted one by linearisation (Hájek)."""
+    """Estimate the variance of a mean, or of a weighted mean by linearisation (Hájek)."""
     n = len(values)
     shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     return ((shares[:, None] * (values - shares @ values)) ** 2).sum(axis=0) * n / max(n - 1, 1)
 
 
 def strata_of_labels(noisy: NDArray[np.intp], of_verified: NDArray[np.intp], n_labels: int) -> list:
-    """Samples by given label; labels with few verified samples, and none, together."""
+    """Group samples by given label; labels with few verified samples, and missing labels, form one stratum."""
     few = np.bincount(of_verified[of_verified >= 0], minlength=n_labels) < _LEAST_IN_STRATUM
     of_noisy, of_verified = (np.where((of < 0) | few[of], n_labels, of) for of in (noisy, of_verified))
     used = np.unique(of_verified)
-    if not np.isin(of_noisy, used).all():  # no verified sample stands for these: with the next larger stratum
+    if not np.isin(of_noisy, used).all():  # no verified sample has these labels: use the last stratum
         of_noisy = np.where(np.isin(of_noisy, used), of_noisy, used[-1])
     return [(of_noisy == j, of_verified == j) for j in used]
 
 
 def batch_shares(proba: NDArray, prior: NDArray) -> NDArray[np.float64]:
-    """Class shares of a batch by maximum likelihood (Saerens, Latinne, Decaestecker, 2002); proba are at the prior."""
+    """Estimate class shares of a batch by maximum likelihood (Saerens, Latinne, Decaestecker, 2002)."""
     ratio, share = proba / prior, prior
     for _ in range(_MAX_STEPS):
         last, share = share, normalise_rows(ratio * share, proba).mean(axis=0)
@@ -177,27 +177,27 @@ def batch_shares(proba: NDArray, prior: NDArray) -> NDArray[np.float64]:
 
 
 class Population:
-    """Samples that a `LabelNoiseModel` was fitted to, of which the verified ones are a random part."""
+    """Samples of a fitted `LabelNoiseModel`, of which the verified samples are a random subset."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.c, self.d = model, len(model.classes_), len(model.labels_)
         self.of: Any = getattr(model, "held_out_", None)
         if self.of is None or len(self.of.clean) < 2:
-            raise ValueError("shares need a model that was fitted to at least two verified samples.")
-        how = "because their labels look wrong" if self.of.draw().by_suspicion else ""
+            raise ValueError("class shares and accuracies require a model fitted to at least two verified samples.")
+        how = "chosen because their labels look wrong" if self.of.draw().by_suspicion else ""
         if model.meta_sampling == "stratified" or "unknown_shares" in model.diagnostics_:
-            how = "class by class"
+            how = "stratified by class"
         if how:
-            raise ValueError(f"verified samples were drawn {how}, and tell no shares; verify some at random.")
+            raise ValueError(f"verified samples were {how}, which biases shares. Verify samples drawn at random.")
         self.truth = np.eye(self.c)[self.of.clean]
 
     def class_shares(self) -> Estimate:
-        """Shares of the true classes."""
+        """Estimate the shares of the true classes."""
         (predicted, verified), _ = self._own
         return self._powered(predicted, verified, self.truth)
 
     def accuracy(self, of_labels: bool) -> Estimate:
-        """Share of samples of which the noisy label, or else the most probable class, is the true class."""
+        """Estimate the share of samples whose noisy label, or else most probable class, is the true class."""
         known = self._known(of_labels)
         noisy, clean = self.of.noisy, self.of.noisy_of_clean
         if not of_labels:
@@ -209,23 +209,26 @@ class Population:
         return self._powered(predicted, verified, right, known)
 
     def _known(self, need_labels: bool) -> NDArray[np.bool_]:
-        """Verified samples that are used: if noisy labels are needed, those that have one."""
+        """Mask of the verified samples to use: all, or if noisy labels are required, samples with a noisy label."""
         known = (self.of.noisy_of_clean >= 0) | (not need_labels)
         if not known.any():
-            raise ValueError("no verified sample has a noisy label; shares and accuracies by labels need some.")
+            raise ValueError("no verified sample has a noisy label. Keep the noisy labels of verified samples.")
         return known
 
     def shares_of_batch(self, proba: ArrayLike, y_noisy: Any) -> Estimate:
-        """Class shares of other samples.
+        """Estimate class shares of another batch.
 
-        Those at which each class's mean score, the posterior at the most likely shares, gives the mean score of the
-        batch (Lipton, Wang, Smola, "Detecting and Correcting for Label Shift with Black Box Predictors", 2018). Means
-        of classes are prediction-powered; variances by the delta method.
+        The shares solve a linear system: mean scores of the classes, weighted by the shares, equal the mean score of
+        the batch. Scores are posteriors at the most likely shares (Lipton, Wang, Smola, "Detecting and Correcting for
+        Label Shift with Black Box Predictors", 2018). Class means are prediction-powered; variances use the delta
+        method.
         """
         known = self._known(y_noisy is not None)
         if not (counts := self.truth[known].sum(axis=0)).all():
             none = self.model.classes_[counts == 0].tolist()
-            raise ValueError(f"no sample of {none} is verified; shares of another batch need some of each class.")
+            raise ValueError(
+                f"no sample of {none} is verified. Shares of a batch require verified samples of each class."
+            )
         given_labels, scores = self._predictions(self.model._batch(proba, y_noisy))
         predicted, verified, _ = given_labels
         scores = scores if y_noisy is None else given_labels
@@ -255,9 +258,9 @@ class Population:
         return self._predictions()
 
     def _predictions(self, *batch: LabelledSamples) -> tuple[list[NDArray], list[NDArray]]:
-        """P(true | x, label) and P(true | x) of noisy samples, of verified ones, which no fit has seen, and of a batch.
+        """Cross-fitted P(true | x, label) and P(true | x) of noisy samples, verified samples and a batch.
 
-        Of those that are not verified, means over the fits.
+        Predictions of verified samples are out-of-fold; all others are means over the folds.
         """
         of, (_, of_noisy, of_clean) = self.of, self.of.candidates[0]
         by_noisy, by_clean = (self.model._likelihood_of_fit(rows) for rows in (of.rows, of.rows_of_clean))
@@ -280,7 +283,7 @@ class Population:
         return given_labels, given_x
 
     def _strata(self, known: NDArray) -> tuple[Any, NDArray | None]:
-        """Strata of the given labels, by which samples may have been drawn without a test that tells it; or weights."""
+        """Strata of the given labels if verified samples can have been drawn by these; or weights of the draw."""
         if self.of.drawn is not None:
             return (), 1 / self.of.drawn[known]
         given = self.of.noisy_of_clean[known]

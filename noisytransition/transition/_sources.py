@@ -1,4 +1,4 @@
-"""Several sources of labels: a transition matrix for each, and how much their labels tell of the true class."""
+"""Estimate a transition matrix for each of several sources of labels, and their weights in the posterior."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -9,37 +9,37 @@ from scipy import optimize, sparse, special
 
 from ._estimation import finite_log, jeffreys_interval
 
-# most steps of expectation-maximisation, and the change of T that ends it
+# Maximum number of EM steps, and tolerance of T
 _MAX_STEPS, _TOLERANCE = 200, 1e-4
-# pseudo-counts of the common T for each class of a source, out of which the evidence chooses
+# Pseudo-counts per class of the common T, from which the evidence selects
 _STRENGTHS = np.geomspace(0.5, 1000, 23)
-# pseudo-counts of each entry of the common T
+# Pseudo-counts of each entry of the common T
 _SMALLEST_COUNT = 1e-3
-# folds of the verified samples by which the weights of the sources are chosen
+# Folds of verified samples for the selection of weights
 _FOLDS = 5
-# precisions of the prior of the sources' weights around their mean; infinite: one weight for all
+# Candidate precisions of the weights around their mean; infinite: one common weight
 _PRECISIONS = (np.inf, 100.0, 10.0, 1.0)
-# precision of the prior of the mean weight around 1, that of independent sources
+# Prior precision of the mean weight around 1
 _OF_MEAN = 4.0
-# probability of a correlation that is so large between sources that err independently
+# Level of the test of independence
 _SURE = 1e-3
-# standard errors at which a correlation is found in 80 % of all cases: by a one-sided test at 5 %
+# Standard errors of a correlation detected with a power of 80 % by a one-sided test at 5 %
 _DETECTED = special.ndtri(0.95) + special.ndtri(0.8)
-# log-evidence for a T of its own (Kass and Raftery, 1995)
+# Log Bayes factor that is strong evidence (Kass and Raftery, 1995)
 _STRONG_EVIDENCE = 3.0
 
 
 class Dependence(NamedTuple):
-    """Test whether sources err independently of each other, given the true class.
+    """Test whether sources err independently given the true class.
 
     Attributes
     ----------
     correlation : float
-        Mean correlation of the errors of two sources in verified samples; 0 if no sample tells.
+        Mean correlation of the errors of two sources in verified samples; 0 without such samples.
     pvalue : float
-        Of the hypothesis that it is 0, one-sided.
+        One-sided p-value of correlation 0.
     detectable : float
-        Smallest correlation that as many verified samples show in 80 % of all cases, at a level of 5 %.
+        Smallest correlation detected with a power of 80 % at a level of 5 %.
     """
 
     correlation: float
@@ -54,17 +54,17 @@ class SourceFit(NamedTuple):
     ----------
     names : ndarray of shape (n_sources,)
     matrices : ndarray of shape (n_sources, c, d)
-        T of each source, shrunk towards the common one.
+        T of each source, shrunk towards the common T.
     weights : ndarray of shape (n_sources,)
-        How much the log-likelihood of each source counts in the posterior of the true class; 1 if all are independent.
+        Exponents of the likelihood of each source in the posterior; 1 for independent sources.
     common : ndarray of shape (c, d)
-        T of all labels together.
+        T of all labels.
     log_evidence : ndarray of shape (n_sources,)
-        Log of the Bayes factor of a T of its own against the common T.
+        Log Bayes factor of a separate T against the common T.
     n_labels, n_verified : ndarray of int, shape (n_sources,)
-        Labels of each source; of these, of verified samples.
+        Number of labels of each source, in all samples and in verified samples.
     right, n_right : ndarray of shape (n_sources,)
-        Share of correct labels, and the number of labels of known correctness that would tell it as exactly.
+        Share of correct labels, and the number of verified labels with the same precision.
     dependence : Dependence
     """
 
@@ -84,22 +84,22 @@ class SourceFit(NamedTuple):
         return jeffreys_interval(self.right, self.n_right, level)
 
     def reasons(self) -> dict[str, str]:
-        """What `diagnostics_` says of the sources."""
+        """Entries of `diagnostics_` about the sources."""
         found, (correlation, pvalue, _) = {}, self.dependence
         if pvalue < _SURE:
             found["dependent_sources"] = (
-                f"sources err together: their errors in verified samples have a correlation of {correlation:.2f}. The "
-                f"posterior weights their labels by {self.weights.mean():.2f} in the mean, by held-out verified samples"
+                f"sources err together: their errors in verified samples have a correlation of {correlation:.2f}. "
+                f"Held-out verified samples selected a mean weight of {self.weights.mean():.2f} in the posterior"
             )
         if (self.log_evidence > _STRONG_EVIDENCE).any():
             order = np.argsort(-self.log_evidence)[: int((self.log_evidence > _STRONG_EVIDENCE).sum())]
             named = ", ".join(f"{self.names[s]!s} ({self.right[s]:.0%} correct)" for s in order[:5])
             more = f" and {len(order) - 5} others" if len(order) > 5 else ""
-            found["sources_differ"] = f"T differs between sources, most in {named}{more}: see source_summary()"
+            found["sources_differ"] = f"T differs between sources, most for {named}{more} (see source_summary)"
         if not self.n_verified.any():
             found["sources_not_verified"] = (
-                "no label of a source is verified: the posterior takes the sources to err independently, which labels "
-                "alone cannot show"
+                "no label of a source is verified, so the posterior assumes that sources err independently. Verify "
+                "some samples with labels to test this"
             )
         return found
 
@@ -107,19 +107,19 @@ class SourceFit(NamedTuple):
 def fit_sources(
     proba: NDArray, codes: NDArray[np.integer], true: NDArray[np.intp], names: NDArray, n_labels: int
 ) -> SourceFit:
-    """T of each source, and weights with which the sources predict held-out verified samples best.
+    """Estimate T of each source, and the weights that predict held-out verified samples best.
 
-    T of independent sources is found by expectation-maximisation; the true class by features and all labels (Dawid,
-    Skene, 1979). If verified samples ask for weights, T is that of the weighted posterior.
+    T of independent sources is estimated by expectation-maximisation (Dawid and Skene, 1979), with P(true | x) in place
+    of class priors. If verified samples select weights below 1, T is estimated from the weighted posterior.
 
     Parameters
     ----------
     proba : ndarray of shape (n, c)
-        Calibrated probabilities of the true class; those of verified samples out-of-fold.
+        Calibrated probabilities of the true class, out-of-fold for verified samples.
     codes : ndarray of int, shape (n, n_sources)
-        Labels; -1 where a source gave none.
+        Labels; -1 if missing.
     true : ndarray of int, shape (n,)
-        Verified labels; -1 where nobody checked.
+        Verified labels; -1 if not verified.
     names : ndarray of shape (n_sources,)
     n_labels : int
         Number of different labels d, of which the first c are the classes.
@@ -143,7 +143,7 @@ def fit_sources(
         matrices = labels.matrices(posterior)
     counts = labels.counts(posterior)
     common = _common(counts)
-    of_labels = np.pad(posterior, ((0, 0), (0, n_labels - c + 1)))  # missing labels, and those that are no class: 0
+    of_labels = np.pad(posterior, ((0, 0), (0, n_labels - c + 1)))  # 0 if missing or no class
     correct, given = of_labels[np.arange(len(codes))[:, None], codes], codes >= 0
     n, n_verified = given.sum(axis=0), (given & (true >= 0)[:, None]).sum(axis=0)
     right = (np.einsum("sii,si->s", matrices[:, :, :c], counts.sum(axis=2)) + 0.5) / (n + 1)
@@ -181,7 +181,7 @@ class _Labels:
         self.indicators = _indicators(codes, n_labels)
 
     def independent(self, true: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """T of sources that are independent given the true class, and P(true | x, labels); from the votes on."""
+        """Estimate T of independent sources and P(true | x, labels), starting from votes."""
         c, n_sources = self.log_proba.shape[1], self.codes.shape[1]
         votes = self.indicators @ np.tile(np.eye(self.n_labels, c), (n_sources, 1))
         posterior = _certain(special.softmax(self.log_proba + np.log(0.5 + votes), axis=1), true)
@@ -194,54 +194,53 @@ class _Labels:
         return matrices, posterior
 
     def posterior(self, matrices: NDArray, weights: NDArray, true: NDArray[np.intp]) -> NDArray[np.float64]:
-        """P(true | x, labels); verified labels are certain."""
+        """P(true | x, labels); 0 or 1 for verified samples."""
         log_labels = _weighted_logs(self.indicators, matrices, weights)
         return _certain(special.softmax(self.log_proba + log_labels, axis=1), true)
 
     def counts(self, posterior: NDArray) -> NDArray[np.float64]:
-        """Expected numbers of labels of each source, true class and label, of shape (n_sources, c, d)."""
+        """Expected number of labels of each source, true class and label, of shape (n_sources, c, d)."""
         counts = (self.indicators.T @ posterior).reshape(-1, self.n_labels, posterior.shape[1])
         return counts.transpose(0, 2, 1)
 
     def matrices(self, posterior: NDArray) -> NDArray[np.float64]:
-        """T of each source, shrunk towards that of all labels."""
+        """T of each source, shrunk towards the common T."""
         return _shrunk(self.counts(posterior))[0]
 
     def pool(self, rows: NDArray[np.intp], matrices: NDArray, true: NDArray[np.intp]) -> "_Pool":
-        """What these verified samples say of the weights of the sources."""
+        """Collect the likelihoods of these verified samples for the choice of weights."""
         codes = self.codes[rows]
         of_labels = np.log(matrices)[np.arange(codes.shape[1]), :, codes]
         return _Pool(self.log_proba[rows], np.where((codes >= 0)[:, :, None], of_labels, 0.0), true[rows])
 
 
 def _certain(posterior: NDArray, true: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The posterior where verified labels are known."""
+    """Replace posteriors of verified samples by 0 and 1."""
     return np.where((true >= 0)[:, None], np.eye(posterior.shape[1])[true], posterior)
 
 
 def _indicators(codes: NDArray[np.integer], n_labels: int) -> sparse.csr_array:
-    """One-hot labels: row n has a 1 at ``s * n_labels + j`` for the label j by source s."""
+    """One-hot labels: row n has a 1 at ``s * n_labels + j`` for label j by source s."""
     rows, sources = np.nonzero(codes >= 0)
     columns = sources * n_labels + codes[rows, sources]
     return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(codes), codes.shape[1] * n_labels))
 
 
 def _by_label(of_sources: NDArray) -> NDArray:
-    """Entries of matrices of shape (n_sources, c, d), with a row for each source and label."""
+    """Reshape matrices of shape (n_sources, c, d) to one row per source and label."""
     return of_sources.transpose(0, 2, 1).reshape(-1, of_sources.shape[1])
 
 
 def _common(counts: NDArray) -> NDArray[np.float64]:
-    """Shares of all sources together."""
+    """Estimate T of all sources together."""
     total = counts.sum(axis=0) + _SMALLEST_COUNT
     return total / total.sum(axis=1, keepdims=True)
 
 
 def _shrunk(counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """T of each source, and the log-evidence of each.
+    """Shrink T of each source by the evidence; return the matrices and the log-evidence of each source.
 
-    Sources differ more in how many labels are wrong than in which class a wrong one is of, so that both are shrunk
-    apart.
+    Sources differ more in the share of wrong labels than in the classes of wrong labels, so both are shrunk separately.
     """
     n_sources, c, d = counts.shape
     off = ~np.eye(c, d, dtype=bool)
@@ -254,7 +253,7 @@ def _shrunk(counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _shrunk_shares(counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shares in each row of each source, shrunk towards those of all by the evidence; and the log-evidence of each."""
+    """Shrink the rows of each source towards the common rows; return them and the log-evidence of each source."""
     common = _common(counts)
     strength = max(_STRENGTHS, key=lambda a: _log_evidence(counts, a * common).sum())
     total = counts + strength * common
@@ -270,7 +269,7 @@ def _log_evidence(counts: NDArray, prior: NDArray) -> NDArray[np.float64]:
 
 # ---------------------------------------------------------------------------- sources that err together
 def _dependence(codes: NDArray[np.integer], true: NDArray[np.intp], matrices: NDArray) -> Dependence:
-    """Correlation of the errors of two sources of the same verified sample, given its true class."""
+    """Test the correlation of errors of two sources in the same verified sample, given its true class."""
     rows = true >= 0
     given, of_true = codes[rows] >= 0, true[rows]
     error = 1 - matrices[:, of_true, of_true].T  # probability, of shape (n_verified, n_sources)
@@ -289,7 +288,7 @@ def _dependence(codes: NDArray[np.integer], true: NDArray[np.intp], matrices: ND
 
 
 def _folds(codes: NDArray, true: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Verified samples of each fold, and the verified labels without theirs."""
+    """Yield the verified samples of each fold, and the verified labels of all other folds."""
     verified = np.flatnonzero((true >= 0) & (codes >= 0).any(axis=1))
     for k in range(_FOLDS if len(verified) >= 2 * _FOLDS else 0):
         known = true.copy()
@@ -298,10 +297,10 @@ def _folds(codes: NDArray, true: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.
 
 
 def _chosen_precision(pools: Sequence["_Pool"]) -> float | None:
-    """Precision of the weights around their mean; None for independent sources, of weight 1.
+    """Select the precision of the weights around their mean; None for weights 1 (independent sources).
 
-    Independent sources, one weight for all, and a weight for each are compared by the log-loss of held-out verified
-    samples. One of these that is not worse than the best by more than a standard error is taken, the simplest first.
+    Candidates, from simple to complex, are weights 1, one common weight, and separate weights. The simplest candidate
+    whose log-loss on held-out verified samples is within one standard error of the best is selected.
     """
     ones = np.ones(pools[0].logs.shape[1])
     losses = [np.concatenate([pool.losses(ones) for pool in pools])]
@@ -315,11 +314,10 @@ def _chosen_precision(pools: Sequence["_Pool"]) -> float | None:
 
 
 class _Pool(NamedTuple):
-    """Verified samples in a logarithmic pool: ``P(true | x, labels) ~ proba prod_s T_s[true, label by s]^weights[s]``.
+    """Logarithmic opinion pool of verified samples: ``P(true | x, labels) ~ proba prod_s T_s[true, label s]^weight_s``.
 
-    It has log-probabilities (n, c), log-likelihoods of the label of each source (n, n_sources, c), and true classes
-    (n,). Sources that err together tell less than independent ones; weights below 1 make up for that (Genest, Zidek,
-    1986).
+    Fields: log-probabilities (n, c), log-likelihoods of the label of each source (n, n_sources, c), and true classes
+    (n,). Weights below 1 correct for sources that err together (Genest and Zidek, 1986).
     """
 
     log_proba: NDArray
@@ -330,11 +328,11 @@ class _Pool(NamedTuple):
         return special.log_softmax(self.log_proba + np.einsum("nsc,s->nc", self.logs, weights), axis=1)
 
     def losses(self, weights: NDArray) -> NDArray[np.float64]:
-        """Log-losses of the samples."""
+        """Log-loss of each sample."""
         return -self.log_posterior(weights)[np.arange(len(self.true)), self.true]
 
     def best_weights(self, precision: float) -> NDArray[np.float64]:
-        """Weights of the highest posterior: normal around their mean, which is normal around 1; none is negative."""
+        """Maximise the posterior of non-negative weights: normal around their mean, which is normal around 1."""
         n_sources, is_one = self.logs.shape[1], np.isinf(precision)
         of_true = self.logs[np.arange(len(self.true)), :, self.true].sum(axis=0)
 

@@ -1,4 +1,4 @@
-"""Which samples to verify next, and how many, for what is to be known more exactly."""
+"""Draw samples to verify next, and plan how many are needed."""
 
 from typing import Any, NamedTuple
 
@@ -9,26 +9,26 @@ from scipy import special
 from ._checks import check_count, check_level, is_number
 from ._noise import RandomState, as_generator
 
-#: what verified samples are to narrow
+#: estimates that verified samples can improve
 TARGETS = ("transition", "shares", "accuracy")
-# Share of the draw that is at random: no sample has a weight above its inverse. At 0.2 the intervals of shares are
-# longer (digits)
+# Share of the draw that is at random; its inverse bounds the weights. With 0.2, intervals of shares are longer (digits)
 _AT_RANDOM = 0.5
-# of the unit of a class, as a part of the largest: a class that hardly occurs does not take the whole draw
+# Smallest unit of a class relative to the largest, so that a rare class does not dominate the draw
 _SMALLEST_UNIT = 1e-4
 
 
 class Plan(NamedTuple):
-    """How many samples to verify for intervals of a given width, from `LabelNoiseModel.plan`; `str` gives words.
+    """Number of samples to verify for intervals of a given width, from `LabelNoiseModel.plan`.
 
     Attributes
     ----------
     table : DataFrame
-        A row for each quantity, with the columns ``estimate``, ``half_width`` (of its interval now), ``n_verified`` and
-        ``n_to_verify``: more samples for that quantity alone.
+        One row per quantity, with the columns ``estimate``, ``half_width`` (now), ``n_verified`` and ``n_to_verify``
+        (for this quantity alone).
     n_rows : int
-        More samples for all quantities.
+        Number of samples to verify for all quantities.
     words : str
+        The plan as a sentence.
     """
 
     table: Any
@@ -41,18 +41,18 @@ class Plan(NamedTuple):
 
 # ---------------------------------------------------------------------------- which
 def suggest_rows(model: Any, n: int, target: str, random_state: RandomState) -> Any:
-    """Samples drawn with known probabilities; see `LabelNoiseModel.suggest_rows`."""
+    """Draw samples with known probabilities; see `LabelNoiseModel.suggest_rows`."""
     from pandas import DataFrame  # slow to import
 
     held_out = _held_out(model, target)
     if model.meta_sampling == "stratified":
         raise ValueError(
-            "suggested samples need verified samples that were drawn at random, and meta_sampling is 'stratified'; "
-            "take verified samples as they are drawn at random, with meta_sampling='random'."
+            "suggest_rows requires verified samples drawn at random, but meta_sampling is 'stratified'. Verify random "
+            "samples and pass meta_sampling='random'."
         )
     n = check_count(n, 1, "n")
     if n > (most := len(held_out.noisy)):
-        raise ValueError(f"n={n} samples are more than the {most} that are not verified; give at most {most}.")
+        raise ValueError(f"n={n}, but only {most} samples are not verified; pass at most {most}.")
     probability = inclusion_probabilities(draw_sizes(model, target), n)
     chosen = drawn_systematically(probability, as_generator(random_state))
     relative = probability[chosen] * (len(probability) / n)
@@ -60,11 +60,11 @@ def suggest_rows(model: Any, n: int, target: str, random_state: RandomState) -> 
 
 
 def draw_sizes(model: Any, target: str) -> NDArray[np.float64]:
-    """Probabilities of a draw, up to a factor, of the samples that are not verified.
+    """Compute probabilities of the draw, up to a factor, for samples that are not verified.
 
-    The variance of an inverse-probability-weighted mean is smallest if a sample is drawn in proportion to the standard
-    deviation of what its verification would tell (Neyman, 1934). Variances of several classes are divided by the square
-    of the class's size for T, whose rows are counts by that, and by their mean for shares.
+    An inverse-probability-weighted mean has the smallest variance if samples are drawn in proportion to the standard
+    deviation of their verified value (Neyman, 1934). Variances of the classes are divided by the squared class size for
+    T, whose rows are shares of a class, and by their mean for shares.
     """
     variance, tiny = _posterior_variances(model, target), np.finfo(float).tiny
     unit = variance.mean(axis=0)
@@ -77,7 +77,7 @@ def draw_sizes(model: Any, target: str) -> NDArray[np.float64]:
 
 
 def _posterior_variances(model: Any, target: str) -> NDArray[np.float64]:
-    """Posterior variance of each quantity in each sample that is not verified, shape (n, k)."""
+    """Posterior variance of each quantity in each sample that is not verified, of shape (n, k)."""
     posterior = model.posterior_of_fit()
     if target == "accuracy":
         of, c = model.held_out_, len(model.classes_)
@@ -87,7 +87,7 @@ def _posterior_variances(model: Any, target: str) -> NDArray[np.float64]:
 
 
 def inclusion_probabilities(sizes: NDArray, n: int) -> NDArray[np.float64]:
-    """Probabilities that are proportional to sizes above 0, at most 1, and add up to n."""
+    """Scale positive sizes to probabilities of at most 1 that sum to n."""
     found, certain = np.ones(len(sizes)), np.zeros(len(sizes), dtype=bool)
     while True:
         rest = n - certain.sum()
@@ -99,9 +99,9 @@ def inclusion_probabilities(sizes: NDArray, n: int) -> NDArray[np.float64]:
 
 
 def drawn_systematically(probability: NDArray, rng: np.random.RandomState | np.random.Generator) -> NDArray[np.intp]:
-    """Positions of samples, each drawn with its probability; as many as these add up to (Madow, 1949).
+    """Draw positions of samples with given probabilities, by systematic sampling in random order (Madow, 1949).
 
-    In a random order, a point that is uniform in [0, 1], and those by 1, 2, ... further on, meet the sums.
+    The number of samples is the sum of the probabilities.
     """
     order = rng.permutation(len(probability))
     ends = probability[order].cumsum()
@@ -112,9 +112,9 @@ def drawn_systematically(probability: NDArray, rng: np.random.RandomState | np.r
 
 # ---------------------------------------------------------------------------- how many
 def plan(model: Any, target: str, width: float, level: float) -> Plan:
-    """Numbers of samples to verify; see `LabelNoiseModel.plan`."""
+    """Plan the number of samples to verify; see `LabelNoiseModel.plan`."""
     if not is_number(width) or not 0 < width < 0.5:
-        raise ValueError(f"width={width!r}; give a number above 0 and below 0.5: intervals become ± width.")
+        raise ValueError(f"width={width!r}; pass the half width of the intervals, a number above 0 and below 0.5.")
     z = float(special.ndtri((1 + check_level(level)) / 2))
     if target == "transition":
         return _plan_of_rates(model, width, level, z)
@@ -122,10 +122,11 @@ def plan(model: Any, target: str, width: float, level: float) -> Plan:
 
 
 def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
-    """Samples of each class, until the interval of its noise rate r is at most ± width.
+    """Plan samples of each class for an interval of its noise rate r of at most ± width.
 
-    m pairs of labels give an interval of half width ``h = z sqrt(r (1 - r) / m)``. Information adds up: with the half
-    width h0 now, ``1 / h^2 = 1 / h0^2 + m / (z^2 r (1 - r))``. A rate below the width is taken as the width.
+    m pairs of labels have an interval of half width ``h = z sqrt(r (1 - r) / m)``. Information is additive: with the
+    present half width h0, ``1 / h^2 = 1 / h0^2 + m / (z^2 r (1 - r))``. Rates below the width are replaced by the
+    width.
     """
     from pandas import DataFrame  # slow to import
 
@@ -147,15 +148,15 @@ def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
         listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         words = f"To know the noise rate of every class within ± {width:g}, verify {n} more samples: {listed}."
         if short := [str(model.classes_[i]) for i in np.flatnonzero(m > model.class_counts_)]:
-            words += f" There are not as many of {', '.join(short[:10])}."
+            words += f" Fewer samples exist of {', '.join(short[:10])}."
     return Plan(DataFrame(columns, index=model.classes_), n, words)
 
 
 def _plan_of_shares(model: Any, target: str, width: float, level: float, z: float) -> Plan:
-    """Samples to verify, drawn by `suggest_rows`, until intervals of shares or of the accuracy are at most ± width.
+    """Plan samples of `suggest_rows` for intervals of shares or of the accuracy of at most ± width.
 
-    A variance of shares p is ``p (1 - p) / n``, if all n samples are verified, and ``R / m`` in addition, of m samples
-    that were verified at random. Of m' more, R is g times that, by the posterior and the probabilities of the draw ::
+    A share p has the variance ``p (1 - p) / n`` if all n samples are verified, plus ``R / m`` for m samples verified at
+    random. For m' suggested samples, R is multiplied by g, from the posterior and the probabilities of the draw::
 
         p (1 - p) / n + R (m + g m') / (m + m')^2 = (width / z)^2
     """
@@ -191,10 +192,10 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
 
 
 def _held_out(model: Any, target: str) -> Any:
-    """Samples of the fit, of a valid target."""
+    """Validate the target and return the samples of the fit."""
     if target not in TARGETS:
-        raise ValueError(f"target={target!r}; give one of {', '.join(map(repr, TARGETS))}.")
+        raise ValueError(f"target={target!r}; pass one of {', '.join(map(repr, TARGETS))}.")
     held_out = getattr(model, "held_out_", None)
     if held_out is None:
-        raise ValueError("the model has a given T and no samples; fit one to probabilities and labels.")
+        raise ValueError("the model has a given T and no samples. Fit a model to probabilities and labels.")
     return held_out

@@ -163,7 +163,7 @@ FIT = [
         "rows without a label",
         "fit",
         {"y": _table(label=pd.Series([None, *Y[1:-2], None, None], dtype="Int64"))},
-        "missing labels in 2 of 60 rows that are not verified",
+        "missing labels for 2 of 60 samples, and these are not verified",
     ),
     Case("names of verified rows", "fit", {"y": _table(verified=[*NAMES[TRUE[:18]], *[None] * 42])}, "text labels"),
     Case("clean rows without labels", "fit", {"X_meta": X_META}, "go together"),

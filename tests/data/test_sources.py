@@ -103,7 +103,7 @@ def test_missing_labels_of_any_kind(kind):
 def test_minus_one_and_one_are_two_classes_and_minus_one_beside_zero_and_one_is_doubtful():
     y, *_ = given_and_verified(pd.DataFrame({"a": [-1, 1], "b": [-1, 1]}))
     assert y.tolist() == [-1, 1]
-    with pytest.warns(UserWarning, match="-1 beside 0 and 1"):
+    with pytest.warns(UserWarning, match="-1, 0 and 1"):
         y, *_ = given_and_verified(pd.DataFrame({"a": [-1, 1, 0], "b": [0, 1, -1]}))
     assert y.tolist() == [0, 1, 0]
 
@@ -142,20 +142,20 @@ def renamed(*names):
 @pytest.mark.parametrize(
     ("table", "given", "word"),
     [
-        (renamed("a", "a", "verified"), {}, "several columns of the name 'a'"),
+        (renamed("a", "a", "verified"), {}, "several columns named 'a'"),
         (renamed("a", "verified", "verified"), {}, "several columns"),
-        (TABLE[["verified"]], {}, "alone"),
+        (TABLE[["verified"]], {}, "only the column"),
         (TABLE, {"y_verified": [0] * 6}, "twice"),
-        (TABLE, {"sources": list("pqpqpq")}, "leave sources= out"),
-        (TABLE.assign(a=[0, 1, 2, None, 1, 2], b=[0, 1, 2, None, 1, 2]), {}, "in 1 of 6 rows"),
-        (TABLE.assign(a=None, b=None), {}, "missing labels in 3"),
+        (TABLE, {"sources": list("pqpqpq")}, "Omit sources="),
+        (TABLE.assign(a=[0, 1, 2, None, 1, 2], b=[0, 1, 2, None, 1, 2]), {}, "for 1 of 6 samples"),
+        (TABLE.assign(a=None, b=None), {}, "missing labels for 3"),
         (TABLE.assign(c=list("xyxyxy")), {}, "several kinds"),
-        (TABLE.assign(c=[100, 101, 102, 103, 104, 105]), {}, "source 'c'"),
+        (TABLE.assign(c=[100, 101, 102, 103, 104, 105]), {}, "column 'c'"),
         (TABLE.assign(c=[0.5, 0.1, 0.2, 0.7, 0.9, 1.0]), {}, "idxmax"),
         (TABLE.assign(verified=list("abc") + [None] * 3), {}, "same classes"),
         (TABLE.assign(verified=TABLE["a"]), {}, "all samples are verified"),
         (TABLE.assign(verified=None), {}, "no sample is verified"),
-        (np.array([0, 1, 2]), {"sources": ["p", None, "q"]}, "sources are missing in 1"),
+        (np.array([0, 1, 2]), {"sources": ["p", None, "q"]}, "sources is missing for 1"),
         (np.array([0, 1, 2]), {"sources": ["p", "q"]}, "for 3 labels"),
         (np.array([0, 1, 2]), {"sources": np.array([["p"], ["q"], ["p"]])}, "shape"),
         (np.array([[0, 1], [1, 1]]), {"y_verified": [0, None]}, "several sources"),
@@ -194,8 +194,8 @@ def test_a_noise_model_refuses_what_classifiers_refuse():
     proba = np.full((6, 3), 1 / 3)
     for table, given, word in [
         (renamed("a", "a", "verified"), {}, "several columns"),
-        (TABLE, {"sources": list("pqpqpq")}, "leave sources= out"),
-        (TABLE.assign(c=[100, 101, 102, 103, 104, 105]), {}, "source 'c'"),
+        (TABLE, {"sources": list("pqpqpq")}, "Omit sources="),
+        (TABLE.assign(c=[100, 101, 102, 103, 104, 105]), {}, "column 'c'"),
         (TABLE.assign(c=[0, 1, 2, 3, 1, 2]), {}, "4 different labels for 3 classes"),
         (TABLE["a"], {"y_verified": TABLE["verified"], "sources": ["p"]}, "for 6 labels"),
     ]:

@@ -210,7 +210,7 @@ def test_a_draw_by_suspicion_with_known_probabilities_is_no_reason_to_doubt_and_
     X, y, noisy = table(4, 3)
     proba = cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
     rows, relative = suspicious_draw(np.random.default_rng(0), proba, noisy, 300)
-    with pytest.raises(ValueError, match="drawn"):
+    with pytest.raises(ValueError, match="chosen"):
         quiet_fit(proba, noisy, y, rows).class_shares()
     verified = np.full(len(y), -1)
     verified[rows] = y[rows]
@@ -249,5 +249,5 @@ def test_known_probabilities_of_some_do_not_hide_that_the_others_were_chosen():
     verified[np.append(rows, chosen)] = y[np.append(rows, chosen)]
     with pytest.warns(UserWarning, match="chosen"):
         model = LabelNoiseModel().fit(proba, noisy, y_verified=verified, verified_probability=relative)
-    with pytest.raises(ValueError, match="drawn"):
+    with pytest.raises(ValueError, match="chosen"):
         model.class_shares()

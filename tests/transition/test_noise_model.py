@@ -455,7 +455,7 @@ def test_methods_take_the_table_that_fit_takes():
     assert not is_verified[issues.position].any()
     np.testing.assert_array_equal(issues.index, issues.position + 1000)
     assert (table.loc[issues.index, "label"] == issues.given_label).all()
-    with pytest.raises(ValueError, match="not verified either"):
+    with pytest.raises(ValueError, match="these are not verified"):
         model.posterior(proba, table["label"])
     pytest.importorskip("jinja2")
     facts = model.noise_report(proba, table).facts
