@@ -151,7 +151,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return cls(**(sgd | cls._PUBLISHED | params))
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare support for sparse matrices."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -284,7 +283,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _shared_params(self, classes: NDArray) -> dict[str, Any]:
-        """Parameters of all nets of a fit."""
         own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED} | self._net_params
         lines = max(int(self.verbose) - 1, 0)  # verbose=1 shows the progress bar
         of_fit = {"classes": np.arange(len(classes)), "device": self._device(), "verbose": lines}

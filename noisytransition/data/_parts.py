@@ -24,7 +24,6 @@ def rows_of_parts(X: Mapping[Any, Any], name: str) -> Rows:
 
 
 def _array(part: Any, name: str) -> NDArray:
-    """Convert one part to an array."""
     array = as_array(part.numpy(force=True) if isinstance(part, Tensor) else part, name)
     if not array.ndim or array.dtype.kind not in "biuf":
         kind = f"{type(part).__name__} of {array.dtype}"

@@ -143,14 +143,12 @@ def _ends(rows: Rows) -> Any:
 
 
 def _agree(value: Any) -> bool:
-    """Whether all processes have the same value."""
     found: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(found, value)
     return all(other == value for other in found)
 
 
 def _of_first(value: Any) -> Any:
-    """Value of the first process."""
     values = [value]
     dist.broadcast_object_list(values, 0)
     return values[0]

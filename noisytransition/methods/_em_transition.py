@@ -204,7 +204,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         return run.clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, run.clean.label))
 
     def _clean_weight(self, run: Run) -> float:
-        """Weight of the mean loss of a clean batch."""
         if isinstance(self.meta_weight, str):
             return float((len(run.clean) / len(run.noisy)) ** 0.5)
         return self.meta_weight

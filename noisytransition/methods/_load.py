@@ -112,7 +112,6 @@ def _class_of(name: str, cls: type[NoisyLabelClassifier] | None) -> type[NoisyLa
 
 
 def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet:
-    """Create a net for predictions with the classifier's module."""
     params = {k: v for k, v in clf._shared_params(clf.classes_).items() if k.startswith(_OF_PREDICTION)}
     if isinstance(clf.module, str):
         layers = [weight for weight in weights.values() if weight.ndim == 2]

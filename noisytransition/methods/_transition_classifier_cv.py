@@ -128,7 +128,6 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
-        """Accept the inputs of the estimator."""
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
@@ -251,7 +250,6 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         return rounds[0], best, np.array([r.losses.mean() for r in rounds])
 
     def _noise_model(self, rows: "_Rows", proba: NDArray) -> LabelNoiseModel:
-        """Fit T and a calibration to out-of-fold probabilities."""
         noisy, of_clean = np.split(rows.given, [rows.n_noisy])
         candidate = Candidate(0, *np.split(proba, [rows.n_noisy]))
         held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)
