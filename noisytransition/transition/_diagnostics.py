@@ -1,4 +1,4 @@
-"""Reasons not to trust T, found from its fit, its error bars and the held-out samples."""
+"""Reasons not to trust T, derived from its fit, its error bars and the held-out samples."""
 
 import warnings
 
@@ -14,42 +14,41 @@ from ._metrics import transition_error
 from ._pair_posterior import PairEstimate
 from ._uncertainty import TransitionUncertainty
 
-# Thresholds were chosen on the design half of examples/benchmarks/zoo.
-# one T is contradicted if T by two weights of a clean sample differs by more: in half widths of the 90 % intervals, and
-# as an error of T
+# Thresholds were selected on the design half of examples/benchmarks/zoo.
+# clean samples contradict one T if T at two weights of a clean sample differs by more: in half widths of the 90 %
+# intervals, and as an error of T
 _APART, _FAR = 0.25, 0.1
-# half widths of intervals are at least this: of entries at 0 they are nearly nothing
+# lower bound of these half widths, which are almost 0 for entries at 0
 _LEAST_WIDTH = 0.005
-# a network is trained too little if the loss of held-out clean rows, as a share of that of guessing, is above this ...
+# a network is under-trained if the loss of held-out clean samples, relative to guessing, is above this ...
 _HIGH_LOSS = 0.65
-# ... and still fell in the second half of the training, by so many standard errors
+# ... and decreased in the second half of training by this many standard errors
 _FALLING = 2.0
-# half width of the 90 % interval of a diagonal entry beyond which its class is not told from others
+# half width of the 90 % interval of a diagonal entry above which the class is not separated from other classes
 _WIDE = 0.25
-# Labels were memorised if the classifier agrees with them more often than T allows, by this and two standard errors:
-# out-of-sample probabilities of logistic regression, forests, neighbours and naive Bayes do by at most 0.03 (digits and
-# cancer, six noises, 8 seeds), those of the training samples of a forest or of one neighbour by 0.08 to 0.44. Where
-# noise was found to depend on the features, out-of-sample ones do by up to 0.09 too (simulated, three classes) ...
+# Labels were memorised if the classifier agrees with them more often than T allows, by this and two standard errors.
+# The excess is at most 0.03 for out-of-sample probabilities of logistic regression, forests, neighbours and naive Bayes
+# (digits and cancer, six noises, 8 seeds), and 0.08 to 0.44 for training samples of a forest or of one neighbour. With
+# feature-dependent noise, it is up to 0.09 for out-of-sample probabilities (simulated, three classes) ...
 _AGREEMENT, _AGREEMENT_WITHOUT_ONE_T, _ERRORS_OF_AGREEMENT = 0.05, 0.1, 2.0
-# ... or if it is more certain of noisy samples than of clean ones: here the former do by less than 3 standard errors, a
-# forest whose clean samples alone are out-of-sample by 0.05 to 0.27 and as many standard errors
+# ... or if its mean certainty is higher for noisy than for clean samples. The excess is less than 3 standard errors out
+# of sample, and 0.05 to 0.27 (at least 3 standard errors) if only the clean samples of a forest are out-of-sample
 _CERTAINTY, _ERRORS_OF_CERTAINTY = 0.03, 3.0
-# power of a noisy label (`PairEstimate.powers`) below which error bars of T by pairs are doubted: that of 10 of 12 fits
-# whose bars fail, and of 5 of 81 others (design half of examples/benchmarks/zoo, three seeds)
+# power of a noisy label (`PairEstimate.powers`) below which error bars of T from pairs may fail: 10 of 12 fits with
+# failing bars are below, and 5 of 81 others (design half of examples/benchmarks/zoo, three seeds)
 _WEAK = 0.5
-# Said of a fit without a warning. Of fits whose bars hold and of those whose bars fail the same share, a fifth, has
-# "not_one_T" without pairs; with pairs T is fitted to them
+# Reported without a warning. "not_one_T" is as frequent, a fifth of the fits without pairs, among fits with good error
+# bars as among fits with bad ones; with pairs, T is fitted to them
 _NOTES = {"drawn_by_label", "worse_than_labels", "sources_differ", "dependent_sources", "sources_not_verified"}
 _NOTES |= {"not_one_T", "not_separated", "under_trained"}
-# standard errors by which a classifier must be right less often than the labels
+# standard errors by which the accuracy of a classifier must be below that of the labels
 _ERRORS_OF_ACCURACY = 2.5
 _CHOSEN = (
-    "the labels of verified samples look wrong more often than those of others with the same label: they were chosen, "
-    "not drawn at random. A clean sample counts once then, which supposes one T, and a score on them is no accuracy: "
-    "verify some at random too"
+    "verified samples were chosen because their labels look wrong, not drawn at random: T relies more on the "
+    "assumption of one T, and a score on these samples is not an accuracy; verify some samples at random too"
 )
 _NOT_VERIFIED = (
-    "no sample is verified, so that T rests on the probabilities as they are, and its error bars are too short: verify "
+    "no sample is verified, so T assumes that the probabilities are correct, and its error bars are too short; verify "
     "some samples"
 )
 
@@ -62,12 +61,12 @@ def diagnose(
     Parameters
     ----------
     fit : TransitionFit
-        Its candidates by rising number of epochs.
+        Its candidates are in ascending order of epochs.
     bars : TransitionUncertainty or None
         Error bars of T.
     classes : ndarray of shape (c,)
     labels : ndarray of shape (d,)
-        The classes, and labels that are none.
+        Classes, followed by labels that are not classes.
 
     Returns
     -------
@@ -95,7 +94,7 @@ def diagnose(
 
 
 def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
-    """Warn of reasons not to trust T, or the classifier."""
+    """Warn of reasons not to trust T or the classifier."""
     of_T = [text for name, text in reasons.items() if name not in _NOTES]
     if of_T:
         warnings.warn(f"T may be wrong: {'; '.join(of_T)}.", UserWarning, stacklevel=stacklevel)
@@ -104,9 +103,9 @@ def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
 
 
 def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray) -> dict[str, str]:
-    """Reason by name, if held-out verified samples have a right noisy label more often than a right prediction.
+    """Reason by name, if noisy labels of held-out verified samples are more accurate than predictions.
 
-    Where `noisy` is -1 it is not known.
+    `noisy` is -1 if unknown.
     """
     known = noisy >= 0
     right, labels = (of_rows[known] == true[known] for of_rows in (proba.argmax(axis=1), noisy))
@@ -114,9 +113,9 @@ def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray) -> dict[str
     if len(gain) < 2 or gain.mean() <= _ERRORS_OF_ACCURACY * gain.std(ddof=1) / len(gain) ** 0.5:
         return {}
     return {
-        "worse_than_labels": "the classifier is worse than the labels that it was given: of held-out verified samples "
-        f"it is right in {right.mean():.0%}, their given labels in {labels.mean():.0%}; give other features, another "
-        "classifier or a longer training, and for samples with a label take label_posterior, which uses both"
+        "worse_than_labels": "the classifier is worse than the labels: on held-out verified samples its accuracy is "
+        f"{right.mean():.0%}, the accuracy of the given labels {labels.mean():.0%}. Use other features, another "
+        "classifier or more epochs, and label_posterior for samples with a label"
     }
 
 
@@ -124,22 +123,22 @@ def _no_probability(proba: NDArray, classes: NDArray) -> str:
     never = classes[~proba[:, : len(classes)].any(axis=0)].tolist()
     if not never:
         return ""
-    return f"class {never} has probability 0 in all samples: give probabilities of a classifier that knows it"
+    return f"class {never} has probability 0 in all samples; use a classifier that was trained on it"
 
 
 def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
     absent = classes[n_clean[: len(classes)] == 0].tolist()
-    return f"no clean sample of class {absent}: verify some samples of it" if absent else ""
+    return f"no clean sample of class {absent}; verify some samples of it" if absent else ""
 
 
 def _unknown_shares(fit: TransitionFit) -> str:
-    """There are equally many clean samples of each class, though the class prior of noisy samples is not uniform."""
+    """Clean samples are balanced, although the class prior of the noisy samples is not uniform."""
     n_clean, of_noisy = fit.held_out.n_clean, fit.counts.sum(axis=1)
     if fit.offset.any() or not equally_many(n_clean) or not unlike_shares(n_clean, of_noisy):
         return ""
     return (
-        "there are equally many clean samples of each class, unlike the noisy samples: if they were drawn class by "
-        "class, give meta_sampling='stratified'"
+        "each class has the same number of clean samples, unlike the noisy samples; if the clean samples are "
+        "stratified, set meta_sampling='stratified'"
     )
 
 
@@ -150,9 +149,9 @@ def _drawn_by_label(fit: TransitionFit, labels: NDArray) -> str:
     odds = drawn / drawn.sum() / np.maximum(of_all / of_all.sum(), 1 / of_all.sum())
     none = labels[(drawn == 0) & (of_all > 0)].tolist()
     return (
-        f"verified samples were drawn by their given label ({labels[odds.argmax()]!s}: {odds.max():.1f} times as "
-        "often as in all samples): they count once where T is fitted, and are weighted by their given label elsewhere"
-        + (f"; none has the label {none}, and weights cannot make up for that" if none else "")
+        f"verified samples were drawn by their given label ({labels[odds.argmax()]!s} {odds.max():.1f} times as often "
+        "as among all samples); weights correct for this, and T does not need them"
+        + (f". Weights cannot correct for label {none}, which no verified sample has" if none else "")
     )
 
 
@@ -160,23 +159,23 @@ def _verified_labels(wrong: NDArray, n: int) -> str:
     if not len(wrong):
         return ""
     return (
-        f"{len(wrong)} of {n} verified labels are probably wrong, since they contradict both the classifier and the "
-        f"given label: of the verified samples, in their order, check {wrong[:20].tolist()}"
+        f"{len(wrong)} of {n} verified labels are probably wrong: they contradict the classifier and the given label; "
+        f"check the verified samples at positions {wrong[:20].tolist()} (counting verified samples only)"
     )
 
 
 def _not_one_T(revised: PairEstimate | InstanceDependentEstimate | None, bars: TransitionUncertainty | None) -> str:
-    """Labels contradict that one T holds for all samples, which the likelihood supposes."""
-    advice = "; verify samples whose noisy label is known, since T is then fitted to these pairs"
+    """Labels contradict the assumption that one T holds for all samples."""
+    advice = "; verify samples that have a noisy label, so that T can be fitted to these pairs"
     if isinstance(revised, PairEstimate):
         return (
             "the verified pairs contradict one T for all samples: the noise probably depends on the features, or many "
-            "verified labels are wrong, and T is a mean over the samples, by a posterior that is fitted to the pairs"
+            "verified labels are wrong; T is an average over the samples, fitted to the pairs"
         )
     if revised is not None:
         return (
-            "the noise depends on the features: samples that look like another class have wrong labels more often, "
-            f"and T is a mean over the samples{advice}"
+            "the noise depends on the features: samples that look like another class have more wrong labels, and T is "
+            f"an average over the samples{advice}"
         )
     if bars is None or not bars.others:
         return ""
@@ -187,7 +186,7 @@ def _not_one_T(revised: PairEstimate | InstanceDependentEstimate | None, bars: T
         return ""
     return (
         "clean and noisy samples contradict each other under one T: the noise probably depends on the features, and T "
-        f"is a mean over the samples at best{advice}"
+        f"is at best an average over the samples{advice}"
     )
 
 
@@ -195,8 +194,8 @@ def _weak_labels(revised: PairEstimate | InstanceDependentEstimate | None) -> st
     if not isinstance(revised, PairEstimate) or revised.powers[1] >= _WEAK:
         return ""
     return (
-        f"in verified pairs a noisy label tells {revised.powers[1]:.0%} of what one T would tell of the true class: "
-        "labels follow the features, and error bars of T, a mean over samples, may be too short; verify more samples"
+        f"in verified pairs a noisy label carries {revised.powers[1]:.0%} of the information that one T implies: the "
+        "noise depends on the features, and the error bars of T may be too short; verify more samples"
     )
 
 
@@ -206,22 +205,22 @@ def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
 
 
 def _under_trained(held_out: HeldOut, weights: NDArray) -> str:
-    """The loss of held-out clean samples still fell, and was high at the end."""
+    """The loss of held-out clean samples was high at the end, and still decreasing."""
     candidates, y = held_out.candidates, held_out.clean
     half, end = (tempered_log_loss(candidates[k].proba_meta, y, weights) for k in ((len(candidates) - 1) // 2, -1))
     fell, guessing = half - end, np.log(len(held_out.pairs))
     if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
         return ""
     return (
-        f"the network is trained too little: its loss of held-out clean samples, {end.mean():.2f} (guessing: "
-        f"{guessing:.2f}), still fell at the end; give more epochs, or a larger lr"
+        f"the network is under-trained: its loss on held-out clean samples, {end.mean():.2f} (guessing: "
+        f"{guessing:.2f}), was still decreasing at the end; use more epochs or a larger lr"
     )
 
 
 def _memorised(fit: TransitionFit) -> str:
-    """The classifier predicts more noisy labels, or is more certain of them, than if it had not seen them."""
+    """The classifier agrees with noisy labels, or is certain of them, more than out-of-sample."""
     given, noisy, proba = fit.best.proba, fit.held_out.noisy, fit.proba
-    if any(fit.draw) and fit.calibration is not None:  # T is that of all samples, and not of those that are left
+    if any(fit.draw) and fit.calibration is not None:  # T is about all samples, including the verified ones
         known = fit.held_out.noisy_of_clean >= 0
         given = np.concatenate([given, fit.best.proba_meta[known]])
         noisy = np.concatenate([noisy, fit.held_out.noisy_of_clean[known]])
@@ -232,9 +231,9 @@ def _memorised(fit: TransitionFit) -> str:
     least = _AGREEMENT if fit.revised is None else _AGREEMENT_WITHOUT_ONE_T
     if agreement - expected > least + _ERRORS_OF_AGREEMENT * (agreement * (1 - agreement) / n) ** 0.5:
         return (
-            f"the probabilities agree with {agreement:.0%} of the noisy labels, where T and their calibration allow "
-            f"{expected:.0%}: labels were memorised, or depend on the features, or these are probabilities of the "
-            "noisy label; give out-of-sample probabilities and verify samples"
+            f"the probabilities agree with {agreement:.0%} of the noisy labels, but T and their calibration imply "
+            f"{expected:.0%}: labels were memorised, the noise depends on the features, or these are probabilities of "
+            "the noisy label; use out-of-sample probabilities and verify samples"
         )
     of_noisy, of_clean = (proba.max(axis=1) for proba in fit.best[1:])
     if len(of_clean) < 2 or fit.draw.by_suspicion:
@@ -245,7 +244,7 @@ def _memorised(fit: TransitionFit) -> str:
         return ""
     return (
         f"the classifier is more certain of noisy samples ({certain:.2f}) than of clean ones ({clean:.2f}): labels "
-        "were memorised, or clean samples are of another kind; give out-of-sample probabilities"
+        "were memorised, or clean samples have another distribution; use out-of-sample probabilities"
     )
 
 
@@ -255,4 +254,4 @@ def _not_separated(bars: TransitionUncertainty | None, classes: NDArray) -> str:
     wide = np.diag(_half_width(bars)) > _WIDE
     if not wide.any():
         return ""
-    return f"the labels leave T open for class {classes[wide].tolist()}: its error bars are wide; verify more samples"
+    return f"the error bars of T are wide for class {classes[wide].tolist()}; verify more samples"

@@ -1,4 +1,4 @@
-"""T where labels are wrong on hard rows more often: one number more than T, which noisy labels tell by themselves."""
+"""Estimate of T under feature-dependent noise with one more parameter, identified by noisy labels alone."""
 
 from typing import Any, NamedTuple
 
@@ -12,24 +12,24 @@ from ._em import MAX_ITER, EMResult, off_zero, prior_at_maximum
 from ._estimation import POSITIVE_EVIDENCE, TINY, finite_log, normalise_rows
 from ._shrinkage import Prior
 
-# where the search for the power begins; it is 0 where one T is true for all rows
+# initial power; the power is 0 if one T holds for all samples
 _FIRST_POWER = 0.1
 _LARGEST_POWER = 2.0
 _MAX_ITER = 500
 
 
 class InstanceDependentEstimate(NamedTuple):
-    """T of labels that depend on the row: the mean over all noisy rows.
+    """T under feature-dependent noise, averaged over all noisy samples.
 
     Attributes
     ----------
     transition_matrix : ndarray of shape (c, c)
     counts : ndarray of shape (c, c)
-        Expected numbers of rows of each true (i) and noisy (j) label.
+        Expected numbers of samples of each true (i) and noisy (j) label.
     calibration : Calibration
-        Map of the probabilities.
+        Calibration map of the probabilities.
     power : float
-        How much labels depend on the row; 0 where one T is true for all rows.
+        Exponent a of the dependence on the features; 0 if one T holds for all samples.
     log_evidence : float
         Log of the Bayes factor against one T.
     """
@@ -53,37 +53,37 @@ def instance_dependent(
     meta_weight: float = 1.0,
     meta_offset: NDArray | float = 0.0,
 ) -> InstanceDependentEstimate | None:
-    r"""T of labels that depend on the row, if the labels contradict one T for all rows.
+    r"""Estimate T under feature-dependent noise, if the labels contradict one T for all samples.
 
-    People, rules and models err on hard rows more often. A row that looks like a dog is called a dog more often,
-    whatever it is::
+    People, rules and models err more often on hard samples: a sample that resembles a dog is labelled as a dog more
+    often, whatever its true class. ::
 
         P(j | i, x) = R[i, j] p_j(x)^a / sum_k R[i, k] p_k(x)^a
 
-    with p the calibrated probabilities of the true label. Under one T, a = 0, and easy rows are mislabelled as often as
-    hard ones: that is what tells a, without a row of which both labels are known. R, a and the map that calibrates p
-    have the highest likelihood of all labels together; R is not shrunk. T is the mean of ``P(j | i, x)`` over the rows
-    of true class i, as expected counts. Towards a = 1 labels look as if they were true ones, drawn from p, and one T
-    near the identity is as likely: such noise shows only in rows of which both labels are known.
+    with p the calibrated probabilities of the true label. Under one T, a = 0, and easy samples are mislabelled as often
+    as hard ones. This identifies a without pairs of true and noisy label. R (not shrunk), a and the calibration map
+    jointly maximise the likelihood of all labels. T is the mean of ``P(j | i, x)`` over the samples of true class i, as
+    expected counts. Near a = 1 the labels resemble true labels drawn from p, and one T near the identity is equally
+    likely: only pairs of true and noisy label can detect such noise.
 
-    One T stays as it is (None) unless the log of the Bayes factor against it, by Schwarz's criterion, is above 1, and
-    the clean rows are not less likely without it: T may differ between rows in other ways too. It also stays with more
-    than 20 classes, or a class of which nothing is known.
+    Return None unless the log of the Bayes factor against one T, by Schwarz's criterion, is above 1 and the clean
+    samples are at least as likely, since T may differ between samples in other ways. Also return None with more than 20
+    classes, or with a class that has probability 0 in all samples.
 
     Parameters
     ----------
     proba, proba_meta : ndarray of shape (n, c) and (n_meta, c)
-        Out-of-sample probabilities of the noisy rows and of the clean ones, before the calibration.
+        Out-of-sample probabilities of noisy and clean samples, before calibration.
     y, y_meta : ndarray of int
-        Noisy labels, and true ones.
+        Noisy and true labels.
     one_T : EMResult
-        The most likely one T, of the same rows, `init`, `prior` and `meta_weight`.
+        Result of `em_transition_matrix` with the same samples, `init`, `prior` and `meta_weight`.
     init : ndarray of shape (c, c)
-        T to start from.
+        Initial T.
     prior : "symmetric", array-like or None
-        That of the one T.
+        Prior of `one_T`.
     meta_weight : float, default=1.0
-        How often a clean row counts.
+        Weight of a clean sample.
     meta_offset : ndarray of shape (c,) or float, default=0.0
         As in `CalibratedLikelihood`.
 
@@ -106,7 +106,7 @@ def instance_dependent(
     x, log_likelihood = dependent.maximise()
     penalty = np.log(len(y)) / 2
     if log_likelihood - unshrunk.log_likelihood - penalty > POSITIVE_EVIDENCE:
-        likelihood.x = x[:-1].copy()  # one T may only have ended at a lower maximum
+        likelihood.x = x[:-1].copy()  # one T may have ended at a local maximum
         from_there = likelihood.maximise(init, none, MAX_ITER, 0.0)
         unshrunk = max(unshrunk, from_there, key=lambda found: found.log_likelihood)
     evidence = log_likelihood - unshrunk.log_likelihood - penalty
@@ -117,34 +117,33 @@ def instance_dependent(
     if evidence <= POSITIVE_EVIDENCE or after < before:
         return None
     counts = dependent.sums(x).counts
-    T = normalise_rows(counts + one_T.transition_matrix)  # a class without any row keeps its T
+    T = normalise_rows(counts + one_T.transition_matrix)  # a class without samples keeps its row of T
     return InstanceDependentEstimate(T, counts, maps[1], float(x[-1]), float(evidence))
 
 
 def _log_score(calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray | float) -> float:
-    """Log-likelihood of the labels of clean rows."""
-    assert calibration is not None  # there are clean rows
+    """Log-likelihood of the labels of clean samples."""
+    assert calibration is not None  # there are clean samples
     return float(finite_log(tilted(calibration(proba), offset)[np.arange(len(y)), y]).sum())
 
 
 class InstanceDependentLikelihood:
-    r"""Log-likelihood of noisy labels that depend on the row, ``P(j | i, x) ~ R[i, j] p_j(x)^a``, and of clean rows.
+    r"""Log-likelihood of clean samples and feature-dependent noise, ``P(j | i, x) ~ R[i, j] p_j(x)^a``.
 
-    p is the calibrated probability of the true label: a row that looks like a dog is called a dog more often, whatever
-    it is. At a = 0, R is T and the likelihood is that of `CalibratedLikelihood`. The prior of a is the positive half of
-    a unit normal.
+    p is the calibrated probability of the true label. At a = 0, R is T and the likelihood equals
+    `CalibratedLikelihood`. The prior of a is half-normal with unit scale.
 
     Parameters
     ----------
     one_T : CalibratedLikelihood
-        At its maximum; of at most 20 classes, without pairs.
+        At its maximum, with at most 20 classes and without pairs.
     """
 
     def __init__(self, one_T: CalibratedLikelihood) -> None:
         self.one_T = one_T
 
     def maximise(self) -> tuple[NDArray[np.float64], float]:
-        """Find the maximum from that of one T; give its parameters, a last, and how high it is."""
+        """Maximise from the maximum of one T; return the parameters (a is the last) and the log-likelihood."""
         x: Any = self.one_T.x
         unit = np.append(self.one_T.units(x, self.one_T.pairs), 1.0)
         bounds = [(None, None)] * len(x) + [(0.0, _LARGEST_POWER)]
@@ -152,7 +151,7 @@ class InstanceDependentLikelihood:
         return found.x, -float(found.fun) * self.one_T.n_rows
 
     def objective(self, x: NDArray) -> tuple[float, NDArray[np.float64]]:
-        """Mean loss of a row, and its gradient."""
+        """Mean loss per sample, and its gradient."""
         power, n, sums = float(x[-1]), self.one_T.n_rows, self.sums(x)
         of_R = sums.counts - sums.expected
         value, gradient = self.one_T.with_clean_rows(
@@ -161,7 +160,7 @@ class InstanceDependentLikelihood:
         return value + power**2 / (2 * n), np.append(gradient, (power - sums.of_power) / n)
 
     def sums(self, x: NDArray) -> "_Sums":
-        """Sums over the noisy rows."""
+        """Sums over the noisy samples."""
         log_scale, bias, matrix, logits = self.one_T.unpack(x[:-1])
         linear, offset = self.one_T.linear(log_scale, matrix), self.one_T.bias_of_all(bias)[:, None]
         R, power, c = special.softmax(logits, axis=1), float(x[-1]), len(bias)
@@ -174,7 +173,7 @@ class InstanceDependentLikelihood:
 
 
 class _Sums(NamedTuple):
-    """Log-likelihood, its gradients, and counts of (true, noisy) that are found, and that are expected at the rows."""
+    """Log-likelihood, its gradients, and observed and expected counts of (true, noisy) labels."""
 
     log_likelihood: float
     counts: NDArray
@@ -185,7 +184,7 @@ class _Sums(NamedTuple):
 
 
 def _of_block(u: NDArray, y: NDArray, log_p: NDArray, R: NDArray, power: float) -> _Sums:
-    """Sums over rows, whose classes come first: u and log p are of shape (c, n)."""
+    """Sums over samples; u and log p have shape (c, n)."""
     rows, p = np.arange(len(y)), np.exp(log_p)
     of_label = np.zeros_like(p)
     of_label[y, rows] = 1.0
@@ -195,7 +194,7 @@ def _of_block(u: NDArray, y: NDArray, log_p: NDArray, R: NDArray, power: float) 
     of_row = np.maximum(joint.sum(axis=0), TINY**2)
     q = joint / of_row
     shares = q / norm
-    expected = drawn * (R.T @ shares)  # probability of each noisy label, the true one drawn from q
+    expected = drawn * (R.T @ shares)  # probability of each noisy label if the true label is drawn from q
     of_p = q + power * (of_label - expected) - p
     return _Sums(
         float(np.log(of_row).sum() + power * log_p[y, rows].sum()),

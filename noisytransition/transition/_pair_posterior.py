@@ -1,4 +1,4 @@
-"""What contradicts one T, by rows of which both labels are known: T differs between rows, or true labels are wrong."""
+"""Two explanations of verified pairs that contradict one T: T differs between samples, or true labels are wrong."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,30 +10,30 @@ from scipy import optimize, special
 from ._estimation import POSITIVE_EVIDENCE, TINY, finite_log, normalise_rows
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
-# precision of the prior of an entry of M, which then adds about 0.3 to a logit; 4 and 30 are as good (design half of
-# examples/benchmarks/zoo)
+# precision of the prior of an entry of M, which then adds about 0.3 to a logit; 4 and 30 perform equally well (design
+# half of examples/benchmarks/zoo)
 _PRECISION = 10.0
 # bounds of the logarithms of both powers
 _MOST_LOG_POWER = 3.0
-# a flip of which T has less is not told apart from one that never happens; of c classes at most 0.1 / c
+# smaller entries of T are raised to this, or to 0.1 / c if that is less
 _SMALLEST_RATE = 1e-3
 
-# of wrong true labels; at 0.8, right ones that contradict labels of a rule were taken for wrong
+# upper bound of the share of wrong true labels; at 0.8, correct ones that contradict rule-based labels seemed wrong
 _LARGEST_SHARE = 0.3
 
 
 class PairEstimate(NamedTuple):
-    """T by the posterior that verified pairs ask for.
+    """T from a posterior that is fitted to verified pairs.
 
     Attributes
     ----------
     transition_matrix : ndarray of shape (c, c)
     std : ndarray of shape (c, c) or None
-        Standard errors, if the one T is known exactly; None for more than 50 classes.
+        Standard errors, without the error of the one T; None for more than 50 classes.
     counts : ndarray of shape (c, c)
-        Expected numbers of rows of each true (i) and noisy (j) label.
+        Expected numbers of samples of each true (i) and noisy (j) label.
     powers : ndarray of shape (2,)
-        Of the classifier's probabilities, and of T; (1, 1) where one T is true for all rows.
+        Powers of the classifier's probabilities and of T; (1, 1) if one T holds for all samples.
     log_evidence : float
         Log of the Bayes factor against the posterior under one T.
     """
@@ -45,7 +45,7 @@ class PairEstimate(NamedTuple):
     log_evidence: float
 
     def error_bars(self, std: NDArray | float = 0.0) -> TransitionUncertainty | None:
-        """Error bars; the standard errors of the one T are added, multiplied by its power, which is approximate."""
+        """Error bars that include (approximately) `std`, the standard errors of the one T, times its power."""
         if self.std is None:
             return None
         T, both = self.transition_matrix, np.sqrt(self.std**2 + (self.powers[1] * std) ** 2 + TINY)
@@ -61,22 +61,22 @@ class _Posterior(NamedTuple):
     offsets: NDArray
 
     def factors(self, proba: NDArray, noisy: NDArray) -> NDArray[np.float64]:
-        """Logarithms that the powers multiply, shape (n, c, 2)."""
+        """Logarithms of probabilities and of T, which the powers multiply; shape (n, c, 2)."""
         return np.stack([finite_log(proba), self.log_T.T[noisy]], axis=-1)
 
     def of_rows(self, proba: NDArray, j: int) -> tuple[NDArray, NDArray]:
-        """Posterior of rows with noisy label j, and the slopes of its logarithm in those of the powers."""
+        """Posterior of samples with noisy label j, and derivatives of its logarithm by the logarithms of the powers."""
         slopes = self.factors(proba, np.full(len(proba), j)) * self.powers
         return special.softmax(slopes.sum(axis=-1) + self.offsets[j], axis=1), slopes
 
     def covariances(self, proba: NDArray, j: int) -> tuple[NDArray, NDArray]:
-        """Of the one-hot true label with itself, and with the slopes; sums over rows with noisy label j."""
+        """Covariances of the one-hot true label with itself and with the slopes, summed over noisy label j."""
         q, slopes = self.of_rows(proba, j)
         return np.diag(q.sum(axis=0)) - q.T @ q, _with_slopes(q, slopes)
 
 
 def _with_slopes(q: NDArray, slopes: NDArray) -> NDArray[np.float64]:
-    """Covariance of the one-hot true label, of posterior q, with the slopes; a sum over rows, of shape (c, 2)."""
+    """Covariance of the one-hot true label, with posterior q, and the slopes; summed over samples, shape (c, 2)."""
     return np.einsum("nc,ncp->cp", q, slopes) - q.T @ np.einsum("nc,ncp->np", q, slopes)
 
 
@@ -92,19 +92,19 @@ def revised_by_pairs(
     offset: NDArray | float = 0.0,
     weights: NDArray | None = None,
 ) -> PairEstimate | None:
-    r"""T by the posterior of the true label that verified pairs ask for, if they contradict one T for all rows.
+    r"""Estimate T from a posterior fitted to verified pairs, if these contradict one T for all samples.
 
-    One T means that a noisy label tells as much of the true one in every row. People, rules and models err on hard
-    rows more often, so that both label and classifier fail together. How much each of them tells is fitted to the
-    pairs, by maximum a posteriori::
+    Under one T, a noisy label is equally informative for every sample. But people, rules and models err more often on
+    hard samples, on which the classifier errs too. The posterior of the true label is fitted to the pairs by maximum a
+    posteriori::
 
         P(i | x, j) ~ proba[i]^a T[i, j]^b exp(M[i, j])
 
-    with unit normal priors of log a and log b, and a normal one of M. T is then the mean of these posteriors over
-    *all* noisy rows, as in a step of expectation-maximisation, with the pairs as counts. Under one T, a = b = 1 and
-    M = 0. T stays as it is (None) unless the log of the Bayes factor against that, by Laplace's method, is above 1.
+    with unit normal priors of log a and log b, and a normal prior of M. T is then the mean of these posteriors over
+    *all* noisy samples, as in a step of expectation-maximisation, with the pairs as counts. Under one T, a = b = 1 and
+    M = 0. Return None unless the log of the Bayes factor against one T, by Laplace's method, is above 1.
 
-    The standard errors are those of a, b and M by the delta method, and of the sampling of the rows.
+    The standard errors combine the errors of a, b and M, by the delta method, and the sampling error.
 
     Parameters
     ----------
@@ -112,12 +112,12 @@ def revised_by_pairs(
         Calibrated, out-of-sample probabilities of the true label.
     y_noisy : ndarray of int, shape (n,)
     T : ndarray of shape (c, c)
-        The most likely one T.
+        Maximum-likelihood T.
     y_pairs, y_noisy_pairs : ndarray of int, shape (n_pairs,)
     counts : ndarray of shape (c, c)
-        Of all pairs, also those without such probabilities.
+        Counts of all pairs, including pairs without such probabilities.
     offset : ndarray of shape (c,) or float, default=0.0
-        Logarithm of how much more often each class is among the pairs than among the noisy rows.
+        Log ratio of the class priors of the pairs and the noisy samples.
 
     Returns
     -------
@@ -133,12 +133,12 @@ def revised_by_pairs(
     pairs, rows = ([p[y == j] for j in range(len(T))] for p, y in ((proba_pairs, y_noisy_pairs), (proba, y_noisy)))
     log_det, information = _information(of_pairs, pairs)
     evidence = gain - log_det / 2
-    # the pairs have also helped to calibrate the probabilities, so that it is not wholly out of sample; the design half
+    # the pairs also helped to calibrate the probabilities, so this evidence is not fully out-of-sample; the design half
     # of examples/benchmarks/zoo has no false alarm
     if evidence <= POSITIVE_EVIDENCE:
         return None
     counts = counts + np.stack([posterior.of_rows(p, j)[0].sum(axis=0) for j, p in enumerate(rows)], axis=1)
-    total = counts + T  # one more row by T itself: a class without any keeps its T
+    total = counts + T  # a class without samples keeps its row of T
     std = None
     if len(T) <= MOST_CLASSES:
         std = _standard_errors(total, (of_pairs, posterior), (pairs, rows), information)
@@ -148,10 +148,10 @@ def revised_by_pairs(
 def wrong_true_labels(
     proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float = 0.0
 ) -> tuple[float, NDArray[np.float64]]:
-    """Evidence of pairs that true labels are wrong by chance, under one T; and the probability of each that it is.
+    """Log-evidence that some true labels are wrong at random, under one T, and the probability of each to be wrong.
 
-    ``P(y | x, j) = (1 - e) q_y + e / c``, with q the posterior under one T, and e of the highest likelihood. The
-    log-evidence is by Schwarz's criterion, as against e = 0.
+    ``P(y | x, j) = (1 - e) q_y + e / c``, with q the posterior under one T, and e estimated by maximum likelihood. The
+    log-evidence against e = 0 is by Schwarz's criterion.
     """
     c, rows = len(T), np.arange(len(y))
     right = special.softmax(finite_log(proba) + finite_log(T.T[noisy]) + offset, axis=1)[rows, y]
@@ -160,7 +160,7 @@ def wrong_true_labels(
         return float(-finite_log((1 - e) * right + e / c).sum())
 
     best: Any = optimize.minimize_scalar(loss, bounds=(0.0, _LARGEST_SHARE), method="bounded")
-    wrong = best.x * (1 - 1 / c) / c  # a label that is drawn may be the right one
+    wrong = best.x * (1 - 1 / c) / c  # a random label may be correct
     evidence = loss(0.0) - best.fun - np.log(max(len(y), 1)) / 2
     return float(evidence), wrong / ((1 - best.x) * right + best.x / c)
 
@@ -168,7 +168,7 @@ def wrong_true_labels(
 def _fitted(
     proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float, weights: NDArray | None
 ) -> tuple[_Posterior, float]:
-    """Posterior that fits the pairs best, and by how much their log-posterior is above that under one T."""
+    """Posterior fitted to the pairs, and the gain in log-posterior over one T."""
     c, rows = len(T), np.arange(len(y))
     start = _Posterior(np.log(np.maximum(T, min(_SMALLEST_RATE, 0.1 / c))), np.ones(2), np.zeros((c, c)))
     factors = start.factors(proba, noisy)
@@ -194,12 +194,12 @@ def _fitted(
     return fitted, float(loss(at_one)[0] - best.fun)
 
 
-# Columns of M share no pairs, so the information about M and the powers is an arrow: a block for each column, and two
-# lines for the powers. It is the expected information, with the priors.
+# Columns of M share no pairs, so the expected information (with the priors) is an arrow matrix: a block for each column
+# of M, and two rows for the powers.
 def _information(posterior: _Posterior, pairs: list[NDArray]) -> tuple[float, NDArray]:
-    """Log-determinant of the information, less that of the prior; and information about the powers, M following.
+    """Log-determinant of the information relative to the prior, and the marginal information about the powers.
 
-    The block of a column is a diagonal less a product of low rank, of which both follow (Woodbury).
+    The block of a column is a diagonal minus a low-rank product, inverted by Woodbury's identity.
     """
     log_det, of_powers = 0.0, np.eye(2)
     for j, proba in enumerate(pairs):
@@ -221,9 +221,9 @@ def _information(posterior: _Posterior, pairs: list[NDArray]) -> tuple[float, ND
 def _standard_errors(
     counts: NDArray, posteriors: Sequence[_Posterior], proba: Sequence[list[NDArray]], information: NDArray
 ) -> NDArray[np.float64]:
-    """Standard errors of the normalised counts, by M at fixed powers, by the powers with M following, and by chance.
+    """Standard errors of the normalised counts, from the errors of M and the powers and from sampling.
 
-    Posteriors and probabilities are those of the pairs, and those of the noisy rows.
+    `posteriors` and `proba` each hold first the pairs, then the noisy samples.
     """
     c, variance, slopes = len(counts), np.zeros_like(counts), np.zeros((*counts.shape, 2))
     for j in range(c):
