@@ -236,7 +236,7 @@ class NoiseModelMixin:
         >>> clf = clf.fit(X, y_noisy, y_verified=np.where(np.arange(150) % 3 == 0, y, -1))  # -1: not verified
         >>> print(clf.noise_report(X, y_noisy))
         About 17 % of the labels are wrong.
-        The most probable flip: 0 is labelled 2 in 24 % of its rows.
+        The most probable flip: 24 % of the samples of class 0 are labelled 2.
         ...
         """
         proba_meta = None if X_meta is None else self.predict_proba(X_meta)

@@ -1,4 +1,4 @@
-"""What a report says, as numbers and names that JSON takes."""
+"""Facts of a report, as numbers and names that JSON supports."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -12,35 +12,35 @@ from ._text import plain, short
 if TYPE_CHECKING:
     from ..transition._posterior import Judged
 
-# classes and flips that are listed and drawn: those with the most noise
+# Maximum number of listed classes and flips
 _MOST_CLASSES, _MOST_FLIPS = 50, 10
-# half width of the interval of a class's noise rate for which the rows to verify are counted
+# Half width of the interval of a noise rate, for the number of samples to verify
 _PRECISION = 0.05
-# by how much more often than T says the classifier agrees with the labels if it has memorised them
+# Excess of the agreement with the labels over T that indicates memorised labels
 _MEMORISED = 0.05
-# Risks of classes. A noise rate that is high: this one, or this share of wrong labels and so many times the mean
+# Risks of classes: a high noise rate is above _WRONG, or above _HIGH and a multiple of the mean
 _WRONG, _HIGH, _TIMES_MEAN = 0.5, 0.3, 1.5
-# few expected rows
+# Number of expected samples below which a class has few
 _FEW_ROWS = 30
-# bins of equal width of the calibration, those of Guo et al.
+# Number of bins of the calibration, as in Guo et al.
 _N_BINS = 10
 
 Facts = dict[str, Any]
 
 
 class Clean(NamedTuple):
-    """Samples whose true label is known.
+    """Samples with known true label.
 
     Attributes
     ----------
     proba : ndarray of shape (n, c), or None
-        The classifier's probabilities; None if it may have been trained on these samples.
+        Probabilities; None if the classifier may have been trained on these samples.
     y : ndarray of int, shape (n,)
         True labels.
     y_noisy : ndarray of int, shape (n,), or None
         Noisy labels.
     pvalue : float or None
-        Of the test that one T holds for all samples; None without noisy labels, or without any noise.
+        P-value of the test of one T; None without noisy labels or without noise.
     """
 
     proba: NDArray[np.float64] | None
@@ -50,12 +50,11 @@ class Clean(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What a fitted classifier knows of T."""
+    """Estimates of a fitted model. Without error bars, `low` and `high` are T."""
 
     names: list
     T: NDArray[np.float64]
     counts: NDArray[np.float64]
-    #: T itself, where there are no error bars
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     bars: bool
@@ -77,27 +76,24 @@ def make_facts(
     level: float,
     title: str,
 ) -> Facts:
-    """Put together the facts of a report.
+    """Collect the facts of a report; see `NoiseReport`.
 
     Parameters
     ----------
     model : LabelNoiseModel
-        Fitted.
     judged : Judged
-        The rows whose labels are judged.
+        Samples whose labels are judged.
     clean : Clean or None
-        Clean rows, for the calibration and the test of one T.
+        Clean samples for the calibration and the test of one T.
     samples, index : sequence
-        The rows to list, in the order of ``judged.issues``, by `sample_facts`, and their names.
+        Listed samples, in the order of ``judged.issues``, by `sample_facts`, and their names.
     level : float
-        Of all intervals.
+        Confidence level of all intervals.
     title : str
-        Heading of the page.
 
     Returns
     -------
     dict
-        See `NoiseReport`.
     """
     T, bars = model.transition_matrix_, hasattr(model, "transition_std_")
     low, high = model.transition_interval(level) if bars else (T, T)
@@ -126,7 +122,7 @@ def make_facts(
 
 
 def _share(k: int, n: int, level: float) -> dict[str, float]:
-    """Bounds of a share, of which k of n were seen (Clopper, Pearson, 1934)."""
+    """Confidence bounds of a share of k of n samples (Clopper and Pearson, 1934)."""
     from scipy.stats import binomtest  # slow to import
 
     found = binomtest(k, n).proportion_ci(level, "exact")
@@ -135,7 +131,7 @@ def _share(k: int, n: int, level: float) -> dict[str, float]:
 
 # ---------------------------------------------------------------------------- noise and T
 def _noise(known: _Known, clean: Clean | None, level: float) -> Facts:
-    """Share of wrong labels; the errors of the rows of T are taken as independent."""
+    """Share of wrong labels. Errors of the rows of T are treated as independent."""
     weights, kept = known.counts / known.counts.sum(), known.T.diagonal()
     rate, bounds, verified = float(weights @ (1 - kept)), dict(_NO_BOUNDS), None
     if known.bars:
@@ -149,7 +145,7 @@ def _noise(known: _Known, clean: Clean | None, level: float) -> Facts:
 
 
 def _transition(known: _Known) -> Facts:
-    """T of the classes with the most noise, in the order of the classes; and what their rows have beside."""
+    """T of the classes with the most noise, and the sums of their other entries."""
     shown = np.sort(np.argsort(known.T.diagonal(), kind="stable")[:_MOST_CLASSES])
     block = np.ix_(shown, shown)
     return {
@@ -180,7 +176,7 @@ def _flips(known: _Known) -> list[Facts]:
 
 # ---------------------------------------------------------------------------- classes
 def _classes(known: _Known, judged: "Judged", clean: Clean | None, n_to_verify: NDArray[np.intp]) -> Facts:
-    """Noise rate, numbers of rows and risks of every class; those with the most risks and noise are listed."""
+    """Noise rate, number of samples and risks of each class; lists the classes with the most risks and noise."""
     c, kept = len(known.T), known.T.diagonal()
     n_given = np.bincount(judged.noisy[judged.noisy >= 0], minlength=c)
     n_clean = None if clean is None else np.bincount(clean.y, minlength=c)
@@ -209,24 +205,24 @@ def _classes(known: _Known, judged: "Judged", clean: Clean | None, n_to_verify: 
 
 
 def _risks(known: _Known, i: int, mean: float) -> list[str]:
-    """Why the labels or the row of T of a class should not be trusted."""
+    """Reasons not to trust the labels of a class or its row of T."""
     found, noise = [], 1 - known.T[i, i]
     if noise >= _WRONG:
-        found.append("more labels are wrong than right")
+        found.append("more labels are wrong than correct")
     elif noise >= max(_HIGH, _TIMES_MEAN * mean):
         found.append("high noise")
     others = np.where(np.arange(len(known.T)) == i, -1.0, known.high[i])
     if others.max() >= known.low[i, i]:  # within the intervals, the other label may be the more frequent one
         found.append(f"could swap with {known.names[int(others.argmax())]}")
-    return [*found, "few rows"] if known.counts[i] < _FEW_ROWS else found
+    return [*found, "few samples"] if known.counts[i] < _FEW_ROWS else found
 
 
 # ---------------------------------------------------------------------------- rows
 def _calibration(proba: NDArray, y: NDArray[np.intp], level: float) -> Facts:
     """Accuracy, expected calibration error and reliability bins of the probability of the predicted class.
 
-    The error is ``sum_b n_b / n |accuracy_b - confidence_b|`` over bins b of equal width (Guo, Pleiss, Sun,
-    Weinberger, "On Calibration of Modern Neural Networks", ICML 2017).
+    The error is ``sum_b n_b / n |accuracy_b - confidence_b|`` over bins b of equal width (Guo, Pleiss, Sun, Weinberger,
+    "On Calibration of Modern Neural Networks", ICML 2017).
     """
     confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
     of_row = np.clip(np.ceil(confidence * _N_BINS).astype(int) - 1, 0, _N_BINS - 1)
@@ -265,7 +261,7 @@ def _label_issues(names: list, judged: "Judged", samples: Sequence, index: Seque
 
 
 def _sources(summary: Any) -> Facts:
-    """Sources of labels, the least often right first."""
+    """Sources of labels, in ascending order of the share of correct labels."""
     rows = summary.sort_values("right", kind="stable").head(_MOST_CLASSES).reset_index(names="source")
     listed = [{name: plain(value) for name, value in row.items()} for row in rows.to_dict("records")]
     return {"listed": listed, "n_left_out": len(summary) - len(listed)}

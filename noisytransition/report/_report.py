@@ -1,4 +1,4 @@
-"""The report as an object: shown in notebooks, saved as a page or as JSON."""
+"""Noise report that notebooks display, and that is saved as HTML or JSON."""
 
 import html
 import json
@@ -10,34 +10,32 @@ from typing import Any
 from ._page import to_html
 from ._words import in_words
 
-# height of the report in a notebook, in pixels
+# Height of the report in a notebook, in pixels
 _HEIGHT = 800
 
 
 class NoiseReport:
-    """What a classifier knows of the noise in labels, in words, pictures and numbers.
+    """Report of label noise in words, plots and numbers; made by `noise_report`.
 
-    `NoiseModelMixin.noise_report` makes it. A notebook shows it by itself, and ``print`` its summary.
+    Notebooks display it as a page, and ``print`` shows the summary.
 
     Parameters
     ----------
     facts : dict
-        As in `facts`, for example read from the JSON file of a report.
+        As the attribute, for example read from the JSON file of a report.
 
     Attributes
     ----------
     facts : dict
-        Everything that the report says, as numbers and names that JSON takes. Unknown values are None. Shares and
-        probabilities are between 0 and 1.
+        Content of the report, as JSON. Unknown values are None. Shares and probabilities are between 0 and 1.
 
-        * ``title``, ``created`` (ISO 8601), ``data`` (numbers of rows and classes, the level of all
-          intervals);
-        * ``noise``: share of wrong labels, and ``verified``: the same counted among clean rows with both labels;
-        * ``transition``: T of the classes with the most noise; ``flips``: the ten most probable;
-        * ``classes``: ``listed``, the most at risk first, with noise rate, numbers of rows and ``risks``;
-        * ``calibration`` on clean rows, with the expected calibration error and its ``bins``, or None;
-        * ``label_issues``: ``listed`` rows that are probably wrong, with a suggestion, and their numbers;
-        * ``sources``: rows of `LabelNoiseModel.source_summary`, or None of labels of one source;
+        * ``title``, ``created`` (ISO 8601), ``data`` (numbers of samples and classes, level of all intervals);
+        * ``noise``: share of wrong labels; ``verified``: the same among clean samples with both labels;
+        * ``transition``: T of the classes with the most noise; ``flips``: the ten most probable flips;
+        * ``classes``: ``listed`` by descending risk, with noise rate, numbers of samples and ``risks``;
+        * ``calibration`` on clean samples, with expected calibration error and ``bins``, or None;
+        * ``label_issues``: ``listed`` samples with a suggestion, and their numbers;
+        * ``sources``: rows of `LabelNoiseModel.source_summary`, or None with one source;
         * ``one_transition_matrix``: p-value of the test of one T, or None; ``diagnostics``: reasons not to trust T.
 
     Examples
@@ -49,7 +47,7 @@ class NoiseReport:
     >>> X, y = load_iris(return_X_y=True)
     >>> X, y_noisy = (X - X.mean(axis=0)) / X.std(axis=0), flip_labels(y, pair_noise(3, 0.3), random_state=0)
     >>> checked = np.where(np.arange(150) % 5 < 2, y, -1)  # -1: not verified
-    >>> clf = GLCClassifier(transition_init="count", random_state=0)  # T is counted in the verified rows
+    >>> clf = GLCClassifier(transition_init="count", random_state=0)  # T is counted in the verified samples
     >>> clf = clf.fit(X, y_noisy, y_verified=checked)
     >>> report = clf.noise_report(X, y_noisy)
     >>> print(report.words["noise"][0])
@@ -67,26 +65,28 @@ class NoiseReport:
         return in_words(self.facts)
 
     def to_html(self) -> str:
-        """One page that needs no other file and no network."""
+        """Return a self-contained HTML page."""
         return to_html(self.facts, self.words)
 
     def save(self, path: str | PathLike) -> None:
-        """Save the report in a file, and replace one that is there.
+        """Save the report to a file, overwriting an existing file.
 
         Parameters
         ----------
         path : str or Path
-            The suffix says how: ``.html`` or ``.json``, the facts.
+            The suffix is ``.html``, or ``.json`` for the facts.
         """
         path = Path(path)
         if path.suffix.lower() not in (".html", ".json"):
-            raise ValueError(f"path={str(path)!r} ends in {path.suffix!r}; give one that ends in .html or .json.")
+            raise ValueError(
+                f"path={str(path)!r} has the suffix {path.suffix!r}. Pass a path with the suffix .html or .json."
+            )
         is_page = path.suffix.lower() == ".html"
         text = self.to_html() if is_page else json.dumps(self.facts, allow_nan=False, ensure_ascii=False, indent=1)
         path.write_text(text, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        """In a frame, so that neither page changes the other."""
+        """Return the page in a frame that isolates its styles and scripts."""
         return (
             f'<iframe title="{html.escape(self.facts["title"])}" srcdoc="{html.escape(self.to_html())}" '
             f'sandbox="allow-scripts" loading="lazy" style="width: 100%; height: {_HEIGHT}px; border: 0"></iframe>'

@@ -1,4 +1,4 @@
-"""The facts of a report as sentences, by section."""
+"""Sentences of a report, by section."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ from ._text import number, of, percent, percents, short
 
 Facts = dict[str, Any]
 
-# longest name of a class in a sentence
+# Maximum length of a class name in a sentence
 _NAME = 40
-# classes at risk that the summary names
+# Maximum number of classes at risk named in the summary
 _MOST_NAMED = 3
-# p-value at which one T is rejected: the conventional level
+# Level of the test of one T (conventional)
 _LEVEL = 0.05
-# gap between confidence and accuracy that is worth a word
+# Smallest gap between confidence and accuracy that is reported
 _GAP = 0.02
-# probability below which a flip is not worth a sentence
+# Smallest probability of a flip that is reported
 _NO_FLIP = 0.005
-# diagnostics that the section on sources has, in this order
+# Diagnostics reported in the section on sources
 _OF_SOURCES = ("sources_differ", "dependent_sources", "sources_not_verified")
 
 
@@ -46,11 +46,11 @@ def _noise(facts: Facts) -> list[str]:
     found = [f"About {percent(noise['rate'])} of the labels are wrong{f' ({level}: {bars})' if bars else ''}."]
     if counted:
         low, high = (noise["low"], noise["high"]) if bars else (noise["rate"], noise["rate"])
-        verdict = "The two agree."
+        verdict = "Both estimates agree."
         if low > counted["high"] or counted["low"] > high:
-            verdict = "The two do not agree: the verified rows are no random sample, or one T is not enough."
+            verdict = "The estimates disagree: verified samples are not a random sample, or one T is not enough."
         found.append(
-            f"Of {of(counted['n_rows'], 'verified row')}, {number(counted['n_wrong'])} have a wrong label: "
+            f"Of {of(counted['n_rows'], 'verified sample')}, {number(counted['n_wrong'])} have a wrong label: "
             f"{percent(counted['rate'])} ({percents(counted['low'], counted['high'])}). {verdict}"
         )
     return found
@@ -60,17 +60,17 @@ def _transition(facts: Facts) -> list[str]:
     flip = facts["flips"][0]
     bars = percents(flip["low"], flip["high"])
     found = [
-        f"The most probable flip: {short(flip['true'], _NAME)} is labelled {short(flip['noisy'], _NAME)} in "
-        f"{percent(flip['probability'])} of its rows{f' ({bars})' if bars else ''}."
+        f"The most probable flip: {percent(flip['probability'])}{f' ({bars})' if bars else ''} of the samples of class "
+        f"{short(flip['true'], _NAME)} are labelled {short(flip['noisy'], _NAME)}."
     ]
     if flip["probability"] < _NO_FLIP:
         found = [f"No flip has a probability of {percent(_NO_FLIP)} or more."]
     if facts["data"]["error_bars"]:
-        found.append("The intervals hold if one T is true for all rows and the clean rows are a random sample.")
+        found.append("The intervals assume one T for all samples and verified samples drawn at random.")
     else:
-        found.append("There are no intervals: they need EMTransitionClassifier and at most 50 classes.")
+        found.append("There are no intervals: they require EMTransitionClassifier and at most 50 classes.")
     if left_out := facts["transition"]["n_left_out"]:
-        found.append(f'{of(left_out, "class")} with less noise are added up as "others".')
+        found.append(f'{of(left_out, "class")} with less noise are summed as "others".')
     return found
 
 
@@ -82,13 +82,13 @@ def _classes(facts: Facts) -> list[str]:
         more = f" and {number(n - len(named))} more" if n > len(named) else ""
         found = [f"{of(n, 'class')} {'is' if n == 1 else 'are'} at risk: {', '.join(named)}{more}."]
     else:
-        found = ["No class is at risk: none has a high noise rate, few rows, or a label that could swap with another."]
+        found = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
     if classes["n_left_out"]:
         found.append(f"{of(classes['n_left_out'], 'class')} with fewer risks and less noise are not listed.")
     if n_rows := classes["n_to_verify"]:
         found.append(
-            f"To know the noise rate of every class within ± 0.05, verify {of(n_rows, 'more row')} (the column to "
-            "verify). Each needs both labels."
+            f"To know the noise rate of every class within ± 0.05, verify {of(n_rows, 'more sample')} with a noisy "
+            'label (column "to verify").'
         )
     return found
 
@@ -96,49 +96,50 @@ def _classes(facts: Facts) -> list[str]:
 def _calibration(facts: Facts) -> list[str]:
     found = facts["calibration"]
     if found is None:
-        return ["No clean rows were given: pass X_meta and y_meta, rows that fit has not seen."]
+        return ["No clean samples were given: pass X_meta and y_meta, samples that were not used in fit."]
     gap = found["confidence"] - found["accuracy"]
-    calibrated = "it is well calibrated on average"
+    calibrated = "it is calibrated on average"
     if abs(gap) >= _GAP:
-        calibrated = f"it is {'too certain' if gap > 0 else 'not certain enough'} by {100 * abs(gap):.1f} points"
+        calibrated = f"it is {'over' if gap > 0 else 'under'}confident by {100 * abs(gap):.1f} points"
     return [
-        f"The classifier is right on {percent(found['accuracy'])} of {of(found['n_rows'], 'clean row')} "
-        f"({percents(found['low'], found['high'])}) and expects {percent(found['confidence'])}: {calibrated}.",
+        f"The accuracy on {of(found['n_rows'], 'clean sample')} is {percent(found['accuracy'])} "
+        f"({percents(found['low'], found['high'])}) and the mean confidence {percent(found['confidence'])}: "
+        f"{calibrated}.",
         f"Expected calibration error: {found['expected_calibration_error']:.3f}, over bins of the probability of the "
-        "predicted class. This holds only if fit has not seen these rows: on rows of fit, it is too good.",
+        "predicted class. It is too low if the classifier was trained on these samples.",
     ]
 
 
 def _label_issues(facts: Facts) -> list[str]:
     found = facts["label_issues"]
-    rows = "row" if found["n_rows"] == facts["data"]["n_rows"] else "unverified row"
+    rows = "sample" if found["n_rows"] == facts["data"]["n_rows"] else "unverified sample"
     verb = "has a label that is" if found["n_issues"] == 1 else "have labels that are"
     sentences = [
-        f"{number(found['n_issues'])} of {of(found['n_rows'], rows)} {verb} more probably wrong than right; "
+        f"{number(found['n_issues'])} of {of(found['n_rows'], rows)} {verb} more probably wrong than correct; "
         f"{number(found['n_expected'])} wrong labels are expected."
     ]
     if left_out := found["n_issues"] - len(found["listed"]):
-        sentences.append(f"{number(left_out)} of them are not listed: raise max_rows, or call find_label_issues.")
+        sentences.append(f"{number(left_out)} are not listed: increase max_rows, or call find_label_issues.")
     if found["memorised"]:
         sentences.append(
-            f"The classifier agrees with {percent(found['agreement'])} of the labels, of which T says that "
-            f"{percent(found['right'])} are right: it has memorised wrong labels, and finds too few. Pass proba=, "
-            "probabilities of rows that the classifier was not trained on (EMTransitionClassifier: oof_proba_)."
+            f"The classifier agrees with {percent(found['agreement'])} of the labels, but by T only "
+            f"{percent(found['right'])} are correct: it memorised wrong labels. Pass out-of-fold probabilities as "
+            "proba= (EMTransitionClassifier: oof_proba_)."
         )
-    advice = "A suggestion is an opinion of this classifier and this T. Look at a row before you change its label."
+    advice = "Suggestions depend on this classifier and this T. Inspect a sample before you change its label."
     return [*sentences, advice]
 
 
 def _one_transition_matrix(facts: Facts) -> list[str]:
     test = facts["one_transition_matrix"]
     if test is None:
-        return ["Not tested: it needs both labels of clean rows with noise; pass X_meta, y_meta and y_meta_noisy."]
-    p = f"p = {test['pvalue']:.3g}, {of(test['n_rows'], 'row')} with both labels"
+        return ["Not tested: the test requires clean samples with noisy labels (X_meta, y_meta and y_meta_noisy)."]
+    p = f"p = {test['pvalue']:.3g}, {of(test['n_rows'], 'sample')} with both labels"
     if test["pvalue"] > _LEVEL:
-        return [f"No evidence against one T for all rows ({p}).", "This is no proof: few rows show only large effects."]
+        return [f"No evidence against one T for all samples ({p}).", "Few samples detect only large effects."]
     return [
-        f"One T is not enough for all rows ({p}).",
-        "T is a mean over rows, then: use probabilities of single labels to rank rows for review.",
+        f"One T is not enough for all samples ({p}).",
+        "T is then a mean over samples, and label probabilities are suited to rank samples for review.",
     ]
 
 

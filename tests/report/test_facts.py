@@ -54,7 +54,7 @@ def test_verified_rows_are_counted():
     wrong = sum(t != s for t, s in zip(rows.y.tolist(), rows.y_noisy.tolist(), strict=True))
     assert (found["n_rows"], found["n_wrong"], found["rate"]) == (80, wrong, wrong / 80)
     assert found["low"] < found["rate"] < found["high"]
-    assert make(clf, clean=rows).words["noise"][1].endswith("The two agree.")
+    assert make(clf, clean=rows).words["noise"][1].endswith("Both estimates agree.")
     wrong = make(clf, clean=rows._replace(y_noisy=(rows.y + 1) % 7)).words["noise"][1]
     assert "80 verified rows, 80 have a wrong label: 100 %" in wrong
     assert "do not agree" in wrong
@@ -110,10 +110,10 @@ def risks(T, counts=(100, 100, 100), bars=None):
 def test_risks_of_classes():
     quiet = [[0.9, 0.1, 0], [0, 0.95, 0.05], [0.05, 0, 0.95]]
     assert risks(quiet) == {"a": [], "b": [], "c": []}
-    assert risks([[0.4, 0.35, 0.25], *quiet[1:]])["a"] == ["more labels are wrong than right"]
+    assert risks([[0.4, 0.35, 0.25], *quiet[1:]])["a"] == ["more labels are wrong than correct"]
     assert risks([[0.65, 0.35, 0], *quiet[1:]])["a"] == ["high noise"]
     assert risks([[0.45, 0.55, 0], *quiet[1:]])["a"][1] == "could swap with b"
-    assert risks(quiet, counts=(100, 29, 100))["b"] == ["few rows"]
+    assert risks(quiet, counts=(100, 29, 100))["b"] == ["few samples"]
     T = np.array([[0.6, 0.4, 0], *quiet[1:]])
     assert risks(T, bars=(T, T))["a"] == ["high noise"]
     assert risks(T, bars=(np.maximum(T - 0.1, 0), T + 0.1))["a"] == ["high noise", "could swap with b"]

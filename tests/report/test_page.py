@@ -82,7 +82,7 @@ def test_sentences_are_on_the_page(report):
 def test_what_is_missing_is_said_in_a_sentence():
     report = make(SomeClassifier(NAMES, bars=None))
     text = texts(report)
-    for reason in ("There are no intervals", "No clean rows were given", "Not tested", "no interval"):
+    for reason in ("There are no intervals", "No clean samples were given", "Not tested", "no interval"):
         assert reason in text
     assert report.facts["calibration"] is report.facts["noise"]["low"] is None
 
