@@ -342,9 +342,9 @@ class Rows(Dataset):
 
 
 def test_errors_of_parts_and_other_data():
-    with refused("give a module"):
+    with refused("Pass a module"):
         small(CrossEntropyClassifier).fit(PARTS, NOISY)
-    with refused("give a module"):
+    with refused("Pass a module"):
         small(CrossEntropyClassifier).fit(DATASETS["tuples"], NOISY)
     with refused("X_meta"):
         fit(CrossEntropyClassifier, y_verified=None, meta=({"ids": IDS[:9]}, Y[:9]))
