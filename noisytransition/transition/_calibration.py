@@ -1,7 +1,7 @@
-"""Calibration of class probabilities by matrix scaling, fitted together with T by all labels that there are.
+"""Calibration of class probabilities by matrix scaling, fitted jointly with T to all labels.
 
-One model of how a classifier's probabilities are wrong serves the estimate of T, the choice between classifiers and
-the error bars: an affine map of their logarithms, whose parameters have a prior.
+The calibration map is affine in the logarithms of the probabilities, with a prior on its parameters. The estimate of T,
+the selection of classifiers and the error bars use the same map.
 """
 
 from collections.abc import Callable
@@ -15,46 +15,46 @@ from scipy import optimize, special
 from ._checks import check_probabilities
 from ._estimation import TINY, finite_log, normalise_rows
 
-# logit of a class that no row may have: its probability is 0, its logarithm finite
+# logit of a class with probability 0 in all samples, finite
 _IMPOSSIBLE = -1e9
-#: with more classes the matrix has more entries than clean rows can tell about; scale and bias are fitted alone
+#: with more classes the matrix has too many entries for the clean samples; only scale and bias are fitted
 MOST_CLASSES_WITH_MATRIX = 20
-# precision of what an entry of the matrix adds to a logit: about 0.3, however far the logits vary. Between 4 and 40 the
-# error of T differs by 3 % (36 cells of examples/benchmarks/em_transition.py, seeds 0 to 4)
+# prior precision of the contribution of a matrix entry to a logit (about 0.3), relative to the variance of the logits.
+# Between 4 and 40 the error of T differs by 3 % (36 cells of examples/benchmarks/em_transition.py, seeds 0 to 4)
 _PRECISION = 10.0
-# where all probabilities are alike, the matrix has a prior all the same
+# lower bound of this variance, so that the prior is proper if all probabilities are equal
 _SMALLEST_VARIANCE = 1e-6
-# what counts for a probability of 0 at most: among probabilities of 0 and 1 alone half of the smallest would be 1/2
+# upper bound of the value that replaces a probability of 0: for one-hot probabilities, half of the smallest is 1/2
 _HIGHEST_FLOOR = 0.05
-# of the map's scale s: the line search may go far beyond, where exp overflows
+# upper bound of the map's log-scale: exp overflows where the line search may go
 _MAX_LOG_SCALE = 10.0
-# beyond, the likelihood rises little and T does not get better: 10,000 images of CIFAR-10 (seed 0 of
+# more iterations hardly increase the likelihood, and T does not improve: 10,000 images of CIFAR-10 (seed 0 of
 # examples/benchmarks/cv_none.py), error of T after 200, 500, 850 iterations (the last) 0.103, 0.110, 0.116
 _MAX_ITER = 500
-# After so many, T's logits get units of their own: the likelihood is nearly flat along those of small entries, which
-# would take most of the steps. Not from the start: beside a network that is trained too little there are other maxima,
-# at which T is wrong ("digits, pair 0.4, under-trained" of examples/benchmarks/zoo)
+# After this many iterations, the logits of T are rescaled: the likelihood is nearly flat along logits of small entries,
+# which would take most steps. Not from the start: with an under-trained network there are other maxima, with a wrong T
+# ("digits, pair 0.4, under-trained" of examples/benchmarks/zoo)
 _MAX_ITER_IN_ONE_UNIT = 100
-# added to the curvature along a logit of T, of the mean loss of a row: there may be no row behind the entry
+# added to the curvature of the mean loss along a logit of T, since an entry may have no samples
 _LEAST_CURVATURE = 1e-4
-# with many classes a T without a prior overfits, and the map with it: simulated pair noise, 100 classes, error
-# of T after 30, 60, 500 iterations 0.819, 0.819, 0.859
+# with many classes, T without a prior and the map overfit: simulated pair noise, 100 classes, error of T after 30, 60,
+# 500 iterations 0.819, 0.819, 0.859
 _MAX_ITER_MANY_CLASSES = 40
-#: resolution of single precision: a network's probabilities below are no different from 0
+#: resolution of single precision: a network's smaller probabilities are indistinguishable from 0
 SMALLEST_PROBA = 1e-7
-# of a temperature: from a twentieth of the logarithms to seven times as much
+# bounds of the logarithm of an inverse temperature: a factor from 1/20 to 7
 _LOG_SCALES = (-3.0, 2.0)
-#: improvement of the mean log-likelihood of a row that ends the maximisation
+#: the maximisation ends when the mean log-likelihood of a sample improves by less
 TOLERANCE = 1e-7
-# sums and products of exponentials of smaller logits neither overflow nor vanish
+# sums and products of exponentials of smaller logits neither overflow nor underflow
 _LARGE_LOGIT = {"d": 300.0, "f": 80.0}
-# more numbers are in single precision, which halves the time; sums over blocks are in double precision
+# larger tables are in single precision, which halves the time; sums over blocks are in double precision
 _MOST_IN_DOUBLE = 2**17
-# numbers in a block of rows: 256 or 512 KiB
+# numbers in a block of samples: 256 or 512 KiB
 _BLOCK_SIZE = 2**16
 
 
-#: log-likelihood, counts of (true, noisy), and its gradient with respect to b and to the matrix
+#: log-likelihood, counts of (true, noisy), and gradients by b and by the matrix
 Sums = tuple[float, NDArray, NDArray, NDArray]
 
 
@@ -66,9 +66,9 @@ class Calibration(NamedTuple):
     matrix : ndarray of shape (c, c)
         A, the linear map of the logarithms of the probabilities.
     bias : ndarray of shape (c,)
-        b, added to each class; minus infinity for a class that no row may have.
+        b; minus infinity for a class with probability 0 in all samples.
     floor : float, default=1e-12
-        Probabilities below count as this one.
+        Smaller probabilities are raised to this.
     """
 
     matrix: NDArray[np.float64]
@@ -76,16 +76,16 @@ class Calibration(NamedTuple):
     floor: float = TINY
 
     def of_classes(self, c: int) -> "Calibration":
-        """Map of the first classes, if no sample may have another one."""
+        """Map of the first classes, if all others have probability 0."""
         return Calibration(self.matrix[:c, :c], self.bias[:c], self.floor)
 
     def __call__(self, proba: ArrayLike) -> NDArray[np.float64]:
-        """Calibrated probabilities of rows, shape (n, c), from those of the classifier.
+        """Calibrate probabilities.
 
         Parameters
         ----------
         proba : array-like of shape (n, c)
-            Probabilities by the same classifier that the map was fitted to.
+            Probabilities from the classifier that the map was fitted to.
 
         Returns
         -------
@@ -94,14 +94,14 @@ class Calibration(NamedTuple):
         Raises
         ------
         ValueError
-            If `proba` is not made of probabilities of c classes.
+            If `proba` does not hold probabilities of c classes.
         """
         u = centred_logits(check_probabilities(proba, len(self.bias)), np.isneginf(self.bias), self.floor)
         return special.softmax(u @ self.matrix.T + self.bias, axis=1)
 
 
 class Maximum(NamedTuple):
-    """Where a likelihood of T is highest: T, expected counts of (true, noisy), the map, and how high it is."""
+    """Maximum of a likelihood of T: T, expected counts of (true, noisy), calibration map and log-likelihood."""
 
     transition_matrix: NDArray[np.float64]
     counts: NDArray[np.float64]
@@ -112,25 +112,24 @@ class Maximum(NamedTuple):
 
 
 class CalibratedLikelihood:
-    r"""Log-likelihood of T and of the map ``z = s u + B u + b`` together, with the prior of the map.
+    r"""Joint log-likelihood of T and the calibration map ``z = s u + B u + b``, with the prior of the map.
 
-    Noisy rows cost ``- log sum_i softmax(z)_i T[i, y]``, clean rows ``- log softmax(z + offset)_y`` times their weight,
-    pairs ``- log T[i, j]``.
-    Priors: log s and b unit normal; an entry of B normal, with precision 10 times the variance of u, so that it adds
-    about 0.3 to a logit.
+    Losses: of a noisy sample ``- log sum_i softmax(z)_i T[i, y]``, of a clean sample ``- log softmax(z + offset)_y``
+    times its weight, of a pair ``- log T[i, j]``. Log s and b have a unit normal prior, an entry of B a normal one with
+    precision 10 times the variance of u, so that it adds about 0.3 to a logit.
 
     Parameters
     ----------
     proba, proba_meta : ndarray of shape (n, c) and (n_meta, c)
-        Of the noisy rows and of the clean ones, from a classifier that was not trained on them.
+        Out-of-sample probabilities of the noisy and the clean samples.
     y, y_meta : ndarray of int
-        Noisy labels, and true ones.
+        Noisy and true labels.
     pairs : ndarray of shape (c, c)
-        Counts of rows of which both labels are known.
+        Counts of samples with both labels known.
     meta_weight : float or ndarray of shape (n_meta,), default=1.0
-        How often a clean row counts.
+        Weights of clean samples.
     meta_offset : ndarray of shape (c,) or float, default=0.0
-        Added to the logits of clean rows: the logarithms of how much more often each class is among them.
+        Added to the logits of clean samples: log ratio of the class priors of clean and noisy samples.
     """
 
     def __init__(
@@ -154,12 +153,12 @@ class CalibratedLikelihood:
         self.floor = _floor((proba, proba_meta), self.absent)
         u = centred_logits(np.concatenate([proba[order], proba_meta]), self.absent, self.floor)
         self.precision = map_precision(u, self.absent)
-        self.u_clean = u[len(y) :].copy()  # a view would hold all of u
+        self.u_clean = u[len(y) :].copy()  # a view would keep all of u in memory
         self.rows = (_RowsOfFewClasses if self.with_matrix else _RowsByLabel)(u[: len(y)], y[order], self.c)
-        self.x: NDArray | None = None  # where the last maximisation ended
+        self.x: NDArray | None = None  # result of the last maximisation
 
     def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
-        """Find the maximum by L-BFGS, with `pseudo_counts` beside the pairs; a second call goes on from the first."""
+        """Find the maximum by L-BFGS, adding `pseudo_counts` to the pairs; a second call continues from the first."""
         if self.x is None:
             self.x = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T))
         most = min(max_iter, _MAX_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES)
@@ -172,35 +171,35 @@ class CalibratedLikelihood:
         counts, calibration = self.counts(self.x), self.calibration(self.x)
         T = special.softmax(self.unpack(self.x)[3], axis=1)
         T = normalise_rows(counts + known, T)
-        converged = bool(found.success) or n_iter < max_iter  # or ended early, as it is meant to
+        converged = bool(found.success) or n_iter < max_iter  # or stopped early on purpose
         return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, n_iter)
 
     def _search(self, unit: NDArray, known: NDArray, max_iter: int) -> Any:
-        """Go on from x, in these units of the parameters."""
-        assert self.x is not None  # where maximise begins
+        """Continue from x, with parameters in these units."""
+        assert self.x is not None  # set by `maximise`
         found = minimum(lambda x: self.objective(x, known), self.x, unit, max_iter)
         self.x = found.x
         return found
 
     # ---- parameters
     def pack(self, log_scale: float, bias: NDArray, matrix: NDArray, logits_T: NDArray) -> NDArray[np.float64]:
-        """All that is sought, in one vector; without B for many classes."""
+        """Concatenate all parameters; without B for many classes."""
         return np.concatenate([[log_scale], bias, matrix.ravel() if self.with_matrix else [], logits_T.ravel()])
 
     def units(self, x: NDArray, known: NDArray) -> NDArray[np.float64]:
-        """Those in which the loss is about as curved along all logits of T; along small entries it is nearly flat."""
+        """Units of the parameters in which the loss has a similar curvature along all logits of T."""
         total = self.counts(x) + known
         of_T = 1 / np.sqrt(total * (1 - normalise_rows(total, total)) / self.n_rows + _LEAST_CURVATURE)
         return self.pack(1.0, np.ones(self.c), np.ones_like(of_T), of_T)
 
     def unpack(self, x: NDArray) -> tuple[float, NDArray, NDArray, NDArray]:
-        """Log s, b, B and the logits of T."""
+        """Split into log s, b, B and the logits of T."""
         c = self.c
         matrix = x[1 + c : -c * c].reshape(c, c) if self.with_matrix else np.zeros((c, c))
         return x[0], x[1 : 1 + c], matrix, x[-c * c :].reshape(c, c)
 
     def calibration(self, x: NDArray) -> Calibration:
-        """The map."""
+        """Calibration map of the parameters x."""
         log_scale, bias, matrix, _ = self.unpack(x)
         return Calibration(self.linear(log_scale, matrix), np.where(self.absent, -np.inf, bias), self.floor)
 
@@ -210,7 +209,7 @@ class CalibratedLikelihood:
 
     # ---- value and gradient
     def objective(self, x: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
-        """Mean loss of a row, and its gradient."""
+        """Mean loss per sample, and its gradient."""
         log_scale, bias, matrix, logits_T = self.unpack(x)
         log_T = _log_softmax(logits_T)
         T = np.exp(log_T)
@@ -221,7 +220,7 @@ class CalibratedLikelihood:
     def with_clean_rows(
         self, x: NDArray, of_rows: float, of_known: float, of_bias: NDArray, of_matrix: NDArray, of_T: NDArray
     ) -> tuple[float, NDArray[np.float64]]:
-        """Mean loss of a row and its gradient, from those of the noisy rows and pairs; clean rows and priors added."""
+        """Mean loss per sample and its gradient: add clean samples and priors to sums of noisy samples and pairs."""
         log_scale, bias, matrix, _ = self.unpack(x)
         scale, u = _scale(log_scale), self.u_clean
         offset = self.bias_of_all(bias) + self.meta_offset
@@ -240,18 +239,18 @@ class CalibratedLikelihood:
         return -(log_likelihood + prior) / self.n_rows, -gradient / self.n_rows
 
     def counts(self, x: NDArray) -> NDArray[np.float64]:
-        """Expected number of noisy rows of each true and noisy label."""
+        """Expected number of noisy samples of each true and noisy label."""
         log_scale, bias, matrix, logits_T = self.unpack(x)
         return self.rows.sums(_scale(log_scale), self.bias_of_all(bias), matrix, np.exp(_log_softmax(logits_T)))[1]
 
     def bias_of_all(self, bias: NDArray) -> NDArray[np.float64]:
-        """The bias b, with that of classes which no row may have."""
+        """Bias b, with a very low value for classes with probability 0 in all samples."""
         return np.where(self.absent, _IMPOSSIBLE, bias)
 
 
-# ---------------------------------------------------------------------------- sums over the noisy rows
+# ---------------------------------------------------------------------------- sums over the noisy samples
 class _RowsOfFewClasses:
-    """Noisy rows whose logits are ``s u + B u + b``; blocks hold the classes first, and meet all of T at once.
+    """Noisy samples with logits ``s u + B u + b``, in blocks of shape (c, n).
 
     Parameters
     ----------
@@ -270,11 +269,11 @@ class _RowsOfFewClasses:
         self.largest = np.abs(u).max(axis=0, initial=0.0)
         starts = (slice(i, i + most) for i in range(0, len(y), most))
         self.blocks = [(np.ascontiguousarray(u[rows].T), y[rows]) for rows in starts]
-        # of the labels in a block that is made flat
+        # flat indices of the labels in a block
         self.places = [y * len(y) + np.arange(len(y)) for _, y in self.blocks]
 
     def sums(self, scale: float, bias: NDArray, matrix: NDArray, T: NDArray) -> Sums:
-        """Sums over all rows; the gradient with respect to the matrix is of shape (c, c)."""
+        """Sums over all samples; the gradient by the matrix has shape (c, c)."""
         log_likelihood, counts = 0.0, np.zeros((self.c, self.c))
         of_bias, of_matrix = np.zeros(self.c), np.zeros((self.c, self.c))
         of_noisy, of_true = (np.ascontiguousarray(a, dtype=self.dtype) for a in (T.T, T))
@@ -290,14 +289,14 @@ class _RowsOfFewClasses:
             of_label = np.zeros_like(p)
             of_label.reshape(-1)[places] = of_softmax / of_row
             counts += p @ of_label.T
-            p *= of_true @ of_label - of_softmax  # posterior less softmax: gradient by logits
+            p *= of_true @ of_label - of_softmax  # posterior minus softmax: gradient by logits
             of_bias += p.sum(axis=1)
             of_matrix += p @ u.T
         return log_likelihood, T * counts, of_bias, of_matrix
 
 
 class _RowsByLabel:
-    """Noisy rows of many classes, whose logits are ``s u + b``; blocks have one label, and meet one column of T.
+    """Noisy samples of many classes with logits ``s u + b``, in blocks with one label, which need one column of T.
 
     Parameters
     ----------
@@ -317,7 +316,7 @@ class _RowsByLabel:
             self.blocks += [(label, slice(i, min(i + most, end))) for i in range(first, end, most)]
 
     def sums(self, scale: float, bias: NDArray, matrix: Any, T: NDArray) -> Sums:
-        """Sums over all rows, without the posterior of each; the gradient by the matrix is of its diagonal alone."""
+        """Sums over all samples, without storing posteriors; the gradient is by the matrix's diagonal only."""
         log_likelihood, counts = 0.0, np.zeros((self.c, self.c))
         of_bias, of_diagonal, b = np.zeros(self.c), np.zeros(self.c), bias.astype(self.u.dtype)
         for label, rows in self.blocks:
@@ -338,14 +337,14 @@ class _RowsByLabel:
 
 
 def _in_precision(u: NDArray) -> NDArray:
-    """Logits, in single precision if there are many."""
+    """Convert large tables of logits to single precision."""
     return u.astype(np.float32) if u.size > _MOST_IN_DOUBLE else u
 
 
 def _exp(z: NDArray, axis: int, bound: float = np.inf) -> NDArray[np.float64]:
-    """Exponentials of logits, in their place, each row up to a factor: that of its largest one, if some are large.
+    """Exponentiate logits in place. If some are large, divide each sample by its largest value.
 
-    A `bound` of their size saves a look at all of them; it may be wrong by rounding.
+    A `bound` of their absolute values, up to rounding, saves computing their maximum.
     """
     large = _LARGE_LOGIT[z.dtype.char]
     if bound > 0.999 * large and max(z.max(), -z.min()) > large:
@@ -361,7 +360,7 @@ def minimum(
     max_iter: int,
     bounds: Any = None,
 ) -> Any:
-    """Result of L-BFGS from x, in these units of the parameters; bounds are in units too, its x is not."""
+    """Result of L-BFGS from x, with parameters and bounds in these units; x of the result is unscaled."""
 
     def in_units(z: NDArray) -> tuple[float, NDArray]:
         value, gradient = objective(z * unit)
@@ -374,7 +373,7 @@ def minimum(
 
 
 def _log_softmax(z: NDArray) -> NDArray[np.float64]:
-    """Logarithm of the softmax of each row; for small arrays several times as fast as scipy's."""
+    """Log-softmax of each row, several times faster than scipy's for small arrays."""
     z = z - z.max(axis=1, keepdims=True)
     return z - np.log(np.exp(z).sum(axis=1, keepdims=True))
 
@@ -384,7 +383,7 @@ def _scale(log_scale: float) -> float:
 
 
 def centred_logits(proba: NDArray, absent: NDArray | None = None, floor: float = TINY) -> NDArray[np.float64]:
-    """Logarithms of probabilities, less their mean in each row; 0 for a class that no row may have (of these rows)."""
+    """Logarithms of probabilities, centred in each row; 0 for classes with probability 0 in all rows."""
     u = np.log(np.maximum(proba, floor))
     absent = _without_probability(proba) if absent is None else absent
     u -= _columns(u, ~absent).mean(axis=1, keepdims=True)
@@ -393,17 +392,17 @@ def centred_logits(proba: NDArray, absent: NDArray | None = None, floor: float =
 
 
 def _without_probability(proba: NDArray) -> NDArray[np.bool_]:
-    """Classes that none of the rows may have."""
+    """Mask of classes with probability 0 in all rows."""
     return np.asarray(~proba.any(axis=0))
 
 
 def _columns(u: NDArray, chosen: NDArray) -> NDArray:
-    """Columns of a table; not a copy if they are all."""
+    """Select columns; without a copy if all are chosen."""
     return u if chosen.all() else u[:, chosen]
 
 
 def _floor(parts: tuple[NDArray, NDArray], absent: NDArray) -> float:
-    """Half of the smallest probability where others are 0, as those by neighbours and trees are by chance."""
+    """Half of the smallest positive probability if some are 0, as from nearest neighbours and trees."""
     if all(proba.min(axis=0, initial=1)[~absent].all() for proba in parts):
         return TINY
     smallest = min(proba.min(where=proba > 0, initial=1) for proba in parts)
@@ -411,7 +410,7 @@ def _floor(parts: tuple[NDArray, NDArray], absent: NDArray) -> float:
 
 
 def map_precision(u: NDArray, absent: NDArray) -> float:
-    """Precision of the prior of an entry of B, where logits have the spread of `u`."""
+    """Precision of the prior of an entry of B, given the logits `u`."""
     return _PRECISION * max(float(_columns(u, ~absent).var(axis=1).mean()), _SMALLEST_VARIANCE)
 
 
@@ -422,7 +421,7 @@ def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:
     ----------
     proba : ndarray of shape (n, c)
     residual : ndarray of shape (n, c)
-        Gradient of each row's log-likelihood with respect to its logits.
+        Gradient of the log-likelihood of each sample by its logits.
 
     Returns
     -------
@@ -436,14 +435,14 @@ def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:
 
 
 def map_prior(proba: NDArray) -> NDArray[np.float64]:
-    """Precision of the prior of each of these parameters, shape (n_map,)."""
+    """Prior precision of the parameters in `map_scores`, shape (n_map,)."""
     c, precision = proba.shape[1], map_precision(centred_logits(proba), _without_probability(proba))
     return np.concatenate([np.ones(1 + c), np.full(c * c if c <= MOST_CLASSES_WITH_MATRIX else 0, precision)])
 
 
 # ---------------------------------------------------------------------------- temperature
 def tempered_log_loss(proba: NDArray, y: NDArray, weights: NDArray | float = 1.0) -> NDArray[np.float64]:
-    """Log-loss of each row, times its weight, at the temperature that makes their mean lowest (Guo et al., 2017).
+    """Weighted log-loss of each sample, at the temperature that minimises its mean (Guo et al., 2017).
 
     Parameters
     ----------

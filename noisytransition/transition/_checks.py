@@ -1,4 +1,4 @@
-"""Validation of input arrays. Error messages say what was given, what is valid and what to do."""
+"""Validation of input arrays."""
 
 import operator
 from numbers import Real
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# numbers of a large array that are looked at at once: 1 MB. A choice, not measured
+# numbers of a large array per block: 1 MB. A choice, not measured
 _BLOCK = 2**17
 
 
 def check_transition_matrix(
     T: ArrayLike, n_classes: int | None = None, name: str = "transition_matrix"
 ) -> NDArray[np.float64]:
-    """Check that `T` is a transition matrix, of `n_classes` if given, and copy it; rows sum to 1 up to 1e-6."""
+    """Check that `T` is a transition matrix and copy it; rows must sum to 1 up to 1e-6."""
     T = as_floats(T, name)
     if T.ndim != 2 or T.shape[0] != T.shape[1] or not T.size:
         raise ValueError(f"{name} has shape {T.shape}; give a square matrix: one row and one column per class.")
@@ -29,15 +29,12 @@ def check_transition_matrix(
 
 
 def check_probabilities(proba: ArrayLike, n_classes: int | None = None, name: str = "proba") -> NDArray[np.float64]:
-    """Check that rows are probabilities over classes and copy them; rows sum to 1 up to 1e-3, for half precision."""
+    """Check that rows are probabilities and copy them; rows must sum to 1 up to 1e-3, for half precision."""
     return np.array(checked_probabilities(proba, n_classes, name), dtype=np.float64)
 
 
 def checked_probabilities(proba: ArrayLike, n_classes: int | None = None, name: str = "proba") -> NDArray:
-    """Check as `check_probabilities` does, a block of rows at a time, and return an array that is no copy of `proba`.
-
-    Its type may be any of numbers.
-    """
+    """Check block by block like `check_probabilities`, but return an array of any numeric type, without a copy."""
     given = as_numbers(proba, name)
     if given.ndim != 2 or not given.shape[1]:
         raise ValueError(f"{name} has shape {given.shape}; give a 2-d array: one row per sample, one column per class.")
@@ -49,20 +46,20 @@ def checked_probabilities(proba: ArrayLike, n_classes: int | None = None, name: 
 
 
 def blocks_of_rows(n: int, n_columns: int, size: int = _BLOCK) -> list[slice]:
-    """Blocks of rows that hold about so many numbers each; by default, a million bytes of float64."""
+    """Blocks of rows with about `size` numbers each; by default, 1 MB of float64."""
     size = max(size // n_columns, 1)
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 
 def _check_block_of_probabilities(proba: NDArray[np.float64], name: str, first: int) -> None:
-    """Raise for a row that is no distribution; the first row has the number `first`."""
+    """Raise an error for a row that is not a distribution; `first` is the number of the first row."""
     advice = "every entry is a probability; if these are logits, apply softmax first."
     _check_finite_and_not_negative(proba, name, advice, first)
     sums = proba.sum(axis=1)
     if (wrong := np.abs(sums - 1) > 1e-3).any():
         row = int(wrong.argmax())
         raise ValueError(
-            f"row {first + row} of {name} sums to {sums[row]:.6g}; rows have to sum to 1: if these are logits, apply "
+            f"row {first + row} of {name} sums to {sums[row]:.6g}; rows must sum to 1: if these are logits, apply "
             "softmax first."
         )
 
@@ -70,7 +67,7 @@ def _check_block_of_probabilities(proba: NDArray[np.float64], name: str, first: 
 def check_label_indices(
     y: ArrayLike, n_classes: int | None = None, n_rows: int | None = None, name: str = "y"
 ) -> NDArray[np.intp]:
-    """Check that `y` holds class indices 0..c-1 and return them as intp (of length `n_rows` where given)."""
+    """Check that `y` holds class indices 0..c-1, and `n_rows` of them if given; return them as intp."""
     y = as_array(y, name)
     if y.ndim != 1:
         raise ValueError(f"{name} has shape {y.shape}; give a 1-d array of class indices.")
@@ -95,7 +92,7 @@ def check_rate(rate: float, name: str = "rate") -> float:
 
 
 def check_level(level: float) -> float:
-    """Check that `level` is one of an interval."""
+    """Check that `level` is a confidence level."""
     if not is_number(level) or not 0 < level < 1:
         raise ValueError(f"level={level!r}; give a number between 0 and 1, such as 0.9.")
     return float(level)
@@ -113,14 +110,14 @@ def check_count(n: int, least: int, name: str) -> int:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a real number, and no truth value."""
+    """Whether a value is a real number, and not a bool."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def as_array(values: Any, name: str) -> NDArray:
-    """Convert to an array, of which no entry is masked or complex: numpy would drop masks and imaginary parts.
+    """Convert to an array. Refuse masked and complex entries: numpy would drop masks and imaginary parts.
 
-    A column of a data frame keeps its type: numpy would make objects of pandas' nullable integers and booleans.
+    A data frame's column keeps its type: numpy would convert pandas' nullable integers and booleans to objects.
     """
     refuse_masked(values, name)
     try:
@@ -133,22 +130,22 @@ def as_array(values: Any, name: str) -> NDArray:
 
 
 def refuse_masked(values: object, name: str) -> None:
-    """Raise for a masked array with masked entries."""
+    """Raise an error for a masked array with masked entries."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(f"{name} is a masked array with masked entries; fill them in, or leave out their rows.")
+        raise ValueError(f"{name} is a masked array with masked entries; fill them, or remove their rows.")
 
 
 def as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Copy to an array of float64; text is no number, even if it could be read as one."""
+    """Copy to an array of float64; refuse text, even if it could be parsed as numbers."""
     return np.array(as_numbers(array, name), dtype=np.float64)
 
 
 def as_numbers(array: ArrayLike, name: str) -> NDArray:
-    """Convert to an array of numbers; one that is an array of numbers already is not copied."""
+    """Convert to an array of numbers, without a copy if it already is one."""
     given = as_array(array, name)
     texts = given.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in given.flat)
     if texts or given.dtype.kind not in "biufO":
-        raise ValueError(f"{name} is not an array of numbers, but of type {given.dtype}; give rows of floats.")
+        raise ValueError(f"{name} is not an array of numbers, but has dtype {given.dtype}; give rows of floats.")
     try:
         return given.astype(np.float64) if given.dtype.kind == "O" else given
     except (TypeError, ValueError) as error:
@@ -156,7 +153,7 @@ def as_numbers(array: ArrayLike, name: str) -> NDArray:
 
 
 def _check_finite_and_not_negative(array: NDArray[np.float64], name: str, advice: str, first: int = 0) -> None:
-    """Raise for an entry that is no number or below 0; the first row has the number `first`."""
+    """Raise an error for an entry that is not finite or negative; `first` is the number of the first row."""
     for fault, wrong in ("NaN or infinite", ~np.isfinite(array)), ("negative", array < 0):
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
@@ -173,4 +170,4 @@ def _check_rows_of_transition_matrix(T: NDArray[np.float64], name: str) -> None:
         advice = "columns sum to 1: pass the transpose (cleanlab's noise_matrix is transposed)."
     else:
         advice = "row i holds P(noisy label = j | true label = i): divide every row by its sum."
-    raise ValueError(f"row {row} of {name} sums to {sums[row]:.9g}; rows have to sum to 1; {advice}")
+    raise ValueError(f"row {row} of {name} sums to {sums[row]:.9g}; rows must sum to 1; {advice}")

@@ -1,4 +1,4 @@
-"""Clean rows that are drawn class by class: how much more often each class is among them than among noisy rows."""
+"""Correction for stratified clean samples, whose class prior differs from the noisy samples."""
 
 from typing import Any
 
@@ -10,44 +10,43 @@ from ._calibration import CalibratedLikelihood
 from ._em import MAX_ITER, off_zero
 from ._estimation import finite_log
 
-# rounds in which the shares of the classes settle: 2 to 12, and up to 20 with a class that has few rows
+# the class prior converges in 2 to 12 rounds, and in up to 20 with a class of few samples
 _MAX_ROUNDS = 20
-# change of the logarithm of a share at which they have
+# change of a log-prior at convergence
 _TOLERANCE = 0.01
-# of a class of which nothing is found
+# lower bound of a class prior
 _SMALLEST_SHARE = 1e-6
-# probability of shares that are so far from those of noisy rows, in clean rows that are drawn at random
+# p-value below which class priors differ
 _SURE = 1e-3
 
 
 def equally_many(n_clean: NDArray) -> bool:
-    """Whether there are equally many clean rows of each class, at least two; their numbers have the shape (c,)."""
+    """Whether all classes have the same number of clean samples, at least two."""
     return bool(n_clean[0] > 1 and not np.ptp(n_clean))
 
 
 def unlike_shares(n_clean: NDArray, of_noisy: NDArray) -> bool:
-    """Whether a chi-squared test tells the shares of the clean rows from those of the noisy ones, both by class."""
+    """Whether clean and noisy samples, counted by class, have different class priors (chi-squared test)."""
     expected = n_clean.sum() * np.maximum(of_noisy / of_noisy.sum(), _SMALLEST_SHARE)
     return bool(special.chdtrc(len(n_clean) - 1, ((n_clean - expected) ** 2 / expected).sum()) < _SURE)
 
 
 def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.float64]:
-    r"""Logarithm of how much more often each class is among the clean rows than among the noisy ones.
+    r"""Log ratio of the class priors of clean and noisy samples, if the clean samples are stratified.
 
-    Clean rows that are drawn class by class have other shares of the classes than the noisy rows. With r the shares of
-    the clean rows and p those of the noisy ones, their posterior is (Bayes) ::
+    With r the class prior of the clean samples and p of the noisy samples, Bayes' rule gives ::
 
         P_clean(i | x) ~ P(i | x) r_i / p_i
 
-    as in case-control samples. The shares p are those of the expected true classes of the noisy rows, at the T and the
-    map that are most likely with the offset ``log r / p``: they are sought in turn.
+    as in case-control studies. The prior p is the mean expected true class of the noisy samples. It is estimated in
+    turn with T and the calibration map, which maximise the likelihood with the offset ``log r / p``.
 
     Parameters
     ----------
     likelihood : CalibratedLikelihood
-        Of all rows, not maximised; it is changed.
+        Likelihood of all samples, before maximisation. It is modified.
     init : ndarray of shape (c, c)
-        T to start from.
+        Initial T.
 
     Returns
     -------
@@ -56,10 +55,10 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
     References
     ----------
     Prentice, Pyke, "Logistic Disease Incidence Models and Case-Control Studies", 1979. Saerens, Latinne, Decaestecker,
-    "Adjusting the Outputs of a Classifier to New a Priori Probabilities", 2002 (shares by expectation-maximisation).
+    "Adjusting the Outputs of a Classifier to New a Priori Probabilities", 2002 (priors by expectation-maximisation).
     """
     start, none = off_zero(init), np.zeros_like(init)
-    n_clean = np.maximum(likelihood.clean.sum(axis=0), 0.5)  # a class may have no row in half of them
+    n_clean = np.maximum(likelihood.clean.sum(axis=0), 0.5)  # half of them may lack a class
     of_clean = shares = n_clean / n_clean.sum()
     for _ in range(_MAX_ROUNDS):
         likelihood.x, likelihood.meta_offset = None, np.log(of_clean / shares)
@@ -73,11 +72,11 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
 
 
 def weights_of_clean_rows(offset: NDArray, y_meta: NDArray) -> NDArray[np.float64]:
-    """Weights of clean rows, of mean 1, with which they have the shares of the noisy rows."""
+    """Weights, with mean 1, that give clean samples the class prior of the noisy samples."""
     weights = np.exp(-offset)[y_meta]
     return weights / weights.mean()
 
 
 def tilted(proba: NDArray, offset: NDArray | float) -> NDArray:
-    """Posteriors of rows among which each class is more frequent by exp(offset); `proba` itself if that is 0."""
+    """Multiply the class prior behind posteriors by exp(offset); return `proba` itself if the offset is 0."""
     return special.softmax(finite_log(proba) + offset, axis=1) if np.any(offset) else proba

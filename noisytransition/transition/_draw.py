@@ -1,4 +1,4 @@
-"""How verified samples were drawn: at random, by their given label, or because their label looks wrong."""
+"""Detection of how verified samples were drawn: at random, by given label, or as suspicious; and their weights."""
 
 from typing import NamedTuple
 
@@ -9,30 +9,29 @@ from scipy import special
 from ._checks import as_floats
 from ._class_offset import equally_many
 
-# probability of a difference that is so large, in verified samples that are drawn at random
+# p-value below which verified samples were not drawn at random
 _SURE = 1e-3
-# labels of which fewer verified samples are expected are taken together, as usual for a chi-squared test
+# labels with fewer expected verified samples are merged, as usual for a chi-squared test
 _FEW = 5.0
-# verified samples were chosen if the share of others whose given label is less probable is this far below 1/2 in the
-# mean, and by so many standard errors
+# verified samples were chosen as suspicious if the mean share of other samples with a less probable given label is
+# below 1/2 by _LOWER, and by _ERRORS standard errors
 _ERRORS, _LOWER = 4.0, 0.1
 
 
 class Draw(NamedTuple):
-    """Whether verified samples were drawn by their given label, and by what makes a label look wrong.
+    """How verified samples were drawn: by given label, as suspicious, or with known probabilities.
 
-    A draw by what is known of all samples, their features and given labels, needs no weights in the likelihood of all
-    labels (Rubin, "Inference and Missing Data", 1976), if every sample counts once.
+    If the draw depends only on features and given labels, and every sample counts once, the likelihood of all labels
+    needs no weights (Rubin, "Inference and Missing Data", 1976).
     """
 
     by_label: bool = False
     by_suspicion: bool = False
-    #: with probabilities that are known
     by_probability: bool = False
 
 
 def is_drawn_by_label(of_verified: NDArray, of_all: NDArray) -> bool:
-    """Whether a chi-squared test tells the given labels of verified samples from those of all, both counts by label."""
+    """Whether given labels of verified and of all samples, counted by label, differ (chi-squared test)."""
     n = of_verified.sum()
     expected = n * of_all / max(of_all.sum(), 1)
     few = expected < _FEW
@@ -44,9 +43,9 @@ def is_drawn_by_label(of_verified: NDArray, of_all: NDArray) -> bool:
 
 
 def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDArray, given_of_others: NDArray) -> bool:
-    """Whether given labels of verified samples are far less probable than those of others with the same given label.
+    """Whether given labels of verified samples are less probable than the same labels of other samples.
 
-    A rank-sum test within the given labels (Wilcoxon, 1945).
+    A rank-sum test within each given label (Wilcoxon, 1945).
 
     Parameters
     ----------
@@ -66,21 +65,22 @@ def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDAr
 
 
 def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray, n_clean: NDArray) -> NDArray[np.float64]:
-    """Weights with which verified samples have the given labels of all; 1 for each if they seem drawn at random.
+    """Weights that give verified samples the given-label distribution of all samples; 1 if drawn at random.
 
-    Samples with the same given label are taken to be drawn at random.
+    Samples with the same given label are assumed to be drawn at random.
 
     Parameters
     ----------
     given : ndarray of int, shape (n_verified,)
-        Given labels of verified samples as class indices; -1 where there is none: of weight 1.
+        Given labels of verified samples as class indices; -1 if missing, with weight 1.
     of_all, n_clean : ndarray of shape (c,)
-        Numbers of all samples by given label, and of verified ones by class: equally many were drawn by their class.
+        Number of all samples by given label, and of verified samples by class. Equal numbers by class are assumed to be
+        stratified.
 
     Returns
     -------
     ndarray of shape (n_verified,)
-        Of mean 1.
+        Weights with mean 1.
     """
     known, weights = given >= 0, np.ones(len(given))
     of_verified = np.bincount(given[known], minlength=len(of_all))
@@ -91,33 +91,33 @@ def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray, n_clean:
 
 
 def inverse_probability_weights(drawn: NDArray) -> NDArray[np.float64]:
-    """Weights, of mean 1, of samples that were drawn with these probabilities."""
+    """Weights, with mean 1, of samples drawn with these probabilities."""
     return 1 / drawn / (1 / drawn).mean()
 
 
 def relative_probabilities(given: ArrayLike | None, is_verified: NDArray[np.bool_], n_others: int) -> NDArray | None:
-    """Probabilities with which clean samples were drawn, relative to a draw at random; None if all were at random.
+    """Probabilities with which clean samples were drawn, relative to random sampling; None if all were random.
 
     Parameters
     ----------
     given : array-like of shape (n,), optional
-        Of all samples; missing of those drawn at random, and looked at of verified ones alone.
+        Probability of each sample; missing if drawn at random, ignored if not verified.
     is_verified : ndarray of bool, shape (n,)
     n_others : int
-        Number of clean samples that are not among these; they stand last.
+        Number of further clean samples, which come last.
     """
     if given is None:
         return None
     drawn = as_floats(given, "verified_probability")
     if drawn.shape != is_verified.shape:
         raise ValueError(
-            f"verified_probability has shape {drawn.shape} for {len(is_verified)} samples; give one for each, missing "
-            "where a sample was drawn at random or not at all."
+            f"verified_probability has shape {drawn.shape} for {len(is_verified)} samples; give one for each sample, "
+            "missing if it was drawn at random or not verified."
         )
     drawn = np.append(np.where(np.isnan(drawn), 1.0, drawn)[is_verified], np.ones(n_others))
     if not ((drawn > 0) & np.isfinite(drawn)).all():
         raise ValueError(
-            f"verified_probability has {drawn.min():g} to {drawn.max():g} for verified samples; give finite numbers "
-            "above 0, since they were drawn."
+            f"verified_probability is between {drawn.min():g} and {drawn.max():g} for verified samples; give finite "
+            "numbers above 0, since these samples were drawn."
         )
     return None if (drawn == 1).all() else drawn

@@ -1,4 +1,4 @@
-"""T fitted to held-out samples: one T, or a posterior in its place where labels contradict it."""
+"""Fit of T to held-out samples: one T, or a posterior if labels contradict one T."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,23 +17,22 @@ from ._pair_posterior import PairEstimate, revised_by_pairs, wrong_true_labels
 from ._shrinkage import Prior, shrunk_to_symmetric
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty, transition_uncertainty
 
-# How often a clean sample counts in the calibration behind T: n / n_meta to this power, without and with verified
-# pairs. 0 is the likelihood, 1 gives all clean samples the weight of all noisy ones. Design half of
-# examples/benchmarks/zoo (two seeds), error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099,
-# 0.086, 0.091, 0.110. With few clean samples of a class, which the zoo has not, 1 is too much (one of each of 12
-# classes: 0.29 for 0.11).
+# Weight of a clean sample in the calibration: n / n_meta to this power, without and with verified pairs. 0 gives the
+# likelihood, 1 the same total weight to clean and noisy samples. Design half of examples/benchmarks/zoo (two seeds),
+# error of T at 0, 1/2, 3/4 and 1: 0.247, 0.177, 0.156, 0.154 and with pairs 0.099, 0.086, 0.091, 0.110. With few clean
+# samples of a class, which the zoo lacks, 1 is too high (one of each of 12 classes: 0.29 instead of 0.11).
 _POWER, _POWER_OF_FEW, _POWER_WITH_PAIRS = 1.0, 0.75, 0.5
-# fewer clean samples than so many times the classes are few
+# fewer clean samples per class are few
 _FEW = 5
-# the same where labels may depend on the features: at 3/4 and 1 that is found where there is no noise at all
+# power in the fit of feature-dependent noise: at 3/4 and 1 it is detected in data without noise
 _POWER_OF_FEATURES = 0.5
-# log-evidence for wrong true labels against one T (Kass and Raftery, 1995); that against noise that depends on the
-# features is to be positive
+# log-evidence for wrong true labels against one T (Kass and Raftery, 1995); the evidence against feature-dependent
+# noise must be positive
 _STRONG_EVIDENCE = 3.0
 
 
 def shrunk_gold_start(held_out: HeldOut) -> NDArray[np.float64]:
-    """T from which the maximisation starts: mean probabilities of the clean samples of each class, shrunk."""
+    """Initial T: mean probabilities of the clean samples of each class, shrunk."""
     c, (_, proba, proba_meta) = len(held_out.pairs), held_out.candidates[0]
     if not len(held_out.clean):
         return np.full((c, c), 1 / c)
@@ -43,42 +42,41 @@ def shrunk_gold_start(held_out: HeldOut) -> NDArray[np.float64]:
 
 
 class TransitionFit:
-    """T from the candidate with the highest evidence: the likelihood of all labels, with T integrated out.
+    """Estimate T from the candidate with the highest evidence, the likelihood of all labels with T integrated out.
 
-    This supposes that one T holds for all samples. If verified pairs contradict that, T becomes the mean of a posterior
-    that is fitted to them. Without pairs, T becomes the mean under noise that depends on the features, if the labels
-    are more likely under that.
+    This assumes that one T holds for all samples. If verified pairs contradict it, T is estimated from a posterior
+    fitted to the pairs. Without pairs, T is estimated under feature-dependent noise if this has a higher likelihood.
 
     Parameters
     ----------
     held_out : HeldOut
     start : ndarray of shape (c, c)
-        T from which the maximisation starts.
+        Initial T.
     prior : "symmetric", array-like or None
         As in `em_transition_matrix`.
     stratified : bool
-        Whether the clean samples were drawn class by class.
+        Whether the clean samples are stratified by class.
 
     Attributes
     ----------
     offset : ndarray of shape (c,)
-        Logarithm of how much more often each class is among the clean samples than among the noisy ones.
+        Log ratio of the class priors of clean and noisy samples.
     log_evidence : ndarray of float
-        Of all candidates.
+        Log-evidence of each candidate.
     best : Candidate
-        That with the highest evidence.
+        Candidate with the highest evidence.
     one_T : EMResult
-        The most likely T that holds for all samples.
+        Maximum-likelihood T that holds for all samples.
     revised : PairEstimate, InstanceDependentEstimate or None
         The estimate that replaces it.
     wrong_true_labels : ndarray of int
-        Positions of clean samples whose true label is probably wrong; none unless this explains the pairs best.
+        Positions of clean samples whose true label is probably wrong; empty unless this best explains the pairs.
     draw : Draw
         How the clean samples were drawn.
     pairs : ndarray of shape (c, c)
-        Counts of verified pairs, as many as belong to the samples with posteriors.
+        Counts of verified pairs, scaled to the number of samples with posteriors.
     weights : ndarray of shape (n_meta,)
-        Weights, of mean 1, with which the clean samples stand for all.
+        Weights, with mean 1, that make the clean samples representative of all samples.
     transition_matrix, counts : ndarray of shape (c, c)
         T, and expected numbers of samples of each true and noisy label.
     calibration : Calibration or None
@@ -110,19 +108,16 @@ class TransitionFit:
         return self.calibrated(self.best.proba)
 
     def calibrated(self, proba: NDArray) -> NDArray:
-        """Calibrated probabilities; as they are without clean samples."""
+        """Calibrate probabilities; without clean samples, return them unchanged."""
         return proba if self.calibration is None else self.calibration(proba)
 
     # ---- one T
     def _balanced_weight(self) -> float:
-        """Weight of a clean sample at which all clean samples weigh as much as all noisy ones."""
+        """Weight of a clean sample that gives clean and noisy samples the same total weight."""
         return len(self.held_out.noisy) / len(self.held_out.clean)
 
     def _weight(self) -> float:
-        """How often a clean sample counts in the calibration.
-
-        Each sample counts once if the clean ones were not drawn at random: the likelihood then needs no weights.
-        """
+        """Weight of a clean sample in the calibration; 1 for each sample if the clean ones were not drawn at random."""
         if not len(self.held_out.clean):
             return 1.0
         if self.draw.by_label or self.draw.by_suspicion:
@@ -131,11 +126,11 @@ class TransitionFit:
         return self._balanced_weight() ** (_POWER_WITH_PAIRS if self.held_out.pairs.any() else power)
 
     def _share(self) -> float:
-        """Share of the noisy samples that have posteriors: 1, or less without folds."""
+        """Share of the noisy samples with posteriors: 1, or less without folds."""
         return len(self.held_out.noisy) / self.held_out.n_noisy
 
     def _first_maximum(self, candidate: Candidate, weight: float) -> FirstMaximum:
-        """Maximum with the posteriors of a candidate, at this weight of a clean sample."""
+        """Maximise the likelihood with the posteriors of a candidate, at this weight of a clean sample."""
         of = self.held_out
         return first_maximum(
             candidate.proba,
@@ -150,24 +145,24 @@ class TransitionFit:
         )
 
     def _most_likely(self, weight: float) -> tuple[NDArray[np.float64], Candidate, EMResult]:
-        """Evidence of all candidates, the best of them, and its T."""
+        """Log-evidence of all candidates, the best candidate, and its T."""
         best, chosen, log_evidence = None, self.held_out.candidates[0], []
         for candidate in self.held_out.candidates:
             found = self._first_maximum(candidate, weight)
             log_evidence.append(found.log_evidence)
             if best is None or found.log_evidence > best.log_evidence:
-                best, chosen = found, candidate  # of the others no copy of the posteriors is kept
+                best, chosen = found, candidate  # keep copies of the posteriors of the best only
         assert best is not None  # there is at least one candidate
         return np.array(log_evidence), chosen, best.settled()
 
     def _class_offset(self) -> NDArray[np.float64]:
-        """Logarithm of how much more often each class is among the clean samples."""
+        """Log ratio of the class priors of clean and noisy samples."""
         of, (proba, proba_meta) = self.held_out, (p.astype(np.float64) for p in self.held_out.candidates[-1][1:])
         return class_offset(CalibratedLikelihood(proba, of.noisy, proba_meta, of.clean, of.pairs), self.start)
 
     # ---- if one T does not hold for all samples
     def _by_pairs(self) -> PairEstimate | None:
-        """T by verified pairs, if they contradict the most likely one, and not because true labels are wrong."""
+        """Estimate T from verified pairs if they contradict one T, unless wrong true labels explain this."""
         calibration, of, T = self.one_T.calibration, self.held_out, self.one_T.transition_matrix
         assert calibration is not None  # there are clean samples
         known = of.noisy_of_clean >= 0
@@ -189,7 +184,7 @@ class TransitionFit:
         return None if len(self.wrong_true_labels) else found
 
     def _by_features(self, weight: float) -> InstanceDependentEstimate | None:
-        """T of labels that depend on the features, if all labels contradict the most likely one."""
+        """Estimate T under feature-dependent noise, if the labels contradict one T."""
         return instance_dependent(
             self.best.proba.astype(np.float64),
             self.held_out.noisy,
@@ -206,8 +201,7 @@ class TransitionFit:
     def error_bars(self) -> TransitionUncertainty | None:
         """Error bars of T; None with too many classes.
 
-        Without pairs they reach over those of T where a clean sample counts once: how far these are apart shows what
-        the assumption of one T is worth.
+        Without pairs they cover the bars of T at weight 1 of a clean sample: a difference contradicts one T.
         """
         if len(self.start) > MOST_CLASSES:
             return None
@@ -230,10 +224,10 @@ class TransitionFit:
 def cross_fitted(
     held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, n_folds: int = 5
 ) -> Iterator[tuple[NDArray[np.intp], TransitionFit]]:
-    """Fit without each fold of the clean samples in turn: their positions, and the fit to all others.
+    """Leave out each fold of the clean samples in turn; yield its positions and the fit to all other samples.
 
-    A calibration that has seen a clean sample predicts it too well. Folds are random: if each had the classes in the
-    shares of all, a class would be rarer in a fit where it is more frequent in the fold, and predicted too seldom.
+    A calibration predicts the clean samples it was fitted to too well. Folds are random: with fixed class shares, a
+    class would be rarer in a fit if it is more frequent in the fold, and predicted too seldom.
     """
     order = np.random.default_rng(0).permutation(len(held_out.clean))
     for k in range(n_folds):

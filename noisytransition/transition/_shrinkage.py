@@ -1,4 +1,4 @@
-"""What T is shrunk towards, and how much: empirical Bayes."""
+"""Shrinkage of T towards a prior, whose strength is estimated by empirical Bayes."""
 
 from typing import Any
 
@@ -10,20 +10,19 @@ from ._checks import as_array, check_transition_matrix
 from ._estimation import TINY, finite_log, normalise_rows
 from ._noise import symmetric_noise
 
-# pseudo-counts per class among which the evidence chooses, a tenth of a decade apart: its maximum is flat
+# candidate pseudo-counts per class, a tenth of a decade apart, since the maximum of the evidence is flat
 _STRENGTHS = np.geomspace(0.1, 1e6, 71)
-# of the strengths that are tried first, one in so many; then the neighbours of the best
+# first try every seventh strength, then the neighbours of the best
 _STRIDE = 7
 
 Prior = str | ArrayLike | None
 
 
 def fitted_prior(prior: Prior, counts: NDArray) -> tuple[NDArray, float, float]:
-    """Matrix to shrink towards, its strength in pseudo-counts per class, and the log-evidence of the counts under it.
+    """Fit the prior matrix to counts; return it, its strength in pseudo-counts per class, and the log-evidence.
 
-    The strength is 0 where most wrong labels are at entries that would get less than one pseudo-count: such a Dirichlet
-    distribution is highest at 0 and 1, and says that rows of T are unlike the matrix. Pseudo-counts would pull them
-    there all the same.
+    The strength is 0 if most wrong labels are at entries with less than one pseudo-count: such a Dirichlet distribution
+    has its modes at 0 and 1, so that the rows of T differ from the matrix, and must not be shrunk towards it.
     """
     given: Any = prior
     groups = [] if np.ndim(given) == 2 else _groups(given, counts)
@@ -33,13 +32,13 @@ def fitted_prior(prior: Prior, counts: NDArray) -> tuple[NDArray, float, float]:
 
 
 def shrunk_to_symmetric(T: NDArray, proba: NDArray, y: NDArray) -> NDArray[np.float64]:
-    """Rows of T, means of `proba` over the rows of each class, shrunk towards symmetric noise: empirical Bayes.
+    """Shrink T, whose rows are means of `proba` over the samples of each class, towards symmetric noise.
 
-    A mean of n rows keeps the weight ``b / (b + v / n)``, with b the variance of the classes' rows of T about symmetric
-    noise of the mean rate, and v that of single rows, both by moments (Morris, "Parametric Empirical Bayes Inference",
-    JASA 1983). For v the variance within the classes, which few rows of a class hardly tell, is replaced by that about
-    symmetric noise, which is larger. So T becomes symmetric with one row of each class, and stays as it is with many.
-    The row of a class without any stays.
+    A mean of n samples has the weight ``b / (b + v / n)``, with b the variance of the rows of T around symmetric noise
+    of the mean rate, and v the variance of samples, both by the method of moments (Morris, "Parametric Empirical Bayes
+    Inference", JASA 1983). The variance v is also taken around symmetric noise: this is larger than the variance within
+    classes, which few samples estimate poorly. T becomes symmetric with one sample of each class, and is unchanged with
+    many. The row of a class without samples is unchanged.
     """
     n = np.bincount(y, minlength=len(T))
     seen = n > 0
@@ -51,15 +50,15 @@ def shrunk_to_symmetric(T: NDArray, proba: NDArray, y: NDArray) -> NDArray[np.fl
 
 
 def least_strength(M: NDArray) -> float:
-    """The least strength at which half of the wrong labels are at entries that get a pseudo-count or more."""
+    """Smallest strength at which half of the wrong labels are at entries with at least one pseudo-count."""
     rates = np.sort(M[~np.eye(len(M), dtype=bool)])[::-1]
     return float(1 / rates[np.searchsorted(np.cumsum(rates), rates.sum() / 2)]) if rates.any() else 0.0
 
 
 def _highest_evidence(counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_]]) -> tuple[float, float]:
-    """Highest log-evidence, and its strength: first among every seventh one, then among their neighbours."""
+    """Highest log-evidence, and the strength that attains it."""
     evidence_of, strengths, n = Evidence(counts, M, groups), _STRENGTHS.tolist(), len(_STRENGTHS)
-    if not evidence_of.entries:  # the prior rules all labels out
+    if not evidence_of.entries:  # the prior excludes all labels
         return 0.0, 0.0
 
     def best(tried: range) -> tuple[float, int]:
@@ -71,17 +70,17 @@ def _highest_evidence(counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_
 
 
 def with_other_labels(prior: Prior, c: int, n_labels: int) -> Prior:
-    """Prior of c classes where further labels are no classes: these are a superclass of their own."""
+    """Extend the prior of c classes by labels that are not classes, as a separate superclass."""
     if prior is None or n_labels == c:
         return prior
     if np.ndim(prior) == 2:
-        raise ValueError("prior is a matrix, and some labels are no classes; give 'symmetric', superclasses or None.")
+        raise ValueError("prior is a matrix, but some labels are not classes; give 'symmetric', superclasses or None.")
     groups = np.zeros(c, dtype=int) if isinstance(prior, str) else np.unique(np.asarray(prior), return_inverse=True)[1]
     return np.append(groups, np.full(n_labels - c, -1))
 
 
 def _groups(prior: Prior, counts: NDArray) -> list[NDArray[np.bool_]]:
-    """Entries that have one rate together: right labels; wrong ones within the superclass; and outside of it."""
+    """Groups of entries that share a rate: correct labels, and wrong labels within and outside of the superclass."""
     own = np.eye(len(counts), dtype=bool)
     given = np.zeros(len(counts)) if isinstance(prior, str) else np.asarray(prior)
     alike = given[:, None] == given
@@ -89,10 +88,10 @@ def _groups(prior: Prior, counts: NDArray) -> list[NDArray[np.bool_]]:
 
 
 def _rates(groups: list[NDArray[np.bool_]], counts: NDArray) -> NDArray[np.float64]:
-    """Matrix with the rates of the groups in the counts; what is left of a row is the rate of its right label.
+    """Matrix with the rate of each group in the counts; correct labels have the remaining probability of their row.
 
-    The rate of a group is that of the rows which have such entries: a class that is alone in its superclass says
-    nothing of wrong labels within one.
+    The rate of a group is estimated from the rows that have such entries: a class that is alone in its superclass has
+    no information about wrong labels within one.
     """
     own, M = np.eye(len(counts), dtype=bool), np.zeros(counts.shape)
     for group in groups:
@@ -104,19 +103,19 @@ def _rates(groups: list[NDArray[np.bool_]], counts: NDArray) -> NDArray[np.float
 
 
 class Evidence:
-    """Log-likelihood of counts with T integrated out under Dirichlet(a M), less that at the T which fits them best.
+    """Log-evidence of counts under Dirichlet(a M), relative to the maximum log-likelihood, as a function of a.
 
-    A function of the strength a. The rates that M has from the counts are integrated out too, by Laplace's method.
+    Rates of M that were estimated from the counts are integrated out too, by Laplace's method.
 
     Parameters
     ----------
     counts, M : ndarray of shape (c, c)
     groups : list of ndarray of bool, shape (c, c)
-        Entries that have one rate together; empty if the rates are not from the counts.
+        Entries that share a rate; empty if the rates are not estimated from the counts.
     """
 
     def __init__(self, counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_]]) -> None:
-        counts = np.where(M > 0, counts, 0.0)  # entries that the prior rules out have no part in it
+        counts = np.where(M > 0, counts, 0.0)  # ignore entries that the prior excludes
         seen = counts > 0
         self.of_rows = counts.sum(axis=1)
         self.highest = float((counts[seen] * finite_log(normalise_rows(counts, M)[seen])).sum())
@@ -131,24 +130,24 @@ class Evidence:
         return float(of_rows.sum() + sum(of_groups) - self.highest) - self._log_information(a) / 2
 
     def _log_information(self, a: float) -> float:
-        """Log-determinant of the information in counts about the rates of the groups, which sum to 1."""
+        """Log-determinant of the information about the rates of the groups, which sum to 1."""
         if not len(self.rates):
             return 0.0
-        of_log_rate = np.array([max(_information(a * M, counts), 1.0) for M, counts in self.entries])  # of one row
+        of_log_rate = np.array([max(_information(a * M, counts), 1.0) for M, counts in self.entries])  # per sample
         return float(np.log(of_log_rate).sum() + np.log((self.rates**2 / of_log_rate).sum()))
 
 
 def _information(prior: NDArray, counts: NDArray) -> float:
-    """Information of entries about the logarithm of their rate, from their pseudo-counts."""
+    """Information of entries about the logarithm of their rate, given their pseudo-counts."""
     prior = np.maximum(prior, TINY)
     return float((prior**2 * (_trigamma(prior) - _trigamma(prior + counts))).sum())
 
 
 def _trigamma(x: NDArray) -> NDArray[np.float64]:
-    """Trigamma function of positive numbers, to a relative error of 1e-12, in a tenth of the time of scipy's.
+    """Trigamma function of positive numbers, with a relative error of 1e-12, in a tenth of the time of scipy's.
 
-    By the recurrence up to arguments of at least 10, and there by the asymptotic series (Abramowitz and Stegun,
-    Handbook of Mathematical Functions, 1964, equations 6.4.6 and 6.4.12).
+    Recurrence up to arguments of at least 10, then the asymptotic series (Abramowitz and Stegun, Handbook of
+    Mathematical Functions, 1964, equations 6.4.6 and 6.4.12).
     """
     x, found = np.array(x), np.zeros(x.shape)
     for _ in range(10):
@@ -160,7 +159,7 @@ def _trigamma(x: NDArray) -> NDArray[np.float64]:
 
 
 def check_prior(prior: Prior, c: int, name: str = "prior") -> None:
-    """Raise for a prior that `em_transition_matrix` does not know."""
+    """Raise an error for a prior that `em_transition_matrix` does not accept."""
     if isinstance(prior, str) and prior != "symmetric":
         raise ValueError(f'{name}={prior!r}; give "symmetric", superclasses of shape ({c},), a matrix, or None.')
     if prior is None or isinstance(prior, str):
@@ -169,6 +168,6 @@ def check_prior(prior: Prior, c: int, name: str = "prior") -> None:
     if given.ndim == 2:
         check_transition_matrix(given, c, name)
     elif given.shape != (c,):
-        raise ValueError(f"{name} has shape {given.shape}; give ({c},), a superclass for each class.")
+        raise ValueError(f"{name} has shape {given.shape}; give shape ({c},), one superclass per class.")
     elif not np.equal(given.astype(object), given.astype(object)).all():
-        raise ValueError(f"{name} has a superclass that is NaN; give each class a superclass.")
+        raise ValueError(f"{name} has NaN; give a superclass for each class.")
