@@ -68,7 +68,7 @@ def test_one_T_is_tested_with_labels_by_name(rows):
         by_class = class_conditional_test(NAMES[true], NAMES[y], classes=NAMES, **given, **shared)
         for found in (by_name, by_class):
             assert found.pvalues == by_index.pvalues
-    with pytest.raises(ValueError, match="one has text labels and the other has none"):
+    with pytest.raises(ValueError, match="only one of y_true and y_noisy has text labels"):
         class_conditional_test(NAMES[true], y, **shared)
     with pytest.raises(ValueError, match="together: 2 different labels for 3 classes"):
         class_conditional_test(NAMES[true % 2], NAMES[y % 2], proba=proba, **shared)
