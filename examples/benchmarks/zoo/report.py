@@ -43,9 +43,10 @@ class Results:
         return covered.sum() / entries.sum() if covered.size else None
 
     def warned(self, method):
-        """Share of seeds with a diagnosis."""
+        """Share of seeds with a warning about T."""
         rows = [row for row in self.rows[method].values() if "error" not in row]
-        return np.mean([bool(row.get("diagnostics")) for row in rows]) if rows else None
+        warned = [any(text.startswith("T may be wrong") for text in row["warnings"]) for row in rows]
+        return np.mean(warned) if rows else None
 
 
 def read(half, path):
@@ -120,7 +121,7 @@ def beside_cross_entropy(results, method):
 
 
 def coverage_table(zoo):
-    """Coverage of the 90 % intervals, and the shares of seeds with a diagnosis; of methods that have intervals."""
+    """Coverage of the 90 % intervals, and the shares of seeds with a warning about T, of methods with intervals."""
     methods = [m for m in OURS if any(r.coverage(m) is not None for r in zoo.values())]
     heads = [f"{m}: {what}" for m in methods for what in ("covered", "warned")]
     lines = []
@@ -131,7 +132,7 @@ def coverage_table(zoo):
 
 
 def of_warnings(zoo, method):
-    """Say how often a diagnosis comes: where intervals fail, where they are good, and where nothing is to be found."""
+    """Say how often T is warned of: where intervals fail, where they are good, and where the assumptions hold."""
     groups = {
         "whose intervals fail": lambda r: r.coverage(method) < LEAST_COVERAGE,
         "whose intervals are good": lambda r: r.coverage(method) >= LEAST_COVERAGE,
@@ -143,7 +144,7 @@ def of_warnings(zoo, method):
         if shares := [r.warned(method) for r in results if belongs(r)]:
             most = np.sum(np.array(shares) > 0.5)
             said.append(f"in {most} of the {len(shares)} problems {kind} ({np.mean(shares):.0%} of their fits)")
-    return f"* Diagnoses of {method} in most seeds: {', '.join(said)}."
+    return f"* Warnings about T of {method} in most seeds: {', '.join(said)}."
 
 
 # ---------------------------------------------------------------------------- by kind of noise
@@ -217,7 +218,7 @@ def matrices(zoo):
     return summary + [of_warnings(zoo, method) for method in with_intervals], [
         "## Error of T\n\n" + table(zoo, "transition_error", WITH_MATRIX),
         f"## Error of T less the best of {names}\n\n*: above by more than 2 standard errors, paired.\n\n{errors}",
-        f"## 90 % intervals\n\nShare of entries covered, over seeds, and share of fits with a diagnosis.\n\n{covered}",
+        f"## 90 % intervals\n\nShare of entries covered, over seeds, and share of fits with a warning about T.\n\n{covered}",
     ]
 
 
