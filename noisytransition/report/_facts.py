@@ -31,16 +31,8 @@ Facts = dict[str, Any]
 class Clean(NamedTuple):
     """Samples with known true label.
 
-    Attributes
-    ----------
-    proba : ndarray of shape (n, c), or None
-        Probabilities; None if the classifier may have been trained on these samples.
-    y : ndarray of int, shape (n,)
-        True labels.
-    y_noisy : ndarray of int, shape (n,), or None
-        Noisy labels.
-    pvalue : float or None
-        P-value of the test of one T; None without noisy labels or without noise.
+    `proba` of shape (n, c) is None if the classifier may have been trained on these samples. `pvalue` of the test of
+    one T is None without noisy labels or without noise.
     """
 
     proba: NDArray[np.float64] | None
@@ -78,22 +70,7 @@ def make_facts(
 ) -> Facts:
     """Collect the facts of a report; see `NoiseReport`.
 
-    Parameters
-    ----------
-    model : LabelNoiseModel
-    judged : Judged
-        Samples whose labels are judged.
-    clean : Clean or None
-        Clean samples for the calibration and the test of one T.
-    samples, index : sequence
-        Listed samples, in the order of ``judged.issues``, by `sample_facts`, and their names.
-    level : float
-        Confidence level of all intervals.
-    title : str
-
-    Returns
-    -------
-    dict
+    `samples` and `index` are the listed samples, in the order of ``judged.issues``, by `sample_facts`, and their names.
     """
     T, bars = model.transition_matrix_, hasattr(model, "transition_std_")
     low, high = model.transition_interval(level) if bars else (T, T)

@@ -238,22 +238,8 @@ def fine_tuning_helps(
 ) -> tuple[bool, dict[str, float]]:
     """Whether fine-tuning lowers the log-loss of held-out clean samples, at the best temperatures.
 
-    Parameters
-    ----------
-    own, fine_tuned : ndarray of shape (n, c)
-        Posteriors of held-out clean samples, before and after fine-tuning.
-    y : ndarray of int, shape (n,)
-        True labels.
-    offset : ndarray of shape (c,)
-        As `class_offset_` of `LabelNoiseModel`; fine-tuned networks have the class prior of the clean samples.
-    weights : ndarray of shape (n,)
-        Weights that make these samples representative.
-
-    Returns
-    -------
-    helps : bool
-    losses : dict of str to float
-        Mean losses, "own" and "fine-tuned".
+    `own` and `fine_tuned` are posteriors of shape (n, c) with labels y. Fine-tuned networks have the class prior of the
+    clean samples, which `offset` corrects. Also return the mean losses, "own" and "fine-tuned".
     """
     before, after = (tempered_log_loss(proba, y, weights) for proba in (own, tilted(fine_tuned, -offset)))
     gain = before - after

@@ -32,14 +32,9 @@ _STRONG_EVIDENCE = 3.0
 class Dependence(NamedTuple):
     """Test whether sources err independently given the true class.
 
-    Attributes
-    ----------
-    correlation : float
-        Mean correlation of the errors of two sources in verified samples; 0 without such samples.
-    pvalue : float
-        One-sided p-value of correlation 0.
-    detectable : float
-        Smallest correlation detected with a power of 80 % at a level of 5 %.
+    `correlation` is the mean correlation of the errors of two sources in verified samples (0 without such samples),
+    with its one-sided p-value. `detectable` is the smallest correlation detected with a power of 80 % at a level of 5
+    %.
     """
 
     correlation: float
@@ -112,21 +107,8 @@ def fit_sources(
     T of independent sources is estimated by expectation-maximisation (Dawid and Skene, 1979), with P(true | x) in place
     of class priors. If verified samples select weights below 1, T is estimated from the weighted posterior.
 
-    Parameters
-    ----------
-    proba : ndarray of shape (n, c)
-        Calibrated probabilities of the true class, out-of-fold for verified samples.
-    codes : ndarray of int, shape (n, n_sources)
-        Labels; -1 if missing.
-    true : ndarray of int, shape (n,)
-        Verified labels; -1 if not verified.
-    names : ndarray of shape (n_sources,)
-    n_labels : int
-        Number of different labels d, of which the first c are the classes.
-
-    Returns
-    -------
-    SourceFit
+    `proba` of shape (n, c) are calibrated, and out-of-fold for verified samples. `codes` of shape (n, n_sources) and
+    `true` of shape (n,) are labels, -1 if missing. The first c of the `n_labels` labels are the classes.
     """
     labels, c = _Labels(proba, codes, n_labels), proba.shape[1]
     matrices, posterior = labels.independent(true)
