@@ -218,7 +218,7 @@ def matrices(zoo):
     return summary + [of_warnings(zoo, method) for method in with_intervals], [
         "## Error of T\n\n" + table(zoo, "transition_error", WITH_MATRIX),
         f"## Error of T less the best of {names}\n\n*: above by more than 2 standard errors, paired.\n\n{errors}",
-        f"## 90 % intervals\n\nShare of entries covered, over seeds, and share of fits with a warning about T.\n\n{covered}",
+        f"## 90 % intervals\n\nShares of covered entries and of fits with a warning about T, over seeds.\n\n{covered}",
     ]
 
 
