@@ -80,22 +80,7 @@ class Calibration(NamedTuple):
         return Calibration(self.matrix[:c, :c], self.bias[:c], self.floor)
 
     def __call__(self, proba: ArrayLike) -> NDArray[np.float64]:
-        """Calibrate probabilities.
-
-        Parameters
-        ----------
-        proba : array-like of shape (n, c)
-            Probabilities from the classifier that the map was fitted to.
-
-        Returns
-        -------
-        ndarray of shape (n, c), float64
-
-        Raises
-        ------
-        ValueError
-            If `proba` does not hold probabilities of c classes.
-        """
+        """Calibrate probabilities from the classifier that the map was fitted to, shape (n, c)."""
         u = centred_logits(check_probabilities(proba, len(self.bias)), np.isneginf(self.bias), self.floor)
         return special.softmax(u @ self.matrix.T + self.bias, axis=1)
 
@@ -250,17 +235,7 @@ class CalibratedLikelihood:
 
 # ---------------------------------------------------------------------------- sums over the noisy samples
 class _RowsOfFewClasses:
-    """Noisy samples with logits ``s u + B u + b``, in blocks of shape (c, n).
-
-    Parameters
-    ----------
-    u : ndarray of shape (n, c)
-        Centred logarithms of probabilities.
-    y : ndarray of int, shape (n,)
-        Noisy labels.
-    c : int
-        Number of classes.
-    """
+    """Noisy samples with logits ``s u + B u + b``, in blocks of shape (c, n); `u` has shape (n, c)."""
 
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
         self.c, most = c, max(1, _BLOCK_SIZE // c)
@@ -296,17 +271,7 @@ class _RowsOfFewClasses:
 
 
 class _RowsByLabel:
-    """Noisy samples of many classes with logits ``s u + b``, in blocks with one label, which need one column of T.
-
-    Parameters
-    ----------
-    u : ndarray of shape (n, c)
-        Centred logarithms of probabilities.
-    y : ndarray of int, shape (n,)
-        Noisy labels, sorted.
-    c : int
-        Number of classes.
-    """
+    """Noisy samples of many classes, sorted by label, with logits ``s u + b``; a block needs one column of T."""
 
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
         self.c, self.u = c, _in_precision(u)
@@ -415,17 +380,9 @@ def map_precision(u: NDArray, absent: NDArray) -> float:
 
 
 def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:
-    """Scores of the map's parameters at the identity: log s, b and, unless there are too many classes, B.
+    """Scores of the map's parameters at the identity, shape (n, n_map): log s, b and, unless there are too many, B.
 
-    Parameters
-    ----------
-    proba : ndarray of shape (n, c)
-    residual : ndarray of shape (n, c)
-        Gradient of the log-likelihood of each sample by its logits.
-
-    Returns
-    -------
-    ndarray of shape (n, n_map)
+    `residual` is the gradient of the log-likelihood of each sample by its logits, shape (n, c).
     """
     u, (n, c) = centred_logits(proba), proba.shape
     scores = [(residual * u).sum(axis=1, keepdims=True), residual]
@@ -442,18 +399,7 @@ def map_prior(proba: NDArray) -> NDArray[np.float64]:
 
 # ---------------------------------------------------------------------------- temperature
 def tempered_log_loss(proba: NDArray, y: NDArray, weights: NDArray | float = 1.0) -> NDArray[np.float64]:
-    """Weighted log-loss of each sample, at the temperature that minimises its mean (Guo et al., 2017).
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n, c)
-    y : ndarray of int, shape (n,)
-    weights : ndarray of shape (n,) or float, default=1.0
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Weighted log-loss of each sample, at the temperature that minimises its mean (Guo et al., 2017)."""
     u, rows = np.log(np.maximum(proba, SMALLEST_PROBA)), np.arange(len(y))
 
     def loss(log_scale: float) -> NDArray[np.float64]:

@@ -39,18 +39,8 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
         P_clean(i | x) ~ P(i | x) r_i / p_i
 
     as in case-control studies. The prior p is the mean expected true class of the noisy samples. It is estimated in
-    turn with T and the calibration map, which maximise the likelihood with the offset ``log r / p``.
-
-    Parameters
-    ----------
-    likelihood : CalibratedLikelihood
-        Likelihood of all samples, before maximisation. It is modified.
-    init : ndarray of shape (c, c)
-        Initial T.
-
-    Returns
-    -------
-    ndarray of shape (c,)
+    turn with T and the calibration map, which maximise the likelihood with the offset ``log r / p``. The `likelihood`
+    must not have been maximised, and is modified.
 
     References
     ----------
@@ -58,7 +48,7 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
     "Adjusting the Outputs of a Classifier to New a Priori Probabilities", 2002 (priors by expectation-maximisation).
     """
     start, none = off_zero(init), np.zeros_like(init)
-    n_clean = np.maximum(likelihood.clean.sum(axis=0), 0.5)  # half of them may lack a class
+    n_clean = np.maximum(likelihood.clean.sum(axis=0), 0.5)  # a fold may lack a class
     of_clean = shares = n_clean / n_clean.sum()
     for _ in range(_MAX_ROUNDS):
         likelihood.x, likelihood.meta_offset = None, np.log(of_clean / shares)

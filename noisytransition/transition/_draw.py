@@ -45,14 +45,7 @@ def is_drawn_by_label(of_verified: NDArray, of_all: NDArray) -> bool:
 def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDArray, given_of_others: NDArray) -> bool:
     """Whether given labels of verified samples are less probable than the same labels of other samples.
 
-    A rank-sum test within each given label (Wilcoxon, 1945).
-
-    Parameters
-    ----------
-    of_verified, of_others : ndarray of shape (n_verified, c) and (n, c)
-        Out-of-sample probabilities.
-    given, given_of_others : ndarray of int, shape (n_verified,) and (n,)
-        Given labels.
+    A rank-sum test within each given label (Wilcoxon, 1945) on out-of-sample probabilities.
     """
     total, variance = 0.0, 0.0
     for j in np.intersect1d(given, given_of_others):
@@ -65,7 +58,7 @@ def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDAr
 
 
 def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray, n_clean: NDArray) -> NDArray[np.float64]:
-    """Weights that give verified samples the given-label distribution of all samples; 1 if drawn at random.
+    """Weights, with mean 1, that give verified samples the given-label distribution of all; 1 if drawn at random.
 
     Samples with the same given label are assumed to be drawn at random.
 
@@ -74,13 +67,8 @@ def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray, n_clean:
     given : ndarray of int, shape (n_verified,)
         Given labels of verified samples as class indices; -1 if missing, with weight 1.
     of_all, n_clean : ndarray of shape (c,)
-        Number of all samples by given label, and of verified samples by class. Equal numbers by class are assumed to be
-        stratified.
-
-    Returns
-    -------
-    ndarray of shape (n_verified,)
-        Weights with mean 1.
+        Number of all samples by given label, and of verified samples by class. Equal numbers by class mean that these
+        are stratified.
     """
     known, weights = given >= 0, np.ones(len(given))
     of_verified = np.bincount(given[known], minlength=len(of_all))
@@ -98,13 +86,8 @@ def inverse_probability_weights(drawn: NDArray) -> NDArray[np.float64]:
 def relative_probabilities(given: ArrayLike | None, is_verified: NDArray[np.bool_], n_others: int) -> NDArray | None:
     """Probabilities with which clean samples were drawn, relative to random sampling; None if all were random.
 
-    Parameters
-    ----------
-    given : array-like of shape (n,), optional
-        Probability of each sample; missing if drawn at random, ignored if not verified.
-    is_verified : ndarray of bool, shape (n,)
-    n_others : int
-        Number of further clean samples, which come last.
+    `given` is missing for samples drawn at random, and ignored for unverified ones. `n_others` further clean samples
+    come last.
     """
     if given is None:
         return None

@@ -124,7 +124,7 @@ def em_transition_matrix(
         Target of the shrinkage. "symmetric": one noise rate, all wrong labels equally likely. Of shape (c,): the
         superclass of each class; wrong labels are equally likely within the superclass, and outside of it. Of shape
         (c, c): a transition matrix. None: no shrinkage. The number of pseudo-counts per class maximises the evidence of
-        the counts. Entries of 0 in a prior do not affect T.
+        the counts, which ignores entries of 0 in the prior.
     proba_meta, y_meta : array-like of shape (n_meta, c) and int of shape (n_meta,), optional
         Out-of-sample probabilities and true labels of clean samples, to calibrate `proba`. The classifier must not be
         trained on these samples.

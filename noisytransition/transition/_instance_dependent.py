@@ -70,26 +70,8 @@ def instance_dependent(
     samples are at least as likely, since T may differ between samples in other ways. Also return None with more than 20
     classes, or with a class that has probability 0 in all samples.
 
-    Parameters
-    ----------
-    proba, proba_meta : ndarray of shape (n, c) and (n_meta, c)
-        Out-of-sample probabilities of noisy and clean samples, before calibration.
-    y, y_meta : ndarray of int
-        Noisy and true labels.
-    one_T : EMResult
-        Result of `em_transition_matrix` with the same samples, `init`, `prior` and `meta_weight`.
-    init : ndarray of shape (c, c)
-        Initial T.
-    prior : "symmetric", array-like or None
-        Prior of `one_T`.
-    meta_weight : float, default=1.0
-        Weight of a clean sample.
-    meta_offset : ndarray of shape (c,) or float, default=0.0
-        As in `CalibratedLikelihood`.
-
-    Returns
-    -------
-    InstanceDependentEstimate or None
+    Parameters are as in `em_transition_matrix`, as valid arrays; `meta_offset` as in `CalibratedLikelihood`. `one_T` is
+    the result of `em_transition_matrix` with the same arguments.
 
     References
     ----------
@@ -131,12 +113,8 @@ class InstanceDependentLikelihood:
     r"""Log-likelihood of clean samples and feature-dependent noise, ``P(j | i, x) ~ R[i, j] p_j(x)^a``.
 
     p is the calibrated probability of the true label. At a = 0, R is T and the likelihood equals
-    `CalibratedLikelihood`. The prior of a is half-normal with unit scale.
-
-    Parameters
-    ----------
-    one_T : CalibratedLikelihood
-        At its maximum, with at most 20 classes and without pairs.
+    `CalibratedLikelihood`. The prior of a is half-normal with unit scale. `one_T` is at its maximum, with at most 20
+    classes and without pairs.
     """
 
     def __init__(self, one_T: CalibratedLikelihood) -> None:

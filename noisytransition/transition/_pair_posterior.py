@@ -110,18 +110,12 @@ def revised_by_pairs(
     ----------
     proba, proba_pairs : ndarray of shape (n, c) and (n_pairs, c)
         Calibrated, out-of-sample probabilities of the true label.
-    y_noisy : ndarray of int, shape (n,)
     T : ndarray of shape (c, c)
         Maximum-likelihood T.
-    y_pairs, y_noisy_pairs : ndarray of int, shape (n_pairs,)
     counts : ndarray of shape (c, c)
         Counts of all pairs, including pairs without such probabilities.
     offset : ndarray of shape (c,) or float, default=0.0
         Log ratio of the class priors of the pairs and the noisy samples.
-
-    Returns
-    -------
-    PairEstimate or None
 
     References
     ----------

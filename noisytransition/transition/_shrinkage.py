@@ -105,13 +105,8 @@ def _rates(groups: list[NDArray[np.bool_]], counts: NDArray) -> NDArray[np.float
 class Evidence:
     """Log-evidence of counts under Dirichlet(a M), relative to the maximum log-likelihood, as a function of a.
 
-    Rates of M that were estimated from the counts are integrated out too, by Laplace's method.
-
-    Parameters
-    ----------
-    counts, M : ndarray of shape (c, c)
-    groups : list of ndarray of bool, shape (c, c)
-        Entries that share a rate; empty if the rates are not estimated from the counts.
+    Rates of M that were estimated from the counts are integrated out too, by Laplace's method. `groups` are masks of
+    entries that share such a rate.
     """
 
     def __init__(self, counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_]]) -> None:
