@@ -139,7 +139,7 @@ def transition_uncertainty(
     proba = _checked(proba)
     n, c = proba.shape
     if c > MOST_CLASSES:
-        raise ValueError(f"proba has {c} classes; error bars need at most {MOST_CLASSES}.")
+        raise ValueError(f"proba has {c} classes; error bars support at most {MOST_CLASSES}.")
     T = check_transition_matrix(T, c, "T")
     y = check_label_indices(y_noisy, c, n, "y_noisy")
     if (impossible := int(((proba * T.T[y]).sum(axis=1) == 0).sum())) or not n:
