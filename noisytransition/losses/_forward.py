@@ -1,4 +1,4 @@
-"""Forward correction: cross-entropy of the noisy label under the clean posterior times T; and gold loss correction."""
+"""Forward correction: cross-entropy of the noisy label under P(true | x) T; gold loss correction."""
 
 from typing import Any
 
@@ -8,27 +8,27 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-# smallest initial entry of T: with log 0 the gradient would be 0 for good, and a label with an empty column would have
-# an infinite loss. A choice, not measured.
+# Smallest initial entry of T. With log 0, the gradient would stay 0, and a label with an empty column would have an
+# infinite loss. A choice, not measured.
 MIN_ENTRY = 1e-12
-# entries of T in a part that is computed at once: all of T for up to 1,024 classes
+# Number of entries of T computed at once: all of T for up to 1,024 classes
 _PART_SIZE = 2**20
 
 
 def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
-    r"""Mean corrected cross-entropy, ``- log sum_i f_i(x) T[i, y]``.
+    """Compute the mean corrected cross-entropy, ``- log sum_i f_i(x) T[i, y]`` with f = softmax(logits).
 
-    With f = softmax(logits); computed in log space, so that no entry of T or f underflows. Only the column of T
-    of each noisy label is read: memory is proportional to n_samples x n_classes.
+    It is computed in log space without underflow. It reads one column of T per sample: memory is proportional to
+    n_samples x n_classes.
 
     Parameters
     ----------
     logits : Tensor of shape (n_samples, n_classes)
-        Output of the network for the *true* label, before the softmax.
+        Outputs of the network for the *true* label, before the softmax.
     y : Tensor of shape (n_samples,)
         Noisy labels, 0 to n_classes - 1.
     log_transition : Tensor of shape (n_classes, n_classes)
-        log T; row i, column j is log P(noisy = j | true = i).
+        log T: entry (i, j) is log P(noisy = j | true = i).
 
     Returns
     -------
@@ -43,54 +43,40 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
 
 
 def log_likelihood_by_columns(logits: Tensor, columns: Tensor) -> Tensor:
-    """Return log P(noisy label | x) of each row, from the column of log T of its label: both (n_samples, n_classes)."""
+    """Log P(noisy label | x) of each sample; `columns` of shape (n_samples, n_classes) are of log T, at the labels."""
     return torch.logsumexp(F.log_softmax(logits, 1) + columns, dim=1)
 
 
 def marginal_cross_entropy(logits: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the weighted sum of ``- log sum_i f_i(x) exp(columns_i)``, and the posteriors of the true classes.
+    """Return the weighted sum of ``- log sum_i f_i(x) exp(columns_i)``, f = softmax(logits), and P(true | x, label).
 
-    With f = softmax(logits). The gradient by the logits is ``weights * (f - posterior)``, that by the columns
-    ``- weights * posterior``: in fewer operations than by autograd, and with the posterior of the loss.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n_samples, n_classes)
-        Of the network. Gradients by them and by the columns are found once: they cannot be differentiated again.
-    columns : Tensor of shape (n_samples, n_classes)
-        Log P(what is observed | true class): a column of log T for a noisy label, 0 and -inf for a clean label. One
-        entry of each row at least is finite. They are overwritten.
-    weights : Tensor of shape (n_samples,)
-        Of the rows.
-
-    Returns
-    -------
-    tuple of (Tensor, Tensor)
-        A scalar, and P(true class | x, what is observed) of shape (n_samples, n_classes).
+    The gradients, ``weights * (f - posterior)`` for the logits and ``- weights * posterior`` for the columns, are in
+    closed form and cannot be differentiated again. `columns` of the same shape as the logits are log P(label | true): a
+    column of log T for a noisy label, 0 and -inf for a clean label, finite at least once. They are overwritten.
     """
     loss, posterior = _MarginalCrossEntropy.apply(logits, columns, weights)
     return loss, posterior
 
 
 class _MarginalCrossEntropy(torch.autograd.Function):
-    # `setup_context` would take as long as all of the computation, for a batch of a small network
+    # `setup_context` would double the time for a batch of a small network
     @staticmethod
     def forward(ctx: Any, logits: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
         log_proba = torch.log_softmax(logits, 1)
         joint = columns.add_(log_proba)
         log_posterior = torch.log_softmax(joint, 1)
-        # log P(what is observed | x) is their difference, the same in all finite entries of a row
+        # log P(label | x) is their difference, equal in all finite entries of a row
         losses = log_posterior.amax(1) - joint.amax(1)
         posterior = log_posterior.exp_()
         ctx.mark_non_differentiable(posterior)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(log_proba, posterior, weights)
-        return (losses * weights).sum(), posterior  # a product of vectors is of half precision under autocast
+        return (losses * weights).sum(), posterior  # a dot product would be in half precision under autocast
 
     @staticmethod
     def backward(ctx: Any, by_loss: Tensor, by_posterior: None) -> tuple[Tensor, Tensor | None, None]:
-        if torch.is_grad_enabled():  # `once_differentiable` says so too, in 15 microseconds
-            raise RuntimeError("this gradient cannot be differentiated again: use `corrected_cross_entropy`")
+        if torch.is_grad_enabled():  # faster than `once_differentiable` by 15 microseconds
+            raise RuntimeError("this gradient cannot be differentiated again. Use `corrected_cross_entropy`.")
         log_proba, posterior, weights = ctx.saved_tensors
         scale = (weights * by_loss)[:, None]
         by_columns = posterior * -scale if ctx.needs_input_grad[1] else None
@@ -98,23 +84,23 @@ class _MarginalCrossEntropy(torch.autograd.Function):
 
 
 class ForwardLoss(nn.Module):
-    """Corrected cross-entropy that holds its transition matrix as ``T = row-softmax(transition_logits)``.
+    """Corrected cross-entropy with the noise transition matrix ``T = row-softmax(transition_logits)``.
 
-    T is a parameter of the loss: it moves to the device and is saved with it. Its value is changed by an update
-    (`noisytransition.updates`); it is not among the network's parameters.
+    T is a parameter of the loss, not of the network: it is moved to the device and saved with the loss, and changed by
+    an update (`noisytransition.updates`).
 
     Parameters
     ----------
     transition_matrix : array-like of shape (n_classes, n_classes)
-        Row i, column j is P(noisy = j | true = i).
+        Noise transition matrix: entry (i, j) is P(noisy = j | true = i).
 
     Notes
     -----
-    A step reads the columns of T of the labels in its batch. The rows are normalised once for each value of T: change
-    ``transition_logits`` in place under ``torch.no_grad()``. A change through its ``.data`` or by a fused optimiser is
-    noticed after ``torch.autograd.graph.increment_version(loss.transition_logits)`` only.
+    The rows of T are normalised once per value of T. Change ``transition_logits`` in place under ``torch.no_grad()``.
+    After a change through ``.data`` or by a fused optimiser, call
+    ``torch.autograd.graph.increment_version(loss.transition_logits)``.
 
-    Gradients of the loss are in closed form, and cannot be differentiated again (Hessians, ``torch.func``): use
+    Gradients are in closed form and cannot be differentiated again (Hessians, ``torch.func``): use
     `corrected_cross_entropy` there.
     """
 
@@ -122,50 +108,50 @@ class ForwardLoss(nn.Module):
         super().__init__()
         T = np.maximum(np.asarray(transition_matrix, dtype=np.float64), MIN_ENTRY)
         by_label = torch.as_tensor(np.log(T).T.copy(), dtype=torch.get_default_dtype())
-        # column by column in memory: a step reads the columns of its labels
+        # in column order in memory, since a step reads the columns of its labels
         self.transition_logits = nn.Parameter(by_label.T, requires_grad=False)
-        # the logits, their state, what normalises their rows, and T by label unless it is large
+        # cache: the logits, their state, log row sums, and T by label unless it is large
         self._known: tuple[Tensor, tuple[int, int], Tensor, Tensor | None] | None = None
-        #: P(true | x, noisy label) of the noisy rows of the last batch, if T is not learned by gradients
+        #: P(true | x, noisy label) of the noisy samples of the last batch, unless T is learned by gradients
         self.posterior_: Tensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is found again."""
+        """Omit cached values."""
         return vars(self) | {"_known": None, "posterior_": None}
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        """Rows in order in memory, as formats of files want them."""
+        """Save T in row order, as file formats require."""
         super()._save_to_state_dict(destination, prefix, keep_vars)
         destination[f"{prefix}transition_logits"] = destination[f"{prefix}transition_logits"].contiguous()
 
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
-        """T, a float64 ndarray of shape (n_classes, n_classes); row i, column j is P(noisy j | true i)."""
+        """Noise transition matrix T as a float64 ndarray of shape (n_classes, n_classes)."""
         return torch.softmax(self.transition_logits.detach().cpu().double(), dim=1).numpy()
 
     @property
     def transition_by_label(self) -> Tensor:
-        """T transposed, of the type of its logits: row j belongs to the noisy label j."""
+        """T transposed, in the dtype of its logits: row j belongs to noisy label j."""
         return F.log_softmax(self.transition_logits.detach(), dim=1).exp().T.contiguous()
 
     @property
     def takes_clean_rows(self) -> bool:
-        """Whether `forward` takes clean rows too; that of a subclass may not."""
+        """Whether `forward` accepts clean samples; a subclass may not."""
         return type(self).forward is ForwardLoss.forward
 
     def forward(self, logits: Tensor, y: Tensor, y_clean: Tensor | None = None, clean_weight: float = 0.0) -> Tensor:
-        """Mean loss of logits against noisy labels; clean rows add their mean cross-entropy, times a weight.
+        """Compute the mean loss of noisy samples, plus the weighted mean cross-entropy of clean samples.
 
         Parameters
         ----------
         logits : Tensor of shape (n_samples + n_clean, n_classes)
-            Of the noisy rows, then of the clean rows.
+            Logits of the noisy samples, followed by the clean samples.
         y : Tensor of shape (n_samples,)
             Noisy labels.
         y_clean : Tensor of shape (n_clean,), optional
             True labels.
         clean_weight : float, default=0.0
-            Weight of their mean loss; that of the noisy rows has weight 1.
+            Weight of the mean loss of clean samples, relative to 1 for noisy samples.
 
         Returns
         -------
@@ -184,22 +170,22 @@ class ForwardLoss(nn.Module):
         return loss
 
     def log_likelihood(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Log P(noisy label | x) of each row."""
+        """Log P(noisy label | x) of each sample."""
         return log_likelihood_by_columns(logits, self._columns(y).to(logits.dtype))
 
     def posterior(self, logits: Tensor, y: Tensor) -> Tensor:
-        """P(true | x, noisy label) of each row, of shape (n_samples, n_classes)."""
+        """P(true | x, noisy label) of each sample, of shape (n_samples, n_classes)."""
         return torch.softmax(logits + self._columns(y).to(logits.dtype), dim=1)
 
-    # ---- T, normalised once for each value: this takes time of order n_classes^2
+    # ---- normalisation of T, in time O(n_classes^2), once per value
     def _columns(self, y: Tensor) -> Tensor:
-        """Columns of log T of some labels, as rows."""
+        """Columns of log T at these labels, as rows."""
         learned = self.transition_logits.requires_grad
         normalizer = torch.logsumexp(self.transition_logits, 1) if learned else self._normalized()[0]
         return self.transition_logits.T.index_select(0, y).sub_(normalizer)
 
     def _normalized(self) -> tuple[Tensor, Tensor | None]:
-        """Logarithm of the sums of the rows of exp(logits), and T by label unless it is large."""
+        """Log row sums of exp(logits), and T by label unless it is large."""
         logits, by_label = self.transition_logits, self.transition_logits.detach().T
         if self._known is None or self._known[0] is not logits or self._known[1] != _state(logits):
             top, total = by_label.amax(0), torch.zeros_like(by_label[0])
@@ -212,16 +198,16 @@ class ForwardLoss(nn.Module):
 
     @torch.no_grad()
     def set_counts(self, counts: Tensor, sums: Tensor, y: Tensor | None = None) -> None:
-        """Make T the rows of counts, divided by their sums.
+        """Set T to the normalised rows of counts.
 
         Parameters
         ----------
         counts : Tensor of shape (n_classes, n_classes)
-            Positive; row j belongs to the noisy label j, column i to the true label i.
+            Positive counts: row j belongs to noisy label j, column i to true label i.
         sums : Tensor of shape (n_classes,)
-            Of the columns of `counts`.
+            Column sums of `counts`.
         y : Tensor, optional
-            Labels whose counts have changed since the last call; default: all. Their order and number do not matter.
+            Labels whose counts have changed since the last call, in any order. Default: all.
         """
         if y is None or len(counts) <= len(y):
             self.transition_logits.copy_(counts.T).log_()
@@ -229,17 +215,17 @@ class ForwardLoss(nn.Module):
             self.transition_logits.T.index_copy_(0, y, counts.index_select(0, y).log_())
         self._known = (self.transition_logits, _state(self.transition_logits), sums.log(), None)
 
-    # ---- for the look-ahead: gradient with respect to the logits, and meta-gradient for a tangent of the logits
+    # ---- look-ahead: gradient for the logits, and meta-gradient for a tangent of the logits
     @torch.no_grad()
     def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
-        """d mean loss / d logits = (f - q) / n_samples, of shape (n_samples, n_classes)."""
+        """Gradient of the mean loss for the logits, (f - q) / n_samples, of shape (n_samples, n_classes)."""
         return (torch.softmax(logits, 1) - self.posterior(logits, y)) / len(y)
 
     @torch.no_grad()
     def meta_gradients(self, logits: Tensor, y: Tensor, tangent: Tensor) -> list[Tensor]:
-        r"""Gradient of ``- <cotangent, tangent>`` with respect to the logits of T, in closed form.
+        """Gradient of ``- <cotangent, tangent>`` for the logits of T, in closed form.
 
-        With q the posterior and u the tangent::
+        With the posterior q and the tangent u::
 
             A[k, j]    = 1/n sum_{n: y_n = j} q_nk (u_nk - sum_i q_ni u_ni)
             grad_Theta = A - T * rowsum(A)
@@ -247,7 +233,7 @@ class ForwardLoss(nn.Module):
         Parameters
         ----------
         logits, tangent : Tensor of shape (n_samples, n_classes)
-            Of the noisy batch, from the look-ahead.
+            Values of the noisy batch from the look-ahead.
         y : Tensor of shape (n_samples,)
             Noisy labels, 0 to n_classes - 1.
 
@@ -261,7 +247,7 @@ class ForwardLoss(nn.Module):
         return [by_label.T]
 
     def _proba_times(self, factor: Tensor) -> Tensor:
-        """T by label, times a factor for each true class."""
+        """T by label, with each column multiplied by a factor of the true class."""
         normalizer, proba = self._normalized()
         if proba is not None:
             return proba * factor
@@ -273,12 +259,14 @@ class ForwardLoss(nn.Module):
 
 
 class SourcesLoss(ForwardLoss):
-    """Loss of rows with labels of several sources, by the column ``row``: - log of sum_i f_i(x) P(labels of row | i).
+    """Loss of samples with labels of several sources, ``- log sum_i f_i(x) P(labels | i)``.
+
+    The column ``row`` of a batch has the positions of its samples in `likelihood`.
 
     Parameters
     ----------
     likelihood : ndarray of shape (n_rows, n_classes)
-        Probability of all labels of each row, given each true class, up to a factor for each row.
+        Probability of all labels of each sample given each true class, up to a factor per sample.
     """
 
     columns, takes_clean_rows = ("row",), True
@@ -290,7 +278,7 @@ class SourcesLoss(ForwardLoss):
         self.register_buffer("_logs", torch.as_tensor(logs, dtype=torch.get_default_dtype()), persistent=False)
 
     def forward(self, logits: Tensor, y: Tensor, *clean: Any, row: Tensor) -> Tensor:  # type: ignore[override]
-        """Mean loss of logits against the labels of rows of these numbers, not `y`; clean rows as in `ForwardLoss`."""
+        """Mean loss of the samples at these positions; ignores `y`. Clean samples as in `ForwardLoss`."""
         return super().forward(logits, row, *clean)
 
     def _columns(self, y: Tensor) -> Tensor:
@@ -298,34 +286,34 @@ class SourcesLoss(ForwardLoss):
 
 
 class GoldCorrectionLoss(ForwardLoss):
-    """Corrected loss of noisy rows (`ForwardLoss`), cross-entropy of clean rows, which the column ``is_clean`` marks.
+    """Corrected loss of noisy samples (`ForwardLoss`); cross-entropy of clean samples, marked by ``is_clean``.
 
     Parameters
     ----------
     transition_matrix : array-like of shape (n_classes, n_classes)
-        Row i, column j is P(noisy = j | true = i).
+        Noise transition matrix: entry (i, j) is P(noisy = j | true = i).
 
     References
     ----------
-    Hendrycks, Mazeika, Wilson, Gimpel, "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe
-    Noise", NeurIPS 2018, Algorithm 1.
+    Hendrycks, Mazeika, Wilson, Gimpel, "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe Noise",
+    NeurIPS 2018, Algorithm 1.
     """
 
     columns = ("is_clean",)
 
     def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor) -> Tensor:  # type: ignore[override]
-        """Mean loss of logits of shape (n_samples, n_classes); `y` and `is_clean` are of shape (n_samples,)."""
+        """Mean loss of logits of shape (n_samples, n_classes); `y` and `is_clean` have shape (n_samples,)."""
         clean = F.cross_entropy(logits, y, reduction="none")
         noisy = -self.log_likelihood(logits, y)
         return torch.where(is_clean, clean, noisy).mean()
 
 
 def _state(logits: Tensor) -> tuple[int, int]:
-    """What changes when a tensor does."""
+    """Version and address of a tensor, which change with its values."""
     return logits._version, logits.data_ptr()
 
 
 def _parts(matrix: Any) -> Any:
-    """Rows of a square matrix in parts that the processor's cache holds."""
+    """Rows of a square matrix in parts that fit into the processor's cache."""
     n = max(1, _PART_SIZE // len(matrix))
     return [matrix[i : i + n] for i in range(0, len(matrix), n)]

@@ -1,4 +1,4 @@
-"""Cross-entropy in which labels weigh as much as they are probable, by importance, or by a small network."""
+"""Cross-entropy weighted by the probability of the label, by importance, or by a small network."""
 
 import math
 
@@ -8,27 +8,26 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-# in float32 and float64 its exponential is finite, and half precision is not used for losses
+# Its exponential is finite in float32, and losses are not in half precision
 _LARGEST_LOG_RATIO = 80.0
 
 
 class GeneralizedCrossEntropyLoss(nn.Module):
-    r"""Generalized cross-entropy, ``(1 - p_y^q) / q``, with p the softmax of the logits; truncation is optional.
+    """Generalized cross-entropy, ``(1 - p_y^q) / q`` with p = softmax(logits), optionally truncated.
 
-    The limit q to 0 is cross-entropy, q = 1 is ``1 - p_y``. The gradient is ``p_y^q`` times that of cross-entropy:
-    labels that are improbable under the network have less weight.
+    Its gradient is ``p_y^q`` times that of cross-entropy, so improbable labels have less weight.
 
     Parameters
     ----------
     q : float in [0, 1], default=0.7
         0 is cross-entropy, 1 is ``1 - p_y``.
     truncation : float in (0, 1), optional
-        The loss of rows with ``weight`` 0 is the constant ``(1 - truncation^q) / q``, without a gradient.
+        Samples with ``weight`` 0 have the constant loss ``(1 - truncation^q) / q`` without a gradient.
 
     References
     ----------
-    Zhang, Sabuncu, "Generalized Cross Entropy Loss for Training Deep Neural Networks with Noisy Labels", NeurIPS
-    2018, equations (6) and (8).
+    Zhang, Sabuncu, "Generalized Cross Entropy Loss for Training Deep Neural Networks with Noisy Labels", NeurIPS 2018,
+    equations (6) and (8).
     """
 
     def __init__(self, q: float = 0.7, *, truncation: float | None = None) -> None:
@@ -38,11 +37,11 @@ class GeneralizedCrossEntropyLoss(nn.Module):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of the rows that `forward` takes as arguments."""
+        """Columns of the batch that `forward` takes as arguments."""
         return () if self.truncation is None else ("weight",)
 
     def forward(self, logits: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
-        """Mean loss of logits of shape (n_samples, n_classes); labels and weights are of shape (n_samples,)."""
+        """Mean loss of logits of shape (n_samples, n_classes); `y` and `weight` have shape (n_samples,)."""
         log_p = -F.cross_entropy(logits, y, reduction="none")
         # in log space: the derivative of p^q is infinite at p = 0
         loss = -torch.expm1(self.q * log_p) / self.q if self.q else -log_p
@@ -55,17 +54,17 @@ class GeneralizedCrossEntropyLoss(nn.Module):
 
 
 class ImportanceReweightedLoss(nn.Module):
-    r"""Importance-reweighted cross-entropy: weights ``p_y / ((T + dT)' p)_y``, with p the softmax of the logits.
+    """Importance-reweighted cross-entropy, with weights ``p_y / ((T + dT)' p)_y`` and p = softmax(logits).
 
     Parameters
     ----------
     transition_matrix : array-like of shape (n_classes, n_classes)
-        T: row i, column j is P(noisy = j | true = i). It is fixed; dT starts at zero.
+        Fixed noise transition matrix T: entry (i, j) is P(noisy = j | true = i). dT starts at zero.
 
     Notes
     -----
-    While dT is fixed, beta is a constant weight. When dT is learned (``revision.requires_grad``), dT and the logits
-    have gradients through beta too.
+    While dT is fixed, the weights are constants. If dT is learned (``revision.requires_grad``), dT and the logits also
+    have gradients through the weights.
 
     References
     ----------
@@ -84,22 +83,22 @@ class ImportanceReweightedLoss(nn.Module):
         log_p = torch.log_softmax(logits, dim=1)
         of_label = log_p.gather(1, y[:, None])
         T = (self.base + self.revision).clamp_min(0).to(logits.dtype)  # T + dT may have negative entries
-        ratios = (log_p - of_label).clamp_max(_LARGEST_LOG_RATIO).exp()  # P(i | x) / P(y | x), which may be infinite
-        beta = 1 / (ratios * T.T[y]).sum(1).clamp_min(torch.finfo(ratios.dtype).tiny ** 0.5)  # large, and finite
+        ratios = (log_p - of_label).clamp_max(_LARGEST_LOG_RATIO).exp()  # P(i | x) / P(y | x), which can be infinite
+        beta = 1 / (ratios * T.T[y]).sum(1).clamp_min(torch.finfo(ratios.dtype).tiny ** 0.5)  # large but finite
         return -((beta if self.revision.requires_grad else beta.detach()) * of_label.squeeze(1)).mean()
 
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
-        """T + dT, with negative entries set to 0 and rows made to sum to 1; a float64 ndarray."""
+        """T + dT as a float64 ndarray, with negative entries set to 0 and rows normalised."""
         T = (self.base + self.revision).detach().double().cpu().numpy().clip(min=1e-12)
         return T / T.sum(axis=1, keepdims=True)
 
 
 class WeightedLoss(nn.Module):
-    r"""Weighted cross-entropy, ``sum of a_n * l_n``: a network V gives each row its weight a_n, from its loss l_n.
+    """Weighted cross-entropy, ``sum of a_n * l_n``, with ``a_n = V(l_n) / n_samples`` from a weighting network V.
 
-    ``a_n = V(l_n) / n_samples``, with V a linear layer to 100 units, ReLU, a linear layer to one output, sigmoid.
-    Weights are constants in the gradient of the logits; V is learned by the meta-gradient only.
+    V is a linear layer with 100 units, ReLU, a linear layer with one output, and a sigmoid. Weights are constants in
+    the gradient of the logits; V is learned by the meta-gradient only.
 
     References
     ----------
@@ -117,7 +116,7 @@ class WeightedLoss(nn.Module):
         return self.weight_net(inputs).squeeze(1).to(losses.dtype)
 
     def shares(self, losses: Tensor) -> Tensor:
-        """a_n, the factor of each row's loss in that of the batch; of shape (n_samples,)."""
+        """Factors a_n of the losses in the loss of the batch, of shape (n_samples,)."""
         return self.weights(losses) / len(losses)
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
@@ -125,20 +124,20 @@ class WeightedLoss(nn.Module):
         losses = F.cross_entropy(logits, y, reduction="none")
         return (self.shares(losses).detach() * losses).sum()
 
-    # ---- for the look-ahead: gradient with respect to the logits, and meta-gradient for a tangent of the logits
+    # ---- look-ahead: gradient for the logits, and meta-gradient for a tangent of the logits
     @torch.no_grad()
     def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
-        """d loss / d logits = a_n (f - e_y), of shape (n_samples, n_classes)."""
+        """Gradient of the loss for the logits, a_n (f - e_y), of shape (n_samples, n_classes)."""
         return self.shares(F.cross_entropy(logits, y, reduction="none"))[:, None] * _cross_entropy_gradient(logits, y)
 
     @torch.enable_grad()
     def meta_gradients(self, logits: Tensor, y: Tensor, tangent: Tensor) -> list[Tensor]:
-        r"""Gradient of ``- <cotangent, tangent> = - sum of a_n <f - e_y, u>_n`` with respect to V's parameters.
+        """Gradient of ``- <cotangent, tangent> = - sum of a_n <f - e_y, u>_n`` for the parameters of V.
 
         Parameters
         ----------
         logits, tangent : Tensor of shape (n_samples, n_classes)
-            Of the noisy batch, from the look-ahead.
+            Values of the noisy batch from the look-ahead.
         y : Tensor of shape (n_samples,)
             Noisy labels, 0 to n_classes - 1.
 
@@ -152,5 +151,5 @@ class WeightedLoss(nn.Module):
 
 
 def _cross_entropy_gradient(logits: Tensor, y: Tensor) -> Tensor:
-    """Gradient of the cross-entropy of each row with respect to its logits."""
+    """Gradient of the cross-entropy of each sample for its logits."""
     return torch.softmax(logits, dim=1) - F.one_hot(y, logits.shape[1]).to(logits.dtype)

@@ -1,4 +1,4 @@
-"""Updates of the parameters of a loss during training: skorch callbacks that also run before and after each step."""
+"""Updates of the parameters of a loss: skorch callbacks that also run before and after each step."""
 
 from ..nets import Update
 from ._by_gradient import ByGradient

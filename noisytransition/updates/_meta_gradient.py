@@ -1,4 +1,4 @@
-"""Update of a loss's parameters by the gradient of the clean loss after a look-ahead: Algorithm 1, lines 4 and 5."""
+"""Update of the parameters of a loss by the meta-gradient: Algorithm 1, lines 4 and 5."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,38 +17,38 @@ if TYPE_CHECKING:
 
 
 class MetaLoss(Protocol):
-    """A loss whose parameters can be updated by the meta-gradient."""
+    """Loss whose parameters can be updated by the meta-gradient."""
 
     def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Return d mean loss / d logits."""
+        """Return the gradient of the mean loss for the logits."""
 
     def meta_gradients(self, logits: Tensor, y: Tensor, tangent: Tensor) -> list[Tensor]:
         """Return the gradient of -<cotangent, tangent> for each parameter of the loss."""
 
 
 class MetaGradient(Update):
-    """Before each step of the network, one step of the loss's parameters along the meta-gradient.
+    """Before each step of the network, take one step of the loss's parameters along the meta-gradient.
 
-    The actual step reuses the forward pass of the look-ahead.
+    The step of the network reuses the forward pass of the look-ahead.
 
     Parameters
     ----------
     clean : CleanBatches
-        Clean rows, a batch of which is drawn for each look-ahead.
+        Clean samples, of which each look-ahead uses a batch.
     lr : float
-        Step size of the loss's parameters (the paper's beta).
+        Learning rate of the loss's parameters (the paper's beta).
     optimizer : callable, default=torch.optim.SGD
         Called with the loss's parameters and ``lr=``.
     inner_lr : float, optional
-        Rate of the virtual step. Default: the network optimiser's current rate, per parameter group.
+        Learning rate of the virtual step. Default: the current rate of each parameter group of the network's optimiser.
     method : str, default="auto"
-        How the gradient is computed: "factored", "dual", "dual-math", "double-vjp" or "difference", the only one that
-        is approximate. "auto": the cheapest that works for the module.
+        Method of differentiation: "factored", "dual", "dual-math", "double-vjp" (exact) or "difference" (approximate).
+        "auto": the cheapest that supports the module.
 
     Attributes
     ----------
     method_ : str
-        The method that was used.
+        Method in use.
     """
 
     def __init__(
@@ -67,15 +67,15 @@ class MetaGradient(Update):
         self.method = method
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Make the optimiser of the loss's parameters; the loss is on the net's device by now."""
+        """Create the optimiser of the loss's parameters, now that the loss is on the device."""
         super().on_train_begin(net, **kwargs)
         self.optimizer_ = self.optimizer(net.criterion_.parameters(), lr=self.lr)
         self.methods_ = candidate_methods(net.plain_module_) if self.method == "auto" else (self.method,)
         if net.precision != "float32" and len(self.methods_) > 1:
-            self.methods_ = tuple(name for name in self.methods_ if name != "factored")  # which knows no half precision
+            self.methods_ = tuple(name for name in self.methods_ if name != "factored")  # no half precision
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
-        """Update the loss's parameters by a look-ahead from this batch."""
+        """Update the loss's parameters by a look-ahead on this batch."""
         loss: MetaLoss = net.criterion_
         batch.clean = batch.clean or self.clean.draw(net)
         ahead = look_ahead(
@@ -87,36 +87,36 @@ class MetaGradient(Update):
             methods=self.methods_,
             precision=net.precision,
         )
-        self.methods_ = (ahead.method,)  # methods that failed are not tried again
+        self.methods_ = (ahead.method,)  # do not retry methods that failed
         batch.logits = ahead.logits
         net.record_batch("meta_loss", ahead.meta_loss)
         if net.precision == "fp16" and not ahead.tangent.isfinite().all():
-            return  # it has overflowed: this step is left out, as those of the network are
+            return  # overflow: omit this step, as for the network
         parameters = list(net.criterion_.parameters())
         gradients = loss.meta_gradients(ahead.logits.detach(), batch.label, ahead.tangent)
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
         self.optimizer_.step()
-        torch.autograd.graph.increment_version(parameters)  # fused optimisers leave it as it is
+        torch.autograd.graph.increment_version(parameters)  # which fused optimisers do not
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Record T, and the mean of the epoch's clean losses after the look-ahead: NaN if there was none."""
+        """Record T, and the mean clean loss after the look-aheads of the epoch, or NaN."""
         super().on_epoch_end(net, **kwargs)
         losses = [batch["meta_loss"] for batch in net.history[-1]["batches"] if "meta_loss" in batch]
         net.history.record("meta_loss", float(np.mean(losses)) if losses else float("nan"))
 
     @property
     def method_(self) -> str:
-        """The method that was used; before the first step, the first candidate."""
+        """Method in use; before the first step, the first candidate."""
         return self.methods_[0]
 
     def _rates(self, net: "NoisyLabelNet") -> dict[str, float]:
-        """Look-ahead rate of each parameter of the optimiser; read in each step, as a schedule may change it."""
+        """Virtual learning rate of each parameter. Read in each step, since a schedule can change it."""
         groups = net.optimizer_.param_groups
         rates = {id(p): float(group["lr"]) for group in groups for p in group["params"] if p.requires_grad}
         named = {name: rates[id(p)] for name, p in net.plain_module_.named_parameters() if id(p) in rates}
         return named if self.inner_lr is None else dict.fromkeys(named, self.inner_lr)
 
     def release(self) -> None:
-        """Drop the reference to the clean rows, so that a trained net does not keep them in memory."""
+        """Release the clean samples, so that a trained net does not keep them in memory."""
         self.clean.release()

@@ -1,4 +1,4 @@
-"""Expectation-maximisation of T during training, from running posterior counts of the batches."""
+"""Estimate T during training by online EM, from running posterior counts of the batches."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     from ..nets import NoisyLabelNet
     from ..nets._batches import Batch
 
-# weight of the present T as a pseudo-count: a class without posterior in any batch keeps its row. Small beside the
-# count of a single row; a choice, not measured.
+# Weight of the present T as a pseudo-count, so that a class without posterior in any batch keeps its row. Small
+# compared to the count of one sample; a choice, not measured.
 _PSEUDO_COUNT = 1e-12
-# all counts are lowered when older ones have lost all but this share of their weight: rarely, since it takes time of
-# order n_classes^2, and before numbers grow too large. A choice, not measured.
+# Share of the weight of older counts below which all counts are rescaled: rarely, since this takes time O(n_classes^2),
+# and before numbers overflow. A choice, not measured.
 _LEAST_SHARE = 1e-3
 
 
 class PosteriorCounts(Update):
-    r"""Estimate T by a moving average of posterior counts over the training batches (online EM).
+    """Estimate T by a moving average of posterior counts over the training batches (online EM).
 
-    After each batch of n rows with posterior ``q[n, i] = P(true i | x_n, y_n)``::
+    After each batch of n samples with the posterior ``q[n, i] = P(true i | x_n, y_n)``::
 
         C = (1 - rate) C + rate * mean_n q[n, :] e_{y_n}'
-        T = C with rows divided by their sums
+        T = C with normalised rows
 
     Parameters
     ----------
     rate : float in (0, 1]
         Weight of the newest batch.
     burn_in : int, default=0
-        Batches that are counted before T is updated for the first time.
+        Number of batches that are counted before the first update of T.
 
     References
     ----------
@@ -46,16 +46,16 @@ class PosteriorCounts(Update):
         self.burn_in = burn_in
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Start from the counts of equally frequent classes under the initial T."""
+        """Initialise the counts by the initial T and equal class priors."""
         super().on_train_begin(net, **kwargs)
-        # C[i, j] = share_ * counts_[j, i]: older counts decay in one number, and a batch adds to the rows of its labels
+        # C[i, j] = share_ * counts_[j, i], so that one number decays, and a batch changes the rows of its labels
         self.counts_: Tensor = net.criterion_.transition_by_label
         self.sums_: Tensor = self.counts_.sum(0)
         self.share_ = 1 / len(self.sums_)
         self.n_batches_ = 0
 
     def on_epoch_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Write all of T, so that a resumed training goes on from the same numbers."""
+        """Write the whole T, so that a resumed training continues with the same numbers."""
         self._normalize()
         if self.n_batches_ > self.burn_in:
             net.criterion_.set_counts(self.counts_, self.sums_)
@@ -78,9 +78,9 @@ class PosteriorCounts(Update):
             loss.set_counts(self.counts_, self.sums_, None if is_whole else batch.label)
 
     def _normalize(self) -> None:
-        """Multiply the counts by their share; those of a class keep a sum that is not zero, and so its row of T."""
+        """Multiply the counts by their share. The sum of a class stays positive, which keeps its row of T."""
         sums = self.counts_.sum(0)
         self.sums_ = (sums * self.share_).clamp_min_(_PSEUDO_COUNT)
         self.counts_ *= self.sums_ / sums
-        self.counts_.clamp_min_(torch.finfo(self.counts_.dtype).tiny)  # a label that is long absent: no log 0
+        self.counts_.clamp_min_(torch.finfo(self.counts_.dtype).tiny)  # no log 0 for a label absent for long
         self.share_ = 1.0

@@ -1,4 +1,4 @@
-"""Rows whose noisy label is improbable under the network get weight 0, until the next evaluation of all rows."""
+"""Truncation: samples whose noisy label is improbable get weight 0 until the next evaluation."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from ..nets import NoisyLabelNet
     from ..nets._batches import Batch
 
-#: epochs between two checks of all rows, as in the paper of generalized cross-entropy
+#: Epochs between two evaluations of all samples, as in the paper on generalized cross-entropy
 _EVERY = 10
 
 
 class Truncation(Update):
-    """Set the ``weight`` of training rows to 0 if the net gives their noisy label a low probability, else 1.
+    """Set the ``weight`` of training samples to 0 if the net gives their noisy label a low probability, else to 1.
 
-    Rows are identified by their column ``index``.
+    The column ``index`` identifies samples.
 
     Parameters
     ----------
     threshold : float
-        Rows whose label has at most this probability get weight 0.
+        Largest probability of the label of a sample with weight 0.
     start : int
-        Epochs before the rows are checked for the first time. They are checked again every ten epochs.
+        Number of epochs before the first evaluation; evaluations follow every ten epochs.
     """
 
     def __init__(self, threshold: float, start: int) -> None:
@@ -35,12 +35,12 @@ class Truncation(Update):
         self.start = start
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Keep all rows."""
+        """Keep all samples."""
         super().on_train_begin(net, **kwargs)
         self.kept_: Tensor | None = None
 
     def on_epoch_begin(self, net: "NoisyLabelNet", dataset_train: Dataset | None = None, **kwargs: Any) -> None:
-        """Check all training rows, from `start` on every ten epochs."""
+        """Evaluate all training samples, from `start` on every ten epochs."""
         epoch = len(net.history) - 1 - self.start
         if epoch < 0 or epoch % _EVERY:
             return
@@ -50,19 +50,19 @@ class Truncation(Update):
         self.kept_[index] = kept
         if not kept.any():
             warnings.warn(
-                f"truncation={self.threshold} leaves no row to train on: the net gives no label more than this "
-                "probability. Lower it, or start later.",
+                f"truncation={self.threshold} leaves no sample to train on, since no label has a higher probability. "
+                "Lower it, or start later.",
                 UserWarning,
                 stacklevel=2,
             )
 
     def _evaluate(self, net: "NoisyLabelNet", batch: "Batch") -> tuple[Tensor, Tensor]:
-        """Index of each row of a batch, and whether it is kept."""
+        """Index of each sample of a batch, and whether it is kept."""
         proba = torch.softmax(net.evaluation_step(batch), dim=1).cpu()
         return batch.columns["index"], proba.gather(1, batch.label[:, None]).squeeze(1) > self.threshold
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
-        """Set the weights of the rows of the batch."""
+        """Set the weights of the samples of the batch."""
         if self.kept_ is not None:
             index = batch.columns["index"]
             batch.columns["weight"] = self.kept_.to(index.device)[index]
