@@ -58,19 +58,8 @@ def diagnose(
 ) -> dict[str, str]:
     """Reasons not to trust T, by name; empty if there are none.
 
-    Parameters
-    ----------
-    fit : TransitionFit
-        Its candidates are in ascending order of epochs.
-    bars : TransitionUncertainty or None
-        Error bars of T.
-    classes : ndarray of shape (c,)
-    labels : ndarray of shape (d,)
-        Classes, followed by labels that are not classes.
-
-    Returns
-    -------
-    dict of str to str
+    Candidates of `fit` must be in ascending order of epochs. `labels` are the classes, followed by labels that are not
+    classes.
     """
     found = {
         "no_probability": _no_probability(fit.best.proba, classes),

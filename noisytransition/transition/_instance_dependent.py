@@ -21,17 +21,8 @@ _MAX_ITER = 500
 class InstanceDependentEstimate(NamedTuple):
     """T under feature-dependent noise, averaged over all noisy samples.
 
-    Attributes
-    ----------
-    transition_matrix : ndarray of shape (c, c)
-    counts : ndarray of shape (c, c)
-        Expected numbers of samples of each true (i) and noisy (j) label.
-    calibration : Calibration
-        Calibration map of the probabilities.
-    power : float
-        Exponent a of the dependence on the features; 0 if one T holds for all samples.
-    log_evidence : float
-        Log of the Bayes factor against one T.
+    `counts` are expected numbers of samples of each true (i) and noisy (j) label, `power` is the exponent a of the
+    dependence on the features (0 if one T holds), and `log_evidence` the log of the Bayes factor against one T.
     """
 
     transition_matrix: NDArray[np.float64]

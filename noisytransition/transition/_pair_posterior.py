@@ -25,17 +25,9 @@ _LARGEST_SHARE = 0.3
 class PairEstimate(NamedTuple):
     """T from a posterior that is fitted to verified pairs.
 
-    Attributes
-    ----------
-    transition_matrix : ndarray of shape (c, c)
-    std : ndarray of shape (c, c) or None
-        Standard errors, without the error of the one T; None for more than 50 classes.
-    counts : ndarray of shape (c, c)
-        Expected numbers of samples of each true (i) and noisy (j) label.
-    powers : ndarray of shape (2,)
-        Powers of the classifier's probabilities and of T; (1, 1) if one T holds for all samples.
-    log_evidence : float
-        Log of the Bayes factor against the posterior under one T.
+    `std` are standard errors without the error of the one T (None for more than 50 classes), `counts` expected numbers
+    of samples of each true (i) and noisy (j) label, `powers` the powers of the classifier's probabilities and of T
+    ((1, 1) if one T holds), and `log_evidence` is the log of the Bayes factor against the posterior under one T.
     """
 
     transition_matrix: NDArray[np.float64]

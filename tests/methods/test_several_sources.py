@@ -211,7 +211,7 @@ def test_hard_sources(clf, data):
 def test_errors_before_training(data):
     X, table, *_ = data
     for clf in (EMTransitionClassifier(), TransitionClassifierCV(GaussianNB())):
-        with refused("in 1 of 900 rows"):
+        with refused("for 1 of 900 samples"):
             clf.fit(X, table.apply(lambda column: column.where(table.index != 1)))
         with refused("needs clean data"):
             clf.fit(X, table.drop(columns="verified"))
