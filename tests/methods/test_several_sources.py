@@ -215,7 +215,7 @@ def test_errors_before_training(data):
             clf.fit(X, table.apply(lambda column: column.where(table.index != 1)))
         with refused("needs clean data"):
             clf.fit(X, table.drop(columns="verified"))
-        with refused("alone"):
+        with refused("only the column"):
             clf.fit(X, table[["verified"]])
         with refused("for 900 labels"):
             clf.fit(X, table["careful"].fillna("ant"), y_verified=table["verified"], sources=["Ann"])

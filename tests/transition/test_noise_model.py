@@ -224,7 +224,7 @@ def test_a_report_leaves_verified_samples_out_and_is_about_them():
     assert (report.facts["label_issues"]["n_rows"], report.facts["data"]["n_rows"]) == ((~known).sum(), 240)
     quality = model.label_quality(proba, noisy, y_verified=verified)
     assert report.facts["label_issues"]["n_expected"] == pytest.approx((1 - quality[~known]).sum())
-    assert "unverified rows" in str(report)
+    assert "unverified samples" in str(report)
     clean = {"proba_clean": proba[known], "y_clean": y[known], "y_clean_noisy": noisy[known]}
     same = model.noise_report(proba, noisy, **clean)
     for part in ("calibration", "one_transition_matrix"):
