@@ -263,7 +263,7 @@ def report(rows):
     publish("speed.md", parts)
     chosen = [row for row in rows if row["goal"] is not None]
     lines = [(row["case"], [row["what"], shown(row), goal(row)]) for row in chosen]
-    write_csv(RESULTS / "speed.csv", ["what", "measured", "goal"], lines, corner="case")
+    write_csv(RESULTS / "speed.csv", ["measure", "measured", "goal"], lines, corner="case")
     if growing := [row for row in rows if row["group"] == "growth"]:
         plot(growing)
 

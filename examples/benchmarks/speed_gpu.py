@@ -237,7 +237,7 @@ def report(rows):
         name = f"{row['network']}: {row['case']}"
         lines.setdefault((name, row["what"], goal(row)), {})[row["precision"]] = cell
     found = [p for p in PRECISIONS if any(row["precision"] == p for row in rows)]
-    heads = ["what", *found, "goal"]
+    heads = ["measure", *found, "goal"]
     cells = [(name, [what, *(own.get(p, "") for p in found), aim]) for (name, what, aim), own in lines.items()]
     made = {(row["precision"], row["threads"], row["versions"]): None for row in rows}
     said = "; ".join(f"{precision} with {threads} thread{'s' * (threads > 1)}, {of}" for precision, threads, of in made)

@@ -158,7 +158,7 @@ def main(name, doc, load):
 def write(name, doc, rows):
     """Write a table as Markdown, and as a file for the docs."""
     table = Results(rows, [*dict.fromkeys(row["method"] for row in rows if "accuracy" not in row), *METHODS])
-    heads = ["accuracy", f"less {BASE}, points", "error of T"]
+    heads = ["accuracy", f"difference to {BASE}, points", "error of T"]
     lines = [(method, cells(table, method)) for method in table.methods]
     about = f"{SPLITS} splits, {N_VERIFIED} verified rows: mean ± standard deviation, differences with 95 % intervals."
     text = f"# {doc.splitlines()[0]}\n\n{about} Nothing is tuned.\n\n{markdown(heads, lines)}\n"
