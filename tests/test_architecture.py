@@ -196,7 +196,7 @@ def lengths_of_functions():
 
 
 def test_the_package_is_small():
-    assert sum(len(path.read_text().splitlines()) for path in FILES) <= 16_150
+    assert sum(len(path.read_text().splitlines()) for path in FILES) <= 16_000
     assert sum(map(lines_of_code, FILES)) <= 9_000
     assert len(FILES) <= 115
 

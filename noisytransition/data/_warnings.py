@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ..nets import DatasetRows, Rows
-from ..transition._class_offset import equally_many
+from ..transition._class_offset import is_balanced
 
 # All values are choices, not measured.
 # distance between the means of clean and noisy samples, in standard deviations in the median feature, above which clean
@@ -89,7 +89,7 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
     """Warn if the clean samples seem stratified by class while the noisy labels are imbalanced."""
     of_noisy, of_clean = (np.bincount(labels, minlength=len(classes)) for labels in (noisy, clean))
     least, most = of_noisy.argmin(), of_noisy.argmax()
-    if not equally_many(of_clean) or of_noisy[most] <= _UNEQUAL * of_noisy[least]:
+    if not is_balanced(of_clean) or of_noisy[most] <= _UNEQUAL * of_noisy[least]:
         return
     names = classes.tolist()
     warnings.warn(

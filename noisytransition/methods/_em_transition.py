@@ -23,7 +23,7 @@ from ..transition import LabelNoiseModel
 from ..transition._class_offset import weights_of_clean_rows
 from ..transition._diagnostics import warn_of_reasons, worse_than_labels
 from ..transition._estimation import normalise_rows
-from ..transition._held_out import HeldOut, choose_epochs, fine_tuning_helps
+from ..transition._held_out import HeldOut, fine_tuning_helps, select_epochs
 from ..transition._labels import in_class_order
 from ..transition._shrinkage import Prior, check_prior
 
@@ -173,7 +173,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if "drawn_by_label" in model.diagnostics_:  # T of the noisy samples without the verified ones
             share = len(held_out.noisy) / len(run.noisy)
             T = normalise_rows(model.transition_counts_ - share * held_out.pairs + _SMALLEST_COUNT * T)
-        chosen = choose_epochs(held_out, model.best_candidate_, T)
+        chosen = select_epochs(held_out, model.best_candidate_, T)
         self.n_epochs_ = chosen.epochs
         # only an under-trained network continues from the warm-up: others would keep labels that it has memorised
         module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ._calibration import CalibratedLikelihood
-from ._em import MAX_ITER, off_zero
+from ._em import MAX_ITER, replace_zeros
 from ._estimation import finite_log
 
 # the class prior converges in 2 to 12 rounds, and in up to 20 with a class of few samples
@@ -20,12 +20,12 @@ _SMALLEST_SHARE = 1e-6
 _SURE = 1e-3
 
 
-def equally_many(n_clean: NDArray) -> bool:
+def is_balanced(n_clean: NDArray) -> bool:
     """Whether all classes have the same number of clean samples, at least two."""
     return bool(n_clean[0] > 1 and not np.ptp(n_clean))
 
 
-def unlike_shares(n_clean: NDArray, of_noisy: NDArray) -> bool:
+def shares_differ(n_clean: NDArray, of_noisy: NDArray) -> bool:
     """Whether clean and noisy samples, counted by class, have different class priors (chi-squared test)."""
     expected = n_clean.sum() * np.maximum(of_noisy / of_noisy.sum(), _SMALLEST_SHARE)
     return bool(special.chdtrc(len(n_clean) - 1, ((n_clean - expected) ** 2 / expected).sum()) < _SURE)
@@ -47,7 +47,7 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
     Prentice, Pyke, "Logistic Disease Incidence Models and Case-Control Studies", 1979. Saerens, Latinne, Decaestecker,
     "Adjusting the Outputs of a Classifier to New a Priori Probabilities", 2002 (priors by expectation-maximisation).
     """
-    start, none = off_zero(init), np.zeros_like(init)
+    start, none = replace_zeros(init), np.zeros_like(init)
     n_clean = np.maximum(likelihood.clean.sum(axis=0), 0.5)  # a fold may lack a class
     of_clean = shares = n_clean / n_clean.sum()
     for _ in range(_MAX_ROUNDS):
@@ -67,6 +67,6 @@ def weights_of_clean_rows(offset: NDArray, y_meta: NDArray) -> NDArray[np.float6
     return weights / weights.mean()
 
 
-def tilted(proba: NDArray, offset: NDArray | float) -> NDArray:
+def shift_class_prior(proba: NDArray, offset: NDArray | float) -> NDArray:
     """Multiply the class prior behind posteriors by exp(offset); return `proba` itself if the offset is 0."""
     return special.softmax(finite_log(proba) + offset, axis=1) if np.any(offset) else proba

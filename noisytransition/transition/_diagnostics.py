@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._calibration import tempered_log_loss
-from ._class_offset import equally_many, unlike_shares
+from ._class_offset import is_balanced, shares_differ
 from ._fit import TransitionFit
 from ._held_out import HeldOut
 from ._instance_dependent import InstanceDependentEstimate
@@ -123,7 +123,7 @@ def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
 def _unknown_shares(fit: TransitionFit) -> str:
     """Clean samples are balanced, although the class prior of the noisy samples is not uniform."""
     n_clean, of_noisy = fit.held_out.n_clean, fit.counts.sum(axis=1)
-    if fit.offset.any() or not equally_many(n_clean) or not unlike_shares(n_clean, of_noisy):
+    if fit.offset.any() or not is_balanced(n_clean) or not shares_differ(n_clean, of_noisy):
         return ""
     return (
         "each class has the same number of clean samples, unlike the noisy samples; if the clean samples are "

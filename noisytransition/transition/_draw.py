@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ._checks import as_floats
-from ._class_offset import equally_many
+from ._class_offset import is_balanced
 
 # p-value below which verified samples were not drawn at random
 _SURE = 1e-3
@@ -72,7 +72,7 @@ def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray, n_clean:
     """
     known, weights = given >= 0, np.ones(len(given))
     of_verified = np.bincount(given[known], minlength=len(of_all))
-    if not equally_many(n_clean) and is_drawn_by_label(of_verified, of_all):
+    if not is_balanced(n_clean) and is_drawn_by_label(of_verified, of_all):
         each = of_all / np.maximum(of_verified, 1)
         weights[known] = each[given[known]] / each[given[known]].mean()
     return weights

@@ -187,7 +187,7 @@ def em_transition_matrix(
     max_iter = check_count(max_iter, 1, "max_iter")
     if not is_number(tol) or not 0 <= tol < np.inf:
         raise ValueError(f"tol={tol!r}; give a finite number of at least 0.")
-    found = first_maximum(proba, y, *clean, T, prior, known, meta_weight, max_iter=max_iter, tol=tol).settled()
+    found = first_maximum(proba, y, *clean, T, prior, known, meta_weight, max_iter=max_iter, tol=tol).finish()
     return found if full_output else found.transition_matrix
 
 
@@ -267,7 +267,7 @@ class FirstMaximum(NamedTuple):
     log_evidence: float
     search: "_Search"
 
-    def settled(self) -> EMResult:
+    def finish(self) -> EMResult:
         """Alternate maximisation and fit of the prior until its strength converges."""
         found, M, a, (prior, max_iter, tol) = self.found, self.prior, self.strength, self.search
         M_next, a_next = M, a
@@ -307,7 +307,7 @@ def first_maximum(
     """Run the first maximisation of `em_transition_matrix`, which gives the evidence of the probabilities.
 
     Parameters are as in `em_transition_matrix`, as valid arrays (clean ones may be empty); `meta_offset` as in
-    `CalibratedLikelihood`. Method `settled` of the result gives the final maximum.
+    `CalibratedLikelihood`. Method `finish` of the result gives the final maximum.
     """
     proba, counts = proba.astype(np.float64), counts.astype(np.float64)
     likelihood: Any = Likelihood(proba, y_noisy, counts)
@@ -317,7 +317,7 @@ def first_maximum(
     return _with_fitted_prior(likelihood, init, _Search(prior, max_iter, tol))
 
 
-def off_zero(T: NDArray) -> NDArray[np.float64]:
+def replace_zeros(T: NDArray) -> NDArray[np.float64]:
     """Mix T with a uniform matrix, to start a maximisation from it."""
     return (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / len(T)
 
@@ -329,7 +329,7 @@ def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDAr
     small), with the weakest effective one. The evidence of all labels selects one.
     """
     prior, max_iter, tol = search
-    T, none, is_many = off_zero(init), np.zeros_like(init), len(init) > MOST_CLASSES_WITH_MATRIX
+    T, none, is_many = replace_zeros(init), np.zeros_like(init), len(init) > MOST_CLASSES_WITH_MATRIX
     # only the strength is needed: without a prior, T changes long after the likelihood has converged
     is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None
     found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))

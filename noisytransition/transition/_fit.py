@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._calibration import CalibratedLikelihood
-from ._class_offset import class_offset, tilted
+from ._class_offset import class_offset, shift_class_prior
 from ._draw import Draw
 from ._em import EMResult, FirstMaximum, first_maximum
 from ._estimation import POSITIVE_EVIDENCE, anchor_transition_matrix, gold_transition_matrix
 from ._held_out import Candidate, HeldOut
-from ._instance_dependent import InstanceDependentEstimate, instance_dependent
-from ._pair_posterior import PairEstimate, revised_by_pairs, wrong_true_labels
+from ._instance_dependent import InstanceDependentEstimate, fit_feature_dependent_noise
+from ._pair_posterior import PairEstimate, fit_pair_posterior, wrong_true_labels
 from ._shrinkage import Prior, shrunk_to_symmetric
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty, transition_uncertainty
 
@@ -153,7 +153,7 @@ class TransitionFit:
             if best is None or found.log_evidence > best.log_evidence:
                 best, chosen = found, candidate  # keep copies of the posteriors of the best only
         assert best is not None  # there is at least one candidate
-        return np.array(log_evidence), chosen, best.settled()
+        return np.array(log_evidence), chosen, best.finish()
 
     def _class_offset(self) -> NDArray[np.float64]:
         """Log ratio of the class priors of clean and noisy samples."""
@@ -167,7 +167,7 @@ class TransitionFit:
         assert calibration is not None  # there are clean samples
         known = of.noisy_of_clean >= 0
         pairs = calibration(self.best.proba_meta[known]), of.clean[known], of.noisy_of_clean[known]
-        found = revised_by_pairs(
+        found = fit_pair_posterior(
             calibration(self.best.proba),
             of.noisy,
             T,
@@ -185,12 +185,12 @@ class TransitionFit:
 
     def _by_features(self, weight: float) -> InstanceDependentEstimate | None:
         """Estimate T under feature-dependent noise, if the labels contradict one T."""
-        return instance_dependent(
+        return fit_feature_dependent_noise(
             self.best.proba.astype(np.float64),
             self.held_out.noisy,
             self.best.proba_meta.astype(np.float64),
             self.held_out.clean,
-            one_T=self._first_maximum(self.best, weight).settled(),
+            one_T=self._first_maximum(self.best, weight).finish(),
             init=self.start,
             prior=self.prior,
             meta_weight=weight,
@@ -210,13 +210,16 @@ class TransitionFit:
             return self.revised.error_bars(own.std)
         if self.held_out.pairs.any() or not len(self.held_out.clean):
             return own
-        bars = own.joined(self._bars(self._first_maximum(self.best, 1.0).settled()))
+        bars = own.merge(self._bars(self._first_maximum(self.best, 1.0).finish()))
         return bars if self.revised is None else bars.around(self.transition_matrix)
 
     def _bars(self, found: EMResult) -> TransitionUncertainty:
         proba, meta = self.best.proba, None
         if found.calibration is not None:
-            proba, meta = found.calibration(proba), tilted(found.calibration(self.best.proba_meta), self.offset)
+            proba, meta = (
+                found.calibration(proba),
+                shift_class_prior(found.calibration(self.best.proba_meta), self.offset),
+            )
         T, of = found.transition_matrix, self.held_out
         return transition_uncertainty(proba, of.noisy, T, proba_meta=meta, counts=self.pairs)
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._calibration import tempered_log_loss
 from ._checks import check_probabilities, checked_probabilities
-from ._class_offset import equally_many, tilted, weights_of_clean_rows
+from ._class_offset import is_balanced, shift_class_prior, weights_of_clean_rows
 from ._draw import (
     Draw,
     inverse_probability_weights,
@@ -119,7 +119,7 @@ class HeldOut(NamedTuple):
         has_noisy = at_random = self.noisy_of_clean >= 0
         if self.drawn is not None:
             at_random = has_noisy & (self.drawn == 1)
-        if at_random.any() and not equally_many(self.n_clean):
+        if at_random.any() and not is_balanced(self.n_clean):
             _, proba, proba_meta = self.candidates[-1]
             others, noisy = has_noisy & ~at_random, self.noisy_of_clean
             rest = np.concatenate([proba, proba_meta[others]]), np.concatenate([self.noisy, noisy[others]])
@@ -127,7 +127,7 @@ class HeldOut(NamedTuple):
                 return Draw(by_suspicion=True)
         if self.drawn is not None:
             return Draw(by_probability=True)
-        if not has_noisy.any() or equally_many(self.n_clean):
+        if not has_noisy.any() or is_balanced(self.n_clean):
             return Draw()
         return Draw(by_label=is_drawn_by_label(self.pairs.sum(axis=0), self.given_labels))
 
@@ -212,7 +212,7 @@ def one_candidate(
     return HeldOut([candidate], noisy, clean, noisy_of_clean, pairs, n_clean, len(noisy), *rows)
 
 
-def choose_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
+def select_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
     """Select the number of epochs of the last network: the best by the evidence, or a later one that is more accurate.
 
     Calibration corrects a bias towards some classes, for example before the end of a learning-rate schedule, so that
@@ -241,7 +241,7 @@ def fine_tuning_helps(
     `own` and `fine_tuned` are posteriors of shape (n, c) with labels y. Fine-tuned networks have the class prior of the
     clean samples, which `offset` corrects. Also return the mean losses, "own" and "fine-tuned".
     """
-    before, after = (tempered_log_loss(proba, y, weights) for proba in (own, tilted(fine_tuned, -offset)))
+    before, after = (tempered_log_loss(proba, y, weights) for proba in (own, shift_class_prior(fine_tuned, -offset)))
     gain = before - after
     helps = gain.mean() > _LEAST_GAIN * gain.std(ddof=1) / len(y) ** 0.5
     return bool(helps), {"own": float(before.mean()), "fine-tuned": float(after.mean())}

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration, minimum
-from ._class_offset import tilted
-from ._em import MAX_ITER, EMResult, off_zero, prior_at_maximum
+from ._class_offset import shift_class_prior
+from ._em import MAX_ITER, EMResult, prior_at_maximum, replace_zeros
 from ._estimation import POSITIVE_EVIDENCE, TINY, finite_log, normalise_rows
 from ._shrinkage import Prior
 
@@ -32,7 +32,7 @@ class InstanceDependentEstimate(NamedTuple):
     log_evidence: float
 
 
-def instance_dependent(
+def fit_feature_dependent_noise(
     proba: NDArray,
     y: NDArray,
     proba_meta: NDArray,
@@ -74,7 +74,7 @@ def instance_dependent(
     likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, none, meta_weight, meta_offset)
     if likelihood.absent.any():
         return None
-    unshrunk = likelihood.maximise(off_zero(init), none, MAX_ITER, 0.0)
+    unshrunk = likelihood.maximise(replace_zeros(init), none, MAX_ITER, 0.0)
     dependent = InstanceDependentLikelihood(likelihood)
     x, log_likelihood = dependent.maximise()
     penalty = np.log(len(y)) / 2
@@ -97,7 +97,7 @@ def instance_dependent(
 def _log_score(calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray | float) -> float:
     """Log-likelihood of the labels of clean samples."""
     assert calibration is not None  # there are clean samples
-    return float(finite_log(tilted(calibration(proba), offset)[np.arange(len(y)), y]).sum())
+    return float(finite_log(shift_class_prior(calibration(proba), offset)[np.arange(len(y)), y]).sum())
 
 
 class InstanceDependentLikelihood:

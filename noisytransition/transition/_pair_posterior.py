@@ -72,7 +72,7 @@ def _with_slopes(q: NDArray, slopes: NDArray) -> NDArray[np.float64]:
     return np.einsum("nc,ncp->cp", q, slopes) - q.T @ np.einsum("nc,ncp->np", q, slopes)
 
 
-def revised_by_pairs(
+def fit_pair_posterior(
     proba: NDArray,
     y_noisy: NDArray,
     T: NDArray,

@@ -116,12 +116,12 @@ def fit_sources(
     folds = list(_folds(codes, true))
     if len(folds) == _FOLDS:
         pools = [labels.pool(rows, labels.independent(known)[0], true) for rows, known in folds]
-        precision = _chosen_precision(pools)
+        precision = _select_precision(pools)
     if precision is not None:
-        weights = _joined(pools).best_weights(precision)
+        weights = _merged(pools).best_weights(precision)
         weighted = labels.posterior(matrices, weights, np.full_like(true, -1))
         pools = [labels.pool(rows, labels.matrices(_certain(weighted, known)), true) for rows, known in folds]
-        weights, posterior = _joined(pools).best_weights(precision), _certain(weighted, true)
+        weights, posterior = _merged(pools).best_weights(precision), _certain(weighted, true)
         matrices = labels.matrices(posterior)
     counts = labels.counts(posterior)
     common = _common(counts)
@@ -278,7 +278,7 @@ def _folds(codes: NDArray, true: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.
         yield verified[k::_FOLDS], known
 
 
-def _chosen_precision(pools: Sequence["_Pool"]) -> float | None:
+def _select_precision(pools: Sequence["_Pool"]) -> float | None:
     """Select the precision of the weights around their mean; None for weights 1 (independent sources).
 
     Candidates, from simple to complex, are weights 1, one common weight, and separate weights. The simplest candidate
@@ -287,7 +287,7 @@ def _chosen_precision(pools: Sequence["_Pool"]) -> float | None:
     ones = np.ones(pools[0].logs.shape[1])
     losses = [np.concatenate([pool.losses(ones) for pool in pools])]
     for precision in _PRECISIONS:
-        others = [_joined([*pools[:k], *pools[k + 1 :]]).best_weights(precision) for k in range(len(pools))]
+        others = [_merged([*pools[:k], *pools[k + 1 :]]).best_weights(precision) for k in range(len(pools))]
         losses.append(np.concatenate([pool.losses(weights) for pool, weights in zip(pools, others, strict=True)]))
     best = min(losses, key=np.mean)
     rises = [of_samples - best for of_samples in losses]
@@ -333,5 +333,5 @@ class _Pool(NamedTuple):
         return np.full(n_sources, best.x[0]) if is_one else best.x[1:]
 
 
-def _joined(pools: Sequence[_Pool]) -> _Pool:
+def _merged(pools: Sequence[_Pool]) -> _Pool:
     return _Pool(*(np.concatenate(of) for of in zip(*pools, strict=True)))

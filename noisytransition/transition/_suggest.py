@@ -54,7 +54,7 @@ def suggest_rows(model: Any, n: int, target: str, random_state: RandomState) -> 
     if n > (most := len(held_out.noisy)):
         raise ValueError(f"n={n}, but only {most} samples are not verified; pass at most {most}.")
     probability = inclusion_probabilities(draw_sizes(model, target), n)
-    chosen = drawn_systematically(probability, as_generator(random_state))
+    chosen = draw_systematically(probability, as_generator(random_state))
     relative = probability[chosen] * (len(probability) / n)
     return DataFrame({"position": held_out.rows[chosen], "probability": relative})
 
@@ -98,7 +98,7 @@ def inclusion_probabilities(sizes: NDArray, n: int) -> NDArray[np.float64]:
         found[certain] = 1.0
 
 
-def drawn_systematically(probability: NDArray, rng: np.random.RandomState | np.random.Generator) -> NDArray[np.intp]:
+def draw_systematically(probability: NDArray, rng: np.random.RandomState | np.random.Generator) -> NDArray[np.intp]:
     """Draw positions of samples with given probabilities, by systematic sampling in random order (Madow, 1949).
 
     The number of samples is the sum of the probabilities.

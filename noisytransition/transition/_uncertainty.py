@@ -72,7 +72,7 @@ class TransitionUncertainty(NamedTuple):
         if same.all():
             return self._replace(transition_matrix=T)
         location = np.where(same, self.location, T)
-        return TransitionUncertainty(T, location, self.scale, self.std).joined(self)
+        return TransitionUncertainty(T, location, self.scale, self.std).merge(self)
 
     def of_classes(self, c: int) -> "TransitionUncertainty":
         """Error bars of the first rows of T."""
@@ -80,7 +80,7 @@ class TransitionUncertainty(NamedTuple):
         T, location, scale, std = (of[:c] for of in self[:4])
         return TransitionUncertainty(T, location, scale, std, others)
 
-    def joined(self, *others: "TransitionUncertainty") -> "TransitionUncertainty":
+    def merge(self, *others: "TransitionUncertainty") -> "TransitionUncertainty":
         """Error bars that cover the bars of other estimates from the same samples.
 
         The variance is the mean over all estimates, around this one (Buckland, Burnham, Augustin, "Model Selection: An

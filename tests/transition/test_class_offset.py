@@ -13,9 +13,9 @@ from noisytransition.transition import flip_labels, pair_noise, transition_error
 from noisytransition.transition._calibration import CalibratedLikelihood
 from noisytransition.transition._class_offset import (
     class_offset,
-    equally_many,
-    tilted,
-    unlike_shares,
+    is_balanced,
+    shares_differ,
+    shift_class_prior,
 )
 from noisytransition.transition._em import first_maximum
 
@@ -53,7 +53,7 @@ def maximum(rows, **params):
     proba, noisy, proba_meta, y_meta, _ = rows
     c = proba.shape[1]
     start = np.full((c, c), 1 / c)
-    return first_maximum(proba, noisy, proba_meta, y_meta, start, "symmetric", np.zeros((c, c)), **params).settled()
+    return first_maximum(proba, noisy, proba_meta, y_meta, start, "symmetric", np.zeros((c, c)), **params).finish()
 
 
 @pytest.mark.parametrize("n_clean", [(60, 60, 60), (90, 60, 30), (20, 20, 60)])
@@ -92,21 +92,21 @@ def test_permuting_the_classes_permutes_the_offset():
 
 @pytest.mark.parametrize(("n", "equally"), [([2, 2], True), ([1, 1], False), ([2, 2, 0], False), ([2, 3], False)])
 def test_equally_many_clean_rows(n, equally):
-    assert equally_many(np.array(n)) is equally
+    assert is_balanced(np.array(n)) is equally
 
 
 @pytest.mark.parametrize("n_clean", [[50, 50], [9, 1], [30, 30]])
 @pytest.mark.parametrize("of_noisy", [[900, 100], [550, 450], [750, 250]])
 def test_shares_are_told_apart_as_by_a_chi_squared_test(n_clean, of_noisy):
     n_clean, expected = np.array(n_clean), sum(n_clean) * np.array(of_noisy) / 1000
-    assert unlike_shares(n_clean, np.array(of_noisy)) == (chisquare(n_clean, expected).pvalue < 1e-3)
+    assert shares_differ(n_clean, np.array(of_noisy)) == (chisquare(n_clean, expected).pvalue < 1e-3)
 
 
 @given(row_stochastic(5, 3, least=0.001), st.lists(st.floats(-4, 4), min_size=3, max_size=3))
 def test_tilted_by_loops(proba, offset):
-    found = tilted(proba, np.array(offset))
+    found = shift_class_prior(proba, np.array(offset))
     for row, expected in zip(found, proba, strict=True):
         weighed = [p * np.exp(o) for p, o in zip(expected, offset, strict=True)]
         np.testing.assert_allclose(row, np.array(weighed) / sum(weighed))
-    np.testing.assert_allclose(tilted(found, -np.array(offset)), proba, atol=1e-9)
-    assert tilted(proba, np.zeros(3)) is proba
+    np.testing.assert_allclose(shift_class_prior(found, -np.array(offset)), proba, atol=1e-9)
+    assert shift_class_prior(proba, np.zeros(3)) is proba

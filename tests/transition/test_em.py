@@ -193,7 +193,7 @@ def test_the_first_maximum_tells_the_evidence_of_the_result():
     proba, _, noisy = simulated(0, symmetric_noise(4, 0.3))
     none, uniform = (proba[:0], noisy[:0]), np.full((4, 4), 1 / 4)
     first = first_maximum(proba, noisy, *none, uniform, "symmetric", np.zeros((4, 4)))
-    found, whole = first.settled(), em_transition_matrix(proba, noisy, full_output=True)
+    found, whole = first.finish(), em_transition_matrix(proba, noisy, full_output=True)
     assert first.log_evidence == found.log_evidence == whole.log_evidence
     np.testing.assert_array_equal(found.transition_matrix, whole.transition_matrix)
     assert found.strength > 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noisytransition.transition._class_offset import weights_of_clean_rows
-from noisytransition.transition._held_out import Candidate, HeldOut, choose_epochs, fine_tuning_helps
+from noisytransition.transition._held_out import Candidate, HeldOut, fine_tuning_helps, select_epochs
 
 TRUE = np.repeat([0, 1, 2], 200)
 NOISY = np.concatenate([np.roll([0, 1, 2], -i).repeat([140, 40, 20]) for i in range(3)])
@@ -22,7 +22,7 @@ def chosen(best, *candidates, T=T_OF_NOISY):
     held_out = HeldOut(
         candidates, NOISY, none, none, np.zeros((3, 3)), np.zeros(3), len(NOISY), np.arange(len(NOISY)), none
     )
-    return choose_epochs(held_out, best, T)
+    return select_epochs(held_out, best, T)
 
 
 def wrong_on(n, first=0):
@@ -56,7 +56,7 @@ def test_the_last_training_of_many_classes_is_that_of_the_highest_evidence():
     held_out = HeldOut(
         [shorter, longer], np.ones(2, dtype=int), none, none, np.zeros((c, c)), np.zeros(c), 2, np.arange(2), none
     )
-    assert choose_epochs(held_out, 0, np.eye(c)) is shorter
+    assert select_epochs(held_out, 0, np.eye(c)) is shorter
 
 
 # ---------------------------------------------------------------------------- fine-tuned or not

@@ -16,7 +16,7 @@ from noisytransition.transition import (
     transition_error,
 )
 from noisytransition.transition._calibration import CalibratedLikelihood
-from noisytransition.transition._instance_dependent import InstanceDependentLikelihood, instance_dependent
+from noisytransition.transition._instance_dependent import InstanceDependentLikelihood, fit_feature_dependent_noise
 
 R3 = np.array([[0.7, 0.25, 0.05], [0.1, 0.7, 0.2], [0.15, 0.15, 0.7]])
 
@@ -38,7 +38,7 @@ def both(rows, **params):
     labels = {"proba_meta": proba[:n], "y_meta": y[:n]}
     init = np.full((c, c), 1 / c)
     one_T = em_transition_matrix(proba[n:], noisy[n:], init=init, full_output=True, **labels, **params)
-    return one_T, instance_dependent(proba[n:], noisy[n:], proba[:n], y[:n], one_T=one_T, init=init, **params)
+    return one_T, fit_feature_dependent_noise(proba[n:], noisy[n:], proba[:n], y[:n], one_T=one_T, init=init, **params)
 
 
 def counted(rows):
@@ -155,8 +155,8 @@ def test_a_strong_prior_is_part_of_the_evidence_of_one_T():
     better = one_T._replace(log_evidence=one_T.log_evidence + found.log_evidence + 50)
     proba, y, noisy, n = rows
     labels = proba[n:], noisy[n:], proba[:n], y[:n]
-    assert instance_dependent(*labels, one_T=better, init=np.full((3, 3), 1 / 3)) is None
-    without = instance_dependent(*labels, one_T=better, init=np.full((3, 3), 1 / 3), prior=None)
+    assert fit_feature_dependent_noise(*labels, one_T=better, init=np.full((3, 3), 1 / 3)) is None
+    without = fit_feature_dependent_noise(*labels, one_T=better, init=np.full((3, 3), 1 / 3), prior=None)
     assert without.log_evidence == pytest.approx(found.log_evidence)
 
 

@@ -16,7 +16,7 @@ from noisytransition.transition import (
     transition_error,
 )
 from noisytransition.transition._estimation import pair_counts
-from noisytransition.transition._pair_posterior import revised_by_pairs, wrong_true_labels
+from noisytransition.transition._pair_posterior import fit_pair_posterior, wrong_true_labels
 
 T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
 
@@ -36,7 +36,7 @@ def problem(seed=0, n=400, n_pairs=60, c=3, guessed=0.5, sharpness=1.5, T=None):
 
 def revised(rows, T, times=1, offset=0.0):
     proba, y, noisy, n = rows
-    return revised_by_pairs(
+    return fit_pair_posterior(
         np.tile(proba[:n], (times, 1)),
         np.tile(noisy[:n], times),
         T,

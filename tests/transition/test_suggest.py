@@ -13,7 +13,7 @@ from noisytransition import LabelNoiseModel, flip_labels
 from noisytransition.transition._suggest import (
     TARGETS,
     draw_sizes,
-    drawn_systematically,
+    draw_systematically,
     inclusion_probabilities,
 )
 
@@ -54,14 +54,14 @@ def test_a_draw_has_its_size_and_probabilities_are_proportional_until_they_are_1
     ratio = found / sizes
     assert np.ptp(ratio[found < 1]) <= 1e-9 * ratio.max() if (found < 1).any() else True
     assert (sizes[found == 1].min(initial=np.inf) >= sizes[found < 1].max(initial=0) * (1 - 1e-9)).all()
-    chosen = drawn_systematically(found, np.random.default_rng(seed))
+    chosen = draw_systematically(found, np.random.default_rng(seed))
     assert len(chosen) == len(set(chosen.tolist())) == n
     assert set(np.flatnonzero(found == 1)) <= set(chosen.tolist())
 
 
 def test_each_sample_is_drawn_as_often_as_its_probability_says():
     probability, rng = inclusion_probabilities(np.array([1, 1, 2, 3, 5, 20.0]), 3), np.random.default_rng(0)
-    n = np.bincount(np.concatenate([drawn_systematically(probability, rng) for _ in range(5000)]), minlength=6)
+    n = np.bincount(np.concatenate([draw_systematically(probability, rng) for _ in range(5000)]), minlength=6)
     np.testing.assert_allclose(n / 5000, probability, atol=0.025)
 
 

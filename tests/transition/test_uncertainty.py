@@ -192,7 +192,7 @@ def test_joined_intervals_hold_both():
         transition_uncertainty(proba, y, em_transition_matrix(proba, y, prior=prior), proba_meta=clean)
         for prior in (None, "symmetric")
     )
-    joined = one.joined(other)
+    joined = one.merge(other)
     for level in (0.5, 0.9, 0.99):
         low, high = joined.interval(level)
         bounds = [bars.interval(level) for bars in (one, other)]
