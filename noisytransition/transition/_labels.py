@@ -320,7 +320,7 @@ def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArra
     if n_classes is not None and len(found) != n_classes:
         some = ", ".join(map(repr, found[:_MOST_NAMED].tolist())) + (", ..." if len(found) > _MOST_NAMED else "")
         raise ValueError(
-            f"{name} has {len(found)} different labels for {n_classes} classes: {some}. Pass classes=, the labels in "
+            f"{len(found)} different labels in {name} for {n_classes} classes: {some}. Pass classes=, the labels in "
             "the order of the rows of T and of the columns of proba."
         )
     return found

@@ -222,9 +222,16 @@ class LabelNoiseModel:
     def fit_candidates(self, held_out: HeldOut, labels: NDArray, start: NDArray, n_classes: int | None = None) -> Self:
         """Estimate T from the candidate with the highest evidence of all labels.
 
-        `held_out` has all labels, and the probabilities of candidates such as numbers of epochs. `labels` of shape (d,)
-        are the `n_classes` classes (default: d), followed by labels that are no classes; `start` of shape (d, d) is the
-        initial T.
+        Parameters
+        ----------
+        held_out : HeldOut
+            All labels, and the probabilities of candidates such as numbers of epochs.
+        labels : ndarray of shape (d,)
+            Classes in the order of the columns, followed by labels that are no classes.
+        start : ndarray of shape (d, d)
+            Initial T.
+        n_classes : int, optional
+            Default: all labels are classes.
         """
         c = len(labels) if n_classes is None else n_classes
         prior = with_other_labels(self.prior, c, len(labels))

@@ -196,7 +196,7 @@ def test_a_noise_model_refuses_what_classifiers_refuse():
         (renamed("a", "a", "verified"), {}, "several columns"),
         (TABLE, {"sources": list("pqpqpq")}, "Omit sources="),
         (TABLE.assign(c=[100, 101, 102, 103, 104, 105]), {}, "column 'c'"),
-        (TABLE.assign(c=[0, 1, 2, 3, 1, 2]), {}, "4 different labels for 3 classes"),
+        (TABLE.assign(c=[0, 1, 2, 3, 1, 2]), {}, "4 different labels"),
         (TABLE["a"], {"y_verified": TABLE["verified"], "sources": ["p"]}, "for 6 labels"),
     ]:
         with pytest.raises(ValueError, match=word):

@@ -70,7 +70,7 @@ def test_one_T_is_tested_with_labels_by_name(rows):
             assert found.pvalues == by_index.pvalues
     with pytest.raises(ValueError, match="only one of y_true and y_noisy has text labels"):
         class_conditional_test(NAMES[true], y, **shared)
-    with pytest.raises(ValueError, match="2 different labels for 3 classes"):
+    with pytest.raises(ValueError, match="2 different labels"):
         class_conditional_test(NAMES[true % 2], NAMES[y % 2], proba=proba, **shared)
 
 
