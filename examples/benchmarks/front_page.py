@@ -38,7 +38,7 @@ def values(rows, method, column):
 
 def table():
     """Accuracies, and the error of T, of each data set."""
-    heads = ["noisy, verified rows", *SHOWN[:-1], "**EM, pairs**", "error of T: EM, pairs"]
+    heads = ["noisy, verified samples", *SHOWN[:-1], "**EM, pairs**", "error of T: EM, pairs"]
     lines = []
     for name, (n, n_verified, file) in DATA.items():
         rows = rows_of(file)
