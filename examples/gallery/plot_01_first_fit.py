@@ -2,16 +2,16 @@
 First fit
 =========
 
-Learn a classifier and the noise transition matrix T from digits of which one in five
-has a wrong label, with the help of 100 labels that were checked.
+Train a classifier and estimate the noise transition matrix T from digits with 20 %
+wrong labels, using 100 verified labels.
 """
 
 # %%
-# The noisy labels
-# ----------------
-# Handwritten digits. A 7 is often called 1, a 2 is called 7, a 3 is called 8, and 5 and
-# 6 are exchanged. Usually the noise is there already; here we add it, so that we can
-# compare with the truth.
+# Noisy labels
+# ------------
+# Handwritten digits. A 7 is often labelled 1, a 2 is labelled 7, a 3 is labelled 8, and
+# 5 and 6 are exchanged. Your labels are noisy already; here we add the noise, to
+# compare with the true labels.
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -26,10 +26,10 @@ y_noisy = flip_labels(y, T, random_state=0)
 print(f"{np.mean(y_noisy != y):.0%} of {len(y)} labels are wrong")
 
 # %%
-# The checked rows
-# ----------------
-# Somebody looked at 100 rows that were drawn at random. A second column has their true
-# labels, and NaN in all other rows.
+# Verified labels
+# ---------------
+# 100 random samples are verified. A second column has their true labels, and NaN in all
+# other rows.
 import pandas as pd
 
 rows = np.random.default_rng(0).choice(len(y), 100, replace=False)
@@ -40,37 +40,37 @@ labels.head()
 # %%
 # The fit
 # -------
-# Without a module, the classifier trains a small MLP.
+# By default, the classifier trains a small MLP.
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
 
 clf = EMTransitionClassifier(random_state=0)
 clf.fit(X, labels)
 ignoring_the_noise = CrossEntropyClassifier(random_state=0).fit(X, y_noisy)
 print(f"test accuracy: {clf.score(X_test, y_test):.3f}")
-print(f"if the noise is ignored: {ignoring_the_noise.score(X_test, y_test):.3f}")
+print(f"ignoring the noise: {ignoring_the_noise.score(X_test, y_test):.3f}")
 
 # %%
-# What the labels get wrong
-# -------------------------
-# The flips, the most probable first, with 90 % intervals:
+# The noise transition matrix
+# ---------------------------
+# The most probable flips, with 90 % intervals:
 print(clf.transition_summary(top=8))
 
 # %%
-# A row of T is a true label, a column a noisy label. The five flips are there, and they
-# are near 0.4:
+# Rows of T are true labels, columns are noisy labels. All five flips are found, with
+# probabilities near 0.4:
 from noisytransition import TransitionMatrixDisplay
 
 TransitionMatrixDisplay.from_estimator(clf)
 
 # %%
-# Labels that are probably wrong
-# ------------------------------
-# `find_label_issues` gives a data frame, which begins with the most probably wrong.
-# Images of every 30th:
+# Wrong labels
+# ------------
+# `find_label_issues` returns a data frame of probably wrong labels, the worst first.
+# The images show every 30th:
 import matplotlib.pyplot as plt
 
 issues = clf.find_label_issues(X, labels)
-print(f"{len(issues)} labels are more probably wrong than right")
+print(f"{len(issues)} labels are more probably wrong than correct")
 print(issues.head())
 fig, axes = plt.subplots(1, 8, figsize=(9, 1.8))
 for ax, issue in zip(axes, issues[:240:30].itertuples(), strict=True):

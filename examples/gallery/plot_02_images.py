@@ -2,13 +2,13 @@
 Your own network, images, augmentation
 ======================================
 
-Train a convolutional network of your own on images, with random shifts of the training
-images.
+Train your own convolutional network on noisy images, with random shifts as
+augmentation.
 """
 
 # %%
-# Images of the digits 0 to 4 as bytes, as they come from files. Two in five labels are
-# those of the next digit, and 100 rows were checked.
+# The images show the digits 0 to 4, as bytes. 40 % of the labels are the next digit.
+# 100 samples are verified.
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -26,8 +26,8 @@ checked = np.where(np.arange(len(y)) < 100, y, -1)  # true labels; -1: not verif
 # %%
 # The network
 # -----------
-# Any torch module that returns logits. Bytes become floats, but are not scaled: the
-# module divides them by 255.
+# Use any torch module that returns logits. Bytes are converted to floats without
+# scaling, so the module divides them by 255.
 from torch import nn
 
 
@@ -54,13 +54,13 @@ class SmallCNN(nn.Module):
 # %%
 # Augmentation
 # ------------
-# ``batch_transform`` gets a batch of training images, on the device of the network.
-# Predictions do not use it.
+# ``batch_transform`` transforms a batch of training images on the device of the
+# network. Predictions do not use it.
 import torch
 
 
 def random_shift(x):
-    """Shift the images of a batch by up to one pixel; they are padded with zeros."""
+    """Shift the images of a batch by up to one pixel, with zero padding."""
     down, right = torch.randint(3, (2,)).tolist()
     padded = nn.functional.pad(x, (1, 1, 1, 1))
     return padded[..., down : down + 8, right : right + 8]
@@ -69,8 +69,8 @@ def random_shift(x):
 # %%
 # The fit
 # -------
-# ``cv=None`` and ``fine_tune=False`` make EM cheap: three trainings instead of
-# five. Parameters of skorch and of the optimiser have skorch's names.
+# ``cv=None`` and ``fine_tune=False`` reduce EM to three trainings instead of five.
+# Parameters of skorch and of the optimiser have skorch's names.
 from noisytransition import EMTransitionClassifier, transition_error
 
 shared = {
@@ -92,8 +92,9 @@ for name, transform in [("no augmentation", None), ("random shifts", random_shif
 print(clf.transition_matrix_.round(2))
 
 # %%
-# Images with their noisy label and the most probable true one
-# ------------------------------------------------------------
+# Wrong labels
+# ------------
+# Each title shows the noisy label and the most probable true label.
 import matplotlib.pyplot as plt
 
 issues = clf.find_label_issues(X, y_noisy, y_verified=checked)[:100]

@@ -2,15 +2,15 @@
 A table: preprocessing, Pipeline, search
 ========================================
 
-Preprocess numbers and categories with a ColumnTransformer, and choose parameters by a
-grid search whose scores come from the checked rows.
+Preprocess numbers and categories with a ColumnTransformer, and select parameters by a
+grid search that scores on verified samples.
 """
 
 # %%
 # The table
 # ---------
-# Made data: customers of a telephone company, with the reason why they left. In half of
-# the cases where the service was bad, the agent wrote "price".
+# Simulated customers of a telephone company, with the reason why they left. If the
+# reason was bad service, the agent wrote "price" in half of the cases.
 import numpy as np
 import pandas as pd
 
@@ -37,9 +37,9 @@ written = np.where((truth == "service") & (rng.random(n) < 0.5), "price", truth)
 table.assign(written=written).head()
 
 # %%
-# The rows that were checked
-# --------------------------
-# 150 customers were called back. The rows after 700 are for testing.
+# Verified labels
+# ---------------
+# 150 customers were called back. The samples after 700 are the test set.
 X, labels = table[:700], pd.DataFrame({"written": written[:700]})
 labels.loc[:149, "verified"] = truth[:150]
 pd.crosstab(labels["verified"], labels["written"])
@@ -64,8 +64,8 @@ pipe = Pipeline([("columns", columns), ("clf", clf)])
 # %%
 # The search
 # ----------
-# `TrustedKFold` makes folds of the checked rows only; all other rows stay in training.
-# Scores are the accuracy on checked rows that were held out.
+# `TrustedKFold` splits the verified samples only; all other samples are always in the
+# training set. The score is the accuracy on held-out verified samples.
 from sklearn.model_selection import GridSearchCV
 
 grid = {"clf__lr": [0.001, 0.01], "clf__module__hidden": [(), 32]}
@@ -77,7 +77,7 @@ results[["param_clf__lr", "param_clf__module__hidden", "mean_test_score"]].round
 # %%
 # The result
 # ----------
-# The search is refitted on all rows with the best parameters.
+# The search refits the best parameters on all samples.
 from sklearn.base import clone
 
 from noisytransition import CrossEntropyClassifier
@@ -87,7 +87,7 @@ ignoring = Pipeline(
 )
 ignoring.fit(X, labels["written"])
 print(f"test accuracy: {search.score(table[700:], truth[700:]):.3f}")
-print(f"if the noise is ignored: {ignoring.score(table[700:], truth[700:]):.3f}")
+print(f"ignoring the noise: {ignoring.score(table[700:], truth[700:]):.3f}")
 print(search.best_estimator_["clf"].transition_summary())
 
 # %%

@@ -2,14 +2,14 @@
 Text: labels by keywords, TF-IDF, embeddings
 ============================================
 
-Label sentences by keyword rules, check a few, and train on sparse TF-IDF features, or
-on embeddings of the sentences.
+Label texts by keyword rules, verify a few, and train on sparse TF-IDF features or on
+embeddings.
 """
 
 # %%
-# The sentences
-# -------------
-# Made data: messages of customers about a bill, a delivery or a device.
+# The texts
+# ---------
+# Simulated messages of customers about a bill, a delivery or a device.
 import numpy as np
 
 rng = np.random.default_rng(0)
@@ -22,7 +22,7 @@ COMMON = "my the I please again since yesterday help still now hello order"
 
 
 def message(topic):
-    """Return ten words: two of the topic, one of any topic, and common ones."""
+    """Return ten words: two of the topic, one of any topic, and seven common ones."""
     own, other = WORDS[topic].split(), WORDS[rng.choice(list(WORDS))].split()
     words = [*rng.choice(own, 2), rng.choice(other), *rng.choice(COMMON.split(), 7)]
     return " ".join(rng.permutation(words))
@@ -34,10 +34,10 @@ texts, y, texts_test, y_test = texts[:900], y[:900], texts[900:], y[900:]
 print(*texts[:3], sep="\n")
 
 # %%
-# Labels by rules
-# ---------------
-# The rules are tried in this order. The first one looks for "charg", to find "charged",
-# and finds "charging" too, which is said of devices.
+# Labels from rules
+# -----------------
+# The first rule that matches gives the label. "charg" is meant for "charged", but also
+# matches "charging", a word about devices.
 RULES = {
     "bill": ["charg", "invoice", "refund", "money", "payment"],
     "delivery": ["parcel", "courier", "late", "package", "address", "street"],
@@ -45,7 +45,7 @@ RULES = {
 
 
 def label(text):
-    """Return the topic of the first rule that has a word in the text."""
+    """Return the topic of the first rule that matches the text."""
     found = (topic for topic, parts in RULES.items() if any(p in text for p in parts))
     return next(found, "device")
 
@@ -54,7 +54,7 @@ y_noisy = np.array([label(text) for text in texts])
 print(f"{np.mean(y_noisy != y):.0%} of the labels are wrong")
 
 # %%
-# The first 100 messages, which are in no order, were read:
+# The first 100 messages are verified. Their order is random.
 import pandas as pd
 
 labels = pd.DataFrame({"label": y_noisy})
@@ -63,7 +63,7 @@ labels.loc[:99, "verified"] = y[:100]
 # %%
 # The fit
 # -------
-# The matrix of words stays sparse.
+# The TF-IDF matrix remains sparse.
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
@@ -74,19 +74,20 @@ pipe = make_pipeline(TfidfVectorizer(dtype=np.float32), clf)
 pipe.fit(texts, labels)
 by_rules = [label(text) for text in texts_test]
 print(f"test accuracy: {pipe.score(texts_test, y_test):.3f}")
-print(f"that of the rules: {np.mean(by_rules == y_test):.3f}")
+print(f"accuracy of the rules: {np.mean(by_rules == y_test):.3f}")
 print(clf.transition_summary())
 
 # %%
-# Rules go by words, so that T is not the same for all rows. The fit warns of this. The
-# T above is a mean over the rows, fitted to the pairs of rule and true label:
+# Rules depend on words, so one T does not hold for all samples, and `fit` warns. The T
+# above is an average over the samples, fitted to the verified pairs:
 for reason, text in clf.diagnostics_.items():
     print(f"{reason}: {text}")
 
 # %%
-# What the rules get wrong
-# ------------------------
-# The steps before the classifier give the features that its methods take.
+# Wrong labels
+# ------------
+# The methods of the classifier take the features that the first steps of the pipeline
+# return.
 X = pipe[:-1].transform(texts)
 for issue in clf.find_label_issues(X, labels)[:6].itertuples():
     print(f"{issue.given_label} → {issue.suggested_label}: {texts[issue.position]}")
@@ -102,9 +103,9 @@ TransitionMatrixDisplay.from_estimator(
 # %%
 # Embeddings
 # ----------
-# Vectors of the sentences are a table like any other; scale them. Here they come from
-# latent semantic analysis. Those of a sentence encoder are given to ``fit`` in the same
-# way: ``examples/paper/features.py`` makes an array with MiniLM.
+# Embeddings are a numeric table; scale them. Here they come from latent semantic
+# analysis. Embeddings of a sentence encoder are used in the same way:
+# ``examples/paper/features.py`` computes them with MiniLM.
 from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import StandardScaler
 

@@ -1,17 +1,17 @@
 """
-Labels by a language model, with a confidence
-=============================================
+Labels from a language model, with a confidence
+===============================================
 
-A language model labels a text and says how sure it is. Measure what its confidence is
-worth, and learn a T for sure and for unsure labels.
+A language model labels texts and states its confidence. Check its calibration, and
+estimate one T for confident labels and one for the other labels.
 """
 
 # %%
 # The labels
 # ----------
-# Made data: no language model ran. The features stand for embeddings of reviews. The
-# "model" calls many neutral reviews positive, more often so where it is less sure, and
-# it is far too sure of itself.
+# The data are simulated: features represent embeddings of reviews. The "model" labels
+# many neutral reviews positive, more often if its confidence is low. It is
+# overconfident.
 import numpy as np
 
 rng = np.random.default_rng(0)
@@ -28,10 +28,10 @@ y_model = np.where(polite, "positive", np.where(other, rng.choice(names, n), y))
 verified = np.isin(np.arange(n), rng.choice(n, 300, replace=False))
 
 # %%
-# What the confidence is worth
-# ----------------------------
-# Of the verified rows we know which labels are right. Below the dashed line the model
-# is too sure.
+# Calibration of the confidence
+# -----------------------------
+# The verified samples show which labels are correct. Below the dashed line, the model
+# is overconfident.
 import matplotlib.pyplot as plt
 
 right = (y_model == y)[verified]
@@ -39,17 +39,17 @@ bins = np.digitize(confidence[verified], [0.85, 0.92, 0.96])
 said = [confidence[verified][bins == k].mean() for k in range(4)]
 observed = [right[bins == k].mean() for k in range(4)]
 fig, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
-ax.plot([0.6, 1], [0.6, 1], color="0.6", linestyle="--", label="as sure as right")
+ax.plot([0.6, 1], [0.6, 1], color="0.6", linestyle="--", label="calibrated")
 ax.plot(said, observed, "o-", label="this model")
-ax.set(xlabel="confidence of the model", ylabel="share of right labels")
+ax.set(xlabel="confidence of the model", ylabel="fraction of correct labels")
 ax.legend()
 for confident, share in zip(said, observed, strict=True):
-    print(f"confidence {confident:.2f}: {share:.0%} of the labels are right")
+    print(f"confidence {confident:.2f}: {share:.0%} of the labels are correct")
 
 # %%
 # Does T depend on the confidence?
 # --------------------------------
-# The test compares the labels of verified rows of the same true class.
+# The test compares the noisy labels of verified samples with the same true class.
 from noisytransition import EMTransitionClassifier, class_conditional_test
 
 clf = EMTransitionClassifier(max_epochs=10, batch_size=64, random_state=0)
@@ -64,18 +64,18 @@ test = class_conditional_test(
 print(f"p = {test.pvalue}: T depends on the confidence.")
 
 # %%
-# One T for sure labels, one for unsure labels
-# --------------------------------------------
-# The classifier does not need to be fitted again: `em_transition_matrix` finds the T of
-# any part of the rows from the classifier's held-out posteriors ``oof_proba_``.
+# A T for confident labels, a T for uncertain labels
+# --------------------------------------------------
+# The classifier need not be fitted again: `em_transition_matrix` estimates the T of any
+# subset from the out-of-fold probabilities ``oof_proba_``.
 from noisytransition import em_transition_matrix
 
 labels = np.searchsorted(clf.classes_, y_model[~verified])
 proba = clf.oof_proba_[~verified]
 sure = confidence[~verified] > 0.9
 matrices = {
-    "unsure": em_transition_matrix(proba[~sure], labels[~sure]),
-    "sure": em_transition_matrix(proba[sure], labels[sure]),
+    "uncertain": em_transition_matrix(proba[~sure], labels[~sure]),
+    "confident": em_transition_matrix(proba[sure], labels[sure]),
 }
 for name, T in matrices.items():
     print(f"{name}\n{T.round(2)}")
@@ -87,20 +87,20 @@ fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="compressed")
 for ax, (name, T) in zip(axes, matrices.items(), strict=True):
     display = TransitionMatrixDisplay(T, display_labels=clf.classes_)
     display.plot(ax=ax, colorbar=False)
-    ax.set_title(f"labels that are {name}")
+    ax.set_title(f"{name} labels")
 
 # %%
 # Wrong labels
 # ------------
-# `label_posterior` joins the classifier, the label and the T of the label's group.
+# `label_posterior` combines the probabilities, the label and the T of its group.
 from noisytransition import label_posterior
 
 one_T = label_posterior(proba, labels, clf.transition_matrix_)
 two_T = one_T.copy()
-for rows, T in [(sure, matrices["sure"]), (~sure, matrices["unsure"])]:
+for rows, T in [(sure, matrices["confident"]), (~sure, matrices["uncertain"])]:
     two_T[rows] = label_posterior(proba[rows], labels[rows], T)
 true = y[~verified]
-print(f"labels of the model: {np.mean(y_model[~verified] == true):.1%} are right")
+print(f"correct labels of the model: {np.mean(y_model[~verified] == true):.1%}")
 for name, posterior in [("one T", one_T), ("a T for each group", two_T)]:
-    mended = clf.classes_[posterior.argmax(axis=1)]
-    print(f"mended with {name}: {np.mean(mended == true):.1%} are right")
+    corrected = clf.classes_[posterior.argmax(axis=1)]
+    print(f"corrected with {name}: {np.mean(corrected == true):.1%}")

@@ -2,12 +2,12 @@
 Read T and its error bars
 =========================
 
-How sure is an entry of T, and how many verified rows make it sure enough?
+Read the intervals of T, and see how verified samples shorten them.
 """
 
 # %%
-# Three kinds of tumour, as overlapping Gaussian classes (made data). A third of the
-# second kind is called the first.
+# Three types of tumour, simulated as overlapping Gaussian classes. A third of type B is
+# labelled A.
 import numpy as np
 
 from noisytransition import flip_labels
@@ -23,8 +23,8 @@ y_noisy = flip_labels(y, T, random_state=0)
 # %%
 # The summary
 # -----------
-# A line is a flip: true class, noisy class, probability, and a 90 % interval. If the
-# interval begins at 0, the flip may not happen at all.
+# Each line is a flip: true class, noisy class, probability and 90 % interval. If the
+# interval begins at 0, the flip may not exist.
 from noisytransition import EMTransitionClassifier
 
 fits = {}
@@ -32,17 +32,17 @@ for n_verified in (30, 200):
     verified = np.arange(1200) < n_verified
     clf = EMTransitionClassifier(max_epochs=10, batch_size=128, random_state=0)
     fits[n_verified] = clf.fit(X, y_noisy, y_verified=np.where(verified, y, None))
-    print(f"{n_verified} verified rows\n{clf.transition_summary(least=0)}\n")
+    print(f"{n_verified} verified samples\n{clf.transition_summary(least=0)}\n")
 
 # %%
-# ``transition_interval`` has the bounds as arrays, for any level; ``transition_std_``
-# has standard errors.
+# ``transition_interval`` returns the bounds as arrays for any level.
+# ``transition_std_`` has standard errors.
 low, high = fits[200].transition_interval(level=0.99)
 print(low.round(2), high.round(2), fits[200].transition_std_.round(3), sep="\n\n")
 
 # %%
-# More verified rows, shorter intervals
-# -------------------------------------
+# More verified samples, shorter intervals
+# ----------------------------------------
 import matplotlib.pyplot as plt
 
 flips = [(i, j) for i in range(3) for j in range(3) if i != j]
@@ -53,7 +53,7 @@ for k, (n_verified, clf) in enumerate(fits.items()):
     below = estimate - [low[flip] for flip in flips]
     above = [high[flip] for flip in flips] - estimate
     place = np.arange(6) + 0.2 * k - 0.1
-    label = f"{n_verified} verified rows"
+    label = f"{n_verified} verified samples"
     ax.errorbar(place, estimate, [below, above], fmt="o", capsize=3, label=label)
 ax.plot([T[flip] for flip in flips], "k_", markersize=34, label="true T")
 ax.set_xticks(range(6), [f"{names[i]} → {names[j]}" for i, j in flips])
@@ -61,20 +61,20 @@ ax.set(ylabel="P(noisy label | true label)", ylim=(0, None))
 ax.legend()
 
 # %%
-# The share of wrong labels
-# -------------------------
-# T and the expected number of rows of each true class, ``class_counts_``, give the
-# share of labels that are wrong.
+# The fraction of wrong labels
+# ----------------------------
+# T and ``class_counts_``, the expected number of samples of each true class, give the
+# fraction of wrong labels.
 for n_verified, clf in fits.items():
     share = clf.class_counts_ / clf.class_counts_.sum()
     wrong = 1 - share @ clf.transition_matrix_.diagonal()
-    print(f"{n_verified} verified rows: {wrong:.1%} wrong")
-print(f"true share: {np.mean(y != y_noisy):.1%}")
+    print(f"{n_verified} verified samples: {wrong:.1%} wrong")
+print(f"true fraction: {np.mean(y != y_noisy):.1%}")
 
 # %%
 # Reasons not to trust T
 # ----------------------
-# ``diagnostics_`` is empty, or it says what is amiss. Here a class has no clean row:
+# ``diagnostics_`` lists reasons not to trust T. Here, a class has no clean sample:
 import warnings
 
 no_c = (np.arange(1200) < 100) & (y != "C")

@@ -2,14 +2,14 @@
 Is one T enough?
 ================
 
-T describes noise that depends on the true class alone. Test this with rows whose true
-and noisy labels are both known, and estimate a T for each group where it fails.
+One T assumes that the noise depends on the true class only. Test this on samples with
+both labels, and estimate one T for each group if it does not hold.
 """
 
 # %%
 # Two hospitals
 # -------------
-# Made data. One of the hospitals takes "mild" for "none" four times as often.
+# Simulated data. One hospital labels "mild" as "none" four times as often.
 import numpy as np
 
 from noisytransition import GLCClassifier, class_conditional_test, flip_labels
@@ -34,7 +34,7 @@ verified = np.arange(n) < 400
 # %%
 # The test by group
 # -----------------
-# The noisy labels are permuted within each true class, so the p-value is exact.
+# The test permutes noisy labels within each true class, so the p-value is exact.
 known = y[verified], y_noisy[verified]
 found = class_conditional_test(*known, groups=hospital[verified], random_state=0)
 print(f"p = {found.pvalue}")
@@ -48,14 +48,14 @@ observed, expected = zip(*found.noise.values(), strict=True)
 ax.bar(place - 0.2, observed, 0.4, label="observed")
 ax.bar(place + 0.2, expected, 0.4, label="expected with one T")
 ax.set_xticks(place, found.noise)
-ax.set_ylabel("share of wrong labels")
+ax.set_ylabel("fraction of wrong labels")
 ax.legend(loc="upper left")
 
 # %%
-# Without the group
-# -----------------
-# Without groups, test the probabilities of a classifier. They do not know the hospital:
-# a large p-value holds for what was tested, and no more.
+# The test without groups
+# -----------------------
+# If you have no groups, test the probabilities of a classifier. This classifier does
+# not know the hospital, and a large p-value only concerns the tested variables.
 clf = GLCClassifier(max_epochs=10, random_state=0)
 clf.fit(X, y_noisy, y_verified=np.where(verified, y, None))
 proba = clf.predict_proba(X[verified])
@@ -64,8 +64,8 @@ print(class_conditional_test(*known, proba=proba, random_state=0))
 # %%
 # A T for each group
 # ------------------
-# With enough verified rows, count their pairs of true and noisy labels. The T of both
-# hospitals together is true for neither.
+# With enough verified samples, count their pairs of true and noisy labels. The T of
+# both hospitals together is wrong for each of them.
 from noisytransition import TransitionMatrixDisplay, count_transition_matrix
 
 true_codes, noisy_codes = (np.searchsorted(names, labels) for labels in known)
@@ -76,4 +76,4 @@ for ax, (where, rows) in zip(axes, groups.items(), strict=True):
     T = count_transition_matrix(true_codes[rows], noisy_codes[rows], n_classes=3)
     TransitionMatrixDisplay(T, display_labels=names).plot(ax=ax, colorbar=False)
     ax.set_title(where)
-    print(f"{where}, {rows.sum()} verified rows\n{T.round(2)}")
+    print(f"{where}, {rows.sum()} verified samples\n{T.round(2)}")

@@ -2,14 +2,14 @@
 Resume an interrupted fit, save a fitted one
 ============================================
 
-A fit that is interrupted goes on from its last epoch, with the same result to the bit.
+An interrupted fit resumes from its last epoch, with exactly the same result.
 """
 
 # %%
-# A fit that is interrupted
-# -------------------------
-# With ``state=folder`` the fit is saved after every epoch. The callback raises what
-# Ctrl-C raises, in the 8th epoch of the third training.
+# An interrupted fit
+# ------------------
+# ``state=folder`` saves the fit after every epoch. In this example, a callback raises
+# KeyboardInterrupt (Ctrl-C) in the 8th epoch of the third training.
 import tempfile
 from pathlib import Path
 
@@ -34,8 +34,8 @@ class Log(Callback):
         self.first = True
 
     def on_epoch_begin(self, net, **kwargs):
-        """Raise what Ctrl-C raises."""
-        epoch = len(net.history)  # the entry of this epoch is there already
+        """Raise KeyboardInterrupt in one epoch."""
+        epoch = len(net.history)  # includes this epoch
         if self.first:
             print(f"training {Log.trainings} begins with epoch {epoch}")
         self.first = False
@@ -59,44 +59,43 @@ except KeyboardInterrupt:
     print("interrupted")
 
 # %%
-# What is saved
-# -------------
-# A file for each training that has begun: a warm-up and two folds.
-# They hold numbers and text, and no code.
+# The saved files
+# ---------------
+# Each training that has begun has a file: a warm-up and two folds. The files contain
+# numbers and text, but no code.
 for file in sorted(folder.iterdir()):
     print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")
 
 # %%
-# The same call resumes
-# ---------------------
-# The first two trainings are read from their files. The third goes on where it was, and
-# the others follow.
+# Resume
+# ------
+# The same call loads the first two trainings, resumes the third, and runs the others.
 Log.interrupt, Log.trainings = False, 2
 clf = EMTransitionClassifier(callbacks=[Log()], **params)
 clf = clf.fit(X, **labels, state=folder)
 
 # %%
-# The result is that of a fit without an interruption:
+# The result equals that of an uninterrupted fit:
 uninterrupted = EMTransitionClassifier(**params).fit(X, **labels)
 print(clf.transition_matrix_, uninterrupted.transition_matrix_, sep="\n\n")
 difference = np.abs(clf.predict_proba(X) - uninterrupted.predict_proba(X)).max()
 print(f"\nlargest difference of the posteriors: {difference}")
 
 # %%
-# The history of each training is complete, too:
+# The history of each training is complete:
 import matplotlib.pyplot as plt
 
 fig, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for stage, history in clf.histories_.items():
     ax.plot(range(1, len(history) + 1), history[:, "train_loss"], label=stage)
 ax.axvline(8, color="0.5", linestyle="--", label="interrupted, in fold_1")
-ax.set(xlabel="epoch", ylabel="loss on the training rows")
+ax.set(xlabel="epoch", ylabel="training loss")
 ax.legend()
 
 # %%
 # Save the fitted classifier
 # --------------------------
-# One file, with T, histories and weights. Reading it runs no code.
+# One file has T, histories and weights. Loading it runs no code.
 from noisytransition import load
 
 file = folder.with_name("clf.safetensors")

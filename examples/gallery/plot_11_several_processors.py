@@ -2,12 +2,11 @@
 Several processors
 ==================
 
-Fit several seeds at the same time, or the folds of one fit, and get the same result to
-the bit.
+Run several seeds, or the folds of one fit, in parallel. The result is exactly the same.
 """
 
 # %%
-# A small network gains little from torch's threads, and more from processes.
+# Small networks gain more from processes than from torch's threads.
 import joblib
 import numpy as np
 from sklearn.datasets import load_digits
@@ -22,12 +21,12 @@ verified = np.arange(len(y)) < 60
 # %%
 # Many fits
 # ---------
-# Any loop over fits can be a loop over processes. On a cluster,
-# ``joblib.parallel_config("dask")`` or ``"ray"`` around the call is all that changes.
+# joblib runs a loop over fits in processes. On a cluster, run the same call within
+# ``joblib.parallel_config("dask")`` or ``"ray"``.
 
 
 def fit(seed):
-    """Learn T from noisy labels that are drawn with this seed."""
+    """Estimate T from noisy labels drawn with a seed."""
     clf = EMTransitionClassifier(
         max_epochs=8, cv=None, fine_tune=False, random_state=seed
     )
@@ -41,7 +40,7 @@ for seed, found in enumerate(matrices):
     print(f"seed {seed}: error of T {transition_error(T, found):.3f}")
 
 # %%
-# T with these labels, and how much it varies with the draw of the noise:
+# The mean of T, and how much T varies with the drawn noise:
 import matplotlib.pyplot as plt
 
 from noisytransition import TransitionMatrixDisplay
@@ -57,8 +56,8 @@ axes[1].set(ylabel="true label", yticks=range(4))
 # %%
 # The folds of one fit
 # --------------------
-# ``n_jobs`` is that of joblib. The processes are there already; to start them takes
-# some seconds, so that a fit as small as this one gains nothing.
+# ``n_jobs`` trains the folds of one fit in parallel, as in joblib. Starting processes
+# takes seconds, so a small fit gains little.
 import time
 
 y_noisy = flip_labels(y, T, random_state=0)

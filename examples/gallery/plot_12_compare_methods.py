@@ -2,14 +2,14 @@
 Compare methods on your data
 ============================
 
-Fit several methods with the same network, data and seeds, and look at every result.
+Fit several methods with the same network, data and seeds, and compare the results.
 """
 
 # %%
 # The data, as a function of the seed
 # -----------------------------------
-# Wine from three vineyards, with 40 % of the labels wrong. Each seed has other noisy,
-# clean and test rows.
+# Wine from three vineyards, with 40 % wrong labels. Each seed draws other noisy, clean
+# and test samples.
 import numpy as np
 from sklearn.datasets import load_wine
 
@@ -21,7 +21,7 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 
 
 def wine(seed):
-    """Draw 50 test rows, 24 clean rows, and noisy labels for the others."""
+    """Draw 50 test samples, 24 clean samples, and noisy labels for the others."""
     order = np.random.default_rng(seed).permutation(len(y))
     test, train = order[:50], order[50:]
     return make_noisy_data(
@@ -38,7 +38,7 @@ def wine(seed):
 # %%
 # The methods
 # -----------
-# Two need no clean rows (GCE, Forward), two learn no T (GCE, fine-tuning). Give
+# GCE and Forward need no clean samples; GCE and fine-tuning do not estimate T. Use
 # ``METHODS["GLC"].as_published()`` for a method exactly as in its paper.
 from noisytransition import compare
 from noisytransition.methods import METHODS
@@ -49,8 +49,8 @@ table = compare(wine, methods, seeds=range(3))
 table.groupby("method", sort=False)[["accuracy", "transition_error", "steps"]].mean()
 
 # %%
-# A dot is a seed. The rows "identity" and "sampling limit" have the error of T as if
-# there were no noise, and that of counting with the true labels.
+# Each dot is a seed. The row "identity" has the error of T without any noise, and
+# "sampling limit" the expected error of counting with the true labels.
 import matplotlib.pyplot as plt
 
 _, panels = plt.subplots(1, 2, sharey=True, figsize=(9, 3), layout="constrained")
@@ -62,8 +62,8 @@ for ax, column in zip(panels, ["accuracy", "transition_error"], strict=True):
 # %%
 # Differences
 # -----------
-# Paired over the seeds, with 95 % intervals. Where the interval has 0 in it, these
-# seeds do not tell the two methods apart.
+# Differences are paired over the seeds, with 95 % intervals. If the interval contains
+# 0, these seeds do not show which method is better.
 from scipy.stats import ttest_rel
 
 wide = table.pivot(index="seed", columns="method", values="accuracy")

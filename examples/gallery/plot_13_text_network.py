@@ -1,16 +1,15 @@
 """
-Text: a transformer, its body frozen first
-==========================================
+Text: fine-tune a transformer, its head first
+=============================================
 
-A network with two inputs, as tokenizers give them, learns from sentences with wrong
-labels: its head first, then all of it.
+Train a transformer on sentences with noisy labels: first its head, then all layers.
 """
 
 # %%
 # The sentences
 # -------------
-# Made data: reviews of one clause or two. A word alone says little, since "not" turns
-# the one after it.
+# Simulated reviews of one or two clauses. A single word is not informative, since "not"
+# negates the word after it.
 import numpy as np
 
 rng = np.random.default_rng(0)
@@ -19,7 +18,7 @@ THINGS = ["room", "food", "staff", "service", "place", "coffee", "breakfast"]
 
 
 def clause(opinion):
-    """Say something good (1) or bad (-1), with "not" or without."""
+    """Return a clause with a good (1) or bad (-1) opinion, with or without "not"."""
     negated = rng.random() < 0.4
     word = rng.choice(WORDS[-opinion if negated else opinion].split())
     thing, middle = rng.choice(THINGS), rng.choice(["", "really ", "so "])
@@ -27,7 +26,7 @@ def clause(opinion):
 
 
 def review(label):
-    """One opinion in one clause or two, or two opinions."""
+    """Return a review: one opinion in one or two clauses, or two opinions."""
     first = {"good": 1, "bad": -1}.get(label, rng.choice([1, -1]))
     if label == "mixed":
         return f"{clause(first)} but {clause(-first)}"
@@ -40,8 +39,8 @@ for text, label in zip(texts[:3], y, strict=False):
     print(f"{label}: {text}")
 
 # %%
-# Of 1000 sentences the labels are known, with many wrong ones. 80 of them, drawn at
-# random, were checked. 600 are for the test, and 1000 have no label.
+# 1000 sentences have noisy labels, and 80 of them are verified. 1000 sentences have no
+# label, and 600 are the test set. Their order is random.
 import pandas as pd
 
 from noisytransition import flip_labels
@@ -54,15 +53,15 @@ print(f"{np.mean(labels.label != y[:1000]):.0%} of the labels are wrong")
 # %%
 # The tokenizer
 # -------------
-# It gives two arrays of the same length, by the names of the network's arguments. One
-# of Hugging Face's does the same: ``tokenizer(texts, padding=True)``.
+# The tokenizer returns two arrays, named like the arguments of the network. Tokenizers
+# of Hugging Face return the same: ``tokenizer(texts, padding=True)``.
 VOCABULARY = {word: i for i, word in enumerate(sorted(set(" ".join(texts).split())), 2)}
 PAD, MASK, N_WORDS = 0, 1, len(VOCABULARY) + 2
 LENGTH = max(len(text.split()) for text in texts)
 
 
 def tokenize(texts):
-    """Make numbers of words, filled up to the longest sentence."""
+    """Convert words to numbers, padded to the longest sentence."""
     ids = np.full((len(texts), LENGTH), PAD)
     for row, text in zip(ids, texts, strict=True):
         words = [VOCABULARY[word] for word in text.split()]
@@ -78,8 +77,8 @@ print(X["input_ids"][:2])
 # %%
 # The network
 # -----------
-# A small transformer is the body. It learns from sentences without labels to guess
-# words that are hidden; a pretrained model of ``transformers`` would stand here.
+# The body is a small transformer, pretrained on all sentences without labels to predict
+# masked words. Use a pretrained model of ``transformers`` instead.
 import torch
 from torch import nn
 
@@ -87,7 +86,7 @@ torch.manual_seed(0)
 
 
 class Body(nn.Module):
-    """A vector for each word of a sentence, by two layers of attention."""
+    """Transformer with two layers, which returns a vector for each word."""
 
     def __init__(self, width=32):
         super().__init__()
@@ -120,7 +119,7 @@ print(f"loss {loss.item():.2f}, by chance {np.log(N_WORDS):.2f}")
 
 
 class Classifier(nn.Module):
-    """The body and a head: a linear layer of the mean of the words' vectors."""
+    """The body, and a linear head on the mean of the word vectors."""
 
     def __init__(self, body):
         super().__init__()
@@ -133,11 +132,11 @@ class Classifier(nn.Module):
 
 
 # %%
-# The head first, then all of it
-# ------------------------------
-# skorch's callbacks freeze the body, and thaw it in the sixth epoch of each training.
-# The body moves in smaller steps than the head. With the body frozen to the end, only
-# the head learns.
+# First the head, then all layers
+# -------------------------------
+# skorch's callbacks freeze the body, and unfreeze it in the sixth epoch of each
+# training. The body has a smaller learning rate than the head. For comparison, the body
+# is also frozen in all epochs.
 import copy
 
 from skorch.callbacks import Freezer, Unfreezer
@@ -174,27 +173,27 @@ for name, method in methods.items():
 accuracy.round(2)
 
 # %%
-# A sentence needs more than its words one by one, so that all of the network must
-# learn. Then it learns the noise too, unless a method allows for it. This is one seed.
+# Single words are not enough, so all layers must be trained. They then memorise the
+# noise, unless the method models it. These are results of one seed.
 import matplotlib.pyplot as plt
 
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 for how, marker in zip(callbacks, "os", strict=True):
     ax.plot(accuracy[how], accuracy.index, marker, markersize=9, label=how)
 ax.axvline(1 / 3, color="grey", linewidth=0.8, linestyle="--", label="by chance")
-ax.set(xlabel="accuracy on 600 sentences with true labels", xlim=(0.3, 1))
+ax.set(xlabel="accuracy on 600 test sentences", xlim=(0.3, 1))
 ax.invert_yaxis()
 ax.legend(loc="upper center", bbox_to_anchor=(0.4, 1.25), ncols=3, frameon=False)
 
 # %%
-# T, and labels to check
-# ----------------------
-# The last fit is that of EM. The true T has "bad -> mixed 0.40", "good -> mixed 0.40"
-# and 0.10 for each of the ways from "mixed".
+# T, and labels to inspect
+# ------------------------
+# The last fit is EM. The true T has "bad -> mixed 0.40", "good -> mixed 0.40", and 0.10
+# for each flip of "mixed".
 print(clf.transition_summary())
 
 # %%
-# ``oof_proba_`` has the posteriors of networks that were not trained on a sentence.
+# ``oof_proba_`` has out-of-fold probabilities: no network was trained on the sentence.
 issues = clf.noise_model_.find_label_issues(clf.oof_proba_, labels, calibrate=False)
 issues = issues.head(8)
 issues["sentence"] = texts[issues.position]

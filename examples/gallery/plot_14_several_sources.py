@@ -1,16 +1,16 @@
 """
-Several people label each row
-=============================
+Several annotators
+==================
 
-Three of six people label each picture. Give one column for each of them: every person
+Three of six annotators label each picture. Pass one column for each annotator: each
 gets a T, and the classifier learns from all labels.
 """
 
 # %%
 # The labels
 # ----------
-# Digits 0 to 3. Three of the people are careful, two are hasty, and one takes most 3s
-# for a 2. A hundred pictures are verified.
+# Digits 0 to 3. Three annotators are careful, two are careless, and one labels most 3s
+# as 2. A hundred pictures are verified.
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_digits
@@ -41,17 +41,18 @@ table.iloc[[0, 1, 2, -2, -1]]
 # %%
 # The fit
 # -------
-# `TransitionClassifierCV` takes the same table, around any classifier of scikit-learn.
+# `TransitionClassifierCV` takes the same table, with any scikit-learn classifier.
 from noisytransition import EMTransitionClassifier
 
 clf = EMTransitionClassifier(max_epochs=15, random_state=0).fit(X[train], table)
-print(f"{clf.score(X[test], y[test]):.1%} of new pictures are classified correctly")
+print(f"test accuracy: {clf.score(X[test], y[test]):.3f}")
 
 # %%
 # Who labels well?
 # ----------------
-# The share of correct labels of each person, with a 90 % interval, and the most
-# probable flip. The true share is known here, since the data are made.
+# The summary has the fraction of correct labels of each annotator, with a 90 %
+# interval, and the most probable flip. The data are simulated, so the true fraction is
+# known.
 summary = clf.noise_model_.source_summary()
 share = np.bincount(y[train]) / len(train)
 summary["true"] = {who: share @ T.diagonal() for who, T in people.items()}
@@ -71,10 +72,11 @@ for ax, who, T in zip(
     ax.set_title(f"{who}: {summary.loc[who, 'right']:.0%} correct")
 
 # %%
-# The labels of the rows
-# ----------------------
-# The posterior of the features and all three labels, beside the majority. The
-# probabilities are out-of-fold: the classifier has learned from the rows of `fit`.
+# Combine the labels
+# ------------------
+# Compare the majority label with the posterior given the features and all three labels.
+# The posterior needs out-of-fold probabilities, since the classifier was trained on
+# these samples.
 proba, given = clf.oof_proba_, table.drop(columns="verified")
 posterior = model.posterior(proba, given, calibrate=False)
 majority = given.mode(axis=1)[0]
@@ -87,5 +89,5 @@ for name, labels in {
     print(f"{np.mean((labels == y[train])[open_rows]):.1%} correct: {name}")
 
 # %%
-# Labels that are probably wrong: those of the majority, judged by all labels.
+# Majority labels that are probably wrong, given all labels:
 model.find_label_issues(proba, table, calibrate=False).head()

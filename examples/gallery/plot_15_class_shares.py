@@ -1,16 +1,16 @@
 """
-How many are of each class?
-===========================
+Estimate class shares
+=====================
 
-Counts of noisy labels are wrong, and a hundred verified labels are few. Together with
-the features they give class shares with intervals that hold.
+Counts of noisy labels are biased, and a hundred verified labels are few. Combined with
+features, they give class shares with valid intervals.
 """
 
 # %%
 # Support tickets
 # ---------------
-# Made data: 3000 tickets of three kinds. A third of the complaints are filed as
-# questions by the form that customers fill in.
+# 3000 simulated tickets of three types. Customers file a third of the complaints as
+# questions.
 import numpy as np
 import pandas as pd
 
@@ -22,7 +22,7 @@ centres = np.array([[0, 0], [2.5, 0], [0, 2.5]])
 
 
 def tickets(shares, n=3000):
-    """Draw the kinds of tickets, their features and the labels of the form."""
+    """Draw features, true types and the noisy types that customers chose."""
     codes = rng.choice(3, p=shares, size=n)
     X = centres[codes] + rng.normal(size=(n, 2))
     T = [[0.6, 0.05, 0.35], [0.0, 0.95, 0.05], [0.05, 0.05, 0.9]]
@@ -38,8 +38,8 @@ labels["verified"] = pd.Series(y[checked], index=checked)
 # %%
 # The model
 # ---------
-# It takes out-of-sample probabilities of any classifier that was trained on the noisy
-# labels.
+# `LabelNoiseModel` takes out-of-sample probabilities of any classifier that was trained
+# on the noisy labels.
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
@@ -52,26 +52,25 @@ shares = model.class_shares(level=0.9)
 print(shares.round(3))
 
 # %%
-# The accuracy of the form's labels, and of the classifier, with their intervals:
+# The accuracy of the noisy labels and of the classifier, with intervals:
 for of in ("labels", "classifier"):
     print(of, "{:.2f} [{:.2f}, {:.2f}]".format(*model.accuracy_interval(of=of)))
 
 # %%
-# The month after
-# ---------------
-# There are many more complaints now, and nobody has checked a label. The classifier is
-# the same; its probabilities are enough, and noisy labels help.
+# The next month
+# --------------
+# There are many more complaints, and no verified labels. The probabilities of the same
+# classifier are sufficient; noisy labels, if available, help.
 X_now, y_now, _ = tickets([0.6, 0.25, 0.15])
 classifier.fit(X, y_noisy)
 now = model.class_shares(proba=classifier.predict_proba(X_now))
 print(now.round(3))
 
 # %%
-# The picture
-# -----------
-# Black crosses are the true shares. The verified tickets alone have wide intervals;
-# counts of labels have none, and are wrong. Of the month after there is no verified
-# ticket.
+# Comparison
+# ----------
+# Black crosses are the true shares. Verified tickets alone have wide intervals. Counts
+# of noisy labels are biased. The next month has no verified tickets.
 import matplotlib.pyplot as plt
 from scipy.stats import beta
 
@@ -82,7 +81,7 @@ alone = pd.DataFrame({"share": k / 100, "lower": low, "upper": high}, index=name
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
 months = {
     "This month": (y, {"100 verified alone": alone, "class_shares": shares}),
-    "The month after": (y_now, {"class_shares": now}),
+    "The next month": (y_now, {"class_shares": now}),
 }
 counts = {"This month": y_noisy}
 colours = {"100 verified alone": "tab:orange", "class_shares": "tab:blue"}

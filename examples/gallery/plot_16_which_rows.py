@@ -1,16 +1,16 @@
 """
-Which rows to verify next
-=========================
+Which samples to verify next
+============================
 
-Verify some rows, fit, and let the model suggest the next ones, until the interval is
-short enough.
+Verify some samples, fit, and let the model suggest more, until the interval is short
+enough.
 """
 
 # %%
 # Product reviews
 # ---------------
-# Made data: 4000 reviews of two kinds. A model has labelled them; its accuracy on the
-# true labels is what we want to know, within ± 0.02.
+# 4000 simulated reviews of two classes. A model has labelled them. We estimate its
+# accuracy on the true labels, within ± 0.02.
 import numpy as np
 
 from noisytransition import flip_labels
@@ -18,25 +18,25 @@ from noisytransition import flip_labels
 rng = np.random.default_rng(0)
 names = np.array(["bad", "good"])
 codes = rng.choice(2, size=4000, p=[0.3, 0.7])
-difficulty = np.where(rng.random(4000) < 0.7, 4.0, 0.6)  # most rows are easy
+difficulty = np.where(rng.random(4000) < 0.7, 4.0, 0.6)  # most samples are easy
 X = rng.normal(size=(4000, 5)) + 0.8 * (difficulty * (2 * codes - 1))[:, None] / 2
 y_noisy = names[flip_labels(codes, [[0.8, 0.2], [0.1, 0.9]], random_state=1)]
 y = names[codes]
 
 # %%
-# Out-of-sample probabilities, of any classifier that was trained on noisy labels:
+# Compute out-of-sample probabilities of any classifier trained on the noisy labels:
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 proba = cross_val_predict(LogisticRegression(), X, y_noisy, method="predict_proba")
 
 # %%
-# Begin with 50 rows, drawn at random. ``plan`` says how many more it will take.
+# Verify 50 random samples first. ``plan`` estimates how many more are needed.
 from noisytransition import LabelNoiseModel
 
 first = rng.choice(4000, 50, replace=False)
 verified = np.full(4000, None)
-verified[first] = y[first]  # in your work: a person looks at these rows
+verified[first] = y[first]  # in practice: a person verifies these samples
 model = LabelNoiseModel().fit(proba, y_noisy, y_verified=verified)
 print("{:.3f} [{:.3f}, {:.3f}]".format(*model.accuracy_interval()))
 print(model.plan("accuracy", width=0.02))
@@ -44,20 +44,20 @@ print(model.plan("accuracy", width=0.02))
 # %%
 # Verify, fit, stop
 # -----------------
-# ``suggest_rows`` draws rows of which it is open whether the classifier is correct, and
-# has the probability of each, as a multiple of that of a random draw. Keep it: the next
-# fit weights the rows by its inverse, so that the accuracy stays unbiased.
+# ``suggest_rows`` prefers samples for which the correctness of the classifier is
+# uncertain. It returns the sampling probability of each, relative to a random draw. The
+# next fit weights the samples by its inverse, so the accuracy remains unbiased.
 import warnings
 
 
 def loop(suggest, width=0.02, step=25):
-    """Verify rows, a few at a time; return their numbers, and the intervals."""
+    """Verify samples in steps; return their numbers and the intervals."""
     rows, probability, found = first, np.ones(4000), []
     while True:
         verified = np.full(4000, None)
         verified[rows] = y[rows]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of T, which is not asked for here
+            warnings.simplefilter("ignore")  # about T, which is not used here
             model = LabelNoiseModel().fit(
                 proba, y_noisy, y_verified=verified, verified_probability=probability
             )
@@ -74,25 +74,25 @@ def loop(suggest, width=0.02, step=25):
         rows = np.append(rows, new)
 
 
-paths = {"suggested rows": loop(True), "random rows": loop(False)}
+paths = {"suggested samples": loop(True), "random samples": loop(False)}
 for name, path in paths.items():
     n, estimate, low, high = path[-1]
     print(f"{name}: {n:.0f} verified, accuracy {estimate:.3f} [{low:.3f}, {high:.3f}]")
 predicted = names[model.calibrate(proba).argmax(axis=1)]
-print(f"counted with all true labels: {np.mean(predicted == y):.3f}")
+print(f"accuracy with all true labels: {np.mean(predicted == y):.3f}")
 
 # %%
-# The width against the number of rows
-# ------------------------------------
+# Interval width against number of samples
+# ----------------------------------------
 import matplotlib.pyplot as plt
 
 fig, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for name, path in paths.items():
     ax.plot(path[:, 0], (path[:, 3] - path[:, 2]) / 2, "o-", label=name)
-ax.axhline(0.02, color="k", lw=1, ls="--", label="what is wanted")
-ax.set(xlabel="verified rows", ylabel="half width of the interval", ylim=(0, None))
+ax.axhline(0.02, color="k", lw=1, ls="--", label="target")
+ax.set(xlabel="verified samples", ylabel="half width of the interval", ylim=(0, None))
 ax.legend()
 
 # %%
-# How much is saved depends on the data: much where a few rows are open, nothing where
-# all are. For T, random rows are as good. :doc:`/which_rows` has measured both.
+# The saving depends on the data: it is large if few samples are uncertain, and zero if
+# all are. For T, random samples are as good. :doc:`/which_rows` has results.
