@@ -1,4 +1,4 @@
-"""The skorch net of a training stage, with rows, batches, callbacks, and states to resume from."""
+"""The skorch net of a training stage, with its samples, batches and callbacks."""
 
 from ._batches import CleanBatches
 from ._mlp import MLP

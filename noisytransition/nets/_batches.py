@@ -1,4 +1,4 @@
-"""Batches of rows: the loader, with the order of torch's own loader and the same draws, and batches of clean rows."""
+"""Batches of noisy samples, with the order and draws of torch's loader, and batches of clean samples."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -26,26 +26,26 @@ from ._rows import DatasetRows, Rows
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
 
-# in a forward pass without training: inputs of 2 MiB; with twice as many, three convolutions of images of 3 x 32 x 32
-# took up to twice as long, an MLP of 784 columns 7 % longer; four times as many rows of 64 columns gain 7 %
+# For evaluation: inputs of 2 MiB. With 4 MiB, three convolutions of images of 3 x 32 x 32 took up to twice as long, an
+# MLP of 784 columns 7 % longer; with 8 MiB, 64 columns gained 7 %
 _NUMBERS_AT_ONCE, _MOST_ROWS_AT_ONCE = 2**19, 4096
 
 
 class Batch(tuple):
-    """Inputs and labels of some rows, as the pair that skorch unpacks, with the other columns as attributes.
+    """Inputs and labels of a batch, as the pair that skorch unpacks, with other columns as attributes.
 
     Attributes
     ----------
     x : Tensor of shape (n, ...), or mapping or tuple of them
-        Inputs or their parts, on the device once the net has prepared them.
+        Inputs or their parts, on the device once prepared.
     label : Tensor of shape (n,)
         Class indices.
     columns : dict of str to Tensor of shape (n,)
         All columns, including ``label``.
     clean : tuple of (inputs, Tensor) or None
-        Clean inputs and labels, once they are drawn for this step.
+        Clean inputs and labels, once drawn for this step.
     logits : Tensor or None
-        Logits of the module at its present weights, with their graph, once they are computed.
+        Logits at the present weights, with their graph, once computed.
     """
 
     x: Any
@@ -62,36 +62,36 @@ class Batch(tuple):
 
     @classmethod
     def of(cls, loaded: "Loaded") -> "Batch":
-        """Convert what a loader yields, which may be a plain pair of inputs and labels."""
+        """Convert the output of a loader, which can be a pair of inputs and labels."""
         if isinstance(loaded, cls):
             return loaded
         x, columns = loaded
         return cls(x, columns if isinstance(columns, dict) else {"label": columns})
 
     def pin_memory(self) -> "Batch":
-        """Return the batch in pinned memory, where there is a GPU."""
+        """Copy the batch to pinned memory if there is a GPU."""
         x, columns = self.x, self.columns
         return Batch(each_part(pinned, x), {name: pinned(column) for name, column in columns.items()})
 
     def named(self, loss: nn.Module) -> dict[str, Tensor]:
-        """Columns that a loss names as arguments, in its attribute ``columns``."""
+        """Columns that a loss names in its attribute ``columns``."""
         names: Any = loss.columns if hasattr(type(loss), "columns") or "columns" in vars(loss) else ()
         if missing := [name for name in names if name not in self.columns]:
             raise ValueError(
-                f"{type(loss).__name__} needs the columns {missing} of the rows, which this batch does not have: leave "
-                "out iterator_train, and a train_split of other rows (predefined_split)."
+                f"{type(loss).__name__} requires the columns {missing}, which this batch does not have. Omit "
+                "iterator_train, and a train_split with other samples (predefined_split)."
             )
         return {name: self.columns[name] for name in names}
 
 
-# what a loader yields: a batch, or inputs and labels or columns
+# Output of a loader: a batch, or inputs and labels or columns
 Loaded = Batch | tuple[Any, Tensor | dict[str, Tensor]]
 
 
 def rows_at_once(rows: Any, batch_size: int) -> int:
-    """Rows in a forward pass without training: more than in training where they are small numbers in memory.
+    """Batch size for evaluation: larger than in training for small numeric inputs.
 
-    Integers may be indices of embeddings, which are larger, and samples of a Dataset are read one by one.
+    Integers can be indices of large embeddings, and samples of a Dataset are read one by one.
     """
     if batch_size < 0 or not isinstance(rows, Rows) or isinstance(rows, DatasetRows) or has_parts(rows.source):
         return batch_size
@@ -102,28 +102,28 @@ def rows_at_once(rows: Any, batch_size: int) -> int:
 
 
 def pinned(values: Tensor) -> Tensor:
-    """Copy to pinned memory, where there is a GPU."""
+    """Copy to pinned memory if there is a GPU."""
     return values.pin_memory() if torch.cuda.is_available() else values
 
 
 def on_device(values: Tensor, device: Any, dtype: torch.dtype | None = None) -> Tensor:
-    """Copy to a device and cast; the processor goes on meanwhile if the values are in pinned memory."""
-    if values.is_pinned():  # a cast on the way would be the processor's
+    """Copy to a device and cast; asynchronously from pinned memory."""
+    if values.is_pinned():  # cast on the device
         values = values.to(device=device, non_blocking=True)
     return values.to(device=device, dtype=dtype)
 
 
 class CleanBatches:
-    """Batches of clean rows, drawn for each step: without replacement, or by their weights.
+    """Batches of clean samples, drawn for each step without replacement or by weight.
 
     Parameters
     ----------
     rows : Rows
-        The clean rows; by their column ``sample_weight``, if they have one.
+        Clean samples; a column ``sample_weight`` gives weights.
     batch_size : int
-        Rows in a batch; -1 for all.
+        Number of samples in a batch; -1 for all.
     joint : bool, default=False
-        Whether clean and noisy rows go through the module as one batch, also for batch normalisation.
+        Whether clean and noisy samples pass through the module as one batch, also for batch normalisation.
     """
 
     def __init__(self, rows: Rows, batch_size: int, *, joint: bool = False) -> None:
@@ -144,30 +144,30 @@ class CleanBatches:
         return net.prepare(inputs), on_device(label, net.device)
 
     def release(self) -> None:
-        """Drop the rows, so that a trained net does not keep them."""
+        """Release the samples, so that a trained net does not keep them in memory."""
         self.rows = None
 
 
 # ---------------------------------------------------------------------------- the loader
 class BatchLoader(DataLoader):
-    """DataLoader that takes whole batches out of `Rows`, in the same order as torch's own loader.
+    """DataLoader that reads whole batches of `Rows`, in the order of torch's loader.
 
     Parameters
     ----------
     dataset : Dataset
-        Rows, or any data set of samples.
+        Rows, or any map-style data set.
     batch_size : int, default=1
-        Rows in a batch.
+        Number of samples in a batch.
     shuffle : bool, default=False
-        Draw the rows in a new order in each pass; by their column ``sample_weight``, if they have one.
+        Draw the samples in a new order in each epoch; by the column ``sample_weight``, if there is one.
     drop_last : bool, default=False
-        Leave out a last batch with fewer rows.
+        Omit a smaller last batch.
     sampler : Sampler, optional
-        Instead of `shuffle`.
+        In place of `shuffle`.
     collate_fn : callable, optional
-        Makes inputs and labels of a list of samples.
+        Function of a list of samples that returns inputs and labels.
     **kwargs
-        As for `torch.utils.data.DataLoader` (``num_workers``, ``pin_memory``, ...).
+        As in `torch.utils.data.DataLoader` (``num_workers``, ``pin_memory``, ...).
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class BatchLoader(DataLoader):
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
         rows, places = _unwrapped(self.dataset)
         batches = self.batch_sampler
-        # batches are taken in this process, in an order that is known at the start of an epoch
+        # batches are read in this process if their order is known at the start of an epoch
         is_known = type(batches) is JoinedSampler and _is_known(batches.sampler)
         if rows is None or self.num_workers or not (is_known and self.collates):
             return map(Batch.of, super().__iter__())
@@ -197,7 +197,7 @@ class BatchLoader(DataLoader):
         return self._taken(rows, places)
 
     def _taken(self, rows: Rows, places: NDArray | None) -> Iterator[Batch]:
-        """Batches without torch's machinery for each of them."""
+        """Yield batches without the overhead of torch's loader."""
         for indices in self.batch_sampler.arrays():  # type: ignore[union-attr]
             batch = Batch(*_collated(None, rows.take(indices if places is None else places[indices])))
             yield batch.pin_memory() if self.pin_memory else batch
@@ -215,7 +215,7 @@ def _collated(collate_fn: Callable | None, rows: Rows | list) -> Any:
 
 
 class JoinedSampler(BatchSampler):
-    """Batches of indices; a last batch of one row joins the one before: batch normalisation cannot train on one row."""
+    """Batches of indices. A last batch of one sample joins the previous batch, for batch normalisation."""
 
     def __iter__(self) -> Iterator[list[int]]:
         batches = super().__iter__()
@@ -237,7 +237,7 @@ class JoinedSampler(BatchSampler):
         return not self.drop_last and n > self.batch_size > 1 and n % self.batch_size == 1
 
     def arrays(self) -> Iterator[NDArray[np.int64]]:
-        """The same batches as arrays, of a sampler whose order is known at the start of an epoch."""
+        """Yield the same batches as arrays, if the order is known at the start of an epoch."""
         order, size = _order(self.sampler), self.batch_size
         bounds = [*range(0, len(order), size), len(order)]
         if self._joins():
@@ -248,7 +248,7 @@ class JoinedSampler(BatchSampler):
 
 
 def _unwrapped(dataset: Dataset) -> tuple[Rows | None, NDArray | None]:
-    """Rows inside of subsets, if there are any, and which of them the subsets have: None for all."""
+    """Rows inside nested Subsets, if any, and the positions of the Subset; None for all."""
     places = None
     while type(dataset) is Subset:
         within = np.asarray(dataset.indices)
@@ -257,7 +257,7 @@ def _unwrapped(dataset: Dataset) -> tuple[Rows | None, NDArray | None]:
 
 
 def _shuffled(dataset: Any) -> Sampler:
-    """Draw all rows once or, where they have different weights, in proportion to these."""
+    """Make a sampler that draws all samples once, or in proportion to different weights."""
     rows, places = _unwrapped(dataset)
     weights = None if rows is None else rows.columns.get("sample_weight")
     if weights is None or not np.ptp(weights := weights if places is None else weights[places]):
@@ -266,7 +266,7 @@ def _shuffled(dataset: Any) -> Sampler:
 
 
 def _is_known(sampler: object) -> bool:
-    """Whether a sampler draws its order at once, from a generator of its own with a seed of the global one."""
+    """Whether a sampler draws its order at once, from a generator seeded by the global generator."""
     if type(sampler) is RandomSampler:
         all_once = not sampler.replacement and sampler.num_samples == len(sampler.data_source)
         return all_once and sampler.generator is None
@@ -274,7 +274,7 @@ def _is_known(sampler: object) -> bool:
 
 
 def _order(sampler: Any) -> NDArray[np.int64]:
-    """Indices of an epoch, as torch's sampler draws them."""
+    """Indices of an epoch, as drawn by torch's sampler."""
     if type(sampler) is SequentialSampler:
         return np.arange(len(sampler))
     if type(sampler) is ProportionalSampler:
@@ -284,15 +284,15 @@ def _order(sampler: Any) -> NDArray[np.int64]:
 
 
 class ProportionalSampler(Sampler[int]):
-    """Draw rows in proportion to their weights, as evenly as possible (systematic sampling in a random order).
+    """Draw samples in proportion to their weights by systematic sampling in random order (Madow, 1949).
 
-    Of n draws, row i has ``n w_i / sum(w)``, rounded down or up at random so that this is the mean over epochs. So the
-    mean loss of the batches has the gradient of the weighted mean loss, whatever the loss is.
+    In n draws, sample i occurs ``n w_i / sum(w)`` times, randomly rounded with this mean. The mean loss of the batches
+    thus has the gradient of the weighted mean loss.
 
     Parameters
     ----------
     weights : array-like of shape (n_samples,)
-        Positive.
+        Positive weights.
 
     References
     ----------
@@ -317,12 +317,12 @@ class ProportionalSampler(Sampler[int]):
         yield from self.order().tolist()
 
     def order(self) -> NDArray[np.int64]:
-        """Indices of an epoch, from a generator with a seed of the global one, as torch's sampler has it."""
+        """Indices of an epoch, from a generator seeded by the global generator, as in torch's sampler."""
         n, seed = len(self), int(torch.empty((), dtype=torch.int64).random_().item())
         generator = torch.Generator().manual_seed(seed)
         rows, start = torch.randperm(n, generator=generator).numpy(), torch.rand((), generator=generator).item()
         shares = np.cumsum(self.weights[rows])
         ends = np.floor(n * shares / shares[-1] + start)
-        ends[-1] = n  # also where rounding makes it more
+        ends[-1] = n  # despite rounding
         drawn = rows.repeat(np.diff(ends, prepend=0.0).astype(np.intp))
         return drawn[torch.randperm(n, generator=generator).numpy()]

@@ -15,55 +15,57 @@ from ._rows import Rows
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
 
-# tolerance for the sum of a row of softmax outputs, far above the rounding of float32; a choice, not measured
+# Tolerance for sums of softmax outputs, far above float32 rounding; a choice, not measured
 _SUM_TO_ONE = 1e-4
 
 
 def uncompiled(part: Any) -> Any:
-    """Module without the wrapper of `torch.compile`; anything else as it is."""
+    """Module without the wrapper of `torch.compile`; other objects are unchanged."""
     return getattr(part, "_orig_mod", part)
 
 
 # ---------------------------------------------------------------------------- before a training
 def check_sized(module: nn.Module) -> None:
-    """Raise if a module has weights or buffers that get their size from a first batch."""
+    """Raise if a module has lazy weights or buffers."""
     if lazy := [name for name, value in [*module.named_parameters(), *module.named_buffers()] if is_lazy(value)]:
         raise ValueError(
-            f"{type(module).__name__} has weights without a size before its first batch, in {lazy}: give layers their "
-            "sizes (nn.Linear for nn.LazyLinear), or an instance that has been called with a batch."
+            f"{type(module).__name__} has lazy weights {lazy}. Use layers with a size (nn.Linear for nn.LazyLinear), "
+            "or pass an instance that was called with a batch."
         )
 
 
 def check_start(net: "NoisyLabelNet", rows: Rows, classes: NDArray) -> None:
-    """Raise if an initialised net cannot be trained: for its weights, or for what it makes of two rows."""
+    """Raise if an initialised net has invalid weights, or invalid outputs for two samples."""
     module = net.plain_module_
     check_sized(module)
     if bad := _not_finite(net):
-        raise ValueError(f"{type(module).__name__} has weights that are not finite before any training, in {bad}.")
+        raise ValueError(
+            f"{type(module).__name__} has initial weights that are not finite: {bad}. Check its initialisation."
+        )
     found = {weight.dtype for weight in module.parameters()} - {torch.float32}
     if net.precision != "float32" and found:
         raise ValueError(
-            f"precision={net.precision!r} is for float32 modules; {type(module).__name__} has "
-            f"{sorted(map(str, found))}. Make its weights float32, or leave precision out."
+            f"precision={net.precision!r} requires a float32 module, but {type(module).__name__} has "
+            f"{sorted(map(str, found))}. Use float32 weights, or omit precision."
         )
     for group in net.optimizer_.param_groups:
         is_half = any(weight.dtype is torch.float16 for weight in group["params"])
         if is_half and "eps" in group and np.float16(group["eps"]) == 0:
             raise ValueError(
-                f"{type(net.optimizer_).__name__} cannot train weights of float16: its eps={group['eps']} is 0 there. "
-                "Take SGD, a module in bfloat16 or float32, or float32 with torch.autocast inside its forward."
+                f"{type(net.optimizer_).__name__} cannot train float16 weights: its eps={group['eps']} is 0 there. "
+                "Use SGD, a bfloat16 or float32 module, or precision='fp16' with a float32 module."
             )
     _check_logits(_logits_of_two(net, rows), module, 2 if len(rows) > 1 else 1, classes)
 
 
 def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
-    """What a module gives for the first row and the last."""
+    """Output of a module for the first and last sample."""
     try:
         x = rows.take(sorted({0, len(rows) - 1})).inputs()
     except (RuntimeError, TypeError) as error:
-        raise ValueError(f"rows cannot be put together as a batch: {error}. Give samples of one shape.") from error
+        raise ValueError(f"samples cannot be collated: {error}. Pass samples of one shape.") from error
     if not isinstance(x, Tensor) and not has_parts(x):
-        raise ValueError(f"a batch of rows is a {type(x).__name__}; give samples that are tensors or arrays.")
+        raise ValueError(f"a batch of samples is a {type(x).__name__}. Pass samples that are tensors or arrays.")
     module = net.plain_module_.eval()
     try:
         with torch.no_grad():
@@ -72,8 +74,8 @@ def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
     except Exception as error:
         found = each_part(lambda part: f"shape {tuple(part.shape)} and type {part.dtype}", x)
         raise ValueError(
-            f"{type(module).__name__} cannot take a batch of {found}: {error}. "
-            "Check the module's inputs; dtype= sets the type that batches are cast to."
+            f"{type(module).__name__} does not accept a batch of {found}: {error}. "
+            "Check the module's inputs, or cast batches by dtype=."
         ) from error
     finally:
         module.train()
@@ -84,26 +86,26 @@ def _check_logits(logits: object, module: nn.Module, n: int, classes: NDArray) -
     if not isinstance(logits, Tensor) or logits.shape != (n, len(classes)):
         shape = tuple(getattr(logits, "shape", ())) or type(logits).__name__
         raise ValueError(
-            f"{name} gives an output of shape {shape} for {n} rows, but there are {len(classes)} classes "
-            f"{classes.tolist()}: it must give one logit per class, {(n, len(classes))}."
+            f"{name} returns shape {shape} for {n} samples. With {len(classes)} classes {classes.tolist()}, it must "
+            f"return one logit per class, shape {(n, len(classes))}."
         )
     if not logits.is_floating_point():
-        raise ValueError(f"{name} gives an output of type {logits.dtype}; logits are real numbers.")
+        raise ValueError(f"{name} returns {logits.dtype}; it must return floating-point logits.")
     if bool(torch.isnan(logits).any()) or bool(torch.isposinf(logits).any()):
         raise ValueError(
-            f"{name} gives NaN or infinite logits before training: scale X (StandardScaler; images to 0..1), and check "
-            "the module."
+            f"{name} returns NaN or infinite logits before training. Scale X (StandardScaler; images to 0..1), and "
+            "check the module."
         )
     if bool((logits >= 0).all()) and bool(((logits.double().sum(1) - 1).abs() < _SUM_TO_ONE).all()):
         raise ValueError(
-            f"{name} gives probabilities (no output is negative, rows sum to 1): it must give logits. Remove its last "
+            f"{name} returns probabilities (non-negative, with sum 1), but must return logits. Remove its last "
             "softmax; predict_proba applies one."
         )
 
 
 # ---------------------------------------------------------------------------- in a training and after it
 class DivergenceError(ValueError):
-    """A training has made a loss, a weight or a probability that is not finite."""
+    """Training resulted in a loss, weight or probability that is not finite."""
 
 
 def check_losses(net: "NoisyLabelNet") -> None:
@@ -114,13 +116,13 @@ def check_losses(net: "NoisyLabelNet") -> None:
 
 
 def check_weights(net: "NoisyLabelNet") -> None:
-    """Raise if a training has made weights of the module, or parameters of the loss, that are not finite."""
+    """Raise if trained weights, or parameters of the loss, are not finite."""
     if bad := _not_finite(net):
         raise DivergenceError(f"weights are not finite after epoch {len(net.history)}, in {bad}: {_advice(net)}")
     if bad := [name for name, value in net.criterion_.named_parameters() if bool(torch.isnan(value).any())]:
         raise DivergenceError(
-            f"{type(net.criterion_).__name__} has NaN in {bad} after epoch {len(net.history)}: lower the step size of "
-            "its parameters."
+            f"{type(net.criterion_).__name__} has NaN in {bad} after epoch {len(net.history)}. Lower the learning rate "
+            "of its parameters."
         )
 
 
@@ -130,20 +132,20 @@ def check_proba(net: "NoisyLabelNet", proba: NDArray) -> None:
         return
     rows = np.flatnonzero(~np.isfinite(proba).all(axis=tuple(range(1, proba.ndim))))
     raise DivergenceError(
-        f"{type(net.plain_module_).__name__} gives outputs that are not finite for {len(rows)} of {len(proba)} rows, "
-        f"the first at {rows[0]}: its weights or these inputs are too large. Scale X as it was scaled for fit."
+        f"{type(net.plain_module_).__name__} returns outputs that are not finite for {len(rows)} of {len(proba)} "
+        f"samples, the first at position {rows[0]}. Scale X as for fit."
     )
 
 
 def _advice(net: "NoisyLabelNet") -> str:
-    return f"the step lr={net.lr} is too large for these inputs. Scale X (StandardScaler; images to 0..1) or lower lr."
+    return f"lr={net.lr} is too large for these inputs. Scale X (StandardScaler; images to 0..1) or lower lr."
 
 
 def _not_finite(net: "NoisyLabelNet") -> list[str]:
-    """Names of weights that are trained and are not finite; a GPU is waited for once, if all are finite."""
+    """Names of trained weights that are not finite, with one synchronisation of a GPU if all are finite."""
     parts = [uncompiled(getattr(net, f"{name}_")) for name in net._modules]
     named = [named for part in parts for named in part.named_parameters()]
-    # what is not trained may be infinite on purpose, such as a mask
+    # untrained values can be infinite on purpose, such as a mask
     weights = [(name, weight.detach()) for name, weight in named if weight.requires_grad and weight.numel()]
     if bool(torch.isfinite(get_total_norm([weight for _, weight in weights], np.inf))):
         return []

@@ -1,4 +1,4 @@
-"""skorch's net with less Python in each step, losses that are read and checked when an epoch ends, half precision."""
+"""skorch's net with less overhead per step, deferred reading and checking of losses, and half precision."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,30 +12,29 @@ from torch import Tensor
 
 from ._checks import check_losses
 
-# what skorch's base class does at each event: nothing
+# Empty methods of skorch's base class
 _NOTHING = {name: method for name, method in vars(Callback).items() if name.startswith("on_")}
-# events inside an epoch, and callbacks of skorch that do not look into the history at them
+# Events inside an epoch, and skorch's callbacks that do not read the history at these events
 _IN_EPOCH = ("on_batch_begin", "on_grad_computed", "on_batch_end")
 _READING_NOTHING = (EpochScoring, GradientNormClipping)
 
 
 class LeanNet(NeuralNetClassifier):
-    """skorch's classifier, whose loop skips what has no effect: the results, and the hooks to override, are the same.
+    """skorch's classifier with a faster loop and the same results and hooks.
 
-    Callbacks without a method of their own for an event are not called, nor is the table of epochs made where it is not
-    printed. Losses are read at the end of the epoch, unless something may look at them before: on a GPU, each reading
-    waits for all that it has been given to do. A callback that has methods for batches, but does not look, says
-    ``reads_batches = False``.
+    Only callbacks that define a method for an event are called. Losses are read at the end of the epoch, unless a callback
+    can read them before, since each reading synchronises a GPU. A callback with methods for batches that does not read
+    losses can set ``reads_batches = False``.
     """
 
-    #: of fp16 trainings, in which small gradients are zero: scales the loss, and leaves out a step that overflows
+    #: gradient scaler in fp16, where small gradients are zero; it omits steps that overflow
     scaler_: Any = None
-    # entries that hold tensors until the epoch ends, and under which name; None: losses are read at once
+    # entries with tensors until the epoch ends, and their names; None: losses are read at once
     _unread: list[tuple[dict[str, Any], str]] | None = None
     _is_scaled = False
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
-        """Call a method of the net and of every callback that has one of its own."""
+        """Call a method of the net and of each callback that defines it."""
         getattr(self, method_name)(self, **cb_kwargs)
         for _, callback in self.callbacks_:
             is_unseen = type(callback) is PrintLog and not self.verbose and callback.sink is print
@@ -45,10 +44,10 @@ class LeanNet(NeuralNetClassifier):
     def run_single_epoch(
         self, iterator: Iterable | None, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
     ) -> None:
-        """Run an epoch as skorch does; raise if it has no batch, or a loss that is not finite."""
+        """Run an epoch as in skorch; raise if it has no batch, or a loss that is not finite."""
         if iterator is None:
             return
-        # something of the user's may look at the losses of batches before the end of the epoch
+        # user code can read the losses of batches before the end of the epoch
         is_own = not _is_ours(type(self)) or not vars(self).keys().isdisjoint(_IN_EPOCH)
         is_watched = is_own or type(self.history) is not History or any(_reads_batches(of) for _, of in self.callbacks_)
         n_batches, self._unread = 0, None if is_watched else []
@@ -67,14 +66,14 @@ class LeanNet(NeuralNetClassifier):
         self.history.record(f"{prefix}_batch_count", n_batches)
         if training and not n_batches:
             raise ValueError(
-                "an epoch has no batch: iterator_train__drop_last=True with fewer rows than batch_size="
-                f"{self.batch_size}. Give fewer rows in a batch, or leave drop_last out."
+                "an epoch has no batch: iterator_train__drop_last=True with fewer samples than batch_size="
+                f"{self.batch_size}. Lower batch_size, or omit drop_last."
             )
         if training:
             check_losses(self)
 
     def record_batch(self, name: str, value: Any) -> None:
-        """Note something of the present batch; a loss that nobody looks at is a tensor until the epoch ends."""
+        """Record a value of the present batch; an unread loss stays a tensor until the epoch ends."""
         if isinstance(value, Tensor) and value.numel() == 1:
             value = value.item() if self._unread is None else value.detach()
             if self._unread is not None:
@@ -82,7 +81,7 @@ class LeanNet(NeuralNetClassifier):
         self.history.record_batch(name, value)
 
     def _zero_grad_optimizer(self, set_to_none: bool | None = None) -> None:
-        """Drop the gradients, as torch's optimisers do by default."""
+        """Release the gradients, as torch's optimisers do by default."""
         optimizers = [getattr(self, f"{name}_") for name in self._optimizers]
         if set_to_none is False or any(type(o).zero_grad is not torch.optim.Optimizer.zero_grad for o in optimizers):
             super()._zero_grad_optimizer(set_to_none)
@@ -92,7 +91,7 @@ class LeanNet(NeuralNetClassifier):
 
     # ---- half precision
     def backward(self, loss: Tensor) -> None:
-        """Compute the gradients of a loss: in fp16 as scaled, and then as they are."""
+        """Compute the gradients of a loss; in fp16 scaled, then unscaled."""
         (loss if self.scaler_ is None else self.scaler_.scale(loss)).backward()
         if self.scaler_ is not None:
             for name in self._optimizers:
@@ -114,7 +113,7 @@ class LeanNet(NeuralNetClassifier):
         self.scaler_.update()
 
     def take_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Let an optimiser take a step after `backward`: in fp16 with gradients as they are, if all are finite."""
+        """Take a step of an optimiser after `backward`; in fp16 only if all gradients are finite."""
         if self._is_scaled:
             self.scaler_.step(optimizer)
         else:
@@ -122,13 +121,13 @@ class LeanNet(NeuralNetClassifier):
 
 
 def _listens(callback: Callback, method_name: str) -> bool:
-    """Whether a callback has a method of its own, of its class or set on it."""
+    """Whether a callback, or its class, defines a method for an event."""
     own = getattr(type(callback), method_name, None)
     return own is None or own is not _NOTHING.get(method_name) or method_name in vars(callback)
 
 
 def _reads_batches(callback: Callback) -> bool:
-    """Whether a callback may look at the entries of batches before the epoch ends."""
+    """Whether a callback can read entries of batches before the epoch ends."""
     has_own_step = hasattr(callback, "before_step") and not _is_ours(type(callback))  # an update
     is_called = has_own_step or any(_listens(callback, event) for event in _IN_EPOCH)
     by_epoch = type(callback) is LRScheduler and callback.step_every != "batch"
@@ -141,7 +140,7 @@ def _is_ours(cls: type) -> bool:
 
 
 def _read(unread: list[tuple[dict[str, Any], str]]) -> None:
-    """Make numbers of what was noted as tensors, by one transfer for each type."""
+    """Convert recorded tensors to numbers, with one transfer per type."""
     by_type: dict[torch.dtype, list[tuple[dict[str, Any], str]]] = {}
     for entry, name in unread:
         by_type.setdefault(entry[name].dtype, []).append((entry, name))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 class Standardise(nn.Flatten):
-    """Flatten rows, subtract a mean from each column and divide it by a scale; neither is trained.
+    """Flatten samples, subtract a mean from each column and divide by a scale; both are fixed.
 
     Parameters
     ----------
@@ -25,25 +25,25 @@ class Standardise(nn.Flatten):
         self.register_buffer("scale", torch.tensor(np.asarray(scale, dtype=np.float32)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scaled rows."""
+        """Standardised samples."""
         return (super().forward(x) - self.mean) / self.scale
 
 
 class MLP(nn.Sequential):
-    """Multi-layer perceptron with ReLU activations; any input shape, flattened.
+    """Multi-layer perceptron with ReLU activations; inputs of any shape are flattened.
 
     Parameters
     ----------
     n_in : int
-        Number of values in one row.
+        Number of values in one sample.
     n_out : int
         Number of classes.
     hidden : int or sequence of int, default=128
-        Width of each hidden layer; multiples of 4 keep predictions independent of the order of rows to the last
+        Width of each hidden layer. With multiples of 4, predictions do not depend on the order of samples, to the last
         bit. An empty sequence gives logistic regression.
     mean, scale : array-like of shape (n_in,), optional
-        By which the columns are standardised; default: they are not. The built-in networks of the classifiers have
-        those of the noisy rows.
+        Standardisation of the columns. Default: none. Classifiers pass statistics of the noisy samples to their
+        built-in networks.
     """
 
     def __init__(

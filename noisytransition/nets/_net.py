@@ -25,40 +25,38 @@ _SOFTMAX = partial(torch.softmax, dim=-1)
 
 
 class NoisyLabelNet(LeanNet):
-    """skorch classifier whose loss can have learned parameters, and that can train on clean and noisy rows in one step.
+    """skorch classifier with learned loss parameters, which can train on noisy and clean samples in each step.
 
     Parameters
     ----------
     module : nn.Module, class or instance
-        Returns logits.
+        Network that returns logits.
     update : Update, optional
-        How the parameters of the criterion are learned; default: they stay as they are.
+        Update of the parameters of the criterion. Default: they are fixed.
     select : Selection, optional
-        Which epoch, or which T, is kept; default: the last epoch.
+        Selection of the epoch, or of T, that is kept. Default: the last epoch.
     clean_batches : CleanBatches, optional
-        Clean rows for every step.
+        Clean samples for each step.
     clean_weight : float, default=0.0
-        Weight of the mean cross-entropy of the clean batch, which is added to the criterion's mean loss of the noisy
-        batch.
+        Weight of the mean cross-entropy of the clean batch, relative to 1 for the mean loss of the noisy batch.
     batch_transform : callable, optional
         Augmentation: function of a batch of training inputs on the device.
     labels : {"noisy", "clean"}, default="noisy"
-        Kind of the labels trained on; the scores of a validation set are named after it.
+        Kind of the training labels, which names the scores of a validation set.
     dtype : str or torch.dtype, default="auto"
-        Type that inputs are cast to, batch by batch. "auto": floats, uint8 images, and all inputs of modules without an
-        embedding are cast to the module's floating type; integers stay integers for embeddings and as parts.
+        Type of inputs, cast batch by batch. "auto": floats, uint8 images and all inputs of modules without an embedding
+        are cast to the module's floating type; integers are kept for embeddings and in inputs with several parts.
     precision : {"float32", "bf16", "fp16"}, default="float32"
-        Precision that the module computes in, by `torch.autocast`; fp16 with scaled gradients.
+        Precision of the module, by `torch.autocast`; fp16 with scaled gradients.
     criterion, train_split, predict_nonlinearity, iterator_train, iterator_train__shuffle, iterator_valid, **kwargs
-        As for `skorch.NeuralNetClassifier`; the module's logits are made probabilities by softmax.
+        As in `skorch.NeuralNetClassifier`; softmax converts logits to probabilities.
 
     Notes
     -----
-    ``criterion_.transition_matrix`` is T. While the net is trained, it is the T that the loss uses at that moment; when
-    the training has ended, it is the T that selection kept.
+    ``criterion_.transition_matrix`` is T: during training the T of the loss, afterwards the selected T.
     """
 
-    # a loader draws a seed when it starts: inside a training from the global generator, as skorch's does
+    # in training, a loader draws a seed from the global generator, as in skorch
     _is_trained_now = False
 
     def __init__(
@@ -102,7 +100,7 @@ class NoisyLabelNet(LeanNet):
         self.precision = precision
 
     def begin(self, rows: Rows, classes: NDArray, seed: int) -> "NoisyLabelNet":
-        """Draw initial weights by a seed; raise if the net cannot be trained on these rows."""
+        """Draw initial weights by a seed; raise if the net cannot be trained on these samples."""
         torch.manual_seed(seed)
         self.initialize()
         check_start(self, rows, classes)
@@ -135,8 +133,8 @@ class NoisyLabelNet(LeanNet):
         return self._output(self.prepare(x), **fit_params)
 
     def evaluated(self, dataset: Any) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield logits and labels of a data set in parts, without drawing random numbers, as a loader would."""
-        if not hasattr(dataset, "__getitems__"):  # a data set of the user's is loaded as skorch does it
+        """Yield logits and labels of a data set in parts, without drawing random numbers."""
+        if not hasattr(dataset, "__getitems__"):  # a custom data set is loaded as in skorch
             yield from ((self.evaluation_step(batch), batch[1]) for batch in self.get_iterator(dataset))
             return
         size = self._evaluation_params(dataset)["batch_size"]
@@ -146,7 +144,7 @@ class NoisyLabelNet(LeanNet):
             yield self.evaluation_step((rows.inputs(), labels)), labels
 
     def get_iterator(self, dataset: Dataset | None, training: bool = False) -> Iterable:
-        """Make a loader; of a net that is not being trained, it draws nothing from the global generator."""
+        """Make a loader; outside of training, it does not use the global random generator."""
         if training:
             loader = super().get_iterator(dataset, training=True)
         else:
@@ -156,25 +154,25 @@ class NoisyLabelNet(LeanNet):
         return loader
 
     def _evaluation_params(self, dataset: Any) -> dict[str, Any]:
-        """Parameters of a loader without training: its batches are larger where that costs little memory."""
+        """Parameters of a loader for evaluation, with larger batches if these use little memory."""
         params = {"batch_size": rows_at_once(dataset, self.batch_size)} | self.get_params_for("iterator_valid")
         return params | ({"batch_size": len(dataset)} if params["batch_size"] == -1 else {})
 
     def predict_proba(self, X: Any) -> NDArray:
-        """Posteriors; raise if one is not finite."""
+        """Predict posteriors; raise if one is not finite."""
         proba = super().predict_proba(X)
         check_proba(self, proba)
         return proba
 
     def predict_log_proba(self, X: Any) -> NDArray:
-        """Logarithms of the posteriors; raise if one is not finite."""
+        """Predict log-posteriors; raise if a posterior is not finite."""
         log_proba: NDArray = torch.log_softmax(self.forward(X), dim=-1).numpy()
         check_proba(self, np.exp(log_proba))
         return log_proba
 
     # ---- the step
     def train_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
-        """Take one step; the clean batch is drawn once, also if the optimiser evaluates the loss repeatedly (LBFGS)."""
+        """Take one step. The clean batch is drawn once, even if the optimiser repeats evaluations (LBFGS)."""
         self._set_training(True)
         batch = self.prepared(batch)
         if self.clean_batches is not None and self.clean_weight:
@@ -187,15 +185,15 @@ class NoisyLabelNet(LeanNet):
         return step
 
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
-        """Compute the loss of the noisy rows and, if they have a weight, of the clean rows, and its gradient."""
+        """Compute the loss of noisy and clean samples, and its gradient."""
         logits, n = self._logits(batch), len(batch.label)
         loss = self._loss(logits, batch)
         self.backward(loss)
         return {"loss": loss, "y_pred": logits[:n]}
 
     def _logits(self, batch: Batch) -> Tensor:
-        """Logits of the noisy rows, computed unless known, then those of the clean rows, if they have a weight."""
-        known, batch.logits = batch.logits, None  # valid once: a second evaluation is at other weights
+        """Logits of the noisy samples, unless already computed, followed by the clean samples."""
+        known, batch.logits = batch.logits, None  # valid once, since weights change
         if not self.clean_weight or batch.clean is None:
             return self._output(batch.x) if known is None else known
         if self.clean_batches is not None and self.clean_batches.joint:
@@ -207,7 +205,7 @@ class NoisyLabelNet(LeanNet):
         return logits_of(self.module_, x, self.precision, **fit_params)
 
     def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Loss of the noisy rows, whose columns a criterion gets by name, and of clean rows, if they follow."""
+        """Loss of noisy samples, with the columns that the criterion names, and of clean samples."""
         loss, n = self.criterion_, len(batch.label)
         if batch.clean is not None and len(logits) > n:
             y_clean = batch.clean[1]
@@ -228,11 +226,11 @@ class NoisyLabelNet(LeanNet):
 
     # ---- parameters of the criterion
     def torch_compile(self, module: nn.Module, name: str) -> nn.Module:
-        """Compile the module only: the loss is cheap, and the names in its state dict stay the same."""
+        """Compile only the module: the loss is cheap, and its state dict keeps its names."""
         return module if name in self._criteria else super().torch_compile(module, name)
 
     def get_all_learnable_params(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Parameters of the modules, and those of the criterion that the update leaves to the network's optimiser."""
+        """Yield parameters of the modules, and parameters of the criterion in the network's optimiser."""
         for name in self._modules:
             yield from getattr(self, f"{name}_").named_parameters()
         if self.update is not None:
@@ -241,7 +239,7 @@ class NoisyLabelNet(LeanNet):
     # ---- callbacks
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:
-        """Callbacks of skorch, scores of a validation set named after its kind of labels, update and selection."""
+        """skorch's callbacks, scores of a validation set, update and selection."""
         loss, score = f"valid_{self.labels}_loss", f"valid_{self.labels}_acc"
         ours = [
             ("valid_acc", EpochScoring(_accuracy, name="valid_acc", lower_is_better=False)),
@@ -251,10 +249,10 @@ class NoisyLabelNet(LeanNet):
             ("select", self.select),
         ]
         theirs = [(name, callback) for name, callback in super()._default_callbacks if name != "valid_acc"]
-        return theirs[:-1] + ours + theirs[-1:]  # the last one prints
+        return theirs[:-1] + ours + theirs[-1:]  # the last callback prints
 
     def release(self) -> None:
-        """Drop the rows that parts of the net hold, so that a trained net does not keep them."""
+        """Release the samples held by parts of the net."""
         for part in (self.clean_batches, *(callback for _, callback in self.callbacks_)):
             if hasattr(part, "release"):
                 part.release()
@@ -263,7 +261,7 @@ class NoisyLabelNet(LeanNet):
     def fit_loop(
         self, X: ArrayLike | Dataset, y: ArrayLike | None = None, epochs: int | None = None, **kwargs: Any
     ) -> "NoisyLabelNet":
-        """Train; note whether a KeyboardInterrupt, which skorch suppresses, is the user's and not EarlyStopping's."""
+        """Train, and record whether a KeyboardInterrupt, which skorch suppresses, is not from EarlyStopping."""
         self._interrupted = False
         try:
             return super().fit_loop(X, y, epochs, **kwargs)
@@ -275,7 +273,7 @@ class NoisyLabelNet(LeanNet):
     def partial_fit(
         self, X: ArrayLike | Dataset, y: ArrayLike | None = None, classes: ArrayLike | None = None, **fit_params: Any
     ) -> "NoisyLabelNet":
-        """Continue the training; unlike in skorch, Ctrl-C raises KeyboardInterrupt, and weights must be finite."""
+        """Continue the training. Unlike skorch, raise KeyboardInterrupt, and check that weights are finite."""
         if self.precision == "fp16":
             self.scaler_ = torch.amp.GradScaler(torch.device(self.device or "cpu").type)
         self._is_trained_now = True
@@ -290,18 +288,18 @@ class NoisyLabelNet(LeanNet):
 
 
 def _input_dtype(given: str | torch.dtype, module: nn.Module, x: Tensor, *, is_part: bool) -> torch.dtype:
-    """Type that inputs are cast to: the given one or, for "auto", what the module takes; parts stay integers."""
-    is_real = x.is_floating_point() or (x.dtype is torch.uint8 and x.ndim > 2)  # the latter are images
+    """Type of inputs: as given or, for "auto", as required by the module; integer parts are kept."""
+    is_real = x.is_floating_point() or (x.dtype is torch.uint8 and x.ndim > 2)  # uint8: images
     if given != "auto" and (is_real or not is_part):
         return getattr(torch, given) if isinstance(given, str) else given
     if is_real or not (is_part or _embeds(module)):
         return next((weight.dtype for weight in module.parameters() if weight.is_floating_point()), torch.float32)
     kept = (torch.int32, torch.bool) if is_part else (torch.int32,)
-    return x.dtype if x.dtype in kept else torch.int64  # embeddings take int32 and int64 alone
+    return x.dtype if x.dtype in kept else torch.int64  # embeddings require int32 or int64
 
 
 def _embeds(module: nn.Module) -> bool:
-    """Whether a module has embeddings, which take integers."""
+    """Whether a module has embeddings, which require integers."""
     return any(isinstance(m, nn.Embedding | nn.EmbeddingBag) for m in module.modules()) and not isinstance(module, MLP)
 
 
@@ -312,7 +310,7 @@ def _accuracy(net: NoisyLabelNet, X: Dataset, y: NDArray) -> float:
 
 
 def _noisy_accuracy(net: NoisyLabelNet, X: Dataset, y: NDArray) -> float:
-    """Accuracy of the noisy labels predicted through T; of a loss without T, by the network alone."""
+    """Accuracy of noisy labels predicted through T, or by the network alone if the loss has no T."""
     proba = net.predict_proba(X)
     T = getattr(net.criterion_, "transition_matrix", np.eye(proba.shape[1]))
     return float(np.mean((proba @ T).argmax(axis=1) == y))

@@ -1,4 +1,4 @@
-"""Rows with named columns: from arrays or sparse matrices in memory, or from a torch Dataset."""
+"""Samples with named columns, from arrays, sparse matrices or a torch Dataset."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -18,28 +18,28 @@ Indices = Sequence[int] | NDArray[np.integer]
 
 
 class Rows(Dataset):
-    """Inputs in an array, with a label and optional other columns for each row.
+    """Inputs in an array, with a label and optional other columns per sample.
 
-    A selection of rows keeps the array of all, and which rows they are; inputs are copied batch by batch.
+    A selection refers to the whole array by position; inputs are copied batch by batch.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, ...), or mapping of str to such arrays
-        Inputs, or their parts by the names of the module's arguments; arrays are not copied.
+        Inputs, or their parts by the argument names of the module; arrays are not copied.
     label : array-like of int, shape (n_samples,), optional
         Default: zeros, for prediction.
     **columns : array-like of shape (n_samples,)
-        Other columns by name, such as ``noisy_label`` (of clean rows, where known), ``is_clean`` and
-        ``weight``. Losses and updates read them by name, `BatchLoader` and `CleanBatches` read ``sample_weight``.
+        Other columns by name, such as ``noisy_label`` (of clean samples), ``is_clean`` and ``weight``. Losses and
+        updates read them by name; `BatchLoader` and `CleanBatches` read ``sample_weight``.
 
     Attributes
     ----------
     source : ndarray
-        Inputs of all rows that these were selected from.
+        Inputs that these samples were selected from.
     index : ndarray of int or None
-        Positions of these rows in the source; None for all of them.
+        Positions of these samples in the source; None for all.
     columns : dict of str to ndarray
-        All columns of these rows, including ``label``.
+        All columns of these samples, including ``label``.
     label : ndarray of int
         Labels as class indices.
     """
@@ -54,21 +54,21 @@ class Rows(Dataset):
 
     @property
     def X(self) -> Any:
-        """Inputs, in the form in which they were given; of a selection, a copy."""
+        """Inputs in the form in which they were given; a copy for a selection."""
         return self.source if self.index is None else each_part(partial(_selected, self.index), self.source)
 
     @property
     def positions(self) -> NDArray[np.integer]:
-        """Positions of these rows in the source, also of all of them."""
+        """Positions of these samples in the source."""
         return np.arange(len(self)) if self.index is None else self.index
 
     @property
     def sample_shape(self) -> Any:
-        """Shape of the input of one row, or of each of its parts."""
+        """Shape of the input of one sample, or of each of its parts."""
         return each_part(lambda part: tuple(part.shape[1:]), self.source)
 
     def part(self, name: str) -> "Rows":
-        """The same rows with one part of the inputs alone."""
+        """Select one part of the inputs."""
         rows = copy(self)
         rows.source = self.source[name]
         return rows
@@ -77,22 +77,22 @@ class Rows(Dataset):
         return len(self.label)
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
-        """Input and label of one row."""
+        """Input and label of one sample."""
         return each_part(lambda part: part[0], self.take([index]).dense()), self.label[index]
 
     def take(self, indices: Indices) -> "Rows":
-        """Rows at `indices`, with all columns, without a copy of the inputs."""
+        """Select samples by position with all columns, without copying inputs."""
         indices, rows = np.asarray(indices), copy(self)
         rows.index = indices if self.index is None else self.index[indices]
         rows.columns = {name: column[indices] for name, column in self.columns.items()}
         rows.label = rows.columns["label"]
         return rows
 
-    #: which torch's loader asks for, also through a `Subset`
+    #: read by torch's loader, also through a `Subset`
     __getitems__ = take
 
     def with_columns(self, **columns: ArrayLike | None) -> "Rows":
-        """Return the same rows with columns added or replaced, but for None; a scalar is repeated for all rows."""
+        """Add or replace columns except None; scalars are repeated."""
         rows, given = copy(self), {k: v for k, v in columns.items() if v is not None}
         rows.columns = self.columns | _as_columns({k: np.broadcast_to(v, len(self)) for k, v in given.items()})
         rows.label = rows.columns["label"]
@@ -108,7 +108,7 @@ class Rows(Dataset):
 
 
 class SparseRows(Rows):
-    """Inputs in a sparse matrix, made dense batch by batch.
+    """Inputs in a sparse matrix, converted to dense batch by batch.
 
     Parameters
     ----------
@@ -130,24 +130,24 @@ class DatasetRows(Rows):
     Parameters
     ----------
     X : Dataset
-        Map-style, or a list. A sample is an input, or a tuple or list of an input and its label; an input is an array
-        or number, or several parts: a mapping, or a tuple of arrays, which may stand before the label alone.
+        Map-style, or a list. A sample is an input, or a tuple or list of an input and its label. An input is an array
+        or number, or several parts: a mapping, or a tuple of arrays, optionally followed by the label.
     label, **columns
         As in `Rows`.
     """
 
     @property
     def X(self) -> Any:
-        """The Dataset; of a selection, its part."""
+        """The Dataset; a Subset for a selection."""
         return self.source if self.index is None else Subset(self.source, self.index.tolist())
 
     @property
     def sample_shape(self) -> Any:
-        """Shape of the input of the first row, or of each of its parts."""
+        """Shape of the input of the first sample, or of each of its parts."""
         return each_part(lambda part: tuple(np.shape(part)), self[0][0])
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
-        """Input and label of one row."""
+        """Input and label of one sample."""
         return separated(self.source[index if self.index is None else int(self.index[index])])[0], self.label[index]
 
     def inputs(self) -> Any:
@@ -156,19 +156,19 @@ class DatasetRows(Rows):
 
 
 def _as_columns(columns: Mapping[str, ArrayLike]) -> dict[str, NDArray]:
-    """Columns as arrays, labels as indices."""
+    """Convert columns to arrays and labels to int64."""
     return {k: np.asarray(v, dtype=np.int64 if k == "label" else None) for k, v in columns.items()}
 
 
 def _selected(index: NDArray[np.integer], X: Any) -> Any:
-    """Rows of an array or sparse matrix at an index."""
-    # `take` is several times faster than indexing, but copies all of an array in another order
+    """Select rows of an array or sparse matrix."""
+    # `take` is several times faster than indexing, but copies a whole array that is not in C order
     is_array = isinstance(X, np.ndarray) and X.flags.c_contiguous
     return X.take(index, axis=0) if is_array and index.dtype.kind == "i" else X[index]
 
 
 def separated(sample: Any) -> tuple[Any, Sequence]:
-    """Input of a sample, and what follows it, such as a label: of a tuple or list, arrays that follow one are parts."""
+    """Split a sample into its input, including arrays that follow an array, and the rest, such as a label."""
     if not isinstance(sample, tuple | list) or not sample:
         return sample, ()
     n = 1
@@ -178,16 +178,13 @@ def separated(sample: Any) -> tuple[Any, Sequence]:
 
 
 def as_rows(X: Any, label: ArrayLike | None = None) -> Rows:
-    """Rows of an array, a mapping of arrays, a CSR matrix, or samples in a torch Dataset or a list."""
+    """Make rows of an array, a mapping of arrays, a CSR matrix, or samples in a torch Dataset or a list."""
     kind = DatasetRows if isinstance(X, Dataset | list) else SparseRows if issparse(X) else Rows
     return kind(X, label)
 
 
 def canonical(X: Any) -> Any:
-    """Convert a sparse matrix of any format to CSR with sorted indices, without duplicates and stored zeros.
-
-    A matrix that is in this form already is not copied, and none is changed.
-    """
+    """Convert a sparse matrix to CSR with sorted indices, without duplicates or explicit zeros; copy only if needed."""
     rows = csr_array(X)
     if rows.has_canonical_format and np.count_nonzero(rows.data) == rows.nnz:
         return rows
@@ -199,7 +196,7 @@ def canonical(X: Any) -> Any:
 
 # ---------------------------------------------------------------------------- two sets of rows as one
 def concatenate(first: Rows, second: Rows) -> Rows:
-    """Concatenate two sets of rows, with the columns that both have; inputs are copied batch by batch."""
+    """Concatenate two sets of samples with their shared columns; inputs are copied batch by batch."""
     shared = [name for name in first.columns if name in second.columns]
     columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in shared}
     if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
@@ -210,7 +207,7 @@ def concatenate(first: Rows, second: Rows) -> Rows:
 
 
 class _Both:
-    """Inputs of two sets of rows, arrays or sparse, as one array that is read part by part."""
+    """Inputs of two sets of samples, dense or sparse, as one array that is read part by part."""
 
     def __init__(self, first: Rows, second: Rows) -> None:
         self.first, self.second, no_row = first, second, np.arange(0)
@@ -232,7 +229,7 @@ class _Both:
 
 
 def _like_samples_of(model: Rows, rows: Rows) -> Rows:
-    """Convert rows of an array to the type of a Dataset's samples, so that both can be in one batch."""
+    """Convert array samples to the type of a Dataset's samples, so that one batch can have both."""
     sample = model[0][0]
     if isinstance(rows, DatasetRows) or not isinstance(first_part(sample), Tensor):
         return rows
@@ -240,7 +237,7 @@ def _like_samples_of(model: Rows, rows: Rows) -> Rows:
 
 
 class _Tensors(Dataset):
-    """Inputs of rows as tensors of the types of a sample, converted when they are read."""
+    """Inputs as tensors of the types of a sample, converted when read."""
 
     def __init__(self, rows: Rows, sample: Any) -> None:
         self.rows, self.dtypes = rows, each_part(lambda part: torch.as_tensor(part).dtype, sample)

@@ -1,4 +1,4 @@
-"""Base class of updates: how the parameters of a loss move."""
+"""Base class of updates of the parameters of a loss."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,34 +13,33 @@ if TYPE_CHECKING:
     from ._batches import Batch
 
 
-#: with more of them T is not recorded after each epoch: T of 1,000 classes takes 8 MB
+#: Maximum number of classes with a history of T: one T of 1,000 classes takes 8 MB
 MOST_CLASSES_IN_HISTORY = 500
 
 
 class Update(Callback):
-    """Base class: how the parameters of a loss are updated; a skorch callback with hooks before and after each step.
+    """Base class of updates of the parameters of a loss: a skorch callback with hooks before and after each step.
 
-    Subclasses keep their state in attributes that end with an underscore, as skorch callbacks do. These are saved with
-    the state of an interrupted fit.
+    Subclasses keep their state in attributes with a trailing underscore, which are saved with an interrupted fit.
 
     Attributes
     ----------
     transition_history_ : list of ndarray of shape (n_classes, n_classes)
-        T at the start and after each epoch, of a loss that has one; empty with more than 500 classes.
+        T at the start and after each epoch, if the loss has a T; empty with more than 500 classes.
     """
 
-    #: parameter groups in the network's optimiser, as skorch takes them: (pattern of names, settings)
+    #: parameter groups of the network's optimiser, as in skorch: (pattern of names, settings)
     param_groups: Sequence[tuple[str, dict[str, Any]]] = ()
 
     def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-        """Parameters of the loss that belong to the network's optimiser; here none."""
+        """Yield named parameters of the loss that the network's optimiser updates; none by default."""
         yield from ()
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
         """Run before each step of the network; the batch is on the device."""
 
     def after_step(self, net: "NoisyLabelNet", batch: "Batch", logits: Tensor) -> None:
-        """Run after each step; `logits` are those of the noisy rows before it, detached."""
+        """Run after each step; `logits` are the detached logits of the noisy samples before the step."""
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Record the initial T."""
