@@ -22,9 +22,9 @@ _READING_NOTHING = (EpochScoring, GradientNormClipping)
 class LeanNet(NeuralNetClassifier):
     """skorch's classifier with a faster loop and the same results and hooks.
 
-    Only callbacks that define a method for an event are called. Losses are read at the end of the epoch, unless a callback
-    can read them before, since each reading synchronises a GPU. A callback with methods for batches that does not read
-    losses can set ``reads_batches = False``.
+    Only callbacks that define a method for an event are called. Losses are read at the end of the epoch, unless a
+    callback can read them before, since each reading synchronises a GPU. A callback with methods for batches that does
+    not read losses can set ``reads_batches = False``.
     """
 
     #: gradient scaler in fp16, where small gradients are zero; it omits steps that overflow

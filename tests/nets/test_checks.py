@@ -45,7 +45,7 @@ def normalised():
     "module", [Lazy, Lazy(), normalised, normalised()], ids=["class", "instance", "made", "buffers"]
 )
 def test_a_module_that_waits_for_its_sizes_is_refused_with_what_to_give(cls, module, blobs):
-    with refused("weights without a size"):
+    with refused("lazy weights"):
         fit(cls, blobs, module=module)
 
 
@@ -116,7 +116,7 @@ def test_parameters_of_the_loss(blobs):
 def test_weights_that_are_spoilt_after_the_fit(blobs):
     clf = fit_noisy(CrossEntropyClassifier, blobs)
     next(clf.net_.module_.parameters()).data[0, 0] = np.nan
-    with pytest.raises(ValueError, match="not finite for 300 of 300 rows"):
+    with pytest.raises(ValueError, match="not finite for 300 of 300 samples"):
         clf.predict(blobs[0])
 
 
@@ -124,7 +124,7 @@ def test_weights_that_are_spoilt_after_the_fit(blobs):
 def test_weights_that_are_no_numbers_at_the_start(cls, blobs):
     module = mlp()
     module[1].bias.data[0] = np.nan
-    with refused("not finite before any training"):
+    with refused("initial weights that are not finite"):
         fit(cls, blobs, module=module)
 
 
