@@ -1,6 +1,6 @@
-"""CIFAR with people's labels or drawn ones, and `make_noisy_data` for rows of your own.
+"""Data sets with noisy labels: CIFAR, and `make_noisy_data` for your own labelled data.
 
-torchvision reads the images: ``pip install noisytransition[vision]``.
+CIFAR requires torchvision: ``pip install noisytransition[vision]``.
 """
 
 from ._cifar import (

@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100, and people's labels for CIFAR-10."""
+"""CIFAR-10, CIFAR-100, and human labels of CIFAR-10."""
 
 from os import PathLike
 from pathlib import Path
@@ -38,7 +38,7 @@ _TREE = {
 }
 _SUPERCLASS_OF = {name: i for i, names in enumerate(_TREE.values()) for name in names.split()}
 _CIFAR100_CLASSES = tuple(sorted(_SUPERCLASS_OF))
-# number of the superclass of each class
+# superclass index of each class
 CIFAR100_SUPERCLASSES = np.array([_SUPERCLASS_OF[name] for name in _CIFAR100_CLASSES])
 CIFAR100_SUPERCLASSES.flags.writeable = False
 
@@ -59,26 +59,25 @@ def load_cifar10(root: str | PathLike, *, download: bool = False, **params: Any)
     Parameters
     ----------
     root : str or path
-        The folder that has ``cifar-10-batches-py``.
+        Folder that contains ``cifar-10-batches-py``.
     download : bool, default=False
-        Whether torchvision may download the set to `root`.
+        Whether torchvision may download the data to `root`.
     **params
-        `noise`, `n_meta`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`. The noise of the literature is
-        `symmetric_noise` or `cifar10_noise`; people's labels are those of `load_cifar10n`.
+        `noise`, `n_meta`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`. The literature uses
+        `symmetric_noise` and `cifar10_noise`; `load_cifar10n` loads human labels.
 
     Returns
     -------
     ComparisonData
-        Images are uint8 of shape (n, 32, 32, 3), in the original order.
+        Images are uint8 arrays of shape (n, 32, 32, 3), in the original order.
 
     Examples
     --------
-    >>> from noisytransition.datasets import load_cifar10, load_cifar10n
+    >>> from noisytransition.datasets import load_cifar10
     >>> from noisytransition.transition import cifar10_noise
     >>> data = load_cifar10("data", noise=cifar10_noise(0.4), random_state=0)  # doctest: +SKIP
     >>> data.X.shape, data.X_meta.shape, data.X_test.shape  # doctest: +SKIP
     ((49000, 32, 32, 3), (1000, 32, 32, 3), (10000, 32, 32, 3))
-    >>> people = load_cifar10("data", noise=load_cifar10n("data", "worse"), random_state=0)  # doctest: +SKIP
     """
     return make_noisy_data(*_read("CIFAR10", root, download), classes=CIFAR10_CLASSES, **params)
 
@@ -91,19 +90,17 @@ def load_cifar100(
     Parameters
     ----------
     root : str or path
-        The folder that has ``cifar-100-python``.
+        Folder that contains ``cifar-100-python``.
     labels : {"fine", "coarse"}, default="fine"
         The 100 classes, or the 20 superclasses.
-    download : bool, default=False
-        Whether torchvision may download the set to `root`.
-    **params
-        As in `load_cifar10`. The noise of the literature is `symmetric_noise` or
+    download, **params
+        As in `load_cifar10`. The literature uses `symmetric_noise` and
         ``superclass_noise(CIFAR100_SUPERCLASSES, rate)``.
 
     Returns
     -------
     ComparisonData
-        Images are uint8 of shape (n, 32, 32, 3), in the original order.
+        As in `load_cifar10`.
 
     Examples
     --------
@@ -113,7 +110,7 @@ def load_cifar100(
     >>> data = load_cifar100("data", noise=T, random_state=0)  # doctest: +SKIP
     """
     if labels not in ("fine", "coarse"):
-        raise ValueError(f"labels={labels!r}; give 'fine' or 'coarse'.")
+        raise ValueError(f"labels={labels!r}; pass 'fine' or 'coarse'.")
     X, y, X_test, y_test = _read("CIFAR100", root, download)
     if labels == "fine":
         return make_noisy_data(X, y, X_test, y_test, classes=_CIFAR100_CLASSES, **params)
@@ -126,7 +123,7 @@ def _read(name: str, root: str | PathLike, download: bool) -> tuple[NDArray, NDA
     try:
         from torchvision import datasets
     except ImportError as error:
-        raise ImportError("CIFAR needs torchvision: pip install noisytransition[vision]") from error
+        raise ImportError("CIFAR requires torchvision: pip install noisytransition[vision]") from error
     folder = Path(root).expanduser()
     train, test = (getattr(datasets, name)(folder, train=part, download=download) for part in (True, False))
     return train.data, np.array(train.targets), test.data, np.array(test.targets)
@@ -135,21 +132,21 @@ def _read(name: str, root: str | PathLike, download: bool) -> tuple[NDArray, NDA
 def load_cifar10n(
     path: str | PathLike, labels: Literal["clean", "aggre", "worse", "random1", "random2", "random3"] = "worse"
 ) -> NDArray[np.int64]:
-    """Load CIFAR-10N (Wei et al., 2022): labels that three people each gave to the training images of CIFAR-10.
+    """Load CIFAR-10N (Wei et al., 2022): the labels of three annotators for each training image of CIFAR-10.
 
     Parameters
     ----------
     path : str or path
-        The file ``CIFAR-10_human.pt`` of http://www.noisylabels.com, or its folder. Arrays alone are read: code that
-        a file of this format may hold is refused.
+        File ``CIFAR-10_human.pt`` from http://www.noisylabels.com, or its folder. Only arrays are loaded; a file that
+        contains code raises an error.
     labels : {"clean", "aggre", "worse", "random1", "random2", "random3"}, default="worse"
-        "aggre" is the majority of the three, "worse" a wrong one of them where there is one; "clean" are the labels of
+        "aggre" is the majority vote, "worse" a wrong label if any of the three is wrong, and "clean" the label of
         CIFAR-10.
 
     Returns
     -------
     ndarray of shape (n,), int64
-        Labels in the order of the training images of torchvision's CIFAR-10, for ``load_cifar10(noise=)``.
+        Labels in the order of torchvision's training images, for ``load_cifar10(noise=)``.
 
     Examples
     --------
@@ -159,21 +156,18 @@ def load_cifar10n(
     0.4
     """
     if labels not in _KEYS:
-        raise ValueError(f"labels={labels!r}; give one of {sorted(_KEYS)}.")
+        raise ValueError(f"labels={labels!r}; pass one of {sorted(_KEYS)}.")
     file = _file(path, "CIFAR-10_human.pt")
     try:
         with torch.serialization.safe_globals(_of_arrays()):
             content = torch.load(file, map_location="cpu", weights_only=True)[_KEYS[labels]]
-    except Exception as error:  # torch raises many kinds for files that are cut off or hold other things
-        raise ValueError(f"{file} does not hold the labels of CIFAR-10N; get it from www.noisylabels.com.") from error
+    except Exception as error:  # torch raises many types of errors for damaged files
+        raise ValueError(f"{file} does not hold labels of CIFAR-10N. Download it from www.noisylabels.com.") from error
     return check_label_indices(np.asarray(content), 10, name=f"{labels} of {file}").astype(np.int64)
 
 
 def _of_arrays() -> list[Any]:
-    """What a pickle of arrays of numbers calls: no code of the file's own is among it.
-
-    The function behind arrays has one name up to numpy 1 and another from numpy 2 on.
-    """
+    """Functions and types in a pickle of numeric arrays; numpy 1 and 2 name the function differently."""
     rebuild = np.empty(0).__reduce__()[0]
     places = ("numpy.core.multiarray", "numpy._core.multiarray")
     kinds = [type(np.dtype(code)) for code in "bBhHiIlLqQ"]
@@ -181,18 +175,18 @@ def _of_arrays() -> list[Any]:
 
 
 def load_cifar10h(path: str | PathLike) -> NDArray[np.float64]:
-    """Load CIFAR-10H (Peterson et al., 2019): how about 50 people labelled each test image of CIFAR-10.
+    """Load CIFAR-10H (Peterson et al., 2019): the labels of about 50 annotators for each test image of CIFAR-10.
 
     Parameters
     ----------
     path : str or path
-        The file ``cifar10h-probs.npy`` or ``cifar10h-counts.npy`` of https://github.com/jcpeterson/cifar-10h, or the
-        folder that has the first.
+        File ``cifar10h-probs.npy`` or ``cifar10h-counts.npy`` from https://github.com/jcpeterson/cifar-10h, or the
+        folder of the former.
 
     Returns
     -------
     ndarray of shape (n, 10), float64
-        Share of the people that chose each class, in the order of the test images of torchvision's CIFAR-10.
+        Share of annotators that chose each class, in the order of torchvision's test images.
 
     Examples
     --------
@@ -203,14 +197,14 @@ def load_cifar10h(path: str | PathLike) -> NDArray[np.float64]:
     file = _file(path, "cifar10h-probs.npy")
     counts = np.load(file, allow_pickle=False)
     if counts.ndim != 2 or counts.shape[1] != 10 or not (counts >= 0).all() or not counts.sum(axis=1).all():
-        raise ValueError(f"{file} has shape {counts.shape}; give shares or counts of 10 classes for each image.")
+        raise ValueError(f"{file} has shape {counts.shape}. Pass shares or counts of 10 classes for each image.")
     return counts / counts.sum(axis=1, keepdims=True)
 
 
 def _file(path: str | PathLike, name: str) -> Path:
-    """Return `path`, or the file of this name in that folder."""
+    """Return `path`, or the file with this name if `path` is a folder."""
     given = Path(path).expanduser()
     file = given / name if given.is_dir() else given
     if not file.is_file():
-        raise FileNotFoundError(f"{file} is missing; give the file {name}, or its folder.")
+        raise FileNotFoundError(f"{file} is missing. Pass the path of {name} or of its folder.")
     return file

@@ -1,4 +1,4 @@
-"""Noisy rows, clean rows and test rows from labelled ones."""
+"""Split labelled data into noisy, clean and test samples."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,32 +12,31 @@ from ..transition._checks import check_count, check_label_indices, check_transit
 from ..transition._labels import in_class_order
 from ..transition._noise import RandomState, as_generator
 
-# labels count as unrelated to the true ones if they agree by less than chance and this many standard deviations;
-# a choice, not measured
+# labels that agree with the true ones by at most this many standard deviations above chance are an error; not measured
 _CLEARLY = 3.0
 
 
 class ComparisonData(NamedTuple):
-    """Noisy rows, clean rows and test rows.
+    """Noisy, clean and test samples with their labels.
 
     Attributes
     ----------
     X, y
-        Noisy rows and labels to train with.
+        Noisy training samples and their labels.
     X_meta, y_meta
-        Clean rows and labels to train with.
+        Clean training samples and their true labels.
     X_test, y_test
-        Clean rows and labels for the accuracy; no method is given them.
+        Test samples and their true labels.
     transition_matrix : array-like of shape (n_classes, n_classes), optional
-        The true T in sorted order of the labels, for errors of T.
+        True noise transition matrix T, in sorted order of the labels.
     y_true : array-like, optional
-        True labels of the noisy rows, for the sampling limit.
+        True labels of the noisy samples.
     y_meta_noisy : array-like, optional
-        Noisy labels of the clean rows, where they are known.
+        Noisy labels of the clean samples.
     classes : sequence of str, optional
-        Names of the classes, in sorted order of the labels.
+        Class names, in sorted order of the labels.
     rows, rows_meta : array-like of int, optional
-        Which rows of their source `X` and `X_meta` are: for features that were computed for the whole source.
+        Indices of `X` and `X_meta` in the original data, e.g. to select precomputed features.
 
     Examples
     --------
@@ -78,41 +77,39 @@ def make_noisy_data(
     random_state: RandomState = None,
     classes: Sequence[str] | None = None,
 ) -> ComparisonData:
-    """Draw noisy labels and clean rows from labelled training rows.
-
-    The noisy label of a row is the same for every number of clean rows.
+    """Add label noise to labelled training data and draw clean samples from it.
 
     Parameters
     ----------
     X, X_test : array, sparse matrix or torch Dataset
-        Training rows and test rows.
+        Training and test samples.
     y, y_test : array-like of int
-        Their true labels 0..c-1.
+        True labels in 0..c-1.
     noise : array-like of shape (c, c) or (n,), optional
-        A transition matrix, such as ``symmetric_noise(10, 0.4)``, or a noisy label for each training row, such as
-        ``load_cifar10n(path, "worse")``. Default: the labels stay as they are.
+        Transition matrix, such as ``symmetric_noise(10, 0.4)``, or a noisy label for each training sample, such as
+        ``load_cifar10n(path, "worse")``. Default: no noise.
     n_meta : int, default=1000
-        Number of clean rows.
+        Number of clean samples. It does not affect the noisy labels.
     n_noisy : int, optional
-        Number of noisy rows, drawn at random. Default: all that are not clean rows.
+        Number of noisy samples, drawn at random. Default: all samples that are not clean.
     balanced : bool, default=True
-        Whether the clean rows are equally many of each class, up to one. Otherwise they are drawn regardless of class.
+        Whether to draw the same number of clean samples from each class, up to a difference of one. False: draw them
+        regardless of class.
     random_state : int, RandomState, Generator or None
         Source of all draws. The noisy labels are ``flip_labels(y, noise, random_state)``.
     classes : sequence of str, optional
-        Names of the classes. Default: none, and c is the highest label + 1.
+        Class names. Default: no names; c is the largest label + 1.
 
     Returns
     -------
     ComparisonData
-        ``transition_matrix`` is the matrix that was given as `noise`, and None otherwise: no single T made the labels
-        of people.
+        ``transition_matrix`` is `noise` if it is a matrix, otherwise None.
 
     Raises
     ------
     ValueError
-        If lengths or labels do not fit, there are not enough rows, or given noisy labels agree with the true ones no
-        more than by chance.
+        If lengths or labels do not match, if there are not enough samples, or if the given noisy labels agree with the
+        true labels only by chance.
 
     Examples
     --------
@@ -138,7 +135,7 @@ def make_noisy_data(
     if n_noisy is not None:
         noisy = _draw(noisy, check_count(n_noisy, 1, "n_noisy"), rng)
     if not len(noisy):
-        raise ValueError(f"n_meta={n_meta} of {len(y)} training rows leaves no noisy row; give less.")
+        raise ValueError(f"n_meta={n_meta} of {len(y)} training samples leaves no noisy sample. Pass a smaller n_meta.")
     return ComparisonData(
         _take(X, noisy),
         y_noisy[noisy],
@@ -160,7 +157,7 @@ def _take(X: Any, rows: NDArray[np.integer]) -> Any:
 
 
 def _draw_clean(y: NDArray, n: int, n_classes: int, balanced: bool, rng: Any) -> NDArray[np.integer]:
-    """Draw rows in equal numbers of each class, or regardless of class; sorted."""
+    """Draw sorted indices of clean samples, balanced by class or regardless of class."""
     n = check_count(n, max(n_classes, 1) if balanced else 1, "n_meta")
     if not balanced or n > len(y):
         return _draw(np.arange(len(y)), n, rng)
@@ -170,33 +167,33 @@ def _draw_clean(y: NDArray, n: int, n_classes: int, balanced: bool, rng: Any) ->
     if (available < sizes).any():
         c = int(np.argmax(available < sizes))
         raise ValueError(
-            f"class {c} has {available[c]} training rows and the balanced meta set needs {sizes[c]} of them; give a "
-            "smaller n_meta, or balanced=False."
+            f"class {c} has {available[c]} training samples, but a balanced clean set needs {sizes[c]}. Pass a smaller "
+            "n_meta or balanced=False."
         )
     return np.sort(np.concatenate([_draw(np.flatnonzero(y == c), size, rng) for c, size in enumerate(sizes)]))
 
 
 def _draw(rows: NDArray[np.integer], n: int, rng: Any) -> NDArray[np.integer]:
-    """Draw some of these rows; sorted."""
+    """Draw n of these indices, sorted."""
     if n > len(rows):
-        raise ValueError(f"{n} rows were to be drawn of {len(rows)}; give a smaller n_meta or n_noisy.")
+        raise ValueError(f"cannot draw {n} of {len(rows)} samples. Pass a smaller n_meta or n_noisy.")
     return np.sort(rng.choice(rows, n, replace=False))
 
 
 def _checked_rows(X: Any, y: NDArray, n_classes: int, name: str) -> Any:
-    """Check rows against their labels; return an array, a sparse matrix in rows, or a Dataset."""
-    if hasattr(X, "tocsr"):  # a sparse matrix of scipy
+    """Check samples and labels; return an array, a CSR matrix or a Dataset."""
+    if hasattr(X, "tocsr"):  # sparse
         X = X.tocsr()
     elif not isinstance(X, Dataset | np.ndarray):
         X = np.asarray(X)
     if (n := X.shape[0] if hasattr(X, "shape") else len(X)) != len(y):
-        raise ValueError(f"{name} has {n} rows for {len(y)} labels; give one label per row.")
+        raise ValueError(f"{name} has {n} samples for {len(y)} labels. Pass one label per sample.")
     check_label_indices(y, n_classes, name=name.replace("X", "y"))
     return X
 
 
 def _noisy_labels(y: NDArray, noise: Any, n_classes: int, rng: Any) -> tuple[NDArray, NDArray | None]:
-    """Noisy labels of all rows, and the transition matrix that made them."""
+    """Noisy labels of all samples, and their transition matrix if it is known."""
     if noise is None:
         return y, None
     if np.ndim(noise) == 2:
@@ -204,8 +201,8 @@ def _noisy_labels(y: NDArray, noise: Any, n_classes: int, rng: Any) -> tuple[NDA
         return flip_labels(y, T, rng), T
     if np.ndim(noise) != 1:
         raise ValueError(
-            f"noise={noise!r}; give a transition matrix, such as symmetric_noise({n_classes}, 0.4), or a noisy label "
-            "for each training row."
+            f"noise={noise!r}; pass a transition matrix, such as symmetric_noise({n_classes}, 0.4), or a noisy label "
+            "for each training sample."
         )
     given = check_label_indices(noise, n_classes, len(y), name="noise")
     _check_agreement(y, given, n_classes)
@@ -213,11 +210,11 @@ def _noisy_labels(y: NDArray, noise: Any, n_classes: int, rng: Any) -> tuple[NDA
 
 
 def _check_agreement(y: NDArray, given: NDArray, n_classes: int) -> None:
-    """Raise for noisy labels that say nothing about the true ones, as in another order of the rows."""
+    """Raise if the noisy labels are unrelated to the true ones, e.g. because the samples are in another order."""
     shares = [np.bincount(labels, minlength=n_classes) / len(y) for labels in (y, given)]
     chance, agreement = shares[0] @ shares[1], (y == given).mean()
     if chance < 1 and agreement <= chance + _CLEARLY * np.sqrt(chance * (1 - chance) / len(y)):
         raise ValueError(
-            f"the labels given as noise agree with the true ones on {agreement:.1%} of the rows, as many as by chance "
-            f"({chance:.1%}); give them in the order of the training rows."
+            f"the labels in noise agree with the true labels for {agreement:.1%} of samples, no more than by chance "
+            f"({chance:.1%}). Pass them in the order of the training samples."
         )

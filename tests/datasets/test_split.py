@@ -84,7 +84,7 @@ def test_a_frame_of_T_is_read_by_the_names_of_the_classes():
         ({"noise": (Y + 1) % 3}, "order"),
         ({"n_meta": 2}, "at least 3"),
         ({"n_meta": 301}, "301"),
-        ({"n_meta": 300}, "no noisy row"),
+        ({"n_meta": 300}, "no noisy sample"),
         ({"n_noisy": 271}, "271"),
         ({"classes": ["a", "b"]}, "y"),
         ({"random_state": "0"}, "random_state"),
