@@ -147,5 +147,5 @@ def test_an_interrupted_fit_remembers_which_rows_are_left_out(blobs, tmp_path):
 
 
 def test_leaving_out_all_rows_is_warned_of(blobs):
-    with pytest.warns(UserWarning, match="leaves no row to train on"):
+    with pytest.warns(UserWarning, match="leaves no sample to train on"):
         fit(blobs, truncation=0.999, truncation_start=0)
