@@ -83,24 +83,22 @@ def inverse_probability_weights(drawn: NDArray) -> NDArray[np.float64]:
     return 1 / drawn / (1 / drawn).mean()
 
 
-def relative_probabilities(given: ArrayLike | None, is_verified: NDArray[np.bool_], n_others: int) -> NDArray | None:
+def relative_probabilities(given: ArrayLike, is_verified: NDArray[np.bool_], n_others: int = 0) -> NDArray | None:
     """Probabilities with which clean samples were drawn, relative to random sampling; None if all were random.
 
     `given` is missing for samples drawn at random, and ignored for unverified ones. `n_others` further clean samples
     come last.
     """
-    if given is None:
-        return None
     drawn = as_floats(given, "verified_probability")
     if drawn.shape != is_verified.shape:
         raise ValueError(
-            f"verified_probability has shape {drawn.shape} for {len(is_verified)} samples; give one for each sample, "
+            f"verified_probability has shape {drawn.shape} for {len(is_verified)} samples; pass one per sample, "
             "missing if it was drawn at random or not verified."
         )
     drawn = np.append(np.where(np.isnan(drawn), 1.0, drawn)[is_verified], np.ones(n_others))
     if not ((drawn > 0) & np.isfinite(drawn)).all():
         raise ValueError(
-            f"verified_probability is between {drawn.min():g} and {drawn.max():g} for verified samples; give finite "
+            f"verified_probability is between {drawn.min():g} and {drawn.max():g} for verified samples; pass finite "
             "numbers above 0, since these samples were drawn."
         )
     return None if (drawn == 1).all() else drawn

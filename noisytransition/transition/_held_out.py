@@ -198,7 +198,8 @@ def read_held_out(
     candidate = Candidate(0, of_rows[~is_verified], of_clean)
     rows = np.flatnonzero(~is_verified), np.append(np.flatnonzero(is_verified), np.full(m, -1))
     held_out = one_candidate(candidate, all_noisy[rows[0]], clean, noisy_of_clean, rows)
-    drawn = relative_probabilities(verified_probability if probability is None else probability, is_verified, m)
+    probability = verified_probability if probability is None else probability
+    drawn = None if probability is None else relative_probabilities(probability, is_verified, m)
     by_source = None if by_source is None else by_source.of_classes(names)
     return held_out._replace(sources=by_source, drawn=drawn), names, c
 
