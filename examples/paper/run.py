@@ -78,7 +78,7 @@ def fitted(cell, data, places):
     """Fit the classifier of a cell; one that was interrupted goes on."""
     clf = classifier(cell, data, places)
     state = None if places.states is None else places.states / file_name(cell)
-    if cell.method == "clean rows only":
+    if cell.method == "clean samples only":
         return clf.fit(data.X_meta, data.y_meta, state=state)
     pairs = {"y_meta_noisy": data.y_meta_noisy} if cell.method in PAIRS else {}
     return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), state=state, **pairs)

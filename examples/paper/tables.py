@@ -53,7 +53,7 @@ TRUE_T, FROM_FORWARD = "true T", "meta-transition from Forward"
 PAIRS = ("GLC, pairs", "EM, pairs")
 # the paper's nine and EM, as the library has them, and others beside them
 METHODS = ALL_METHODS | {
-    "clean rows only": CrossEntropyClassifier,
+    "clean samples only": CrossEntropyClassifier,
     FROM_FORWARD: MetaTransitionClassifier,
     TRUE_T: GLCClassifier,
     "GLC, pairs": GLCClassifier,
@@ -68,7 +68,7 @@ OWN: dict[str, dict[str, Any]] = {
     "GLC, pairs": {"transition_init": "count"},
 }
 # Few clean rows need more epochs, as many as in fine-tuning
-DEFAULTS: dict[str, dict[str, Any]] = {"clean rows only": {"max_epochs": 50}}
+DEFAULTS: dict[str, dict[str, Any]] = {"clean samples only": {"max_epochs": 50}}
 # Fine-tuning's rate is that of the last epochs before it. EM has no folds, and no trainings of 50 epochs on the clean
 # rows
 PUBLISHED: dict[str, dict[str, Any]] = {"fine-tuning": {"fine_tuning_lr": 1e-3}, "EM": PLAIN | {"cv": None}}

@@ -36,7 +36,7 @@ def spaces(table, scale):
     decays = {"optimizer__weight_decay": [1e-3, 1e-1] if scale == "features" else [1e-4, 1e-3]}
     return {
         "cross-entropy": {"lr": rates} | (decays if scale == "features" else {"max_epochs": lengths}),
-        "clean rows only": {"lr": [_rounded(k * lr) for k in (1, 3, 10)], "max_epochs": [epochs, 4 * epochs]},
+        "clean samples only": {"lr": [_rounded(k * lr) for k in (1, 3, 10)], "max_epochs": [epochs, 4 * epochs]},
         "fine-tuning": {"fine_tuning_lr": rates, "fine_tuning_epochs": [10, 50]},
         "GCE": {"lr": rates, "q": [0.5, 0.7]},
         "forward": {"lr": rates, "warm_up_epochs": lengths},

@@ -100,8 +100,8 @@ def cleanlab(make, data):
 METHODS = {
     "ignoring the noise": (ignoring, CrossEntropyClassifier),
     "ignoring the noise, logistic regression": (ignoring, None),
-    "clean rows only": (clean_only, CrossEntropyClassifier),
-    "clean rows only, logistic regression": (clean_only, None),
+    "clean samples only": (clean_only, CrossEntropyClassifier),
+    "clean samples only, logistic regression": (clean_only, None),
     "both together": (together, CrossEntropyClassifier),
     "fine-tuning": (with_clean, FineTuningClassifier),
     "cleanlab": (cleanlab, CrossEntropyClassifier),

@@ -10,7 +10,7 @@ from examples.benchmarks.shared import add_row, read_rows
 from examples.paper import page, run, tables, tune
 from noisytransition.methods import METHODS, EMTransitionClassifier
 
-WITHOUT_T = {"cross-entropy", "clean rows only", "fine-tuning", "GCE", "MW-Net"}
+WITHOUT_T = {"cross-entropy", "clean samples only", "fine-tuning", "GCE", "MW-Net"}
 
 
 def table(name, root, out, *options, noise, scale="smoke"):
@@ -36,8 +36,8 @@ def _untuned(monkeypatch, tmp_path):
     [
         pytest.param("cifar10n", "worse", tuple(tables.METHODS), marks=pytest.mark.slow),
         ("cifar100", "symmetric 0.2", ("GLC", "true T")),
-        ("tiny-imagenet", "asymmetric 0.4", ("clean rows only", "GLC")),
-        ("clothing1m", "shops", ("clean rows only", "GLC")),
+        ("tiny-imagenet", "asymmetric 0.4", ("clean samples only", "GLC")),
+        ("clothing1m", "shops", ("clean samples only", "GLC")),
     ],
 )
 def test_tables(data_root, out, name, noise, methods, monkeypatch):
