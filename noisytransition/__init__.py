@@ -1,9 +1,8 @@
-"""scikit-learn classifiers for noisy labels that learn the noise transition matrix from a small clean set.
+"""scikit-learn classifiers for noisy labels that estimate the noise transition matrix T, using verified samples.
 
-Everywhere in this library ``T[i, j] = P(noisy label = j | true label = i)``: rows sum to 1, rows and columns
-follow the sorted class labels.
+Entry (i, j) of T is P(noisy = j | true = i), in sorted order of the classes.
 
-Public names are imported on first use, so that ``import noisytransition.transition`` needs numpy and scipy alone.
+Public names are imported on first use: ``import noisytransition.transition`` requires only numpy and scipy.
 """
 
 from importlib import import_module
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.3.0"
 
-# every public name, once
 __all__ = [
     "ComparisonData",
     "CrossEntropyClassifier",
@@ -47,7 +45,7 @@ __all__ = [
     "transition_error",
 ]
 
-# where the public names live; what needs the least comes first
+# modules of the public names, in ascending order of their requirements
 _HOMES = ("_show_versions", "transition", "plotting", "model_selection", "methods", "nets", "datasets", "comparison")
 
 if TYPE_CHECKING:

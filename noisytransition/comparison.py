@@ -1,4 +1,4 @@
-"""Several methods on the same data and seeds, as one table."""
+"""Comparison of classifiers on the same data and seeds."""
 
 import time
 import warnings
@@ -34,30 +34,28 @@ def compare(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> "DataFrame":
-    """Fit several classifiers on the same data and seeds. Needs pandas.
-
-    Accuracy is that of the test rows, which no classifier is given.
+    """Fit several classifiers on the same data and seeds. Requires pandas.
 
     Parameters
     ----------
     data : ComparisonData or callable
-        Data for all seeds, or a function of the seed that returns the data of that seed.
+        Data for all seeds, or a function from a seed to its data.
     classifiers : dict of str to classifier, optional
-        Unfitted classifiers by the names of their rows. Default: the nine published methods, by `as_published`.
+        Unfitted classifiers by name. Default: the nine published methods, by `as_published`.
     seeds : iterable of int, default=range(3)
-        Seeds of the data, if `data` is a function, and of the fits.
+        Seeds of the fits, and of the data if `data` is a function.
     n_jobs : int, optional
-        Number of joblib processes. Fits that run at the same time slow each other down, which shows in ``seconds``.
+        Number of joblib processes. Fits that run in parallel slow each other down, which increases ``seconds``.
     verbose : int, default=0
-        Of joblib: progress over the fits.
+        Verbosity of joblib.
 
     Returns
     -------
     DataFrame
-        A row for each classifier and seed, with the columns ``method``, ``seed``, ``accuracy``, ``transition_error``
-        (NaN without T, or where the true T is not known), ``steps`` (gradient steps) and ``seconds``. Where the true T
-        is known, the rows "identity" and "sampling limit" have the error of T without noise, and that of counting with
-        the true labels. A fit that fails has NaN, and gives a warning.
+        A row for each classifier and seed, with the columns ``method``, ``seed``, ``accuracy`` (on the test samples),
+        ``transition_error`` (NaN without T or true T), ``steps`` (gradient steps) and ``seconds``. If the true T is
+        known, the rows "identity" and "sampling limit" have the error of the identity matrix, and of T counted from the
+        true labels. A fit that fails has NaN and raises a warning.
 
     Examples
     --------
@@ -98,7 +96,7 @@ def compare(
 
 
 def _tasks(data: Any, classifiers: Mapping[str, NoisyLabelClassifier], seeds: list[int]) -> Iterator[Any]:
-    """References and fits, seed by seed; the data of a seed are made once."""
+    """References and fits of each seed; `data` is called once per seed."""
     for seed in seeds:
         found = _checked_data(data(seed) if callable(data) else data)
         for row in _references(found):
@@ -114,7 +112,7 @@ def _fit(name: str, clf: NoisyLabelClassifier, data: ComparisonData, seed: int) 
         clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), y_meta_noisy=data.y_meta_noisy)
         seconds = time.perf_counter() - started
         row["accuracy"] = float(clf.score(data.X_test, data.y_test))
-    except Exception as error:  # the other fits go on
+    except Exception as error:  # do not lose the other fits
         return row | {"error": f"{type(error).__name__}: {error}"}
     row["steps"] = sum(epoch["train_batch_count"] for history in clf.histories_.values() for epoch in history)
     row["seconds"] = round(seconds, 3)
@@ -126,7 +124,7 @@ def _fit(name: str, clf: NoisyLabelClassifier, data: ComparisonData, seed: int) 
 
 
 def _references(data: ComparisonData) -> Iterator[dict[str, Any]]:
-    """Rows of the identity and, where every class has a row, of the sampling limit."""
+    """Table rows of the identity and, if each class has samples, of the sampling limit."""
     if data.transition_matrix is None:
         return
     classes = sorted(_labels(data.y) | _labels(data.y_meta))
@@ -142,31 +140,29 @@ def _check_classifiers(classifiers: Any) -> None:
     if not isinstance(classifiers, Mapping) or not all(
         isinstance(clf, NoisyLabelClassifier) for clf in classifiers.values()
     ):
-        raise TypeError(f"classifiers={classifiers!r}; give a dict of names to classifiers of this library.")
+        raise TypeError(f"classifiers={classifiers!r}; pass a dict of names to classifiers of this library.")
 
 
 def _checked_seeds(seeds: Any) -> list[int]:
     if isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise ValueError(f"seeds={seeds!r}; give several integers, such as range(3).")
+        raise ValueError(f"seeds={seeds!r}; pass several integers, such as range(3).")
     found = [check_count(seed, 0, "a seed of compare") for seed in seeds]
     if not found or len(set(found)) < len(found):
-        raise ValueError(f"seeds={found}; give distinct integers, at least one.")
+        raise ValueError(f"seeds={found}; pass distinct integers, at least one.")
     return found
 
 
 def _checked_data(data: Any) -> ComparisonData:
     if not isinstance(data, ComparisonData):
-        raise TypeError(
-            f"data is a {type(data).__name__}; give ComparisonData, or a function of a seed that returns it."
-        )
+        raise TypeError(f"data is a {type(data).__name__}. Pass ComparisonData, or a function from a seed to it.")
     for X, y in ((data.X, data.y), (data.X_meta, data.y_meta), (data.X_test, data.y_test), (data.y, data.y_true)):
         check_consistent_length(X, y)
     if data.X_test is None or data.y_test is None:
-        raise ValueError("X_test or y_test is None; give rows to test with.")
+        raise ValueError("X_test or y_test is None. Pass test samples and their true labels.")
     if unknown := _labels(data.y_test) - _labels(data.y) - _labels(data.y_meta):
-        raise ValueError(f"y_test has the classes {sorted(unknown, key=str)}, which no training label has.")
+        raise ValueError(f"y_test has classes without training labels: {sorted(unknown, key=str)}.")
     if _equal(data.X_meta, data.X_test):
-        raise ValueError("X_test holds the rows of X_meta, which are trained on; give other clean rows to test with.")
+        raise ValueError("X_test equals X_meta, which is used in training. Pass other clean samples to test on.")
     return data
 
 
@@ -175,7 +171,7 @@ def _labels(labels: Any) -> set[Any]:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two arrays or sparse matrices are equal; Datasets are not compared."""
+    """Whether two arrays or sparse matrices are equal; False for two Datasets."""
     if one is other:
         return True
     if issparse(one) and issparse(other):

@@ -1,4 +1,4 @@
-"""Model selection with noisy labels: cross-validation and scores of verified rows, and a scorer of T."""
+"""Model selection with noisy labels: cross-validation and scoring on verified samples, and a scorer of T."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,19 +17,20 @@ from .transition._labels import VERIFIED, given_and_verified, has_minus_one, in_
 
 
 class TrustedKFold(BaseCrossValidator):
-    """Stratified folds of the verified rows; other rows are in every training set and in no test set.
+    """Stratified k-fold cross-validator of the verified samples.
 
-    Scores are then those of held-out verified rows. A data frame of labels says which rows are verified,
-    ``cross_val_score(clf, X, df[["label", "verified"]], cv=TrustedKFold(3))``, or with metadata routing `y_verified`.
+    All other samples are in every training set and in no test set, so that scores are computed on held-out verified
+    samples. Pass the verified labels in a data frame,
+    ``cross_val_score(clf, X, df[["label", "verified"]], cv=TrustedKFold(3))``, or as `y_verified` by metadata routing.
 
     Parameters
     ----------
     n_splits : int, default=5
-        Number of folds, at least 2. A class with fewer verified rows than this is missing in some folds.
+        Number of folds, at least 2. A class with fewer verified samples is missing in some folds.
     shuffle : bool, default=False
-        Shuffle the verified rows of each class before splitting.
+        Whether to shuffle the verified samples of each class before splitting.
     random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling; with ``shuffle=False`` an error.
+        Seed of the shuffling. Raises an error if ``shuffle=False``.
 
     Examples
     --------
@@ -42,7 +43,7 @@ class TrustedKFold(BaseCrossValidator):
     [0 4 2 5] [1 3]
     """
 
-    # with metadata routing the splitter gets what `fit` gets
+    # metadata routing passes the argument of `fit` to the splitter
     __metadata_request__split = {"y_verified": True}  # noqa: RUF012
 
     def __init__(
@@ -69,30 +70,29 @@ class TrustedKFold(BaseCrossValidator):
     def split(
         self, X: object, y: ArrayLike | None = None, groups: None = None, *, y_verified: ArrayLike | None = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Yield (train, test) indices.
+        """Yield training and test indices of each fold.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, ...)
             Ignored.
         y : data frame, or array-like of shape (n_samples,)
-            Given labels, of several sources too, and a column "verified", as in `fit`; or given labels alone.
+            Noisy labels, as in `fit`; a data frame has a column "verified".
         groups : None
-            There are none; part of scikit-learn's interface.
+            Not supported.
         y_verified : array-like of shape (n_samples,), optional
-            True labels of verified rows, as in `fit`; they stratify the folds.
+            True labels of verified samples, as in `fit`. The folds are stratified by these labels.
 
         Raises
         ------
         ValueError
-            If nothing says which rows are verified, if there are fewer verified rows than folds, or if `random_state`
-            is given without `shuffle`.
+            If there are no verified labels or fewer than folds, or if `random_state` is given without `shuffle`.
         """
         y, y_verified, *_ = given_and_verified(y, y_verified)
         if y_verified is None or groups is not None:
             raise ValueError(
-                "TrustedKFold takes no groups=, and needs verified labels: give y as a data frame of given labels and "
-                f"a column {VERIFIED!r}, or after sklearn.set_config(enable_metadata_routing=True) y_verified=."
+                "TrustedKFold takes no groups and requires verified labels. Pass y as a data frame with a column "
+                f"{VERIFIED!r}, or pass y_verified after sklearn.set_config(enable_metadata_routing=True)."
             )
         check_count(self.n_splits, 2, "n_splits")
         n = _num_samples(y_verified)
@@ -100,16 +100,16 @@ class TrustedKFold(BaseCrossValidator):
         is_verified, labels = known_labels(y_verified, n, "y_verified", not has_minus_one(given))
         verified, others = np.flatnonzero(is_verified), np.flatnonzero(~is_verified)
         if len(verified) < self.n_splits:
-            raise ValueError(f"{len(verified)} verified rows cannot make n_splits={self.n_splits} folds.")
+            raise ValueError(f"n_splits={self.n_splits} exceeds the number of verified samples: {len(verified)}.")
         folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
         for train, test in folds.split(verified, labels):
-            # `learning_curve` takes the first rows: verified ones are among them in proportion
+            # `learning_curve` takes the first indices, so mix verified and other samples in proportion
             place = np.concatenate([(np.arange(n) + 0.5) / n for n in (len(train), len(others))])
             yield np.concatenate([verified[train], others])[place.argsort(kind="stable")], verified[test]
 
 
 class _VerifiedScorer:
-    """A class and not a closure, since worker processes must unpickle it."""
+    """Scorer of verified samples; a class, because worker processes cannot unpickle a closure."""
 
     def __init__(self, scoring: Any) -> None:
         self.scoring = scoring
@@ -120,7 +120,7 @@ class _VerifiedScorer:
         return float(get_scorer(self.scoring)(estimator, X, labels, **given))
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Ask for the verified labels that `fit` gets."""
+        """Request the verified labels."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="y_verified", alias=True)
         return request
@@ -130,18 +130,17 @@ class _VerifiedScorer:
 
 
 def make_verified_scorer(scoring: Any) -> _VerifiedScorer:
-    """Make a scorer of verified rows out of one of scikit-learn.
+    """Make a scorer that evaluates only the verified samples.
 
     Parameters
     ----------
     scoring : str or callable
-        One of `sklearn.metrics.get_scorer_names`, such as "balanced_accuracy", or a scorer.
+        Name in `sklearn.metrics.get_scorer_names`, such as "balanced_accuracy", or a scorer.
 
     Returns
     -------
     callable
-        ``scorer(estimator, X, y) -> float``, picklable; y as in `fit`. Without verified labels, y has the labels of all
-        rows.
+        ``scorer(estimator, X, y) -> float`` with y as in `fit`. Without verified labels, it evaluates all samples.
 
     Examples
     --------
@@ -157,7 +156,7 @@ def make_verified_scorer(scoring: Any) -> _VerifiedScorer:
 
 
 class _TransitionScorer:
-    """A class and not a closure, since worker processes must unpickle it."""
+    """Scorer of T; a class, because worker processes cannot unpickle a closure."""
 
     def __init__(self, T_true: Any) -> None:
         self.T_true = T_true
@@ -166,8 +165,8 @@ class _TransitionScorer:
         fitted = inner_classifier(estimator)
         if not hasattr(fitted, "transition_matrix_"):
             raise ValueError(
-                f"{type(fitted).__name__} has no transition_matrix_: score a fitted classifier that learns one, "
-                "a Pipeline that ends in one, or a search over one."
+                f"{type(fitted).__name__} has no transition_matrix_. Pass a fitted classifier that estimates T, or a "
+                "Pipeline or search of such a classifier."
             )
         T = in_class_order(self.T_true, getattr(fitted, "classes_", None))
         return -transition_error(T, fitted.transition_matrix_)
@@ -177,18 +176,18 @@ class _TransitionScorer:
 
 
 def make_transition_scorer(T_true: ArrayLike) -> _TransitionScorer:
-    """Make a scorer for searches: the negative error of a fitted classifier's T.
+    """Make a scorer that returns the negative `transition_error` of a fitted classifier.
 
     Parameters
     ----------
     T_true : array-like of shape (n_classes, n_classes)
-        Row i, column j is P(noisy = j | true = i), in the order of `classes_`. A data frame that names the classes is
-        read by name.
+        True noise transition matrix T: entry (i, j) is P(noisy = j | true = i), in the order of `classes_`. A data
+        frame with class names can have them in any order.
 
     Returns
     -------
     callable
-        ``scorer(estimator, X, y) -> float``, picklable; takes a classifier, a Pipeline or a search.
+        ``scorer(estimator, X, y) -> float`` for a classifier, Pipeline or search.
 
     Examples
     --------
@@ -203,7 +202,7 @@ def make_transition_scorer(T_true: ArrayLike) -> _TransitionScorer:
 
 
 def inner_classifier(estimator: object) -> Any:
-    """Last step of a Pipeline, best estimator of a search, however they are nested; else the estimator itself."""
+    """Classifier in (nested) Pipelines and searches, or the estimator itself."""
     while True:
         if hasattr(estimator, "steps"):
             estimator = estimator.steps[-1][1]

@@ -14,7 +14,7 @@ NAMES = np.array(["ant", "bee", "cat"])
 FOLDS = [
     Case("folds: groups", "folds", {"groups": Y}, "takes no groups"),
     Case("folds: no verified labels", "folds", {"y_verified": None}, "'verified'"),
-    Case("folds: no verified row", "folds", {"y_verified": [None] * 60}, "0 verified rows"),
+    Case("folds: no verified row", "folds", {"y_verified": [None] * 60}, "verified samples: 0"),
     Case("folds: labels of two axes", "folds", {"y_verified": Y[:, None]}, "one label per sample"),
     Case("folds: short labels", "folds", {"y": Y[:-1]}, "one label per sample"),
     Case("folds: masked labels", "folds", {"y_verified": masked(Y)}, "masked"),
@@ -55,7 +55,7 @@ COMPARE = [
         ("short noisy labels of clean rows", DATA._replace(y_meta_noisy=Y_META[:-1]), ONE, {}, "y_meta_noisy"),
         ("no test rows", DATA._replace(X_test=None), ONE, {}, "None"),
         ("no test labels", DATA._replace(y_test=None), ONE, {}, "None"),
-        ("clean rows as test rows", DATA._replace(X_test=X_META, y_test=Y_META), ONE, {}, "rows of X_meta"),
+        ("clean rows as test rows", DATA._replace(X_test=X_META, y_test=Y_META), ONE, {}, "equals X_meta"),
         ("a T of two classes", DATA._replace(transition_matrix=np.eye(2)), ONE, {}, "classes"),
         ("a T of counts", DATA._replace(transition_matrix=T * 10), ONE, {}, "sum to 1"),
         ("a complex T", DATA._replace(transition_matrix=T + 0j), ONE, {}, "complex"),
