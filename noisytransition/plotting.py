@@ -300,14 +300,14 @@ def _fitted(estimator: object, attribute: str, labels: Iterable | None) -> tuple
     if hasattr(estimator, "fit"):
         check_is_fitted(estimator)
     valid = "a fitted classifier that learns T, a Pipeline that ends in one, or a search with refit=True over one"
-    raise ValueError(f"{type(estimator).__name__} has no {attribute}; give {valid}, or the array itself")
+    raise ValueError(f"{type(estimator).__name__} has no {attribute}; pass {valid}, or the array itself")
 
 
 def _matrices(given: ArrayLike, name: str, ndim: int) -> np.ndarray:
     matrices = as_floats(given, name)
     if matrices.ndim != ndim or matrices.shape[-1] != matrices.shape[-2] or not matrices.size:
         valid = {2: "(n_classes, n_classes)", 3: "(n_epochs + 1, n_classes, n_classes)"}[ndim]
-        raise ValueError(f"{name} has shape {matrices.shape}; give probabilities of shape {valid}")
+        raise ValueError(f"{name} has shape {matrices.shape}; pass probabilities of shape {valid}")
     for T in matrices.reshape(-1, *matrices.shape[-2:]):
         check_transition_matrix(T, name=name)
     return matrices
@@ -320,7 +320,7 @@ def _true_matrix(given: ArrayLike | None, n_classes: int, names: Iterable[Any] |
     truth = _matrices(in_class_order(given, names), "true_matrix", ndim=2)
     if len(truth) != n_classes:
         what = f"true_matrix has {len(truth)} classes but the learned matrix has {n_classes}"
-        raise ValueError(f"{what}; give both over the same classes, in sorted order")
+        raise ValueError(f"{what}; pass both over the same classes, in sorted order")
     return truth
 
 
@@ -328,7 +328,7 @@ def _labels(given: Iterable[Any] | None, n_classes: int) -> list[str]:
     labels = [str(label) for label in (range(n_classes) if given is None else given)]
     if len(labels) != n_classes:
         what = f"display_labels holds {len(labels)} labels but the matrix has {n_classes} classes"
-        raise ValueError(f"{what}; give one label per class, in sorted class order")
+        raise ValueError(f"{what}; pass one label per class, in sorted class order")
     return labels
 
 
@@ -340,7 +340,7 @@ def _axes(given: "Panels | None", n_panels: int, size: tuple[float, float]) -> n
     axes = np.ravel(np.asarray(given, dtype=object))
     if len(axes) != n_panels:
         valid = f"{n_panels} Axes, such as plt.subplots(1, {n_panels})[1], or ax=None for a new figure"
-        raise ValueError(f"ax holds {len(axes)} Axes but the panels are {n_panels}; give {valid}")
+        raise ValueError(f"ax holds {len(axes)} Axes but the panels are {n_panels}; pass {valid}")
     return axes
 
 

@@ -146,7 +146,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             If the method has no paper.
         """
         if cls._PUBLISHED is None:
-            raise TypeError(f"{cls.__name__} implements no paper. Use {cls.__name__}(...).")
+            raise TypeError(f"{cls.__name__} does not implement a paper. Use {cls.__name__}(...).")
         sgd: dict[str, Any] = {} if "optimizer" in params else {"optimizer": torch.optim.SGD, "lr": 0.1}
         return cls(**(sgd | cls._PUBLISHED | params))
 
@@ -179,15 +179,15 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             passed to the module as ``module(**batch)``. A Dataset contains inputs, or pairs of input and label; an
             input can be a mapping, or a tuple of arrays that is passed as ``module(*batch)``.
         y : array-like of shape (n_samples,), or data frame
-            Noisy labels: str, bool or numbers. A data frame has a column of labels and a column "verified" with
-            `y_verified`. For `EMTransitionClassifier`, it can have a column for each of several sources, with missing
-            values (:doc:`/several_sources`). A column "verified_probability" has the probabilities with which verified
-            samples were drawn (:doc:`/which_rows`). Every sample that is not verified needs a label. Default: the
-            labels of the Dataset, which loads each sample once, except for a TensorDataset.
+            Noisy labels: str, bool or numbers. Every sample that is not verified needs one. A data frame has them in
+            one column, and `y_verified` in a column "verified". For `EMTransitionClassifier`, it can have a column for
+            each of several sources, with missing values (:doc:`/several_sources`). A column "verified_probability" has
+            the probabilities with which verified samples were drawn (:doc:`/which_rows`). Default: the labels of the
+            Dataset; reading them loads each sample once, except from a TensorDataset.
         y_verified : array-like of shape (n_samples,), optional
             True labels of verified samples; missing for all others (None, NaN, NA, or -1 if the classes are 0, 1, 2).
             Verified samples are the clean set and are excluded from the noisy set. Methods that count pairs of true and
-            noisy labels also use their labels in y.
+            noisy labels also use their noisy labels in y.
         meta : tuple of (X_meta, y_meta), or torch Dataset of pairs, optional
             Clean samples that are not in X, with true labels. Cross-validation does not index this tuple, and a
             Pipeline does not transform it.
@@ -204,8 +204,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Source of each label in y, if each sample has the label of one of several sources. Only for
             `EMTransitionClassifier`.
         state : str or path, optional
-            Folder that the fit is saved in after each epoch. If it exists, the fit resumes from it: see
-            `docs/saving.rst`.
+            Folder to save the fit in after each epoch. If it exists, the fit resumes from it (:doc:`/saving`).
 
         Returns
         -------
@@ -226,7 +225,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             )
             if by_source is not None and not self._takes_sources:
                 raise ValueError(
-                    f"{type(self).__name__} takes the labels of one source, but y has {by_source.names.tolist()[:3]}. "
+                    f"{type(self).__name__} accepts labels of one source, but got {by_source.names.tolist()[:3]}. "
                     "Use EMTransitionClassifier or TransitionClassifierCV, or pass one column of labels, and true "
                     "labels in a column 'verified'."
                 )

@@ -137,12 +137,12 @@ def separate_rows(
     of_X = given_and_verified(y, y_verified, sources=sources)
     given = [n for n, v in {"y_verified": of_X.verified, "meta": meta, "X_meta": X_meta}.items() if v is not None]
     if len(given) > 1:
-        raise ValueError(f"clean data was given {len(given)} times, as {given}; pass it once. {HOW_TO_PASS}")
+        raise ValueError(f"clean data was given {len(given)} times, as {given}; pass one of them. {HOW_TO_PASS}")
     if (X_meta is None) != (y_meta is None):
         alone = "X_meta" if y_meta is None else "y_meta"
         raise ValueError(f"X_meta and y_meta go together, but only {alone} was given. {HOW_TO_PASS}")
     if y_meta_noisy is not None and given in ([], ["y_verified"]):
-        raise ValueError(f"y_meta_noisy has labels of samples that are not in X; pass these samples too. {HOW_TO_PASS}")
+        raise ValueError(f"y_meta_noisy was given without clean samples; also pass meta. {HOW_TO_PASS}")
     if meta is None:
         return of_X, X_meta, y_meta
     if isinstance(meta, Dataset):
@@ -311,8 +311,8 @@ def _column(y: Any, n: int, name: str) -> Any:
         raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {given.shape}. {advice}.")
     column = column_or_1d(given, warn=True)
     if len(column) != n:
-        cut = "" if name == "y" else "; cross-validation and searches index all arguments of the length of X"
-        raise ValueError(f"{name} has {len(column)} labels for {n} samples (inconsistent numbers of samples){cut}.")
+        cut = "" if name == "y" else " Cross-validation only splits arguments that are as long as X."
+        raise ValueError(f"{name} has {len(column)} labels for {n} samples (inconsistent numbers of samples).{cut}")
     return y if isinstance(y, list | tuple) and given.ndim == 1 else column
 
 
@@ -351,13 +351,13 @@ def _check_verified(has_given: NDArray[np.bool_], is_verified: NDArray[np.bool_]
     """Raise unless there are verified and other samples."""
     if not (has_given & ~is_verified).any():
         raise ValueError(
-            "all samples are verified, so there is no noisy sample to train on. Pass true labels (no mask), and None "
-            "or NaN for samples that are not verified (-1 only if it is none of the given labels)."
+            "all samples are verified, so there is no noisy sample to train on. Pass true labels (no mask), and None, "
+            "NaN or, if it is not a class, -1 for samples that are not verified."
         )
     if not is_verified.any():
         raise ValueError(
-            "the clean set is empty: no sample is verified. In cross-validation use a cv that keeps verified samples "
-            f"in each fold, such as TrustedKFold, or shuffles. {HOW_TO_PASS}"
+            "the clean set is empty: no sample is verified (in cross-validation, use TrustedKFold or shuffle). "
+            f"{HOW_TO_PASS}"
         )
 
 
@@ -410,7 +410,7 @@ def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
         )
     if absent := sorted(clean - noisy):
         warnings.warn(
-            f"{name} has the classes {absent}, which no noisy label has. They are treated as separate classes. If they "
+            f"{name} has the classes {absent}, which no noisy label has; they are treated as separate classes. If they "
             f"are spelt differently in y, correct them; {_ENCODE_ALL}.",
             UserWarning,
             stacklevel=5,
@@ -444,7 +444,7 @@ def label_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_no
     """Encode the labels of n samples as indices in `classes`. Raise for unknown labels."""
     labels = validate_labels(y, n, name)
     if unknown := sorted(set(labels.tolist()) - set(classes.tolist()), key=str):
-        raise ValueError(f"{name} has labels {unknown} that are not among classes_ {classes.tolist()}.")
+        raise ValueError(f"{name} has labels {unknown}, not among classes_ {classes.tolist()}. Correct or drop them.")
     return np.searchsorted(classes, labels)
 
 

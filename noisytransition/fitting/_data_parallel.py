@@ -38,7 +38,7 @@ def data_parallel() -> Iterator[None]:
 
     In this context, each process calls `fit` with the same data and parameters (except ``device``) and computes its
     part of each batch. All processes get the same classifier, equal to a fit in one process up to rounding. See
-    `docs/long_fits.rst`.
+    :doc:`/long_fits`.
 
     Raises
     ------

@@ -127,7 +127,9 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
     missing = None
     if absent := classes_without_clean_rows(run):
         warnings.warn(
-            f"No clean sample of class {absent}: its row of T starts from an anchor point.", UserWarning, stacklevel=5
+            f"No clean sample of class {absent}: its row of the initial T is that of an anchor point. Verify some.",
+            UserWarning,
+            stacklevel=5,
         )
         missing = anchor_transition_matrix(net.predict_proba(run.noisy))
     proba = net.predict_proba(run.clean)

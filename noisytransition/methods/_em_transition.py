@@ -59,18 +59,19 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     meta_weight : float or "auto", default="auto"
         Weight of the mean loss of a clean batch; a noisy batch has weight 1. "auto": ``sqrt(n_meta / n_samples)``.
     cv : int or None, default=3
-        Number of folds. None: estimate T from one training without a third of the noisy and half of the clean samples.
+        Number of folds. None: hold out a third of the noisy and half of the clean samples once, to estimate T.
     transition_prior : "symmetric", array-like or None, default="symmetric"
         Matrix that T is shrunk towards: `prior` of `em_transition_matrix`.
     meta_sampling : {"random", "stratified"}, default="random"
         How the clean samples were drawn. "stratified" (a fixed number per class) corrects their class prior.
     fine_tune : bool, default=True
         If True, fine-tune for 50 epochs when this lowers the cross-validated log-loss by one standard error. Requires 6
-        clean samples and one of each class. Fine-tuning omits callbacks that follow a score or schedule.
+        or more clean samples, with all classes. Fine-tuning omits callbacks that follow a score or schedule.
     n_jobs : int, optional
         Number of folds trained in parallel by `joblib.Parallel`. It does not change the result.
-    transition_init : str or array-like, default="gold-shrunk"
-        Initial T, or its estimator (see `docs/all_classifiers.rst`).
+    transition_init : array-like or str, default="gold-shrunk"
+        Initial T, or its estimator: "gold", "gold-shrunk", "anchor", "confusion", "count" or "diagonal"
+        (:doc:`/all_classifiers`).
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up that the initial T is estimated from. Default: `max_epochs`.
     **params

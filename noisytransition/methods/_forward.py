@@ -25,7 +25,7 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Parameters
     ----------
     transition_init : str or array-like, default="anchor"
-        Estimator of T (see `docs/all_classifiers.rst`), or a known T.
+        Estimator of T (:doc:`/all_classifiers`), or a known T.
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up that T is estimated from. Default: `max_epochs`.
     anchor_percentile : float, "auto" or None, default=None

@@ -36,8 +36,9 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     Parameters
     ----------
-    transition_init : str or array-like, default="gold"
-        Initial T, or its estimator (see `docs/all_classifiers.rst`).
+    transition_init : array-like or str, default="gold"
+        Initial T, or its estimator: "gold", "gold-shrunk", "anchor", "confusion", "count" or "diagonal"
+        (:doc:`/all_classifiers`).
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     transition_lr : float, default=10.0

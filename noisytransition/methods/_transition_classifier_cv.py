@@ -172,7 +172,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self._validate_params()
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
             name = type(self.estimator).__name__
-            raise ValueError(f"{name} has no predict_proba. Use CalibratedClassifierCV({name}(...)).")
+            raise ValueError(f"{name} has no predict_proba. Pass a classifier that has it, or CalibratedClassifierCV.")
         rows = self._read(X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
         first, best, losses = self._rounds(rows)
         self.estimator_ = _trained(self.estimator, rows, best.labels, best.weight)
@@ -207,7 +207,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
         check_prior(self.transition_prior, len(labels.classes), "transition_prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
-            raise ValueError(f"{type(self.estimator).__name__} takes no sample_weight. Call fit without it.")
+            raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
         n_noisy, n_clean = len(labels.noisy), len(labels.clean)
         for found, kind in (n_noisy, "noisy"), (n_clean, "clean"):
             if found < self.cv:

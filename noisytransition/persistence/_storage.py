@@ -58,7 +58,7 @@ def read(path: Path, kind: str) -> Any:
     try:
         return _decoded(json.loads(head["content"]), load(path.read_bytes()))
     except Exception as error:  # somebody may have made the file, and it can be wrong in any way
-        raise ValueError(f"{str(path)!r} is damaged, and cannot be read: {error}") from error
+        raise ValueError(f"{str(path)!r} is damaged and cannot be read: {error}") from error
 
 
 def _head(path: Path, kind: str) -> dict[str, str]:
@@ -71,9 +71,11 @@ def _head(path: Path, kind: str) -> dict[str, str]:
     except (ValueError, KeyError, TypeError, RecursionError):
         is_ours = False
     if not is_ours:
-        raise ValueError(f"{str(path)!r} is not a saved {kind}, or is damaged.")
+        raise ValueError(f"{str(path)!r} is not a saved {kind}, or is damaged. Use another path.")
     if version != _VERSION:
-        raise ValueError(f"{str(path)!r} has version {version} of the format, and {_VERSION} is read here.")
+        raise ValueError(
+            f"{str(path)!r} has format version {version}, not {_VERSION}. Save it again with this release."
+        )
     return head
 
 

@@ -17,13 +17,13 @@ def check_transition_matrix(
     """Check that `T` is a transition matrix and copy it; rows must sum to 1 up to 1e-6."""
     T = as_floats(T, name)
     if T.ndim != 2 or T.shape[0] != T.shape[1] or not T.size:
-        raise ValueError(f"{name} has shape {T.shape}; give a square matrix: one row and one column per class.")
+        raise ValueError(f"{name} has shape {T.shape}; pass a square matrix with one row and one column per class.")
     if n_classes is not None and len(T) != n_classes:
         raise ValueError(
-            f"{name} has {len(T)} rows and columns, but there are {n_classes} classes; give one row and one "
-            "column per class, in the sorted order of the labels."
+            f"{name} has {len(T)} rows and columns, but there are {n_classes} classes; pass one row and one "
+            "column per class, in sorted order of the labels."
         )
-    _check_finite_and_not_negative(T, name, "every entry is a probability.")
+    _check_finite_and_not_negative(T, name, "pass probabilities.")
     _check_rows_of_transition_matrix(T, name)
     return T
 
@@ -37,9 +37,9 @@ def checked_probabilities(proba: ArrayLike, n_classes: int | None = None, name: 
     """Check block by block like `check_probabilities`, but return an array of any numeric type, without a copy."""
     given = as_numbers(proba, name)
     if given.ndim != 2 or not given.shape[1]:
-        raise ValueError(f"{name} has shape {given.shape}; give a 2-d array: one row per sample, one column per class.")
+        raise ValueError(f"{name} has shape {given.shape}; pass a 2-d array (n_samples, n_classes).")
     if n_classes is not None and given.shape[1] != n_classes:
-        raise ValueError(f"{name} has {given.shape[1]} columns, but there are {n_classes} classes; give one per class.")
+        raise ValueError(f"{name} has {given.shape[1]} columns, but there are {n_classes} classes; pass one per class.")
     for block in blocks_of_rows(*given.shape):
         _check_block_of_probabilities(given[block].astype(np.float64, copy=False), name, block.start)
     return given
@@ -53,14 +53,14 @@ def blocks_of_rows(n: int, n_columns: int, size: int = _BLOCK) -> list[slice]:
 
 def _check_block_of_probabilities(proba: NDArray[np.float64], name: str, first: int) -> None:
     """Raise an error for a row that is not a distribution; `first` is the number of the first row."""
-    advice = "every entry is a probability; if these are logits, apply softmax first."
+    advice = "pass probabilities: apply softmax to logits."
     _check_finite_and_not_negative(proba, name, advice, first)
     sums = proba.sum(axis=1)
     if (wrong := np.abs(sums - 1) > 1e-3).any():
         row = int(wrong.argmax())
         raise ValueError(
-            f"row {first + row} of {name} sums to {sums[row]:.6g}; rows must sum to 1: if these are logits, apply "
-            "softmax first."
+            f"row {first + row} of {name} sums to {sums[row]:.6g}, but rows must sum to 1. If these are logits, apply "
+            "softmax."
         )
 
 
@@ -70,31 +70,31 @@ def check_label_indices(
     """Check that `y` holds class indices 0..c-1, and `n_rows` of them if given; return them as intp."""
     y = as_array(y, name)
     if y.ndim != 1:
-        raise ValueError(f"{name} has shape {y.shape}; give a 1-d array of class indices.")
+        raise ValueError(f"{name} has shape {y.shape}; pass a 1-d array of class indices.")
     if y.size and not np.issubdtype(y.dtype, np.integer):
         raise ValueError(
-            f"{name} has dtype {y.dtype}; give integer class indices, for example np.searchsorted(classes, {name})."
+            f"{name} has dtype {y.dtype}; pass integer class indices, for example np.searchsorted(classes, {name})."
         )
     if n_rows is not None and len(y) != n_rows:
-        raise ValueError(f"{name} has {len(y)} entries for {n_rows} rows; give one label per row.")
+        raise ValueError(f"{name} has {len(y)} labels for {n_rows} samples; pass one label per sample.")
     highest = np.inf if n_classes is None else n_classes - 1
     if y.size and (y.min() < 0 or y.max() > highest):
         valid = "0, 1, 2, ..." if n_classes is None else f"0..{highest}"
-        raise ValueError(f"{name} holds {y.min()}..{y.max()}; valid class indices are {valid}: encode the labels.")
+        raise ValueError(f"{name} has labels {y.min()} to {y.max()}, but class indices are {valid}. Encode the labels.")
     return y.astype(np.intp)
 
 
 def check_rate(rate: float, name: str = "rate") -> float:
     """Check that `rate` is a probability."""
     if not is_number(rate) or not 0 <= rate <= 1:
-        raise ValueError(f"{name}={rate!r}; give a probability between 0 and 1.")
+        raise ValueError(f"{name}={rate!r}; pass a probability between 0 and 1.")
     return float(rate)
 
 
 def check_level(level: float) -> float:
     """Check that `level` is a confidence level."""
     if not is_number(level) or not 0 < level < 1:
-        raise ValueError(f"level={level!r}; give a number between 0 and 1, such as 0.9.")
+        raise ValueError(f"level={level!r}; pass a number between 0 and 1, such as 0.9.")
     return float(level)
 
 
@@ -103,9 +103,9 @@ def check_count(n: int, least: int, name: str) -> int:
     try:
         n = operator.index(None if isinstance(n, bool | np.bool_) else n)  # type: ignore[arg-type]
     except TypeError:
-        raise ValueError(f"{name}={n!r}; give an integer.") from None
+        raise ValueError(f"{name}={n!r}; pass an integer.") from None
     if n < least:
-        raise ValueError(f"{name}={n}; give at least {least}.")
+        raise ValueError(f"{name}={n}; pass at least {least}.")
     return n
 
 
@@ -123,16 +123,16 @@ def as_array(values: Any, name: str) -> NDArray:
     try:
         array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is not an array of numbers or labels ({error}); give equally long rows.") from None
+        raise ValueError(f"{name} is not an array of numbers or labels ({error}); pass equally long rows.") from None
     if array.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} holds complex numbers; give real ones.")
+        raise ValueError(f"Complex data not supported: {name} has complex numbers; pass real numbers.")
     return array
 
 
 def refuse_masked(values: object, name: str) -> None:
     """Raise an error for a masked array with masked entries."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(f"{name} is a masked array with masked entries; fill them, or remove their rows.")
+        raise ValueError(f"{name} is a masked array with masked entries; fill them or drop their rows.")
 
 
 def as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -145,11 +145,11 @@ def as_numbers(array: ArrayLike, name: str) -> NDArray:
     given = as_array(array, name)
     texts = given.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in given.flat)
     if texts or given.dtype.kind not in "biufO":
-        raise ValueError(f"{name} is not an array of numbers, but has dtype {given.dtype}; give rows of floats.")
+        raise ValueError(f"{name} is not an array of numbers, but has dtype {given.dtype}; pass floats.")
     try:
         return given.astype(np.float64) if given.dtype.kind == "O" else given
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is not an array of numbers ({error}); give equally long rows of floats.") from None
+        raise ValueError(f"{name} is not an array of numbers ({error}); pass equally long rows of floats.") from None
 
 
 def _check_finite_and_not_negative(array: NDArray[np.float64], name: str, advice: str, first: int = 0) -> None:
@@ -167,7 +167,7 @@ def _check_rows_of_transition_matrix(T: NDArray[np.float64], name: str) -> None:
         return
     row = int(wrong.argmax())
     if np.allclose(T.sum(axis=0), 1, rtol=0, atol=1e-6):
-        advice = "columns sum to 1: pass the transpose (cleanlab's noise_matrix is transposed)."
+        advice = "The columns do: pass the transpose (cleanlab's noise_matrix is transposed)."
     else:
-        advice = "row i holds P(noisy label = j | true label = i): divide every row by its sum."
-    raise ValueError(f"row {row} of {name} sums to {sums[row]:.9g}; rows must sum to 1; {advice}")
+        advice = "Divide each row by its sum (entry (i, j) is P(noisy = j | true = i))."
+    raise ValueError(f"row {row} of {name} sums to {sums[row]:.9g}, but rows must sum to 1. {advice}")

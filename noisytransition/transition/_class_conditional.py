@@ -92,7 +92,7 @@ def class_conditional_test(
     rows_of_classes = [np.flatnonzero(y == label) for label in np.unique(y)]
     permuted = [rows for rows in rows_of_classes if np.ptp(pairs[rows])]
     if not permuted:
-        raise ValueError("no true class has samples with different noisy labels; give more samples, or noisy ones.")
+        raise ValueError("no true class has samples with different noisy labels; pass more samples, or noisy ones.")
     labels, random = np.divmod(codes, len(named)), as_generator(random_state)
     scores = {name: _scores(name, values, rows_of_classes) for name, values in given.items()}
     found = [_statistics(pairs, *labels, given, scores)]
@@ -110,15 +110,15 @@ def _given(groups: Any, features: Any, proba: Any, n: int) -> dict[str, NDArray]
     if groups is not None:
         given["groups"] = as_array(groups, "groups").astype(str)
         if not 1 < (n_groups := len(np.unique(given["groups"]))) <= _MOST_GROUPS:
-            raise ValueError(f"groups has {n_groups} group(s); give at least two and at most {_MOST_GROUPS}.")
+            raise ValueError(f"groups has {n_groups} group(s); pass at least two and at most {_MOST_GROUPS}.")
     if features is not None:
         given["features"] = np.atleast_2d(as_floats(features, "features").T).T
         if given["features"].ndim != 2 or not np.isfinite(given["features"]).all():
-            raise ValueError("features has NaN, infinite values or more than two dimensions; give rows of numbers.")
+            raise ValueError("features has NaN, infinite values or more than two dimensions; pass rows of numbers.")
     if proba is not None:
         given["posteriors"] = np.log(np.maximum(check_probabilities(proba), _MIN_PROBA))
     if not given or any(len(values) != n for values in given.values()):
-        raise ValueError(f"give groups=, features= or proba=, with one entry for each of the {n} samples in y_true.")
+        raise ValueError(f"pass groups=, features= or proba=, with one entry for each of the {n} samples in y_true.")
     return given
 
 

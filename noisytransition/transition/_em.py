@@ -176,17 +176,17 @@ def em_transition_matrix(
     proba = check_probabilities(proba)
     n_rows, c = proba.shape
     if c < 2 or not n_rows:
-        raise ValueError(f"proba has shape {proba.shape}; give at least one row and two columns.")
+        raise ValueError(f"proba has shape {proba.shape}; pass at least one row and two columns.")
     y = check_label_indices(y_noisy, c, n_rows, "y_noisy")
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
     check_prior(prior, c)
     if not is_number(meta_weight) or not 0 < meta_weight < np.inf:
-        raise ValueError(f"meta_weight={meta_weight!r}; give a finite number above 0.")
+        raise ValueError(f"meta_weight={meta_weight!r}; pass a finite number above 0.")
     clean = _check_clean(proba_meta, y_meta, c)
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
     max_iter = check_count(max_iter, 1, "max_iter")
     if not is_number(tol) or not 0 <= tol < np.inf:
-        raise ValueError(f"tol={tol!r}; give a finite number of at least 0.")
+        raise ValueError(f"tol={tol!r}; pass a finite number of at least 0.")
     found = first_maximum(proba, y, *clean, T, prior, known, meta_weight, max_iter=max_iter, tol=tol).finish()
     return found if full_output else found.transition_matrix
 
@@ -364,7 +364,7 @@ def prior_at_maximum(
 def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray, NDArray[np.intp]]:
     """Valid probabilities and labels of the clean samples; empty arrays if there are none."""
     if (proba is None) != (y is None):
-        raise ValueError("only one of proba_meta and y_meta was given; give both or none.")
+        raise ValueError("only one of proba_meta and y_meta was given; pass both or none.")
     if proba is None or y is None:
         return np.empty((0, c)), np.zeros(0, dtype=np.intp)
     proba = check_probabilities(proba, c, "proba_meta")

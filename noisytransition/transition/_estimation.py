@@ -99,7 +99,7 @@ def anchor_transition_matrix(
     """
     proba = check_probabilities(proba)
     if not len(proba):
-        raise ValueError("proba has no rows; give at least one.")
+        raise ValueError("proba has no rows; pass at least one.")
     # "lower" gives a value of the column itself, so that at least one sample is at or below it
     limits = np.percentile(proba, _resolve_percentile(percentile, proba), axis=0, method="lower")
     return normalise_rows(proba[np.where(proba <= limits, proba, -np.inf).argmax(axis=0)])
@@ -136,7 +136,7 @@ def count_transition_matrix(
     y_true = check_label_indices(y_true, n_classes, name="y_true")
     y_noisy = check_label_indices(y_noisy, n_classes, len(y_true), name="y_noisy")
     if not is_number(smoothing) or not 0 <= smoothing < np.inf:
-        raise ValueError(f"smoothing={smoothing!r}; give a finite number of at least 0.")
+        raise ValueError(f"smoothing={smoothing!r}; pass a finite number of at least 0.")
     if n_classes is None:
         n_classes = int(max(y_true.max(initial=-1), y_noisy.max(initial=-1))) + 1
     n_classes = check_count(n_classes, 1, "n_classes")
@@ -192,7 +192,7 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
     T = check_transition_matrix(T)
     n_classes = len(T)
     if not is_number(floor) or not 0 <= floor < 1 / n_classes:
-        raise ValueError(f"floor={floor!r}; give at least 0 and less than 1/c = {1 / n_classes:.6g}.")
+        raise ValueError(f"floor={floor!r}; pass at least 0 and less than 1/c = {1 / n_classes:.6g}.")
     surplus = np.maximum(T, floor) - floor
     return floor + (1 - n_classes * floor) * normalise_rows(surplus)
 
@@ -226,5 +226,5 @@ def _resolve_percentile(percentile: float | str | None, proba: NDArray[np.float6
         share = np.bincount(proba.argmax(axis=1), minlength=proba.shape[1]) / len(proba)
         return float(100 * (1 - 0.3 * min(proba.mean(axis=0).min(), share.min())))
     if isinstance(percentile, str) or not is_number(percentile) or not 0 < percentile <= 100:
-        raise ValueError(f'percentile={percentile!r}; give None, "auto" or a number above 0 and at most 100.')
+        raise ValueError(f'percentile={percentile!r}; pass None, "auto" or a number above 0 and at most 100.')
     return float(percentile)

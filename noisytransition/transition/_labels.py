@@ -320,8 +320,8 @@ def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArra
     if n_classes is not None and len(found) != n_classes:
         some = ", ".join(map(repr, found[:_MOST_NAMED].tolist())) + (", ..." if len(found) > _MOST_NAMED else "")
         raise ValueError(
-            f"{len(found)} different labels in {name} for {n_classes} classes: {some}. Pass classes=, the labels in "
-            "the order of the rows of T and of the columns of proba."
+            f"{name}: {len(found)} different labels ({some}) for {n_classes} classes. Pass classes=, the labels in the "
+            "order of the rows of T and of the columns of proba."
         )
     return found
 
@@ -345,8 +345,8 @@ def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
     index = order[place]
     if (unknown := classes[index] != y).any():
         raise ValueError(
-            f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among classes {classes.tolist()!r}. Add it "
-            "to classes or drop its samples."
+            f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among classes {classes.tolist()!r}. "
+            "Correct it, drop its samples, or add it to classes in fit."
         )
     return index
 

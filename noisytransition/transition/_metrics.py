@@ -91,7 +91,7 @@ def _check_n_per_class(n_per_class: ArrayLike, n_classes: int) -> NDArray[np.int
     n = as_array(n_per_class, "n_per_class")
     if not np.issubdtype(n.dtype, np.integer) or n.shape not in {(), (n_classes,)} or n.min() < 1:
         raise ValueError(
-            f"n_per_class={n_per_class!r}; give a positive integer, or one for each of the {n_classes} classes "
+            f"n_per_class={n_per_class!r}; pass a positive integer, or one for each of the {n_classes} classes "
             "(a class without samples has no estimate)."
         )
     return np.broadcast_to(n, n_classes)

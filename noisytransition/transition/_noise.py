@@ -172,7 +172,7 @@ def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64
     """
     superclasses, rate = as_array(superclasses, "superclasses"), check_rate(rate)
     if superclasses.ndim != 1 or not superclasses.size:
-        raise ValueError(f"superclasses has shape {superclasses.shape}; give a 1-d array, one superclass per class.")
+        raise ValueError(f"superclasses has shape {superclasses.shape}; pass a 1-d array, one superclass per class.")
     siblings = superclasses[:, None] == superclasses
     np.fill_diagonal(siblings, False)
     T = siblings * (rate / np.maximum(siblings.sum(axis=1, keepdims=True), 1))
@@ -203,14 +203,14 @@ def flip_noise(flips: Mapping[tuple[int, int], float], n_classes: int) -> NDArra
     """
     T = np.eye(check_count(n_classes, 1, "n_classes"))
     if not isinstance(flips, Mapping) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in flips):
-        raise ValueError(f"flips={flips!r}; give a dict {{(i, j): p}} of pairs of classes.")
+        raise ValueError(f"flips={flips!r}; pass a dict {{(i, j): p}} of pairs of classes.")
     for (i, j), p in flips.items():
         if i == j or not {i, j} <= set(range(n_classes)):
-            raise ValueError(f"flips has {i!r} -> {j!r}; give two different classes of 0..{n_classes - 1}.")
+            raise ValueError(f"flips has {i!r} -> {j!r}; pass two different classes of 0..{n_classes - 1}.")
         T[i, j] = check_rate(p, f"the probability of {i} -> {j}")
         T[i, i] -= p
     if (T.diagonal() < -1e-9).any():
-        raise ValueError(f"the flips of class {int(T.diagonal().argmin())} add up to more than 1; give at most 1.")
+        raise ValueError(f"the flips of class {int(T.diagonal().argmin())} add up to more than 1; pass at most 1.")
     return np.maximum(T, 0)
 
 
@@ -249,7 +249,7 @@ def flip_labels(
     """
     by_position, y = check_transition_matrix(T, name="T"), as_array(y, "y")
     if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}; give a 1-d array of labels.")
+        raise ValueError(f"y has shape {y.shape}; pass a 1-d array of labels.")
     c = len(by_position)
     named = _classes_of_rows(y, c) if classes is None else check_classes(classes, c)
     cumulated = check_transition_matrix(in_class_order(T, named), c, "T").cumsum(axis=1)

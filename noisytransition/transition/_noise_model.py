@@ -57,8 +57,8 @@ class LabelNoiseModel:
 
         calibration   softmax(A log proba + b), fitted to verified and noisy labels
         T             maximum-likelihood estimate from all labels, shrunk by the evidence
-        test of one T if pairs of true and noisy labels reject that all samples share one T, T is the mean of a
-                      posterior that is fitted to the pairs (without pairs: of feature-dependent noise)
+        test of one T a test whether all samples share one T. If not, a posterior is fitted to the pairs of true and
+                      noisy labels (without pairs, a model of feature-dependent noise), and T is its mean
         posterior     P(true = i | x, noisy = j) ~ proba_i(x) T[i, j]
 
     See :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
@@ -168,7 +168,7 @@ class LabelNoiseModel:
             the columns "verified" and "verified_probability" in place of the arguments below. Each other column has the
             labels of one source, possibly with missing values.
         y_verified : array-like of shape (n,), optional
-            True labels of verified samples. Missing for all others: None, NaN or NA, or -1 if that is no class.
+            True labels of verified samples; missing for all others (None, NaN, NA, or -1 if -1 is not a class).
         proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
             Probabilities and true labels of separate clean samples.
         y_clean_noisy : array-like of shape (n_clean,), optional
@@ -270,7 +270,7 @@ class LabelNoiseModel:
     def from_transition_matrix(
         cls, T: ArrayLike, classes: ArrayLike | None = None, class_counts: ArrayLike | None = None
     ) -> Self:
-        """Make the model of a given T, without error bars. `proba` are then probabilities of the true label.
+        """Create a model with a given T, without error bars. Methods then expect probabilities of the true label.
 
         Parameters
         ----------
@@ -419,8 +419,8 @@ class LabelNoiseModel:
     def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
         if self.uncertainty_ is None:
             raise error(
-                f"T of {len(self.classes_)} classes has no error bars. They require a T estimated from out-of-sample "
-                f"probabilities and at most {MOST_CLASSES} classes."
+                f"T of {len(self.classes_)} classes has no error bars. Use EMTransitionClassifier, "
+                f"TransitionClassifierCV or LabelNoiseModel.fit, with at most {MOST_CLASSES} classes."
             )
         return self.uncertainty_
 
@@ -433,8 +433,8 @@ class LabelNoiseModel:
         level : float in (0, 1), default=0.9
             Confidence level of the intervals.
         proba, y_noisy : array-like of shape (n_batch, c) and (n_batch,), optional
-            Probabilities by the same classifier, and noisy labels if there are any, of another batch with other class
-            shares, such as the next month. It must have the same T and the same distribution of features in each class.
+            Probabilities by the same classifier and, if known, noisy labels of another batch with other class shares,
+            such as data of the next month. Its T and its distribution of features in each class must be the same.
             Default: the samples of `fit`.
 
         Returns
@@ -494,8 +494,8 @@ class LabelNoiseModel:
         """Draw samples to verify next, with known probabilities (:doc:`/which_rows`).
 
         Half of the probability is the same for all samples. The other half is proportional to the posterior standard
-        deviation of the sample's class (T and shares), or of whether its prediction is correct (accuracy). Pass
-        ``probability`` to the next `fit` as `verified_probability` of these positions.
+        deviation of the sample's class (T and shares), or of whether its prediction is correct (accuracy). In the next
+        `fit`, pass ``probability`` as the `verified_probability` of these samples.
 
         Parameters
         ----------
@@ -510,8 +510,8 @@ class LabelNoiseModel:
         Returns
         -------
         DataFrame
-            Columns ``position``, of samples of `fit` that were not verified, and ``probability``, relative to a draw at
-            random (``n / n_not_verified``). It is at least 0.5, unless all samples above it are certain to be drawn.
+            Columns ``position`` in the samples of `fit`, and ``probability`` of the draw, relative to a random draw
+            (``n / n_not_verified``). It is at least 0.5, unless all more probable samples are drawn with certainty.
 
         Raises
         ------
@@ -535,8 +535,8 @@ class LabelNoiseModel:
         Returns
         -------
         Plan
-            With `table`, `n_rows` and `words` (also by ``str``). For T, ``n_to_verify`` counts samples of that true
-            class with a noisy label; otherwise samples of any class, drawn by `suggest_rows`.
+            With `table`, `n_rows` and `words` (also by ``str``). For T, ``n_to_verify`` is the number of samples of
+            each true class that have a noisy label; otherwise, of samples of any class drawn by `suggest_rows`.
 
         Raises
         ------
@@ -627,8 +627,8 @@ class LabelNoiseModel:
         -------
         DataFrame with n_issues rows, or ndarray of int, shape (n_issues,)
             In ascending order of `label_quality`, with the columns ``position``, ``given_label``, ``suggested_label``
-            (the most probable true class) and ``label_quality``. The index is that of the noisy labels or of `proba` in
-            pandas, else the positions.
+            (the most probable true class) and ``label_quality``. The index is the pandas index of the noisy labels or
+            of `proba`, else the position.
 
         References
         ----------
@@ -667,12 +667,12 @@ class LabelNoiseModel:
         proba, y_noisy, y_verified, calibrate
             As in `posterior`. Verified samples get their true label.
         threshold : float in [0, 1], default=0.9
-            Smallest posterior of the most probable class with which it replaces the label.
+            Minimum posterior of the most probable class to replace the label.
 
         Returns
         -------
         ndarray of shape (n,), or Series
-            Labels out of `labels_`. A Series if the noisy labels are a Series.
+            Labels from `labels_`. A Series if the noisy labels are a Series.
         """
         check_rate(threshold, "threshold")
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
@@ -727,8 +727,8 @@ class LabelNoiseModel:
         Returns
         -------
         NoiseReport
-            With `save`, `to_html`, `words` and `facts`. Samples are named by the index of `display_rows` or `y_noisy`
-            in pandas, else by position.
+            With `save`, `to_html`, `words` and `facts`. Samples are named by the pandas index of `display_rows` or
+            `y_noisy`, else by position.
         """
         from ..report import NoiseReport  # needs jinja2
         from ..report._facts import make_facts
@@ -779,7 +779,7 @@ class LabelNoiseModel:
         return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
 
     def posterior_of_fit(self) -> NDArray[np.float64]:
-        """P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
+        """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
         of, c = self.held_out_, len(self.classes_)
         proba, none = self.calibrate(of.candidates[0].proba[:, :c]), np.full(len(of.noisy), -1)
         return LabelledSamples(proba, of.noisy, none, self._likelihood_of_fit(of.rows)).posterior(
@@ -794,7 +794,7 @@ class LabelNoiseModel:
             raise ValueError("the model was fitted to one label per sample; pass one column of labels.")
         known = self.sources_.names.tolist()
         if unknown := sorted(set(labels.names.tolist()) - set(known), key=str):
-            raise ValueError(f"the model was not fitted to the sources {unknown}; it has {known}.")
+            raise ValueError(f"the model was not fitted to the sources {unknown}. Pass labels of {known} only.")
         these = [known.index(name) for name in labels.names.tolist()]
         codes = labels.of_classes(self.labels_).codes
         log = log_likelihood(codes, self.sources_.matrices[these], self.sources_.weights[these])

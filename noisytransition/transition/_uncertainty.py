@@ -144,7 +144,7 @@ def transition_uncertainty(
     y = check_label_indices(y_noisy, c, n, "y_noisy")
     if (impossible := int(((proba * T.T[y]).sum(axis=1) == 0).sum())) or not n:
         raise ValueError(
-            f"{impossible} of {n} noisy labels have no probability under T and proba; give at least one row, and T "
+            f"{impossible} of {n} noisy labels have no probability under T and proba; pass at least one row, and T "
             "from em_transition_matrix, or without zeros (floor_transition_matrix)."
         )
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
@@ -165,7 +165,7 @@ def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDA
     """Valid probabilities of at least one sample."""
     array = check_probabilities(proba, c, name)
     if not len(array):
-        raise ValueError(f"{name} has no rows; give at least one.")
+        raise ValueError(f"{name} has no rows; pass at least one.")
     return normalise_rows(array)
 
 

@@ -114,7 +114,7 @@ CHECKED = [
     *((name, value, words) for name, value, words in LABELS if name in ("a number", "two columns", "one-hot labels")),
     *((name, value, words) for name, value, words in LABELS if name in ("masked entries", "a sparse column")),
     ("a label less", VERIFIED[:-1], "59 labels for 60 samples"),
-    ("labels of verified rows alone", TRUE[:18], "18 labels for 60 samples.*searches"),
+    ("labels of verified rows alone", TRUE[:18], "18 labels for 60 samples.*Cross-validation"),
     ("all rows", TRUE, "all samples are verified"),
     ("a mask", np.arange(60) < 18, "no mask"),
     ("a mask of numbers", (np.arange(60) < 18).astype(int), "no mask"),
@@ -182,10 +182,10 @@ FIT = [
         "signed beside unsigned", "fit", {"y": (LARGE[Y]).astype(np.uint64), "meta": (X_META, LARGE[Y_META])}, "apart"
     ),
     Case("labels beside a pair", "fit", {"meta": (X_META, Y_META), "y_meta": Y_META}, "go together"),
-    Case("noisy labels of verified rows twice", "fit", {"y": _table(), "y_meta_noisy": Y}, "not in X"),
+    Case("noisy labels of verified rows twice", "fit", {"y": _table(), "y_meta_noisy": Y}, "without clean samples"),
     Case("NaN in a list of names", "fit", {"y": [NAN, *NAMES[Y[1:]].tolist()]}, "missing"),
     Case("numbers in a list of names", "fit", {"y": [0, *NAMES[Y[1:]].tolist()]}, "several kinds"),
-    Case("noisy labels of no clean row", "fit", {"y_meta_noisy": Y_META, "meta": None}, "not in X"),
+    Case("noisy labels of no clean row", "fit", {"y_meta_noisy": Y_META, "meta": None}, "without clean samples"),
     Case("short noisy labels of clean rows", "fit", {"y_meta_noisy": Y_META[:-1]}, "y_meta_noisy has 17 labels"),
     Case("noisy labels of no class", "fit", {"y_meta_noisy": Y_META + 1}, r"y_meta_noisy has labels \[3\]"),
     Case("noisy names of clean rows", "fit", {"y_meta_noisy": NAMES[Y_META]}, "text labels"),
@@ -212,7 +212,7 @@ LABEL_ISSUES = [
     if not name.startswith("one ")
 ]
 THRESHOLDS = [
-    Case(f"{target}: threshold={value!r}", target, {"threshold": value}, "give a probability")
+    Case(f"{target}: threshold={value!r}", target, {"threshold": value}, "pass a probability")
     for target in ("find_label_issues", "relabel")
     for value in (-0.1, 1.1, "0.5", NAN, 1j, None, True)
 ]

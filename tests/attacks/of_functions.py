@@ -107,7 +107,7 @@ NUMBERS = [
             f"transition.{function}: rate, {name}",
             f"transition.{function}",
             {"args": (*before, rate)},
-            "give a probability",
+            "pass a probability",
         )
         for function, before in {
             "symmetric_noise": (3,),
@@ -123,7 +123,7 @@ NUMBERS = [
             f"transition.{function}: classes, {name}",
             f"transition.{function}",
             {"args": (n, 0.2)},
-            "give an integer|at least",
+            "pass an integer|at least",
         )
         for function in ("symmetric_noise", "pair_noise")
         for name, n in COUNTS
@@ -162,13 +162,13 @@ NUMBERS = [
 OTHERS = [
     _case(target, name, {"args": args, **given}, words)
     for target, name, args, given, words in [
-        ("flip_noise", "a list", ([(0, 1)], 2), {}, "give a dict"),
+        ("flip_noise", "a list", ([(0, 1)], 2), {}, "pass a dict"),
         ("flip_noise", "to itself", ({(0, 0): 0.2}, 2), {}, "two different classes"),
         ("flip_noise", "out of the classes", ({(0, 5): 0.2}, 3), {}, "two different classes"),
         ("flip_noise", "names", ({("a", "b"): 0.2}, 2), {}, "two different classes"),
         ("flip_noise", "no pairs", ({0: 1}, 2), {}, "pairs"),
         ("flip_noise", "too much", ({(0, 1): 0.7, (0, 2): 0.7}, 3), {}, "add up"),
-        ("flip_noise", "complex numbers", ({(0, 1): 1j}, 2), {}, "give a probability"),
+        ("flip_noise", "complex numbers", ({(0, 1): 1j}, 2), {}, "pass a probability"),
         ("superclass_noise", "two axes", ([[0, 1]], 0.2), {}, "1-d"),
         ("superclass_noise", "none", ([], 0.2), {}, "1-d"),
         ("superclass_noise", "masked entries", (masked([0, 0, 1]), 0.2), {}, "masked"),
@@ -188,8 +188,8 @@ OTHERS = [
         ("em_transition_matrix", "complex counts", (PROBA, Y), {"counts": T + 0j}, "complex"),
         ("em_transition_matrix", "counts as text", (PROBA, Y), {"counts": T.astype(str)}, "counts"),
         ("em_transition_matrix", "negative counts", (PROBA, Y), {"counts": -T}, "counts"),
-        ("em_transition_matrix", "clean rows alone", (PROBA, Y), {"proba_meta": PROBA}, "give both"),
-        ("em_transition_matrix", "clean labels alone", (PROBA, Y), {"y_meta": Y}, "give both"),
+        ("em_transition_matrix", "clean rows alone", (PROBA, Y), {"proba_meta": PROBA}, "pass both"),
+        ("em_transition_matrix", "clean labels alone", (PROBA, Y), {"y_meta": Y}, "pass both"),
         ("em_transition_matrix", "init", (PROBA, Y), {"init": np.eye(2)}, "classes"),
         ("em_transition_matrix", "prior", (PROBA, Y), {"prior": "flat"}, "prior="),
         ("em_transition_matrix", "superclasses", (PROBA, Y), {"prior": [0, 1]}, "superclass"),
@@ -198,13 +198,13 @@ OTHERS = [
         ("em_transition_matrix", "one class", (np.ones((3, 1)), [0, 0, 0]), {}, "two columns"),
         ("em_transition_matrix", "no rows", (PROBA[:0], Y[:0]), {}, "at least one row"),
         ("gold_transition_matrix", "a class without rows", (PROBA, Y % 2), {}, "class"),
-        ("count_transition_matrix", "lengths", (Y, Y[:-1]), {}, "one label per row"),
+        ("count_transition_matrix", "lengths", (Y, Y[:-1]), {}, "one label per sample"),
         ("transition_uncertainty", "no rows", (PROBA[:0], Y[:0], T), {}, "no rows"),
         ("transition_uncertainty", "clean rows", (PROBA, Y, T), {"proba_meta": PROBA[:0]}, "no rows"),
         ("transition_uncertainty", "many classes", (np.full((60, 51), 1 / 51), Y, np.eye(51)), {}, "51 classes"),
         ("transition_uncertainty", "impossible labels", (PROBA, Y, [[1, 0, 0]] * 3), {}, "no probability"),
         ("transition_uncertainty", "complex counts", (PROBA, Y, T), {"counts": T + 0j}, "complex"),
-        ("class_conditional_test", "nothing", (TRUE, Y), {}, "give groups="),
+        ("class_conditional_test", "nothing", (TRUE, Y), {}, "pass groups="),
         *(
             ("class_conditional_test", name, (TRUE, Y), {"groups": Y, "n_permutations": n}, "integer|at least")
             for name, n in COUNTS
@@ -219,7 +219,7 @@ OTHERS = [
         ("class_conditional_test", "probabilities", (TRUE, Y), {"proba": PROBA * 2}, "sums? to"),
         ("class_conditional_test", "no noise", (TRUE, TRUE), {"groups": np.arange(60) % 2}, "two rows|differ|noise"),
         ("label_posterior", "shapes", (PROBA, Y, np.eye(2)), {}, "classes"),
-        ("label_posterior", "lengths", (PROBA, Y[:-1], T), {}, "one label per row"),
+        ("label_posterior", "lengths", (PROBA, Y[:-1], T), {}, "one label per sample"),
     ]
 ]
 CASES = [

@@ -19,9 +19,9 @@ FOLDS = [
     Case("folds: short labels", "folds", {"y": Y[:-1]}, "one label per sample"),
     Case("folds: masked labels", "folds", {"y_verified": masked(Y)}, "masked"),
     Case("folds: twice", "folds", {"y": pd.DataFrame({"label": Y, "verified": Y})}, "given twice"),
-    Case("folds: one fold", "folds", {"n_splits": 1}, "n_splits=1; give at least 2"),
-    Case("folds: folds as text", "folds", {"n_splits": "3"}, "give an integer"),
-    Case("folds: half a fold", "folds", {"n_splits": 2.5}, "give an integer"),
+    Case("folds: one fold", "folds", {"n_splits": 1}, "n_splits=1; pass at least 2"),
+    Case("folds: folds as text", "folds", {"n_splits": "3"}, "pass an integer"),
+    Case("folds: half a fold", "folds", {"n_splits": 2.5}, "pass an integer"),
     Case("folds: a seed as text", "folds", {"shuffle": True, "random_state": "a"}, "seed"),
 ]
 DATA = ComparisonData(X, Y, X_META, Y_META, X_TEST, Y_TEST, T, TRUE)

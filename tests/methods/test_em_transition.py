@@ -155,7 +155,7 @@ def test_error_bars_hold_T_and_are_told_in_words():
     value = clf.transition_matrix_[0, 1]
     low, high = clf.transition_interval()
     assert first == f"ant -> bee {value:.2f} [{low[0, 1]:.2f}, {high[0, 1]:.2f}]"
-    with pytest.raises(ValueError, match="least=nan; give a probability"):
+    with pytest.raises(ValueError, match="least=nan; pass a probability"):
         clf.transition_summary(least=np.nan)
     off = ~np.eye(3, dtype=bool) & (clf.transition_matrix_ < 0.2)
     assert last == f"5 other flips: each below 0.2, at most {high[off].max():.2f}"

@@ -270,7 +270,7 @@ def test_weights_of_rows():
     clf.fit(X, y_noisy, y_verified=only(y, verified), sample_weight=weight)
     half = fitted(LogisticRegression(), (X[kept], y[kept], y_noisy[kept], verified[kept]))
     np.testing.assert_allclose(clf.predict_proba(X_test), half.predict_proba(X_test))
-    with refused("takes no sample_weight"):
+    with refused("not accept sample_weight"):
         clone(clf).set_params(estimator=KNeighborsClassifier()).fit(
             X, y_noisy, y_verified=only(y, verified), sample_weight=weight
         )
