@@ -86,7 +86,7 @@ def test_the_posterior_without_noise_is_the_label_and_with_uniform_noise_the_pre
 
 def test_an_impossible_label_leaves_the_prediction():
     np.testing.assert_allclose(label_posterior([[1.0, 0.0]], [1], np.eye(2)), [[1.0, 0.0]])
-    with pytest.raises(ValueError, match="class indices are 0..1"):
+    with pytest.raises(ValueError, match=r"class indices are 0\.\.1"):
         label_posterior([[1.0, 0.0]], [2], np.eye(2))
 
 
