@@ -113,7 +113,7 @@ def test_search_finds_attributes_and_methods():
             page.goto(f"{address}?q={name}")
             page.wait_for_selector("#search-results p.search-summary:text-matches('finished|not match')")  # all hits
             hits = page.locator("#search-results li a").all_text_contents()
-            shown = ("EMTransitionClassifier", f"Classifier.{name}", "What all classifiers share")
+            shown = ("EMTransitionClassifier", f"Classifier.{name}", "Common parameters and methods")
             if not any(part in hit for hit in hits for part in shown):
                 not_found.append(name)
     # for methods of one's own, and scikit-learn's
@@ -123,4 +123,5 @@ def test_search_finds_attributes_and_methods():
 
 def test_search_shows_the_first_sentence_of_a_page():
     with opened((BUILT / "search.html").absolute().as_uri() + "?q=resume") as page:
-        page.wait_for_selector("#search-results li p:has-text('Ctrl-C')")  # the pages are read one after the other
+        # the pages are read one after the other
+        page.wait_for_selector("#search-results li p:has-text('resumed after an interruption')")
