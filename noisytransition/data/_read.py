@@ -32,6 +32,7 @@ from ..transition._labels import (
     known_labels,
     labels_of_samples,
     of_one_type,
+    shortened,
 )
 from ._parts import check_sample, rows_of_parts
 from ._warnings import warn_if_unscaled, warn_of_copies, warn_of_order, warn_of_true_labels
@@ -405,20 +406,21 @@ def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
     clean = set(labels.get(name, labels["y"]).tolist())
     if absent := sorted(set(labels.get("y_meta_noisy", labels["y"]).tolist()) - noisy - clean):
         raise ValueError(
-            f"y_meta_noisy has labels {absent} that are neither in y nor in y_meta; y has {sorted(noisy)}. "
+            f"y_meta_noisy has labels {shortened(absent)} that are in neither y nor y_meta; y has "
+            f"{shortened(sorted(noisy))}. "
             f"Correct them; {_ENCODE_ALL}."
         )
     if absent := sorted(clean - noisy):
         warnings.warn(
-            f"{name} has the classes {absent}, which no noisy label has; they are treated as separate classes. If they "
-            f"are spelt differently in y, correct them; {_ENCODE_ALL}.",
+            f"{name} has the classes {shortened(absent)}, which no noisy label has; they are treated as separate "
+            f"classes. If they are spelt differently in y, correct them; {_ENCODE_ALL}.",
             UserWarning,
             stacklevel=5,
         )
     if absent := sorted(set(labels.get(_OF_SOURCES, labels["y"]).tolist()) - noisy - clean):
         warnings.warn(
-            f"some sources give the labels {absent}, which are not the most frequent label of any sample nor verified. "
-            "They are treated as separate classes; correct them or set them to missing.",
+            f"some sources give the labels {shortened(absent)}, which are neither verified nor the most frequent label "
+            "of any sample. They are treated as separate classes; correct them or set them to missing.",
             UserWarning,
             stacklevel=5,
         )
@@ -444,7 +446,9 @@ def label_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_no
     """Encode the labels of n samples as indices in `classes`. Raise for unknown labels."""
     labels = validate_labels(y, n, name)
     if unknown := sorted(set(labels.tolist()) - set(classes.tolist()), key=str):
-        raise ValueError(f"{name} has labels {unknown}, not among classes_ {classes.tolist()}. Correct or drop them.")
+        raise ValueError(
+            f"{name} has labels {shortened(unknown)}, not among classes_ {shortened(classes)}. Correct or drop them."
+        )
     return np.searchsorted(classes, labels)
 
 

@@ -17,7 +17,7 @@ from ..transition import (
 )
 from ..transition._checks import check_transition_matrix
 from ..transition._estimation import floor_transition_matrix, normalise_rows
-from ..transition._labels import in_class_order
+from ..transition._labels import in_class_order, shortened
 from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import shrunk_to_symmetric
 from ._checks import check_checkpoints
@@ -127,7 +127,8 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
     missing = None
     if absent := classes_without_clean_rows(run):
         warnings.warn(
-            f"No clean sample of class {absent}: its row of the initial T is that of an anchor point. Verify some.",
+            f"No clean sample of class {shortened(absent)}: its row of the initial T is that of an anchor point. "
+            "Verify samples of it.",
             UserWarning,
             stacklevel=5,
         )

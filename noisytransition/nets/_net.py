@@ -120,7 +120,9 @@ class NoisyLabelNet(LeanNet):
         dtype_of = partial(_input_dtype, self.dtype, self.plain_module_, is_part=is_part)
         x = each_part(lambda part: on_device(part, self.device, dtype_of(part)), x)
         if self.module_.training and self.batch_transform is not None:
-            x = self.batch_transform(x)
+            given, x = x, self.batch_transform(x)
+            if not is_part and len(x) != len(given):
+                raise ValueError(f"batch_transform returns {len(x)} of {len(given)} samples. Return all of them.")
         return x
 
     def prepared(self, batch: Loaded) -> Batch:

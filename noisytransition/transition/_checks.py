@@ -53,7 +53,7 @@ def blocks_of_rows(n: int, n_columns: int, size: int = _BLOCK) -> list[slice]:
 
 def _check_block_of_probabilities(proba: NDArray[np.float64], name: str, first: int) -> None:
     """Raise an error for a row that is not a distribution; `first` is the number of the first row."""
-    advice = "pass probabilities: apply softmax to logits."
+    advice = "pass probabilities, such as the softmax of logits."
     _check_finite_and_not_negative(proba, name, advice, first)
     sums = proba.sum(axis=1)
     if (wrong := np.abs(sums - 1) > 1e-3).any():

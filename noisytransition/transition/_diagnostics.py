@@ -10,6 +10,7 @@ from ._class_offset import is_balanced, shares_differ
 from ._fit import TransitionFit
 from ._held_out import HeldOut
 from ._instance_dependent import InstanceDependentEstimate
+from ._labels import shortened
 from ._metrics import transition_error
 from ._pair_posterior import PairEstimate
 from ._uncertainty import TransitionUncertainty
@@ -86,7 +87,7 @@ def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
     """Warn of reasons not to trust T or the classifier."""
     of_T = [text for name, text in reasons.items() if name not in _NOTES]
     if of_T:
-        warnings.warn(f"T may be wrong: {'; '.join(of_T)}.", UserWarning, stacklevel=stacklevel)
+        warnings.warn(f"T may be wrong: {'. Also, '.join(of_T)}.", UserWarning, stacklevel=stacklevel)
     if "worse_than_labels" in reasons:
         warnings.warn(f"{reasons['worse_than_labels']}.", UserWarning, stacklevel=stacklevel)
 
@@ -109,15 +110,15 @@ def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray) -> dict[str
 
 
 def _no_probability(proba: NDArray, classes: NDArray) -> str:
-    never = classes[~proba[:, : len(classes)].any(axis=0)].tolist()
-    if not never:
+    never = classes[~proba[:, : len(classes)].any(axis=0)]
+    if not len(never):
         return ""
-    return f"class {never} has probability 0 in all samples; use a classifier that was trained on it"
+    return f"class {shortened(never)} has probability 0 in all samples; use a classifier that was trained on it"
 
 
 def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
-    absent = classes[n_clean[: len(classes)] == 0].tolist()
-    return f"no clean sample of class {absent}; verify some samples of it" if absent else ""
+    absent = classes[n_clean[: len(classes)] == 0]
+    return f"no clean sample of class {shortened(absent)}; verify some samples of it" if len(absent) else ""
 
 
 def _unknown_shares(fit: TransitionFit) -> str:
@@ -183,8 +184,8 @@ def _weak_labels(revised: PairEstimate | InstanceDependentEstimate | None) -> st
     if not isinstance(revised, PairEstimate) or revised.powers[1] >= _WEAK:
         return ""
     return (
-        f"in verified pairs a noisy label carries {revised.powers[1]:.0%} of the information that one T implies: the "
-        "noise depends on the features, and the error bars of T may be too short; verify more samples"
+        "the noise depends on the features, so the error bars of T may be too short (the noisy labels of verified "
+        f"samples carry {revised.powers[1]:.0%} of the information that T implies); verify more samples"
     )
 
 
@@ -220,9 +221,9 @@ def _memorised(fit: TransitionFit) -> str:
     least = _AGREEMENT if fit.revised is None else _AGREEMENT_WITHOUT_ONE_T
     if agreement - expected > least + _ERRORS_OF_AGREEMENT * (agreement * (1 - agreement) / n) ** 0.5:
         return (
-            f"the probabilities agree with {agreement:.0%} of the noisy labels, but T and their calibration imply "
-            f"{expected:.0%}: labels were memorised, the noise depends on the features, or these are probabilities of "
-            "the noisy label; use out-of-sample probabilities and verify samples"
+            f"the classifier agrees with {agreement:.0%} of the noisy labels, but T implies {expected:.0%}: it has "
+            "memorised labels or predicts the noisy label, or the noise depends on the features; use out-of-sample "
+            "probabilities and verify samples"
         )
     of_noisy, of_clean = (proba.max(axis=1) for proba in fit.best[1:])
     if len(of_clean) < 2 or fit.draw.by_suspicion:
@@ -243,4 +244,4 @@ def _not_separated(bars: TransitionUncertainty | None, classes: NDArray) -> str:
     wide = np.diag(_half_width(bars)) > _WIDE
     if not wide.any():
         return ""
-    return f"the error bars of T are wide for class {classes[wide].tolist()}; verify more samples"
+    return f"the error bars of T are wide for class {shortened(classes[wide])}; verify more samples"

@@ -306,6 +306,12 @@ def _kind(labels: NDArray) -> str:
     return "text" if is_text(labels) else "date" if labels.dtype.kind in "mM" else "number"
 
 
+def shortened(labels: Any) -> str:
+    """List at most 10 labels, for messages."""
+    names = labels.tolist() if hasattr(labels, "tolist") else labels
+    return f"{names[:_MOST_NAMED]}{' ...' if len(names) > _MOST_NAMED else ''}"
+
+
 def is_text(labels: NDArray) -> bool:
     """Whether labels are text."""
     return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and any(isinstance(v, str) for v in labels.flat))
@@ -318,10 +324,9 @@ def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArra
     except TypeError as error:  # labels that cannot be compared
         raise ValueError(f"{name} has labels of several kinds or missing labels: {error}.") from None
     if n_classes is not None and len(found) != n_classes:
-        some = ", ".join(map(repr, found[:_MOST_NAMED].tolist())) + (", ..." if len(found) > _MOST_NAMED else "")
         raise ValueError(
-            f"{name}: {len(found)} different labels ({some}) for {n_classes} classes. Pass classes=, the labels in the "
-            "order of the rows of T and of the columns of proba."
+            f"{name}: {len(found)} different labels {shortened(found)} for {n_classes} classes. Pass classes=, the "
+            "labels in the order of the rows of T and of the columns of proba."
         )
     return found
 
@@ -345,7 +350,7 @@ def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
     index = order[place]
     if (unknown := classes[index] != y).any():
         raise ValueError(
-            f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among classes {classes.tolist()!r}. "
+            f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among classes {shortened(classes)}. "
             "Correct it, drop its samples, or add it to classes in fit."
         )
     return index

@@ -143,6 +143,12 @@ class LabelNoiseModel:
             f"LabelNoiseModel(prior={self.prior!r}, meta_sampling={self.meta_sampling!r}, proba_of={self.proba_of!r})"
         )
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "transition_std_":
+            self._error_bars(AttributeError)  # raises the error of the property
+        hint = "" if "classes_" in vars(self) else " before it is fitted. Call fit first"
+        raise AttributeError(f"LabelNoiseModel has no attribute {name!r}{hint}.")
+
     # ---- fit
     def fit(
         self,
