@@ -1,5 +1,6 @@
 """Comparison of classifiers on the same data and seeds."""
 
+from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,7 +34,7 @@ def compare(
     seeds: Iterable[int] = range(3),
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> "DataFrame":
+) -> DataFrame:
     """Fit several classifiers on the same data and seeds. Requires pandas.
 
     Parameters

@@ -1,5 +1,6 @@
 """Model selection with noisy labels: cross-validation and scoring on verified samples, and a scorer of T."""
 
+from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 

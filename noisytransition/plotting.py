@@ -4,6 +4,7 @@
 class order. matplotlib is imported on use: ``pip install noisytransition[plot]``.
 """
 
+from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
@@ -84,7 +85,7 @@ class TransitionMatrixDisplay:
         true_matrix: ArrayLike | None = None,
         display_labels: Iterable | None = None,
         **plot_params: Any,
-    ) -> "TransitionMatrixDisplay":
+    ) -> TransitionMatrixDisplay:
         """Draw the transition matrix of a fitted classifier.
 
         Parameters
@@ -115,12 +116,12 @@ class TransitionMatrixDisplay:
         self,
         *,
         include_values: bool | Literal["auto"] = "auto",
-        cmap: "str | Colormap" = "Blues",
+        cmap: str | Colormap = "Blues",
         values_format: str = ".2f",
-        ax: "Panels | None" = None,
+        ax: Panels | None = None,
         colorbar: bool = True,
         im_kw: dict[str, Any] | None = None,
-    ) -> "TransitionMatrixDisplay":
+    ) -> TransitionMatrixDisplay:
         """Draw the panels.
 
         Parameters
@@ -181,7 +182,7 @@ class TransitionMatrixDisplay:
         return [("true", truth, kw), ("learned", T, kw), ("learned - true", T - truth, difference)]
 
 
-def _write(axes: "Axes", image: Any, values_format: str) -> np.ndarray:
+def _write(axes: Axes, image: Any, values_format: str) -> np.ndarray:
     """Write the numbers, dark on light cells and light on dark ones; those that round to zero are blank."""
     matrix = np.asarray(image.get_array())
     light = image.to_rgba(matrix)[..., :3] @ [0.299, 0.587, 0.114] > 0.5
@@ -208,7 +209,7 @@ def plot_transition_history(
     estimator_or_history: Any,
     *,
     true_matrix: ArrayLike | None = None,
-    ax: "Panels | None" = None,
+    ax: Panels | None = None,
     top: int = 8,
     display_labels: Iterable[Any] | None = None,
 ) -> Any:
@@ -268,7 +269,7 @@ def _largest_entries(size: np.ndarray, top: int) -> list[Any]:
     return sorted(entries, key=lambda entry: -size[entry])[: check_count(top, 1, "top")]
 
 
-def _draw_error(axes: "Axes", history: np.ndarray, truth: np.ndarray) -> None:
+def _draw_error(axes: Axes, history: np.ndarray, truth: np.ndarray) -> None:
     axes.plot([transition_error(truth, T) for T in history], label="learned")
     identity = transition_error(truth, np.eye(len(truth)))
     axes.axhline(identity, color="0.4", linestyle="--", linewidth=1, label="identity")
@@ -276,9 +277,7 @@ def _draw_error(axes: "Axes", history: np.ndarray, truth: np.ndarray) -> None:
     axes.legend()
 
 
-def _draw_entries(
-    axes: "Axes", history: np.ndarray, truth: np.ndarray | None, entries: list, labels: list[str]
-) -> None:
+def _draw_entries(axes: Axes, history: np.ndarray, truth: np.ndarray | None, entries: list, labels: list[str]) -> None:
     for i, j in entries:
         (line,) = axes.plot(history[:, i, j], label=f"{labels[i]} → {labels[j]}")
         if truth is not None:
@@ -332,7 +331,7 @@ def _labels(given: Iterable[Any] | None, n_classes: int) -> list[str]:
     return labels
 
 
-def _axes(given: "Panels | None", n_panels: int, size: tuple[float, float]) -> np.ndarray:
+def _axes(given: Panels | None, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     """One Axes per panel, in a new figure unless given."""
     plt = _pyplot()
     if given is None:

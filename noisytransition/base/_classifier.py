@@ -1,5 +1,6 @@
 """Base class of all classifiers, with the scikit-learn interface."""
 
+from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from os import PathLike
@@ -169,7 +170,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         sample_weight: ArrayLike | None = None,
         sources: ArrayLike | None = None,
         state: str | PathLike | None = None,
-    ) -> "NoisyLabelClassifier":
+    ) -> NoisyLabelClassifier:
         """Train on noisy labels, using verified samples of X or separate clean samples.
 
         Parameters
@@ -435,7 +436,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         return super().get_params(deep) | self._net_params
 
-    def set_params(self, **params: Any) -> "NoisyLabelClassifier":
+    def set_params(self, **params: Any) -> NoisyLabelClassifier:
         """Set parameters of the classifier or its nets, such as ``lr`` or ``module__hidden``.
 
         Parameters

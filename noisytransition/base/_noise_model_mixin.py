@@ -1,5 +1,6 @@
 """Methods of classifiers with a fitted `LabelNoiseModel`."""
 
+from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,6 @@
 """Split labelled data into noisy, clean and test samples."""
 
+from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

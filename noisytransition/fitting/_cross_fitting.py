@@ -108,16 +108,10 @@ def fine_tune(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, **params: A
 def cross_fit(
     run: Run, joint: JointTraining, *, cv: int | None, n_jobs: int | None = None, fine_tuning: bool = False
 ) -> tuple[HeldOut, NDArray | None]:
-    """Train outside each fold in turn and return out-of-fold posteriors.
+    """Train outside each fold in turn and return out-of-fold posteriors after each number of epochs, in sample order.
 
-    Without `cv`, one training holds out a third of the noisy and half of the clean samples.
-
-    Returns
-    -------
-    held_out : HeldOut
-        Posteriors after each number of epochs, in the order of the samples.
-    fine_tuned : ndarray of shape (n_clean, n_classes) or None
-        Posteriors of the clean samples by the fine-tuned networks; None if one of them diverges.
+    Without `cv`, one training holds out a third of the noisy and half of the clean samples. The second result has the
+    posteriors of the clean samples by the fine-tuned networks; None if one of them diverges.
     """
     most, c, y = run.params["max_epochs"], len(run.classes), run.clean.label
     epochs = sorted({ceil(most * k / _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})

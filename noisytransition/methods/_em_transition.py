@@ -1,5 +1,6 @@
 """Joint maximum-likelihood estimation of classifier and T from noisy and clean labels."""
 
+from __future__ import annotations
 from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar

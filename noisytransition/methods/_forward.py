@@ -1,5 +1,6 @@
 """Forward correction with T estimated from anchor points."""
 
+from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np

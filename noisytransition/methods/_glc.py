@@ -1,5 +1,6 @@
 """Gold loss correction with T estimated from the clean samples."""
 
+from __future__ import annotations
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike

@@ -1,5 +1,6 @@
 """Meta transition adaptation: learn T by a meta-gradient of the clean loss."""
 
+from __future__ import annotations
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike

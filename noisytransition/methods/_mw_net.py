@@ -1,5 +1,6 @@
 """Meta-Weight-Net: learn sample weights as a function of the loss, by a meta-gradient."""
 
+from __future__ import annotations
 import warnings
 from functools import partial
 from typing import Any, ClassVar

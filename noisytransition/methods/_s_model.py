@@ -1,5 +1,6 @@
 """S-Model: learn T as a noise adaptation layer on top of the network."""
 
+from __future__ import annotations
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike

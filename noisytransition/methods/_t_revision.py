@@ -1,5 +1,6 @@
 """T-Revision: importance reweighting by T, then joint training of the network and a correction dT."""
 
+from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch

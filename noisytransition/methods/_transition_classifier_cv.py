@@ -1,5 +1,6 @@
 """Meta-estimator that trains any scikit-learn classifier on noisy labels."""
 
+from __future__ import annotations
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -198,7 +199,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         y_meta_noisy: Any,
         sample_weight: Any,
         sources: Any,
-    ) -> "_Rows":
+    ) -> _Rows:
         """Validate all inputs except X, which the estimator validates."""
         of_X, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources)
         n, n_meta = _num_samples(X), None if X_meta is None else _num_samples(X_meta)
@@ -227,7 +228,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             labels.drawn,
         )
 
-    def _rounds(self, rows: "_Rows") -> tuple["_Round", "_Round", NDArray[np.float64]]:
+    def _rounds(self, rows: _Rows) -> tuple[_Round, _Round, NDArray[np.float64]]:
         """Relabel in rounds; return the first round, the best round, and the mean loss of each."""
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         noisy = rows.given[: rows.n_noisy]
@@ -249,7 +250,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             weight = rows.weight * np.concatenate([posterior.max(axis=1), np.ones(len(rows.true))])
         return rounds[0], best, np.array([r.losses.mean() for r in rounds])
 
-    def _noise_model(self, rows: "_Rows", proba: NDArray) -> LabelNoiseModel:
+    def _noise_model(self, rows: _Rows, proba: NDArray) -> LabelNoiseModel:
         noisy, of_clean = np.split(rows.given, [rows.n_noisy])
         candidate = Candidate(0, *np.split(proba, [rows.n_noisy]))
         held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)

@@ -1,5 +1,6 @@
 """Permutation test of class-conditional noise (one T for all samples), given true and noisy labels."""
 
+from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -60,15 +60,9 @@ def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDAr
 def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray, n_clean: NDArray) -> NDArray[np.float64]:
     """Weights, with mean 1, that give verified samples the given-label distribution of all; 1 if drawn at random.
 
-    Samples with the same given label are assumed to be drawn at random.
-
-    Parameters
-    ----------
-    given : ndarray of int, shape (n_verified,)
-        Given labels of verified samples as class indices; -1 if missing, with weight 1.
-    of_all, n_clean : ndarray of shape (c,)
-        Number of all samples by given label, and of verified samples by class. Equal numbers by class mean that these
-        are stratified.
+    Samples with the same given label are assumed to be drawn at random. `given` has class indices of verified samples;
+    -1 if missing, with weight 1. `of_all` and `n_clean` of shape (c,) are the numbers of all samples by given label and
+    of verified samples by class; if the latter are equal, verified samples are stratified by class.
     """
     known, weights = given >= 0, np.ones(len(given))
     of_verified = np.bincount(given[known], minlength=len(of_all))

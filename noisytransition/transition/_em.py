@@ -1,5 +1,6 @@
 """Maximum likelihood of the transition matrix, given class probabilities: expectation-maximisation."""
 
+from __future__ import annotations
 import warnings
 from typing import Any, NamedTuple
 
@@ -265,7 +266,7 @@ class FirstMaximum(NamedTuple):
     prior: Any  # a matrix, as in `EMResult`; None without a prior
     strength: float
     log_evidence: float
-    search: "_Search"
+    search: _Search
 
     def finish(self) -> EMResult:
         """Alternate maximisation and fit of the prior until its strength converges."""

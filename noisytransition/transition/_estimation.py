@@ -1,5 +1,6 @@
 """Estimates of the transition matrix from class probabilities or from labels."""
 
+from __future__ import annotations
 from typing import Literal
 
 import numpy as np

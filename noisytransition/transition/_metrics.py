@@ -1,5 +1,7 @@
 """Error of an estimated transition matrix, and expected error of counting with known true labels."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -1,5 +1,6 @@
 """Noise models from the literature as transition matrices, and noisy labels drawn from them."""
 
+from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np

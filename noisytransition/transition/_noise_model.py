@@ -1,5 +1,6 @@
 """Estimate T, posteriors and label issues from probabilities of any classifier."""
 
+from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
@@ -226,7 +227,7 @@ class LabelNoiseModel:
         return self
 
     def fit_candidates(self, held_out: HeldOut, labels: NDArray, start: NDArray, n_classes: int | None = None) -> Self:
-        """Estimate T from the candidate with the highest evidence of all labels.
+        """Estimate T from the candidate with the highest evidence of all labels; used by `EMTransitionClassifier`.
 
         Parameters
         ----------
@@ -701,7 +702,7 @@ class LabelNoiseModel:
         max_rows: int = 200,
         title: str = "Noise report",
         calibrate: bool = True,
-    ) -> "NoiseReport":
+    ) -> NoiseReport:
         """Report the noise in words, plots and numbers, for notebooks and as an HTML page.
 
         The report contains the share of wrong labels, T with error bars, the most probable flips, classes at risk, the
@@ -819,7 +820,7 @@ class LabelNoiseModel:
     def _codes(self, y: ArrayLike, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
         return class_indices(y, len(self.classes_), n, name, self.classes_)
 
-    def _clean(self, proba: Any, y: Any, y_noisy: Any, calibrate: bool) -> "Clean | None":
+    def _clean(self, proba: Any, y: Any, y_noisy: Any, calibrate: bool) -> Clean | None:
         """Clean samples of a report."""
         if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
             raise ValueError("proba_clean and y_clean go together; y_clean_noisy requires both.")
@@ -830,7 +831,7 @@ class LabelNoiseModel:
         noisy = None if y_noisy is None else self._codes(y_noisy, len(codes), "y_clean_noisy")
         return self._tested(given, noisy, codes)
 
-    def _tested(self, proba: NDArray | None, y_noisy: NDArray[np.intp] | None, y: NDArray[np.intp]) -> "Clean":
+    def _tested(self, proba: NDArray | None, y_noisy: NDArray[np.intp] | None, y: NDArray[np.intp]) -> Clean:
         """Clean samples of a report, with the test of one T."""
         from ..report._facts import Clean
 

@@ -1,5 +1,6 @@
 """Posterior probabilities of the true label, and the label quality derived from them."""
 
+from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -142,7 +143,7 @@ class LabelledSamples(NamedTuple):
             found[rows] = posterior
         return found
 
-    def judge(self, T: NDArray[np.float64]) -> "Judged":
+    def judge(self, T: NDArray[np.float64]) -> Judged:
         """Assess each noisy label by its posterior, without storing all posteriors."""
         n, noisy = len(self.noisy), self.noisy
         quality, suggested, certainty = np.empty(n), np.empty(n, dtype=np.intp), np.empty(n)

@@ -63,20 +63,10 @@ def prediction_powered(
     The estimate is ``mean(lambda f) + mean over verified (y - lambda f)``, with the lambda in [0, 1] of the smallest
     variance; lambda = 0 is the mean of the verified samples.
 
-    Parameters
-    ----------
-    predicted : ndarray of shape (n, k)
-        Predictions f of k quantities, such as class probabilities, for samples that are not verified.
-    of_verified, true : ndarray of shape (m, k)
-        Predictions and true values of verified samples. Predictions must be out-of-fold.
-    strata : sequence of pairs of ndarray of bool, shapes (n,) and (m,)
-        Masks of the samples in each stratum that verified samples were drawn from. Default: one stratum.
-    weights : ndarray of shape (m,), optional
-        Inverse probabilities of the draw of verified samples, up to a factor; excludes strata.
-
-    Returns
-    -------
-    Estimate
+    `predicted` of shape (n, k) has predictions f of k quantities, such as class probabilities, for samples that are not
+    verified; `of_verified` and `true` of shape (m, k) have out-of-fold predictions and true values of verified samples.
+    These are drawn from `strata`, pairs of masks of shapes (n,) and (m,), by default one; or with probabilities whose
+    inverses are `weights` of shape (m,), up to a factor.
 
     References
     ----------

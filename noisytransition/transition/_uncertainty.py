@@ -1,5 +1,6 @@
 """Error bars of T, from the Fisher information in noisy, clean and paired labels."""
 
+from __future__ import annotations
 import math
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ class TransitionUncertainty(NamedTuple):
     location: NDArray[np.float64]
     scale: NDArray[np.float64]
     std: NDArray[np.float64]
-    others: "tuple[TransitionUncertainty, ...]" = ()
+    others: tuple[TransitionUncertainty, ...] = ()
 
     def interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper bounds of every entry, each one-sided at ``(1 + level) / 2``.
@@ -66,7 +67,7 @@ class TransitionUncertainty(NamedTuple):
         lows, highs = zip((low, high), *(bars.interval(level) for bars in self.others), strict=True)
         return np.min(lows, axis=0), np.max(highs, axis=0)
 
-    def around(self, T: NDArray[np.float64]) -> "TransitionUncertainty":
+    def around(self, T: NDArray[np.float64]) -> TransitionUncertainty:
         """Error bars of a revised T: with the same widths around it, and covering these."""
         same = np.abs(T - self.transition_matrix) <= _ROUNDING
         if same.all():
@@ -74,13 +75,13 @@ class TransitionUncertainty(NamedTuple):
         location = np.where(same, self.location, T)
         return TransitionUncertainty(T, location, self.scale, self.std).merge(self)
 
-    def of_classes(self, c: int) -> "TransitionUncertainty":
+    def of_classes(self, c: int) -> TransitionUncertainty:
         """Error bars of the first rows of T."""
         others = tuple(bars.of_classes(c) for bars in self.others)
         T, location, scale, std = (of[:c] for of in self[:4])
         return TransitionUncertainty(T, location, scale, std, others)
 
-    def merge(self, *others: "TransitionUncertainty") -> "TransitionUncertainty":
+    def merge(self, *others: TransitionUncertainty) -> TransitionUncertainty:
         """Error bars that cover the bars of other estimates from the same samples.
 
         The variance is the mean over all estimates, around this one (Buckland, Burnham, Augustin, "Model Selection: An
