@@ -312,7 +312,7 @@ def _column(y: Any, n: int, name: str) -> Any:
         raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {given.shape}. {advice}.")
     column = column_or_1d(given, warn=True)
     if len(column) != n:
-        cut = "" if name == "y" else " Cross-validation only splits arguments that are as long as X."
+        cut = "" if name == "y" else " Pass one per sample. Cross-validation only splits arguments as long as X."
         raise ValueError(f"{name} has {len(column)} labels for {n} samples (inconsistent numbers of samples).{cut}")
     return y if isinstance(y, list | tuple) and given.ndim == 1 else column
 
