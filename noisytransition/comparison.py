@@ -60,18 +60,14 @@ def compare(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.datasets import load_iris
     >>> from noisytransition import CrossEntropyClassifier, GLCClassifier, compare
     >>> from noisytransition.datasets import make_noisy_data
     >>> from noisytransition.transition import pair_noise
     >>> X, y = load_iris(return_X_y=True)
     >>> def iris(seed):
-    ...     order = np.random.default_rng(seed).permutation(150)
-    ...     train, test = order[:110], order[110:]
-    ...     return make_noisy_data(
-    ...         X[train], y[train], X[test], y[test], noise=pair_noise(3, 0.3), n_meta=15, random_state=seed
-    ...     )
+    ...     split = X[::2], y[::2], X[1::2], y[1::2]
+    ...     return make_noisy_data(*split, noise=pair_noise(3, 0.3), n_meta=15, random_state=seed)
     >>> methods = {"cross-entropy": CrossEntropyClassifier(), "GLC": GLCClassifier()}
     >>> table = compare(iris, methods, seeds=range(2))
     >>> table.groupby("method", sort=False)["accuracy"].count()

@@ -61,10 +61,6 @@ class TrustedKFold(BaseCrossValidator):
         ----------
         X, y, groups, y_verified : object
             Ignored.
-
-        Returns
-        -------
-        int
         """
         return self.n_splits
 

@@ -1,8 +1,4 @@
-"""Plots of a transition matrix, and of its values during training.
-
-``T[i, j] = P(noisy label = j | true label = i)``: a row is a true label, a column a noisy one, both in sorted
-class order. matplotlib is imported on use: ``pip install noisytransition[plot]``.
-"""
+"""Plots of T, and of its entries during training. They require matplotlib: ``pip install noisytransition[plot]``."""
 
 from __future__ import annotations
 from collections.abc import Iterable, Sequence
@@ -21,40 +17,39 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-    # where the user wants the panels drawn
     Panels = Axes | Sequence[Axes] | NDArray
 
 __all__ = ["TransitionMatrixDisplay", "plot_transition_history"]
 
-# with more classes, numbers are not legible, and some ticks have no label; choices, not measured
+# largest numbers of classes with legible numbers, and with a label at each tick; not measured
 _MOST_NUMBERS, _MOST_TICKS = 15, 25
-# smallest colour range of the difference, so that rounding errors are not drawn in full colour; a choice
+# smallest colour range of the difference, so that rounding errors are not in full colour; not measured
 _MIN_RANGE = 0.01
-# names are text as it is, also with a dollar sign
+# do not typeset class names with a dollar sign as formulas
 _PLAIN = {"parse_math": False}
 
 
 class TransitionMatrixDisplay:
-    """Heat map of a transition matrix, beside the true one where that is known.
+    """Heat map of a noise transition matrix, with the true matrix if it is known.
 
     Parameters
     ----------
     transition_matrix : array-like of shape (n_classes, n_classes)
-        The learned or given T.
+        Noise transition matrix T: entry (i, j) is P(noisy = j | true = i).
     true_matrix : array-like of shape (n_classes, n_classes), default=None
-        The true T. If given, three panels are drawn: true, learned, and learned - true. A data frame that names the
-        ``display_labels`` may have them in any order.
+        True T. If given, there are three panels: true, learned, and learned - true. A data frame with class names can
+        have them in any order.
     display_labels : array-like of shape (n_classes,), default=None
-        Class names for the ticks; None: 0 to n_classes - 1.
+        Class names for the ticks. None: 0 to n_classes - 1.
 
     Attributes
     ----------
     figure_, axes_ : matplotlib Figure, and ndarray of shape (1,) or (3,) of Axes
-        The figure and its panels: the learned T alone, or true, learned, difference.
+        Figure and its panels.
     ax_, im_ : matplotlib Axes and AxesImage
         Panel and image of the learned T.
     text_ : ndarray of shape (n_classes, n_classes) or None
-        Numbers in the panel of the learned T; None if not drawn.
+        Numbers in the panel of the learned T. None if they are not drawn.
 
     Examples
     --------
@@ -86,21 +81,20 @@ class TransitionMatrixDisplay:
         display_labels: Iterable | None = None,
         **plot_params: Any,
     ) -> TransitionMatrixDisplay:
-        """Draw the transition matrix of a fitted classifier.
+        """Plot the transition matrix of a fitted classifier.
 
         Parameters
         ----------
         estimator : estimator
-            A fitted classifier with ``transition_matrix_``, or a fitted Pipeline or search around one.
+            Fitted classifier with ``transition_matrix_``, or a Pipeline or search of such a classifier.
         true_matrix, display_labels : array-like, default=None
-            As in the class; without ``display_labels`` the classifier's ``classes_`` are the names.
+            As in the class. Default labels: the classifier's ``classes_``.
         **plot_params
             Passed to :meth:`plot`.
 
         Returns
         -------
         TransitionMatrixDisplay
-            The display, drawn.
 
         Examples
         --------
@@ -122,33 +116,27 @@ class TransitionMatrixDisplay:
         colorbar: bool = True,
         im_kw: dict[str, Any] | None = None,
     ) -> TransitionMatrixDisplay:
-        """Draw the panels.
+        """Plot the panels.
 
         Parameters
         ----------
         include_values : bool or "auto", default="auto"
-            Whether to write the numbers into the cells (blank if they round to zero); "auto": up to 15 classes.
+            Whether to write numbers that do not round to zero into the cells. "auto": up to 15 classes.
         cmap : str or matplotlib Colormap, default="Blues"
-            Colours of T from 0 to 1. The difference has a diverging map centred at zero.
+            Colormap of T from 0 to 1. The difference has a diverging colormap centred at zero.
         values_format : str, default=".2f"
             Format specification of the numbers.
-        ax : matplotlib Axes, or three of them with ``true_matrix``, default=None
-            Where to draw; None: a new figure.
+        ax : matplotlib Axes, or three Axes with ``true_matrix``, default=None
+            Axes to plot in. None: a new figure.
         colorbar : bool, default=True
             Whether to add colour bars.
         im_kw : dict, default=None
-            Keywords for ``imshow`` of T (true and learned); they take precedence over ``cmap`` and the scale 0 to 1.
+            Arguments of ``imshow`` for T (true and learned), which take precedence over ``cmap`` and the scale 0 to 1.
 
         Returns
         -------
         TransitionMatrixDisplay
-            The display itself.
 
-        Examples
-        --------
-        >>> display = TransitionMatrixDisplay([[0.8, 0.2], [0.1, 0.9]]).plot(cmap="Blues")
-        >>> [text.get_text() for text in display.text_.ravel()]
-        ['0.80', '0.20', '0.10', '0.90']
         """
         panels = self._panels({"cmap": cmap, **(im_kw or {})})
         n_classes, learned = len(self.transition_matrix), len(panels) // 2
@@ -162,7 +150,7 @@ class TransitionMatrixDisplay:
             axes.set(title=title, xlabel="noisy label", ylabel="true label")
             axes.grid(visible=False)
             _label_ticks(axes, self.display_labels)
-            if colorbar and k >= learned:  # the colour bar of the learned panel is that of the true one too
+            if colorbar and k >= learned:  # the true and the learned panel have one scale
                 self.figure_.colorbar(image, cax=axes.inset_axes((1.04, 0, 0.05, 1)))
             if ax is None:
                 axes.label_outer()
@@ -183,7 +171,7 @@ class TransitionMatrixDisplay:
 
 
 def _write(axes: Axes, image: Any, values_format: str) -> np.ndarray:
-    """Write the numbers, dark on light cells and light on dark ones; those that round to zero are blank."""
+    """Write the numbers that do not round to zero, black on light cells and white on dark cells."""
     matrix = np.asarray(image.get_array())
     light = image.to_rgba(matrix)[..., :3] @ [0.299, 0.587, 0.114] > 0.5
     zeros = format(0.0, values_format), format(-0.0, values_format)
@@ -196,7 +184,7 @@ def _write(axes: Axes, image: Any, values_format: str) -> np.ndarray:
 
 
 def _label_ticks(axes: Any, labels: list[str]) -> None:
-    """Label rows and columns, every k-th one of many; long names of columns are rotated."""
+    """Label every k-th row and column; rotate long names of columns."""
     step = -(-len(labels) // _MOST_TICKS)
     shown, places = labels[::step], range(0, len(labels), step)
     long = max(map(len, shown)) > 3
@@ -213,29 +201,29 @@ def plot_transition_history(
     top: int = 8,
     display_labels: Iterable[Any] | None = None,
 ) -> Any:
-    """Plot the largest off-diagonal entries of a transition matrix over the epochs.
+    """Plot the largest off-diagonal entries of T over the epochs.
 
-    With ``true_matrix``, dashed lines mark the entries' true values, and a panel to the left shows the error of T
-    beside the error of the identity (:func:`~noisytransition.transition_error`).
+    With ``true_matrix``, dashed lines are the true values, and a panel on the left shows the error of T and of the
+    identity matrix (:func:`~noisytransition.transition_error`).
 
     Parameters
     ----------
     estimator_or_history : estimator or array-like of shape (n_epochs + 1, n_classes, n_classes)
-        A fitted classifier with ``transition_history_`` (or a Pipeline or search around one), or the history: the
-        start, then T after each epoch.
+        Fitted classifier with ``transition_history_`` (or a Pipeline or search of such a classifier), or the history:
+        the initial T, then T after each epoch.
     true_matrix : array-like of shape (n_classes, n_classes), default=None
-        The true T. A data frame that names the classes may have them in any order.
-    ax : matplotlib Axes, or two of them with ``true_matrix``, default=None
-        Where to draw; None: a new figure.
+        True T. A data frame with class names can have them in any order.
+    ax : matplotlib Axes, or two Axes with ``true_matrix``, default=None
+        Axes to plot in. None: a new figure.
     top : int, default=8
-        How many entries to draw: the largest at the end, or in ``true_matrix`` if they are larger there.
+        Number of entries, ranked by the larger of their final and true values.
     display_labels : array-like of shape (n_classes,), default=None
-        Class names; None: the classifier's ``classes_``, or 0 to n_classes - 1.
+        Class names. None: the classifier's ``classes_``, or 0 to n_classes - 1.
 
     Returns
     -------
-    matplotlib Axes, or ndarray of shape (2,) of them
-        The panel of the entries; with ``true_matrix`` the panels of the error and of the entries.
+    matplotlib Axes, or ndarray of shape (2,) of Axes
+        Panel of the entries; with ``true_matrix``, the panels of the error and of the entries.
 
     Examples
     --------
@@ -264,7 +252,7 @@ def plot_transition_history(
 
 
 def _largest_entries(size: np.ndarray, top: int) -> list[Any]:
-    """Places of the largest off-diagonal entries, the largest first."""
+    """Indices of the largest off-diagonal entries, in descending order."""
     entries = [(i, j) for i, j in np.ndindex(size.shape) if i != j]
     return sorted(entries, key=lambda entry: -size[entry])[: check_count(top, 1, "top")]
 
@@ -288,9 +276,9 @@ def _draw_entries(axes: Axes, history: np.ndarray, truth: np.ndarray | None, ent
         text.set(**_PLAIN)
 
 
-# ---------------------------------------------------------------------------- what is drawn, and where
+# ---------------------------------------------------------------------------- inputs
 def _fitted(estimator: object, attribute: str, labels: Iterable | None) -> tuple[Any, Any]:
-    """Fitted attribute of the classifier inside a Pipeline or a search, and its class names unless given."""
+    """Fitted attribute of the classifier in a Pipeline or search, and its class names unless given."""
     from sklearn.utils.validation import check_is_fitted
 
     estimator = inner_classifier(estimator)
@@ -298,36 +286,34 @@ def _fitted(estimator: object, attribute: str, labels: Iterable | None) -> tuple
         return getattr(estimator, attribute), getattr(estimator, "classes_", None) if labels is None else labels
     if hasattr(estimator, "fit"):
         check_is_fitted(estimator)
-    valid = "a fitted classifier that learns T, a Pipeline that ends in one, or a search with refit=True over one"
-    raise ValueError(f"{type(estimator).__name__} has no {attribute}; pass {valid}, or the array itself")
+    valid = "a fitted classifier that estimates T, a Pipeline or search (refit=True) of such a classifier, or the array"
+    raise ValueError(f"{type(estimator).__name__} has no {attribute}. Pass {valid}.")
 
 
 def _matrices(given: ArrayLike, name: str, ndim: int) -> np.ndarray:
     matrices = as_floats(given, name)
     if matrices.ndim != ndim or matrices.shape[-1] != matrices.shape[-2] or not matrices.size:
         valid = {2: "(n_classes, n_classes)", 3: "(n_epochs + 1, n_classes, n_classes)"}[ndim]
-        raise ValueError(f"{name} has shape {matrices.shape}; pass probabilities of shape {valid}")
+        raise ValueError(f"{name} has shape {matrices.shape}. Pass probabilities of shape {valid}.")
     for T in matrices.reshape(-1, *matrices.shape[-2:]):
         check_transition_matrix(T, name=name)
     return matrices
 
 
 def _true_matrix(given: ArrayLike | None, n_classes: int, names: Iterable[Any] | None) -> np.ndarray | None:
-    """True T; a data frame in the order of these names, if they are its own."""
+    """True T, with a data frame in the order of the names."""
     if given is None:
         return None
     truth = _matrices(in_class_order(given, names), "true_matrix", ndim=2)
     if len(truth) != n_classes:
-        what = f"true_matrix has {len(truth)} classes but the learned matrix has {n_classes}"
-        raise ValueError(f"{what}; pass both over the same classes, in sorted order")
+        raise ValueError(f"true_matrix has {len(truth)} classes, the learned T {n_classes}. Pass the same classes.")
     return truth
 
 
 def _labels(given: Iterable[Any] | None, n_classes: int) -> list[str]:
     labels = [str(label) for label in (range(n_classes) if given is None else given)]
     if len(labels) != n_classes:
-        what = f"display_labels holds {len(labels)} labels but the matrix has {n_classes} classes"
-        raise ValueError(f"{what}; pass one label per class, in sorted class order")
+        raise ValueError(f"display_labels has {len(labels)} labels for {n_classes} classes. Pass one label per class.")
     return labels
 
 
@@ -338,8 +324,8 @@ def _axes(given: Panels | None, n_panels: int, size: tuple[float, float]) -> np.
         return plt.subplots(1, n_panels, figsize=size, layout="compressed", squeeze=False)[1][0]
     axes = np.ravel(np.asarray(given, dtype=object))
     if len(axes) != n_panels:
-        valid = f"{n_panels} Axes, such as plt.subplots(1, {n_panels})[1], or ax=None for a new figure"
-        raise ValueError(f"ax holds {len(axes)} Axes but the panels are {n_panels}; pass {valid}")
+        valid = f"plt.subplots(1, {n_panels})[1], or None for a new figure"
+        raise ValueError(f"ax has {len(axes)} Axes for {n_panels} panels. Pass {valid}.")
     return axes
 
 
@@ -347,5 +333,5 @@ def _pyplot() -> ModuleType:
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install noisytransition[plot]") from error
+        raise ImportError("plots require matplotlib: pip install noisytransition[plot]") from error
     return plt

@@ -1,4 +1,4 @@
-"""What is kept of a training: the last epoch, the best epoch by a score, or the T of the best held-out likelihood."""
+"""Callbacks that select the state of a training: the last epoch, the best epoch, or T by held-out likelihood."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,30 +21,30 @@ State = dict[str, Tensor]
 
 
 class Selection(Callback):
-    """Keep the last epoch. Base class of what decides after every epoch, and at the end, what is kept of a training.
+    """Select the last epoch. Base class of callbacks that select the module and the loss of a training.
 
-    A user's ``EarlyStopping(load_best=True)`` restores only the module of its best epoch; this class restores the loss
-    of the same epoch.
+    ``EarlyStopping(load_best=True)`` restores only the module of its best epoch; this class restores the loss of the
+    same epoch.
     """
 
-    #: whether rows must be held out to select by
+    #: whether the selection requires held-out samples
     needs_validation = False
 
     def kept(self, net: "NoisyLabelNet") -> State:
-        """State of the loss that would be kept if the training ended with this epoch."""
+        """Return the state of the loss to select if the training ends after this epoch."""
         return _copied(net.criterion_)
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Forget earlier trainings."""
+        """Reset the saved states."""
         self.states_: list[State] = []
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Copy the state of the loss, if an EarlyStopping may restore this epoch."""
+        """Save the state of the loss if an EarlyStopping may restore this epoch."""
         if any(_restores_best(callback) for _, callback in net.callbacks_):
             self.states_.append(self.kept(net))
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Restore the loss of the best epoch of an EarlyStopping."""
+        """Restore the loss of the best epoch of an EarlyStopping callback."""
         for _, callback in net.callbacks_:
             if _restores_best(callback) and 0 < callback.best_epoch_ <= len(self.states_):
                 net.criterion_.load_state_dict(self.states_[callback.best_epoch_ - 1])
@@ -52,15 +52,15 @@ class Selection(Callback):
 
 
 class BestEpoch(Selection):
-    """Keep module and loss of the epoch with the best score on held-out noisy rows, or with the best clean loss.
+    """Select module and loss of the epoch with the best score in the history.
 
     Parameters
     ----------
     monitor : str
-        Score in the history, such as ``valid_noisy_loss``, ``valid_noisy_acc`` or ``valid_clean_loss``. Of equal epochs
-        the first is kept.
+        Name of the score, such as ``valid_noisy_loss``, ``valid_noisy_acc`` or ``valid_clean_loss``. Ties are resolved
+        to the first epoch.
     lower_is_better : bool, default=True
-        False for accuracies.
+        Pass False for accuracies.
     """
 
     needs_validation = True
@@ -70,13 +70,13 @@ class BestEpoch(Selection):
         self.lower_is_better = lower_is_better
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Forget earlier trainings."""
+        """Reset the best epoch."""
         super().on_train_begin(net, **kwargs)
         self.best_score_ = np.inf
         self.best_: tuple[State, State] | None = None
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Copy the state if the epoch is better than all before."""
+        """Save the state if the score is better than in all earlier epochs."""
         score = net.history[-1, self.monitor] * (1 if self.lower_is_better else -1)
         if score < self.best_score_:
             self.best_score_, self.best_ = score, (_copied(net.plain_module_), _copied(net.criterion_))
@@ -89,27 +89,27 @@ class BestEpoch(Selection):
             self.best_ = None
 
 
-# candidates on the line from the start (0) to the T of training (1), which small batches often move too far; chosen
-# among about thirty rules: examples/benchmarks/drift.py says on which seeds
+# candidates between the initial T (0) and the trained T (1), which small batches often move too far; selected from
+# about thirty rules on the seeds in examples/benchmarks/drift.py
 _SHARES = (0.25, 0.5, 0.75, 1.0)
-# standard errors of its gain by which another T must be more likely than the start. Of moves that made T worse the gain
-# was 1.1 to 1.8 where one T is true (design half of examples/benchmarks/zoo), of those that made it better 1.7 to 8.3
+# least gain in log-likelihood over the initial T, in standard errors. With class-conditional noise (design half of
+# examples/benchmarks/zoo), the gain was 1.1 to 1.8 if the error of T increased, and 1.7 to 8.3 if it decreased
 _LEAST_GAIN = 2.0
-# bounds of the logarithm of a temperature, from 1/20 to 20; a choice, not measured
+# bounds of the log-temperature: 1/20 to 20; not measured
 _LOG_TEMPERATURES = (-3.0, 3.0)
 
 
 class HeldOutLikelihood(Selection):
-    """Keep the last network, and the T with the best likelihood of held-out noisy labels.
+    """Select the last network, and T by the likelihood of held-out noisy labels.
 
-    After every epoch the most likely of the matrices at a quarter, a half, three quarters and the end of the line from
-    the start to the T of training is taken. Of the epoch with the highest likelihood it is kept if its log-likelihood
-    exceeds that of the start by more than two standard errors of the difference; otherwise the start is kept. The best
-    of many epochs gains one by chance. Each likelihood is computed at the temperature of the logits that maximises it
-    (Guo et al., 2017), since an over- or underconfident network makes another T more likely than the true one.
+    After each epoch, the candidates are the matrices at a quarter, a half, three quarters and the end of the line from
+    the initial T to the trained T. The most likely candidate over all epochs is selected if its log-likelihood exceeds
+    the initial T's by more than two standard errors of the difference (the best of many epochs gains one by chance);
+    otherwise the initial T is selected. Each likelihood is maximised over the temperature of the logits (Guo et al.,
+    2017), because an over- or underconfident network makes a wrong T more likely than the true T.
 
-    The training uses its own T throughout; at its end the kept T is put into the loss. Without held-out rows the last T
-    is kept.
+    The training is not affected; the selected T replaces T in the loss when it ends. Without held-out samples, the last
+    T is selected.
 
     References
     ----------
@@ -117,18 +117,18 @@ class HeldOutLikelihood(Selection):
     """
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Keep the start so far."""
+        """Select the initial T."""
         super().on_train_begin(net, **kwargs)
         self.start_ = net.criterion_.transition_logits.detach().clone()
         self.kept_ = self.start_.clone()
         self.log_likelihood_ = -np.inf
 
     def kept(self, net: "NoisyLabelNet") -> State:
-        """State of the loss with the T that is kept so far."""
+        """Return the state of the loss with the T selected so far."""
         return super().kept(net) | {"transition_logits": self.kept_.clone()}
 
     def on_epoch_end(self, net: "NoisyLabelNet", dataset_valid: Dataset | None = None, **kwargs: Any) -> None:
-        """Compare the candidates of this epoch."""
+        """Evaluate the candidates of this epoch."""
         end = net.criterion_.transition_logits.detach()
         if dataset_valid is None:
             self.kept_ = end.clone()
@@ -139,37 +139,31 @@ class HeldOutLikelihood(Selection):
 
     @torch.no_grad()
     def compare(self, logits: Tensor, labels: Tensor, end: Tensor) -> None:
-        """Keep the best candidate between the start and `end`, or the start.
+        """Select the best candidate between the initial T and `end`, or the initial T.
 
-        Parameters
-        ----------
-        logits : Tensor of shape (n, n_classes)
-            Of held-out rows.
-        labels : Tensor of shape (n,)
-            Noisy labels of the same rows.
-        end : Tensor of shape (n_classes, n_classes)
-            Logits of the T of training.
+        `logits` (n, n_classes) and noisy `labels` (n,) are from held-out samples; `end` (n_classes, n_classes) has the
+        logits of the trained T.
         """
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # half precision is too coarse
         start, end = F.softmax(self.start_, 1), F.softmax(end, 1)
-        at_start, at_end = (T.T[labels] for T in (start, end))  # all that the likelihood reads
+        at_start, at_end = (T.T[labels] for T in (start, end))  # columns of the labels
         fits = [_log_likelihoods(logits, torch.lerp(at_start, at_end, share).log()) for share in _SHARES]
         best = max(range(len(fits)), key=lambda k: fits[k].sum().item())
         if (mean := fits[best].mean().item()) > self.log_likelihood_:
             self.log_likelihood_ = mean
             gain = fits[best] - _log_likelihoods(logits, at_start.log())
-            standard_error = gain.std(correction=0) / (len(gain) - 1) ** 0.5  # nan for one row: then the start is kept
+            standard_error = gain.std(correction=0) / (len(gain) - 1) ** 0.5  # nan for one sample: no move
             moved = gain.mean() > _LEAST_GAIN * standard_error
             self.kept_ = torch.lerp(start, end, _SHARES[best]).log() if moved else self.start_.clone()
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Put the T that is kept into the loss."""
+        """Replace T in the loss by the selected T."""
         net.criterion_.load_state_dict(self.kept(net))
         super().on_train_end(net, **kwargs)
 
 
 def _log_likelihoods(logits: Tensor, columns: Tensor) -> Tensor:
-    """Log-likelihood of each row's label, from its column of log T, at the temperature that maximises their sum."""
+    """Log-likelihood of each label, from its column of log T, at the temperature that maximises their sum."""
     columns = columns.to(logits)
 
     def at(log_temperature: float) -> Tensor:
@@ -180,7 +174,7 @@ def _log_likelihoods(logits: Tensor, columns: Tensor) -> Tensor:
 
 
 def _copied(part: nn.Module) -> State:
-    """Copy of the state of a module or a loss."""
+    """Copy the state of a module or loss."""
     return {name: value.detach().clone() for name, value in part.state_dict().items()}
 
 
