@@ -1,1 +1,1 @@
-"""Files of fits that resume, and of fitted classifiers."""
+"""File format of saved fits and fitted classifiers."""

@@ -1,4 +1,4 @@
-"""The folder of a fit: each stage is saved after every epoch, so that an interrupted fit resumes to the same bits."""
+"""Checkpoints: each stage of a fit is saved after every epoch, and an interrupted fit resumes bit-identically."""
 
 import os
 from pathlib import Path
@@ -16,50 +16,44 @@ if TYPE_CHECKING:
     from ..nets._net import NoisyLabelNet
 
 _STAGE = ".stage"
-# attributes of a net that skorch makes again, or that are saved separately
+# attributes of a net that skorch restores, or that are saved separately
 _OF_SKORCH = {"callbacks_", "history_", "initialized_", "virtual_params_"}
 
 
 class FitState:
-    """Folder with a file for each stage of a fit, which is replaced after every epoch.
+    """Folder with a checkpoint file for each stage of a fit.
 
-    Parameters
-    ----------
-    path : str or Path
-        A saved fit, an empty folder, or one that is made when the first epoch has ended.
-    fingerprint : dict of str to str
-        Tells this fit from others.
-    seed : int
-        Seed of the fit, unless the folder has one.
+    `path` is a saved fit, an empty folder, or a folder to create after the first epoch. `fingerprint` identifies the
+    fit. A seed saved in the folder replaces `seed`.
     """
 
     def __init__(self, path: str | os.PathLike, fingerprint: dict[str, str], seed: int) -> None:
-        self.path = Path(path).absolute()  # a process of its own may have another working directory
+        self.path = Path(path).absolute()  # worker processes may have another working directory
         self.fingerprint, self.seed = fingerprint, seed
-        self.writes = True  # of several processes that train together, the first does
+        self.writes = True  # False for all but the first of several processes
         self._check_folder()
         for file in sorted(self.path.glob(f"*{_STAGE}")):
             saved = about(file, "fit")
             theirs = saved["fingerprint"]
             if changed := sorted(k for k in {*theirs, *fingerprint} if theirs.get(k) != fingerprint.get(k)):
                 raise ValueError(
-                    f"the fit saved in {str(self.path)!r} differs from this one in {changed}. Fit with the same data "
-                    "and parameters, delete the folder, or use another path."
+                    f"the fit saved in {str(self.path)!r} differs from this one in {changed}. Use the same data and "
+                    "parameters, delete the folder, or use another path."
                 )
             self.seed = saved["seed"]
-        for file in self.path.glob(f"*{_STAGE}.*.part"):  # of a process that was killed while it wrote
+        for file in self.path.glob(f"*{_STAGE}.*.part"):  # from a killed process
             file.unlink(missing_ok=True)
 
     def _check_folder(self) -> None:
-        """Raise unless the path is free, or a folder in which no file is of the user's."""
+        """Raise unless the path is free, or a folder without files of the user."""
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"{str(self.path)!r} is a file, not the folder of a saved fit. Use another path.")
         names = [file.name for file in self.path.glob("[!.]*")]
         if foreign := [name for name in names if not name.endswith((_STAGE, ".part"))]:
-            raise ValueError(f"{str(self.path)!r} is not a saved fit: it has {foreign[:3]}. Use another path.")
+            raise ValueError(f"{str(self.path)!r} is not a saved fit, it contains {foreign[:3]}. Use another path.")
         made_in = self.path if self.path.exists() else self.path.parent
         if not (made_in.is_dir() and os.access(made_in, os.W_OK)):
-            raise ValueError(f"{str(made_in)!r} does not exist or cannot be written to. Use another path.")
+            raise ValueError(f"{str(made_in)!r} does not exist or is not writable. Use another path.")
 
     def _file(self, stage: str) -> Path:
         return self.path / (quote(stage, safe=" ()=,+") + _STAGE)
@@ -68,7 +62,7 @@ class FitState:
         return about(self._file(stage), "fit") if self._file(stage).exists() else {"epochs": 0, "complete": False}
 
     def epochs_done(self, stage: str) -> int:
-        """Number of complete epochs of the stage that are saved."""
+        """Number of saved epochs of the stage."""
         return int(self._about(stage)["epochs"])
 
     def is_complete(self, stage: str) -> bool:
@@ -76,7 +70,7 @@ class FitState:
         return bool(self._about(stage)["complete"])
 
     def save(self, stage: str, net: "NoisyLabelNet", *, complete: bool = False) -> None:
-        """Write the net's state, replacing the stage's file in one move."""
+        """Replace the file of the stage by the state of the net."""
         if not self.writes:
             return
         self.path.mkdir(exist_ok=True)
@@ -84,40 +78,40 @@ class FitState:
         write(self._file(stage), "fit", net_state(net), says)
 
     def restore(self, stage: str, net: "NoisyLabelNet") -> None:
-        """Put the saved state into an initialised net, if there is one."""
+        """Load the saved state, if any, into an initialised net."""
         if self._file(stage).exists():
             restore_net(net, read(self._file(stage), "fit"), is_complete=self.is_complete(stage))
 
 
 class SaveState(Callback):
-    """Restore a stage when its training begins and save it after every epoch; the last of the callbacks."""
+    """Callback that restores a stage before training and saves it after each epoch. It must be the last callback."""
 
     def __init__(self, state: FitState, stage: str) -> None:
         self.state: FitState | None = state
         self.stage = stage
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Go on from the file, after the other callbacks have made a fresh start; refuse a net that loses state."""
+        """Restore the stage after other callbacks were reset. Raise if the net has state that cannot be saved."""
         if self.state is not None:
             net_state(net)
             self.state.restore(self.stage, net)
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Save."""
+        """Save the stage."""
         if self.state is not None:
             self.state.save(self.stage, net)
 
     def release(self) -> None:
-        """Let go of the state: a trained net does not write the file again."""
+        """Stop saving after the stage."""
         self.state = None
 
 
 # ---------------------------------------------------------------------------- the state of a net
 def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
-    """All that a training changes: attributes that end with an underscore, the history and torch's generators.
+    """State of a training: attributes that end with an underscore, the history and the states of torch's generators.
 
-    Modules, losses, optimisers and schedules are saved by their ``state_dict``, others as they are. What cannot be
-    saved of the net, its update or its selection is a ValueError; what else callbacks keep is left out.
+    Modules, losses, optimisers and schedules are saved as their ``state_dict``. Raises a ValueError for attributes of
+    the net, its update or its selection that cannot be saved; omits such attributes of other callbacks.
     """
     roles = (net.update, net.select)
     return {
@@ -129,7 +123,7 @@ def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
 
 
 def restore_net(net: "NoisyLabelNet", state: dict[str, Any], *, is_complete: bool = False) -> None:
-    """Put a state into an initialised net of the same kind, which goes on from it unless the state `is_complete`."""
+    """Load a state into an initialised net of the same kind. A net whose state `is_complete` is not trained further."""
     _put(net, state["net"], net.device, is_complete)
     for name, callback in net.callbacks_:
         _put(callback, state["callbacks"].get(name, {}), net.device, is_complete)
@@ -151,8 +145,8 @@ def _learned(thing: Any, *, is_needed: bool) -> dict[str, dict[str, Any]]:
             found["parts" if is_part else "values"][name] = saved
         elif is_needed or is_part:
             raise ValueError(
-                f"{type(thing).__name__}.{name} cannot be saved. Keep each module and optimiser in an attribute of its "
-                "own, other state in numbers, text, arrays, tensors, and lists, tuples and dictionaries of these."
+                f"{type(thing).__name__}.{name} cannot be saved. Use one attribute for each module or optimiser, and "
+                "numbers, text, arrays, tensors, or lists, tuples and dictionaries of these for other state."
             )
     return found
 
@@ -164,11 +158,11 @@ def _put(thing: Any, found: dict[str, dict[str, Any]], device: Any, is_complete:
             part.load_state_dict(state)
         elif not is_complete:
             raise ValueError(
-                f"{type(thing).__name__} sets {name!r} after its training has begun, too late for the state of a saved "
-                "fit: set it in on_train_begin."
+                f"{type(thing).__name__} sets {name!r} after the training begins, so a saved fit cannot restore it. "
+                "Set it in on_train_begin."
             )
     for name, value in found.get("values", {}).items():
-        if name.endswith("_") and not name.startswith("__"):  # none of Python's own, which a file may name
+        if name.endswith("_") and not name.startswith("__"):  # a file could name a dunder
             setattr(thing, name, value.to(device) if isinstance(value, Tensor) else value)
 
 

@@ -1,4 +1,4 @@
-"""The format of the library's files: tensors in safetensors, all else as JSON in its header. Reading runs no code."""
+"""Safetensors files with tensors, and with other values as JSON in the header. Reading a file runs no code."""
 
 import json
 import os
@@ -14,22 +14,21 @@ from skorch.history import History
 from torch import Tensor, nn
 
 _FORMAT, _VERSION = "noisytransition", "3"
-# kept as they are
 _SCALARS = (bool, int, float, str, type(None))
-# a JSON object with this key has a tag and items, which make the value; all others are dictionaries
+# key of a JSON object that encodes a tagged value; other JSON objects are dictionaries
 _TAG = "$"
 _LISTS: dict[str, Callable] = {kind.__name__: kind for kind in (tuple, set, frozenset, History)}
 _MAPPINGS: dict[str, Callable] = {kind.__name__: kind for kind in (dict, OrderedDict, Counter)}
 
-# named tuples that may be written, by name: those of fitted attributes
+# named tuples of fitted attributes, by name
 NAMED: dict[str, Callable] = {}
 
 
 def write(path: Path, kind: str, value: Any, about: Any = None) -> None:
-    """Write a file in one move: a process that is killed leaves the former file whole.
+    """Write a file atomically: a killed process leaves the previous file intact.
 
-    The kind is "fit" or "classifier". A value is a TypeError if it has something else than tensors, numpy arrays,
-    scalars, and lists, tuples, sets and dictionaries of these. What is said `about` it can be read without it.
+    `kind` is "fit" or "classifier". `value` consists of tensors, numpy arrays, scalars, and lists, tuples, sets and
+    dictionaries of these (otherwise TypeError). `about` has information that can be read without the value.
     """
     tensors: dict[str, Tensor] = {}
     content = json.dumps(_encoded(value, tensors))
@@ -48,16 +47,16 @@ def write(path: Path, kind: str, value: Any, about: Any = None) -> None:
 
 
 def about(path: Path, kind: str) -> Any:
-    """What was written about the value; a ValueError if the file is of another kind or version."""
+    """Read the information about the value; ValueError if the file is of another kind or version."""
     return json.loads(_head(path, kind)["about"])
 
 
 def read(path: Path, kind: str) -> Any:
-    """Value in a file; a ValueError if it is of another kind or version, or damaged."""
+    """Read the value; ValueError if the file is damaged or of another kind or version."""
     head = _head(path, kind)
     try:
         return _decoded(json.loads(head["content"]), load(path.read_bytes()))
-    except Exception as error:  # somebody may have made the file, and it can be wrong in any way
+    except Exception as error:  # a crafted file can raise any error
         raise ValueError(f"{str(path)!r} is damaged and cannot be read: {error}") from error
 
 
@@ -89,13 +88,13 @@ def is_plain(value: Any) -> bool:
 
 
 def plain_history(history: History) -> History:
-    """History of epochs without their batches, and without what callbacks recorded that cannot be written."""
+    """History of epochs, without batches and without values that cannot be written."""
     return History({k: v for k, v in row.items() if is_plain(v)} | {"batches": []} for row in history)
 
 
 # ---------------------------------------------------------------------------- values as JSON
 def _encoded(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """Value as JSON, which refers to tensors by name; they are added to `tensors`."""
+    """Value as JSON; its tensors are added to `tensors` and referred to by name."""
     kind = type(value)
     if kind in _SCALARS:
         return value
@@ -107,7 +106,7 @@ def _encoded(value: Any, tensors: dict[str, Tensor]) -> Any:
 
 
 def _tagged(kind: type, value: Any, tensors: dict[str, Tensor]) -> list:
-    """Tag, and the items that the value is made from."""
+    """Tag, and arguments of its function in `_MAKERS`."""
     name = kind.__name__
     if kind in (Tensor, nn.Parameter):
         tensors[place := str(len(tensors))] = value
@@ -142,7 +141,7 @@ def _decoded(value: Any, tensors: dict[str, Tensor]) -> Any:
 
 def _dtype(name: str) -> torch.dtype:
     if not isinstance(found := getattr(torch, name), torch.dtype):
-        raise ValueError(f"{name!r} is no type of tensors")
+        raise ValueError(f"{name!r} is not a torch.dtype")
     return found
 
 

@@ -1,4 +1,4 @@
-"""A report of the noise in labels, from a fitted classifier with T: facts, then words, then a page."""
+"""Noise reports of classifiers that estimate T: facts, words and an HTML page."""
 
 from ._report import NoiseReport
 

@@ -1,4 +1,4 @@
-"""A report as one HTML page that loads nothing."""
+"""Report as a self-contained HTML page."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -8,22 +8,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from . import _text
 
-# classes up to which the cells of the heat map have numbers
+# largest number of classes with numbers in the heat map
 _MOST_NUMBERS = 14
-# longest names of classes that stand upright above their columns
+# longest class name that is not rotated above its column
 _BRIEF = 3
-# opacity above which text on a cell is that for a dark ground
+# opacity of a cell above which its text is light
 _DARK = 0.75
-# side of the reliability diagram in its own units
+# side of the reliability diagram in SVG units
 _SIDE = 200.0
-# longest name of a class in a table, on the page
+# longest class name in a table, and beside the heat map
 _NAME = 40
-# longest name of a class beside the heat map
 _HEADING = 16
 
 
 def to_html(facts: dict[str, Any], words: dict[str, list[str]]) -> str:
-    """Page of the facts and their sentences; all text is escaped."""
+    """Render facts and sentences as a page; all text is escaped."""
     return (
         _environment()
         .get_template("page.html")
@@ -53,7 +52,7 @@ def _environment() -> Environment:
 
 
 def _heat(facts: dict[str, Any]) -> dict[str, Any]:
-    """The heat map: opacity, number and words of each cell. Flips are drawn relative to the largest."""
+    """Opacity, number and text of each cell of the heat map; the opacity of flips is relative to the largest."""
     T = facts["transition"]
     flips = (p for i, row in enumerate(T["matrix"]) for j, p in enumerate(row) if i != j)
     largest = max(0.01, *flips)
@@ -83,7 +82,7 @@ def _cell(p: float, opacity: float, kind: str, words: str) -> dict[str, Any]:
 
 
 def _diagram(calibration: dict[str, Any] | None) -> list[dict[str, float | str]]:
-    """Points of the reliability diagram, in a square of `_SIDE` whose y grows downwards."""
+    """Points of the reliability diagram, in a square of `_SIDE` with y downwards."""
     if calibration is None:
         return []
     most = max(b["n_rows"] for b in calibration["bins"])
@@ -94,8 +93,8 @@ def _diagram(calibration: dict[str, Any] | None) -> list[dict[str, float | str]]
             "top": round(_SIDE * (1 - b["high"]), 1),
             "bottom": round(_SIDE * (1 - b["low"]), 1),
             "radius": round(2.5 + 4.5 * (b["n_rows"] / most) ** 0.5, 1),
-            "words": f"probability {b['confidence']:.2f}, right {b['accuracy']:.2f} "
-            f"{_text.interval(b['low'], b['high'])}, {_text.of(b['n_rows'], 'row')}",
+            "words": f"probability {b['confidence']:.2f}, accuracy {b['accuracy']:.2f} "
+            f"{_text.interval(b['low'], b['high'])}, {_text.of(b['n_rows'], 'sample')}",
         }
         for b in calibration["bins"]
     ]

@@ -1,4 +1,4 @@
-"""Samples as a report shows them: a picture, or short text."""
+"""Samples of a report, as images or short text."""
 
 import base64
 import struct
@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 
 from ._text import LONGEST_TEXT, plain, short
 
-# values of a table's row that are shown, and characters of each
+# number of displayed values of a table row, and characters of each
 _MOST_VALUES, _LONGEST_VALUE = 8, 60
-# longest side of a picture in pixels
+# longest side of an image in pixels
 _SIDE = 64
-# colour types of PNG by number of channels: grey, RGB, RGBA
+# PNG colour types by number of channels: grey, RGB, RGBA
 _COLOUR_TYPES = {1: 0, 3: 2, 4: 6}
 
 
 def sample_facts(source: Any, positions: Sequence[int], columns: Sequence | None = None) -> list[dict[str, str]]:
-    """Samples at some positions as JSON takes them: ``{"image": PNG as a data URI}`` or ``{"text": ...}``.
+    """Samples at these positions as JSON values: ``{"image": PNG as a data URI}`` or ``{"text": ...}``.
 
-    Arrays of two dimensions, or of three with 1, 3 or 4 channels first or last, are pictures, and so are PIL's images
-    and tensors of these shapes. `columns` names the columns of a table without names.
+    Images are PIL images, and arrays and tensors with two dimensions, or three with 1, 3 or 4 channels first or last.
+    `columns` has column names of a table without names.
     """
     source = source.tocsr() if hasattr(source, "tocsr") else source
     return [_sample(_at(source, i), columns) for i in positions]
 
 
 def _at(source: Any, i: int) -> Any:
-    """One sample; of one with its label, as Datasets give them, the sample alone."""
+    """Sample i, without its label if the source is a Dataset of pairs."""
     if hasattr(source, "iloc"):
         row = source.iloc[i]
         return dict(zip(source.columns, row, strict=True)) if getattr(source, "ndim", 1) == 2 else row
@@ -57,7 +57,7 @@ def _sample(value: Any, columns: Sequence | None) -> dict[str, str]:
 
 
 def _row(values: Mapping) -> str:
-    """First values of a table's row, with the names of their columns."""
+    """First values of a table row, with their column names."""
     shown = [f"{short(name, _LONGEST_VALUE)}: {_value(value)}" for name, value in list(values.items())[:_MOST_VALUES]]
     more = len(values) - len(shown)
     return short(", ".join(shown), 2 * LONGEST_TEXT) + (f", and {more} more" if more else "")
@@ -68,12 +68,11 @@ def _value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-# ---------------------------------------------------------------------------- pictures
+# ---------------------------------------------------------------------------- images
 def _as_image(array: NDArray) -> NDArray[np.uint8] | None:
-    """Array of shape (height, width, channels), made smaller if a side is over 64 pixels; None if it is no picture.
+    """Image of shape (height, width, channels) with sides of at most 64 pixels; None if the array is not an image.
 
-    Values of uint8 are taken as they are; others are scaled from their smallest to their largest, with 0 and 1 among
-    them.
+    Values are scaled from [min(smallest, 0), max(largest, 1)] to [0, 255], except for uint8.
     """
     if array.dtype.kind not in "biuf" or not array.size:
         return None
@@ -89,7 +88,7 @@ def _as_image(array: NDArray) -> NDArray[np.uint8] | None:
 
 
 def _smaller(image: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means of square blocks of pixels."""
+    """Downsample an image by means of square blocks of pixels."""
     height, width, channels = image.shape
     step = min(-(-max(height, width) // _SIDE), height, width)
     height, width = height // step, width // step
@@ -98,10 +97,10 @@ def _smaller(image: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _png(image: NDArray[np.uint8]) -> bytes:
-    """PNG file (ISO/IEC 15948) of 8 bits a channel, without filters."""
+    """PNG file (ISO/IEC 15948) with 8 bits per channel, without filters."""
     height, width, channels = image.shape
     header = struct.pack(">IIBBBBB", width, height, 8, _COLOUR_TYPES[channels], 0, 0, 0)
-    lines = np.pad(image.reshape(height, -1), ((0, 0), (1, 0)))  # each line starts with its filter: none
+    lines = np.pad(image.reshape(height, -1), ((0, 0), (1, 0)))  # each line starts with its filter type: 0, none
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b""))
     chunks = (struct.pack(">I", len(c)) + name + c + struct.pack(">I", zlib.crc32(name + c)) for name, c in parts)
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)

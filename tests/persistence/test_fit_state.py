@@ -134,7 +134,7 @@ def test_a_missing_folder_and_one_without_permission_are_refused(fit, tmp_path, 
     with refused("does not exist"):
         fit(state=tmp_path / "nowhere" / "fit")
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with refused("cannot be written to"):
+    with refused("not writable"):
         fit()
     assert list(tmp_path.iterdir()) == []
 
