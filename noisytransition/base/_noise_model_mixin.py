@@ -177,7 +177,7 @@ class NoiseModelMixin:
         X, y_noisy, y_verified
             As in `label_posterior`.
         threshold : float in [0, 1], default=0.9
-            Smallest `label_posterior` of a class that replaces a label.
+            Minimum `label_posterior` of a class to replace a label.
 
         Returns
         -------
