@@ -25,8 +25,7 @@ __all__ = ["TransitionMatrixDisplay", "plot_transition_history"]
 _MOST_NUMBERS, _MOST_TICKS = 15, 25
 # smallest colour range of the difference, so that rounding errors are not in full colour; not measured
 _MIN_RANGE = 0.01
-# do not typeset class names with a dollar sign as formulas
-_PLAIN = {"parse_math": False}
+_PLAIN = {"parse_math": False}  # class names can have dollar signs
 
 
 class TransitionMatrixDisplay:
@@ -324,8 +323,7 @@ def _axes(given: Panels | None, n_panels: int, size: tuple[float, float]) -> np.
         return plt.subplots(1, n_panels, figsize=size, layout="compressed", squeeze=False)[1][0]
     axes = np.ravel(np.asarray(given, dtype=object))
     if len(axes) != n_panels:
-        valid = f"plt.subplots(1, {n_panels})[1], or None for a new figure"
-        raise ValueError(f"ax has {len(axes)} Axes for {n_panels} panels. Pass {valid}.")
+        raise ValueError(f"ax has {len(axes)} Axes for {n_panels} panels. Pass plt.subplots(1, {n_panels})[1] or None.")
     return axes
 
 

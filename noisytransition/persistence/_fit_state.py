@@ -162,7 +162,7 @@ def _put(thing: Any, found: dict[str, dict[str, Any]], device: Any, is_complete:
                 "Set it in on_train_begin."
             )
     for name, value in found.get("values", {}).items():
-        if name.endswith("_") and not name.startswith("__"):  # a file could name a dunder
+        if name.endswith("_") and not name.startswith("__"):  # a crafted file could name a dunder attribute
             setattr(thing, name, value.to(device) if isinstance(value, Tensor) else value)
 
 

@@ -8,17 +8,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from . import _text
 
-# largest number of classes with numbers in the heat map
-_MOST_NUMBERS = 14
-# longest class name that is not rotated above its column
-_BRIEF = 3
-# opacity of a cell above which its text is light
-_DARK = 0.75
-# side of the reliability diagram in SVG units
-_SIDE = 200.0
-# longest class name in a table, and beside the heat map
-_NAME = 40
-_HEADING = 16
+_MOST_NUMBERS = 14  # largest number of classes with numbers in the heat map
+_BRIEF = 3  # longest class name that is not rotated above its column
+_DARK = 0.75  # opacity of a cell above which its text is light
+_SIDE = 200.0  # side of the reliability diagram in SVG units
+_NAME = 40  # longest class name in a table
+_HEADING = 16  # longest class name beside the heat map
 
 
 def to_html(facts: dict[str, Any], words: dict[str, list[str]]) -> str:

@@ -13,10 +13,8 @@ from ._text import LONGEST_TEXT, plain, short
 
 # number of displayed values of a table row, and characters of each
 _MOST_VALUES, _LONGEST_VALUE = 8, 60
-# longest side of an image in pixels
-_SIDE = 64
-# PNG colour types by number of channels: grey, RGB, RGBA
-_COLOUR_TYPES = {1: 0, 3: 2, 4: 6}
+_SIDE = 64  # longest side of an image in pixels
+_COLOUR_TYPES = {1: 0, 3: 2, 4: 6}  # PNG colour types by number of channels: grey, RGB, RGBA
 
 
 def sample_facts(source: Any, positions: Sequence[int], columns: Sequence | None = None) -> list[dict[str, str]]:
