@@ -1,4 +1,4 @@
-"""One network that several processes train, each with its part of every batch: the result of one, up to rounding.
+"""Train one network in several processes, each with a part of every batch.
 
     torchrun --nproc-per-node 2 examples/distributed_training.py
     torchrun --nproc-per-node 4 examples/distributed_training.py --device cuda

@@ -1,4 +1,4 @@
-"""Noise report of handwritten digits: 1,297 rows with noisy labels, 100 of them verified, 400 clean rows held out.
+"""Noise report of handwritten digits: 1,297 noisy samples, 100 of them verified, and 400 held-out clean samples.
 
 Digits 7 -> 1, 2 -> 7, 5 <-> 6 and 3 -> 8 are mislabelled at a rate of 40 %. No download, half a minute on a CPU.
 

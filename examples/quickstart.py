@@ -1,4 +1,4 @@
-"""Learn a noise transition matrix from handwritten digits with noisy labels; takes a minute on a CPU.
+"""Estimate a noise transition matrix from handwritten digits with noisy labels, in a minute on a CPU.
 
 1,347 digits have noisy labels (7 -> 1, 2 -> 7, 5 <-> 6, 3 -> 8, each at a rate of 40 %); 100 of them are verified.
 

@@ -1,4 +1,4 @@
-"""TransitionClassifierCV around classifiers of scikit-learn, on tables and texts with simulated and real noise.
+"""TransitionClassifierCV with scikit-learn classifiers, on tables and texts with simulated and real noise.
 
     python examples/benchmarks/any_classifier.py --data DIR --jobs 2
     python examples/benchmarks/any_classifier.py --report   # the page of what is there

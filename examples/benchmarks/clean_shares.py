@@ -1,4 +1,4 @@
-"""What it costs to verify equally many rows of each class, where the classes have unequal shares.
+"""Cost of verifying equally many samples of each class if class priors are unequal.
 
     python examples/benchmarks/clean_shares.py
     python examples/benchmarks/clean_shares.py --report   # the table of what is there

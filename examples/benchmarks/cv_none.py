@@ -1,4 +1,4 @@
-"""EM without folds beside EM with them: 10,000 and 20,000 images of CIFAR-10, 500 clean ones.
+"""EM with and without folds on 10,000 and 20,000 images of CIFAR-10, 500 of them clean.
 
     python examples/benchmarks/cv_none.py --data DIR            # DIR as in cifar10.py
     python examples/benchmarks/cv_none.py --data DIR --report   # the table of what is there

@@ -1,4 +1,4 @@
-"""Do the defaults train? Cross-entropy on clean labels beside scikit-learn's classifiers, all at their defaults.
+"""Cross-entropy and scikit-learn's classifiers on clean labels, all at their defaults.
 
     pip install ".[benchmarks]"
     python examples/benchmarks/defaults.py                       # the zoo's design half

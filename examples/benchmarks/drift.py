@@ -1,4 +1,4 @@
-"""Does selection by held-out likelihood bring T nearer to the truth than its start? The meta-gradient, five seeds.
+"""Error of T before and after the meta-gradient with selection by held-out likelihood; five seeds.
 
     python examples/benchmarks/drift.py --select    # choice of the step size, on held-out clean rows
     python examples/benchmarks/drift.py             # the table; every result is written when it ends

@@ -1,4 +1,4 @@
-"""How near each method's T comes to the sampling limit, and what that does for accuracy.
+"""Error of each method's T compared with the sampling limit, and the accuracy.
 
     pip install ".[benchmarks]"
     python examples/benchmarks/em_transition.py               # all cells; every result is written when it comes

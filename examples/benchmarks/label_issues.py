@@ -1,4 +1,4 @@
-"""How well wrong labels are found with T, compared with cleanlab on the same probabilities.
+"""Detection of wrong labels with T, compared with cleanlab on the same probabilities.
 
     pip install ".[benchmarks]"
     python examples/benchmarks/label_issues.py                     # digits

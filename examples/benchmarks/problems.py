@@ -1,4 +1,4 @@
-"""The problems of the benchmarks: noisy rows, clean rows, test rows, and the true T."""
+"""Problems of the benchmarks: noisy, clean and test samples, and the true T."""
 
 import numpy as np
 from scipy.special import softmax

@@ -1,4 +1,4 @@
-"""Classifiers that learn from the labels of several sources, beside the same ones and the most frequent label.
+"""Classifiers trained on the labels of several sources, compared with the majority label.
 
     python examples/benchmarks/source_classifiers.py [--data DIR]        # a second call adds what is missing
     python examples/benchmarks/source_classifiers.py --report

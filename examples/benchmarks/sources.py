@@ -1,4 +1,4 @@
-"""Labels of several sources: right labels of rows, by majority, other libraries and `LabelNoiseModel`.
+"""Labels of several sources combined by majority, other libraries and `LabelNoiseModel`.
 
     pip install ".[benchmarks]" crowd-kit
     python examples/benchmarks/sources.py [--data DIR]        # a second call adds what is missing

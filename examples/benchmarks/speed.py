@@ -1,4 +1,4 @@
-"""Time and memory beside plain training, loops as one would write them, and other libraries.
+"""Time and memory compared with plain training, hand-written loops and other libraries.
 
     python examples/benchmarks/speed.py                 # everything that is missing in the file of results
     python examples/benchmarks/speed.py --only steps    # one group again

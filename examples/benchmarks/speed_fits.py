@@ -1,4 +1,4 @@
-"""Whole fits of EM beside cross-entropy, and what their parts take: a part of `speed.py`."""
+"""Time of whole fits of EM and of their parts, compared with cross-entropy; used by `speed.py`."""
 
 import re
 import time

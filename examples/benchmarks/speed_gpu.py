@@ -1,4 +1,4 @@
-"""Steps of ResNet-18 and ResNet-50 on a GPU, beside plain ones and tuned loops.
+"""Steps of ResNet-18 and ResNet-50 on a GPU, compared with plain steps and tuned loops.
 
     python examples/benchmarks/speed_gpu.py                  # what is missing in the file of results
     python examples/benchmarks/speed_gpu.py --minutes 3      # begins no case after that time; a second call goes on

@@ -1,4 +1,4 @@
-"""What a step is made of: calls of PyTorch's operators, and how much of their time is in products and convolutions.
+"""Profile of a step: calls of PyTorch's operators, and their time in matrix products and convolutions.
 
     python examples/benchmarks/speed_profile.py
 

@@ -1,4 +1,4 @@
-"""Which rows to verify: samples of `suggest_rows` beside random ones and those whose labels look most wrong.
+"""Verification of samples of `suggest_rows`, of random samples, and of the most suspicious labels.
 
     python examples/benchmarks/which_rows.py --data DIR           # 20 splits; every result is written when it ends
     python examples/benchmarks/which_rows.py --report

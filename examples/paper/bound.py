@@ -1,4 +1,4 @@
-"""Bound of the loss through T beside the gap that is measured, by rows, depth and norms of the network.
+"""Bound of the loss through T and the measured gap, by number of samples, depth and norms of the network.
 
     python -m examples.paper.bound --data-root DIR --features-dir DIR2
 

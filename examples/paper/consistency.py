@@ -1,4 +1,4 @@
-"""Is T consistent? Its error against the number of noisy rows and of clean rows, beside the sampling limit.
+"""Consistency of T: its error against the number of noisy and clean samples, with the sampling limit.
 
     python -m examples.paper.consistency --data-root DIR --features-dir DIR2 --jobs 2
 

@@ -1,4 +1,4 @@
-"""Rows of a cell: images, or their features, with noisy labels, clean rows and test rows."""
+"""Data of a cell: images or features with noisy labels, clean samples and test samples."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""How few clean rows of a class are enough? Error of T against their number, by the start of T.
+"""Error of T against the number of clean samples of a class, by the initial T.
 
     python -m examples.paper.few_clean_rows --data-root DIR --features-dir DIR2 --jobs 2
 

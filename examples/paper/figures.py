@@ -1,4 +1,4 @@
-"""The paper's figures 1 and 2 for labels of people, CIFAR-10N "worse": recovered labels, and a graph of the noise.
+"""Figures 1 and 2 of the paper for human labels (CIFAR-10N "worse"): corrected labels, and a graph of the noise.
 
     python -m examples.paper.figures --data-root DIR --features-dir DIR2
 

@@ -1,4 +1,4 @@
-"""Predicted probabilities against those of people, accuracy on other and corrupted images, and on attacked ones.
+"""Predicted probabilities compared with human ones, and accuracy on other, corrupted and attacked images.
 
     python -m examples.paper.label_distribution --data-root DIR --features-dir DIR2 --jobs 2
 

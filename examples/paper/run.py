@@ -1,4 +1,4 @@
-"""The paper's tables: fit what is missing of one, and write a line of JSON for each fit.
+"""Run the missing fits of one of the paper's tables, and write a line of JSON for each.
 
     python -m examples.paper.run cifar10 --data-root DIR                              # the paper's setting
     python -m examples.paper.run cifar10 --scale features --features-dir DIR2 --data-root DIR --jobs 2

@@ -1,4 +1,4 @@
-"""What scripts with a study of their own share: options, the page, and errors of T in panels."""
+"""Shared by scripts with their own study: options, the page, and plots of errors of T."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the paper's tables are made of: cells, methods, and the settings of each scale.
+"""Contents of the paper's tables: cells, methods, and settings of each scale.
 
 Where the paper's text leaves a setting open, the comment beside it says what is used here.
 """

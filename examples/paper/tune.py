@@ -1,4 +1,4 @@
-"""Hyper-parameters of the paper's tables: the same number of settings for each method, on held-out clean rows.
+"""Search for hyperparameters of the paper's tables on held-out clean samples, with equally many settings per method.
 
     python -m examples.paper.tune cifar10 --scale features --features-dir DIR2 --data-root DIR --seeds 100 101
 

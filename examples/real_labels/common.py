@@ -1,4 +1,4 @@
-"""Shared by the scripts of labels of rules, of a language model and of a crowd: methods, splits, pages.
+"""Shared by the scripts of real labels: methods, splits, pages.
 
 All methods train the built-in linear network on the same features with the library's defaults; nothing is tuned.
 """
@@ -160,7 +160,9 @@ def write(name, doc, rows):
     table = Results(rows, [*dict.fromkeys(row["method"] for row in rows if "accuracy" not in row), *METHODS])
     heads = ["accuracy", f"difference to {BASE}, points", "error of T"]
     lines = [(method, cells(table, method)) for method in table.methods]
-    about = f"{SPLITS} splits, {N_VERIFIED} verified rows: mean ± standard deviation, differences with 95 % intervals."
+    about = (
+        f"{SPLITS} splits, {N_VERIFIED} verified samples: mean ± standard deviation, differences with 95 % intervals."
+    )
     text = f"# {doc.splitlines()[0]}\n\n{about} Nothing is tuned.\n\n{markdown(heads, lines)}\n"
     (RESULTS / f"{name}.md").write_text(text)
     write_csv(RESULTS / f"{name}.csv", heads, lines)

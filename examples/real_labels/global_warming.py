@@ -1,4 +1,4 @@
-"""Sentences about global warming with labels of a language model.
+"""Sentences about global warming with labels from a language model.
 
     python -m examples.real_labels.global_warming --data DIR
 

@@ -1,4 +1,4 @@
-"""Titles of news in Hausa with labels of rules.
+"""News titles in Hausa with labels from rules.
 
     python -m examples.real_labels.hausa --data DIR
 

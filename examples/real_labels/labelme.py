@@ -1,4 +1,4 @@
-"""Photographs with labels of a crowd.
+"""Photographs with labels from a crowd.
 
     python -m examples.real_labels.labelme --data DIR
 
