@@ -1,4 +1,4 @@
-"""The one-step look-ahead of a network and the exact gradient of the clean loss after it."""
+"""One-step look-ahead of a network and the gradient of the clean loss after it."""
 
 from ._look_ahead import LookAhead, look_ahead
 

@@ -1,8 +1,7 @@
 """Forward-mode rule of batch normalisation in training mode, by its backward kernel.
 
-PyTorch's rule is made of about fifteen operations. But the derivative of the normalised rows for their inputs is a
-symmetric matrix, so that its product with a tangent t is what the backward kernel computes of a gradient:
-``weight / sigma * (t - mean(t) - x_hat * mean(x_hat * t))``.
+PyTorch's rule consists of about fifteen operations. The Jacobian of the normalised samples is symmetric, so the
+backward kernel computes its product with a tangent t: ``weight / sigma * (t - mean(t) - x_hat * mean(x_hat * t))``.
 """
 
 from collections.abc import Iterator
@@ -15,15 +14,15 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.modules.batchnorm import _BatchNorm
 
-_kernels = torch.ops.aten  # those that `torch.nn.functional.batch_norm` and its gradient take, by device
-_FOR_ALL = [True, True, True]  # gradients for inputs, weight and bias: cuDNN computes no single one
+_kernels = torch.ops.aten  # same kernels as `torch.nn.functional.batch_norm` and its gradient, by device
+_FOR_ALL = [True, True, True]  # gradients of inputs, weight and bias: cuDNN cannot compute only one of them
 
 
 @contextmanager
 def fused_batch_norms(module: nn.Module) -> Iterator[None]:
-    """Layers of batch normalisation have the rule of this module in training mode, inside of a with-block.
+    """Use this file's rule for batch normalisation in training mode, in a with-block.
 
-    For a forward pass of dual numbers under ``no_grad``. Running means and variances are not updated.
+    The forward pass must use dual numbers under ``no_grad``. It does not update running means and variances.
     """
     norms = [m for m in module.modules() if type(m).forward is _BatchNorm.forward and "forward" not in vars(m)]
     for norm in norms:
@@ -36,7 +35,7 @@ def fused_batch_norms(module: nn.Module) -> Iterator[None]:
 
 
 def _normalised(norm: Any, x: Tensor) -> Tensor:
-    """Output of a layer, and its tangent."""
+    """Output of a layer, as a dual number."""
     if not (norm.training or norm.running_mean is None):
         return _BatchNorm.forward(norm, x)
     x, of_x = forward_ad.unpack_dual(x)

@@ -1,9 +1,8 @@
-"""Look-ahead of an MLP with ReLU activations: by hand, on the inputs of its layers that the shared forward pass keeps.
+"""Look-ahead of an MLP with ReLU activations, without autograd, from the layers' inputs in the shared forward pass.
 
-The gradient of a Linear layer over a batch is a product of two thin matrices, ``d^T a`` with d the cotangents of its
-outputs and a its inputs. So the weights after the step act on other inputs b through the small matrix ``b a^T``, and
-the gradient need not be formed: for few rows and wide layers. Else it is formed. Each layer takes the one with fewer
-multiplications.
+The gradient of a Linear layer is ``d^T a``, with a the inputs of the layer and d the cotangents of its outputs. The
+weights after the step act on other inputs b through the small matrix ``b a^T``, without forming the gradient. This is
+cheaper for small batches and wide layers. Each layer uses the variant with fewer multiplications.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ _Flatten = Callable[[Tensor], Tensor]
 
 
 class _Layer(NamedTuple):
-    """A Linear layer, its rates (0 of what does not move), and its inputs in the noisy batch."""
+    """A Linear layer, its learning rates (0 for fixed parameters), and its inputs in the noisy batch."""
 
     weight: Tensor
     bias: Tensor | None
@@ -29,16 +28,9 @@ class _Layer(NamedTuple):
 
 
 def is_relu_mlp(module: nn.Module) -> bool:
-    """Say whether a module is a plain ``Sequential(Flatten, Linear, ReLU, Linear, ...)``; Flatten is optional.
+    """Whether a module is a plain ``Sequential(Flatten, Linear, ReLU, Linear, ...)``; Flatten is optional.
 
-    Parameters
-    ----------
-    module : nn.Module
-
-    Returns
-    -------
-    bool
-        False for modules with hooks, parametrizations, shared weights or weights of half precision too.
+    False for modules with hooks, parametrizations, shared weights or half-precision weights.
     """
     if type(module).forward is not nn.Sequential.forward or _is_hooked(module):
         return False
@@ -53,7 +45,7 @@ def is_relu_mlp(module: nn.Module) -> bool:
 
 
 def _is_hooked(module: nn.Module | None) -> bool:
-    """Whether a module has hooks, or a forward pass of its own instance."""
+    """Whether a module has hooks, or an instance attribute ``forward``."""
     if module is None:
         return False
     hooks = module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
@@ -61,8 +53,8 @@ def _is_hooked(module: nn.Module | None) -> bool:
 
 
 def _split(module: nn.Module) -> tuple[_Flatten, list[nn.Module]]:
-    """Return Flatten, or what changes nothing if there is none, and the other layers."""
-    layers = [layer for layer in module._modules.values() if layer is not None]  # `children` leaves out repeated ones
+    """Return Flatten (or the identity) and the other layers."""
+    layers = [layer for layer in module._modules.values() if layer is not None]  # `children` omits repeated layers
     flattens = bool(layers) and isinstance(layers[0], nn.Flatten) and not list(layers[0].parameters())
     return (layers[0], layers[1:]) if flattens else (_unchanged, layers)
 
@@ -72,18 +64,9 @@ def _unchanged(x: Tensor) -> Tensor:
 
 
 class FactoredPoint:
-    """An MLP at W and its logits on the noisy batch, with the inputs of its layers.
+    """An MLP at W, its logits on the noisy batch `x` of shape (n_samples, n_features), and the inputs of its layers.
 
-    Parameters
-    ----------
-    module : nn.Module
-        One that `is_relu_mlp`.
-    flatten : callable
-        Makes rows of one axis of the batches.
-    x : Tensor
-        The noisy batch, rows first, flattened.
-    rates : mapping of str to float
-        Look-ahead rate of each parameter to move, by its name in ``module.named_parameters()``.
+    `flatten` reshapes a batch to two axes; `rates` are the learning rates of the virtual step by parameter name.
     """
 
     def __init__(self, module: nn.Module, flatten: _Flatten, x: Tensor, rates: Mapping[str, float]) -> None:
@@ -99,7 +82,7 @@ class FactoredPoint:
 
     @torch.no_grad()
     def tangent(self, cotangent: Tensor, meta: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """Clean loss at W_hat, and tangent of the noisy logits."""
+        """Compute the clean loss at W_hat and the tangent of the noisy logits."""
         d = cotangent
         steps: list[_Step] = []
         for i in range(len(self.layers) - 1, -1, -1):
@@ -122,7 +105,7 @@ class FactoredPoint:
 
 
 class _Step:
-    """A layer at W_hat = W - rate * d^T a, with d the cotangents of its noisy outputs."""
+    """A layer at W_hat = W - rate * d^T a, with a its inputs and d the cotangents of its outputs on the noisy batch."""
 
     clean: Tensor
     clean_cotangents: Tensor
@@ -138,7 +121,7 @@ class _Step:
         self.bias = None if layer.bias is None else torch.sub(layer.bias, cotangents.sum(0), alpha=layer.bias_rate)
 
     def forward(self, clean: Tensor) -> Tensor:
-        """Outputs of the clean inputs."""
+        """Compute the outputs for clean inputs."""
         self.clean = clean
         if not self.is_thin:
             return F.linear(clean, self.weight, self.bias)
@@ -147,7 +130,7 @@ class _Step:
         return moved.addmm_(self.products, self.cotangents, alpha=-self.layer.weight_rate)
 
     def backward(self, cotangents: Tensor, *, is_first: bool) -> Tensor:
-        """Cotangents of the outputs of the layer before, from those of the clean outputs."""
+        """Map cotangents of the clean outputs to cotangents of the previous layer's outputs."""
         self.clean_cotangents = cotangents
         if is_first:
             return cotangents
@@ -158,7 +141,7 @@ class _Step:
         return _through_relu(moved, self.clean)
 
     def tangent(self, before: Tensor | None) -> Tensor:
-        """Tangent of the noisy outputs along rate * g, with g the gradient of the clean loss at W_hat."""
+        """Compute the tangent of the noisy outputs along rate * g, with g the gradient of the clean loss at W_hat."""
         layer = self.layer
         moved = layer.bias_rate * self.clean_cotangents.sum(0)
         if self.is_thin:
@@ -170,12 +153,12 @@ class _Step:
 
 
 def _through_relu(values: Tensor, activations: Tensor) -> Tensor:
-    """Values where the activation is positive, else 0: as autograd's own rule, in one pass."""
+    """Set values to 0 where the activation is not positive, as autograd's rule, in one pass."""
     return torch.ops.aten.threshold_backward(values, activations, 0)
 
 
 def factored_point(module: nn.Module, x: Tensor, rates: Mapping[str, float]) -> FactoredPoint | None:
-    """Return a point of a module and rows that the factored method takes; None of others."""
+    """Return the point if the factored method supports the module and the batch, else None."""
     if has_parts(x) or not is_relu_mlp(module):
         return None
     flatten, _ = _split(module)

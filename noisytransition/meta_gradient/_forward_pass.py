@@ -1,4 +1,4 @@
-"""Forward passes of a network: of one input or of several parts, in half precision, and with other weights."""
+"""Forward passes of a network: inputs with several parts, half precision, replaced weights."""
 
 from collections.abc import Callable, Mapping
 from itertools import chain
@@ -9,18 +9,18 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-#: types that `torch.autocast` computes in, by the values of the parameter `precision`
+#: types for `torch.autocast`, by the values of the parameter `precision`
 PRECISIONS = {"float32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 ARRAYS, _WITH_PARTS = (np.ndarray, Tensor), (Mapping, tuple, list)
 
 
 def has_parts(x: Any) -> bool:
-    """Whether an input is a mapping or a sequence of arrays; an array, a sparse matrix or a Dataset has no parts."""
+    """Whether an input is a mapping or sequence of arrays, not an array, a sparse matrix or a Dataset."""
     return not isinstance(x, ARRAYS) and isinstance(x, _WITH_PARTS) and not hasattr(x, "tocsr")
 
 
 def each_part(function: Callable[..., Any], x: Any, *others: Any) -> Any:
-    """Apply a function to an input, or to each of its parts, and to the same parts of others."""
+    """Apply a function to an input or to each of its parts, together with the same parts of other inputs."""
     if not has_parts(x):
         return function(x, *others)
     if isinstance(x, Mapping):
@@ -29,33 +29,25 @@ def each_part(function: Callable[..., Any], x: Any, *others: Any) -> Any:
 
 
 def first_part(x: Any) -> Any:
-    """An input, or the first of its parts: all have the same rows."""
+    """Return the input or its first part; all parts have the same samples."""
     return next(iter(x.values() if isinstance(x, Mapping) else x)) if has_parts(x) else x
 
 
 def _arguments(x: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments by which a module takes a batch: parts of a mapping by name, of a sequence in their order."""
+    """Arguments for a module: a mapping by keyword, a sequence by position."""
     return ((), dict(x)) if isinstance(x, Mapping) else (tuple(x), {}) if has_parts(x) else ((x,), {})
 
 
 def full_precision(output: Any) -> Tensor:
-    """Logits of an output, in float32: losses, T and probabilities need more than the digits of half precision."""
+    """Return the logits of an output in at least float32, as losses, T and probabilities require."""
     logits: Tensor = output if isinstance(output, Tensor) else getattr(output, "logits", output)
     return logits.float() if getattr(logits, "dtype", None) in (torch.float16, torch.bfloat16) else logits
 
 
 def logits_of(forward: Callable[..., Any], x: Any, precision: str = "float32", **params: object) -> Tensor:
-    """Logits in full precision, by a forward pass in the given one.
+    """Run a forward pass in the given precision and return the logits in full precision.
 
-    Parameters
-    ----------
-    forward : callable
-        A module, or what calls one.
-    x : Tensor of shape (n_samples, ...), or a mapping or sequence of them
-    precision : {"float32", "bf16", "fp16"}, default="float32"
-        "float32": the module's own types.
-    **params
-        Of the forward pass.
+    `forward` is a module or a function that calls one. "float32" keeps the module's own types.
     """
     args, parts = _arguments(x)
     if (dtype := PRECISIONS[precision]) is None:
@@ -65,10 +57,10 @@ def logits_of(forward: Callable[..., Any], x: Any, precision: str = "float32", *
 
 
 def places_of(module: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, str]:
-    """Which of a module's parameters and buffers, by their names, stands in each of its places.
+    """Map each path of a parameter or buffer in the module to its name in `tensors`.
 
-    Weights that are tied have several places. A submodule that occurs twice has one: `functional_call` with
-    ``tie_weights=True`` replaces its weights twice, and then cannot put them back.
+    Tied weights have several paths, and a submodule that occurs twice has one. `functional_call` with
+    ``tie_weights=True`` would replace the weights of such a submodule twice and could not restore them.
     """
     names = {id(tensor): name for name, tensor in tensors.items()}
     return {
@@ -82,6 +74,6 @@ def places_of(module: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, str
 def called_with(
     module: nn.Module, places: Mapping[str, str], tensors: Mapping[str, Tensor], /, *args: Any, **kwargs: Any
 ) -> Any:
-    """Output of a module whose parameters and buffers of these names are replaced."""
+    """Call a module with its parameters and buffers replaced by `tensors`, by name."""
     replaced = {place: tensors[name] for place, name in places.items() if name in tensors}
     return functional_call(module, replaced, args, kwargs, tie_weights=False)

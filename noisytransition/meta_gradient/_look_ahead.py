@@ -1,4 +1,4 @@
-"""Look-ahead of Algorithm 1, lines 4 and 5: gradient of the clean loss after a virtual SGD step."""
+"""Look-ahead (Algorithm 1, lines 4 and 5): gradient of the clean loss after a virtual SGD step."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,14 +15,13 @@ class LookAhead(NamedTuple):
     Attributes
     ----------
     logits : Tensor of shape (n_samples, n_classes)
-        Of the noisy batch at the present weights, with their autograd graph, for the actual step.
+        Logits of the noisy batch at the current weights, with their autograd graph for the actual step.
     tangent : Tensor of shape (n_samples, n_classes)
-        ``u = J_W z . (rate * g)``: for a loss l with parameters phi, the meta-gradient is
-        ``- d/dphi <dl/dz, u>``.
+        ``u = J_W z . (rate * g)``. The meta-gradient of a loss l with parameters phi is ``- d/dphi <dl/dz, u>``.
     meta_loss : Tensor
-        Clean loss after the look-ahead, a scalar.
+        Clean loss after the virtual step, a scalar.
     method : str
-        The method used.
+        Differentiation method that was used.
 
     Examples
     --------
@@ -35,7 +34,7 @@ class LookAhead(NamedTuple):
     >>> ahead = look_ahead(module, x, lambda z: (z.softmax(1) - F.one_hot(y)) / len(y), (x, y), {"weight": 1.0})
     >>> print(f"{F.cross_entropy(ahead.logits, y):.2f} now, {ahead.meta_loss:.2f} after a step")
     0.69 now, 0.31 after a step
-    >>> ahead.tangent.round(decimals=2)  # by how much a step along the clean gradient changes the logits
+    >>> ahead.tangent.round(decimals=2)  # change of the logits by a step along the clean gradient
     tensor([[-0.2700,  0.2700],
             [ 0.2700, -0.2700]])
     """
@@ -58,28 +57,28 @@ def look_ahead(
 ) -> LookAhead:
     """Take a virtual SGD step on the noisy batch and compute the tangent along the clean gradient after it.
 
-    With W_hat = W - rate * J_W z^T r, r the cotangent of the noisy loss at the logits z, and g the gradient of
-    the clean cross-entropy at W_hat, the tangent is the forward-mode product u = J_W z . (rate * g). Autograd
-    does not differentiate through the loss's parameters.
+    Let r be the cotangent of the noisy loss at the logits z, W_hat = W - rate * J_W z^T r, and g the gradient of the
+    clean cross-entropy at W_hat. The tangent is the forward-mode product u = J_W z . (rate * g). Autograd does not
+    differentiate through the loss's parameters.
 
     Parameters
     ----------
     module : nn.Module
-        Returns logits of shape (n_samples, n_classes). Its buffers are updated by the forward pass on `x` only, and its
-        weights are unchanged. Random generators advance as by that pass and one on the clean batch.
+        Returns logits of shape (n_samples, n_classes). Its weights are unchanged; only the forward pass on `x` updates
+        its buffers. Random generators advance by one forward pass on `x` and one on the clean batch.
     x : Tensor, or mapping or sequence of them
-        The noisy batch; the module takes parts of a mapping by name, of a sequence in their order.
+        Noisy batch. A mapping is passed to the module by keyword, a sequence by position.
     cotangent : callable
-        Logits -> d mean noisy loss / d logits, of the same shape.
+        Maps logits to the gradient of the mean noisy loss for them, of the same shape.
     meta : tuple of (Tensor, Tensor)
-        The clean batch and its labels.
+        Clean batch and its labels.
     rates : mapping of str to float
-        Look-ahead rate for each parameter to move, by name; the others stay where they are.
+        Learning rate of the virtual step, by parameter name. Other parameters are fixed.
     methods : sequence of str, optional
-        "factored", "dual", "dual-math", "double-vjp", "difference": which to try in turn. Default: what suits the
-        module.
+        Methods to try in order: "factored", "dual", "dual-math", "double-vjp" (exact), "difference" (approximate).
+        Default: chosen by the type of the module.
     precision : {"float32", "bf16", "fp16"}, default="float32"
-        Of the forward passes; "factored" computes in the type of the weights.
+        Precision of the forward passes. "factored" uses the type of the weights.
 
     Returns
     -------
@@ -105,8 +104,8 @@ def look_ahead(
     >>> x, y_noisy = torch.tensor([[-1.0], [-1.0], [1.0], [1.0]]), torch.tensor([0, 1, 1, 1])
     >>> clean = torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1])
     >>> ahead = look_ahead(module, x, lambda z: loss.cotangent(z, y_noisy), clean, {"weight": 0.5})
-    >>> print(f"loss of the clean rows after the step: {ahead.meta_loss:.2f}")
-    loss of the clean rows after the step: 0.64
+    >>> print(f"clean loss after the step: {ahead.meta_loss:.2f}")
+    clean loss after the step: 0.64
     >>> (gradient,) = loss.meta_gradients(ahead.logits.detach(), y_noisy, ahead.tangent)  # for the logits of T
     >>> gradient.round(decimals=3)
     tensor([[-0.0250,  0.0250],
@@ -121,16 +120,19 @@ def look_ahead(
     for method in (name for name in methods if name != "factored"):
         try:
             loss, tangent = METHODS[method](point, r, meta)
-        except RuntimeError as error:  # NotImplementedError is one of them
+        except RuntimeError as error:  # includes NotImplementedError
             if not _rule_is_missing(error):
                 raise
             point.restore_generators()  # the next method must draw the same dropout masks
         else:
             return LookAhead(point.logits, tangent, loss, method)
-    raise NotImplementedError(f"none of the methods {methods} can differentiate {type(module).__name__}.")
+    raise NotImplementedError(
+        f"none of the methods {methods} can differentiate {type(module).__name__}. "
+        "Use the default methods, or layers that autograd can differentiate."
+    )
 
 
 def _rule_is_missing(error: RuntimeError) -> bool:
-    """Whether the error is of a missing differentiation rule; any other (memory, shapes) is raised."""
+    """Whether autograd lacks a differentiation rule; other errors (memory, shapes) are raised."""
     text = str(error)
     return isinstance(error, NotImplementedError) or "not implemented" in text or "out= function" in text

@@ -1,7 +1,7 @@
 """Methods for the tangent ``u = J_W z . (rate * g)``, with g the gradient of the clean loss at W_hat.
 
-They differ in cost and in the modules that they can differentiate. Except for "difference", results agree up to
-rounding errors (1e-10 in float64, see tests/meta_gradient/test_look_ahead.py).
+They differ in cost and in supported modules. Except for "difference", results agree up to rounding errors (1e-10 in
+float64, see tests/meta_gradient/test_look_ahead.py).
 """
 
 import warnings
@@ -20,26 +20,16 @@ from ._batch_norm import fused_batch_norms
 from ._factored import is_relu_mlp
 from ._forward_pass import PRECISIONS, called_with, first_part, logits_of, places_of
 
-# of a direction: sums of PyTorch's forward rule of batch normalisation over rows and pixels overflow at 1 already
-# (images of 32 x 32 pixels, batches of 32 and 128); at 1/32 and 1/256 the tangent is that of float32
+# Length of a direction in fp16. At length 1, sums in PyTorch's forward rule of batch normalisation overflow (images of
+# 32 x 32 pixels, batches of 32 and 128). At 1/32 and 1/256 the tangent agrees with float32.
 _LENGTH_IN_FP16 = 1 / 32
 
 
 class Point:
-    """A network at W and its logits on the noisy batch.
+    """A network at W and its logits on the noisy batch `x`; `rates` as in `look_ahead`.
 
-    Only this forward pass updates the module's buffers; all others get copies.
-
-    Parameters
-    ----------
-    module : nn.Module
-        In train or eval mode.
-    x : Tensor, or mapping or sequence of them
-        The noisy batch, rows first.
-    rates : mapping of str to float
-        Look-ahead rate of each parameter to move, by its name in ``module.named_parameters()``.
-    precision : {"float32", "bf16", "fp16"}, default="float32"
-        Of the module's forward passes. In fp16, what goes back through them is scaled: it would be zero.
+    Only the forward pass of the constructor updates the module's buffers; other passes use copies. In fp16, values
+    are scaled before a backward pass, since gradients would underflow to zero.
     """
 
     def __init__(self, module: nn.Module, x: Any, rates: Mapping[str, float], precision: str = "float32") -> None:
@@ -59,13 +49,13 @@ class Point:
         self._after = self._generator_states()
 
     def __call__(self, weights: Sequence[Tensor], x: Any) -> Tensor:
-        """Logits at other weights, with the buffers from before the shared pass; the module is unchanged."""
+        """Compute logits at other weights, with the buffers before the shared pass; the module is unchanged."""
         tensors = {name: buffer.clone() for name, buffer in self._buffers.items()}
         tensors |= dict(zip(self.names, weights, strict=True))
         return logits_of(partial(called_with, self.module, self._places, tensors), x, self.precision)
 
     def gradient(self, cotangent: Tensor, *, create_graph: bool = False) -> tuple[Tensor, ...]:
-        """Gradient of <cotangent, logits> for each weight; the graph of the logits is kept."""
+        """Compute the gradient of <cotangent, logits> for each weight and keep the graph of the logits."""
         gradient = torch.autograd.grad(
             self.logits,
             self.weights,
@@ -78,7 +68,7 @@ class Point:
         return self.down(gradient)
 
     def up(self, value: Tensor) -> Tensor:
-        """Scale what goes back through the module."""
+        """Scale a value before its backward pass through the module."""
         return value if self.scale == 1 else value * self.scale
 
     def down(self, gradient: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -86,25 +76,25 @@ class Point:
         return gradient if self.scale == 1 else tuple(g / self.scale for g in gradient)
 
     def normalized(self, direction: Sequence[Tensor]) -> tuple[Sequence[Tensor], Tensor | float]:
-        """Direction of a length that fp16 has digits for, and its own length as a multiple of that."""
+        """Return the direction, rescaled in fp16 to a length without overflow, and the factor that undoes this."""
         if self.precision != "fp16":
             return direction, 1.0
         length = length_of(direction).clamp_min(1e-30) / _LENGTH_IN_FP16
         return torch._foreach_div(list(direction), length), length
 
     def stepped(self, gradient: Sequence[Tensor]) -> list[Tensor]:
-        """W_hat = W - rate * gradient, as new leaves: a plain SGD step, as in the paper."""
+        """Return W_hat = W - rate * gradient as new leaves: a plain SGD step, as in the paper."""
         with torch.no_grad():
             moved = torch._foreach_add(self.weights, self.scaled(gradient), alpha=-1)
         return [weight.requires_grad_() for weight in moved]
 
     def scaled(self, gradient: Sequence[Tensor]) -> list[Tensor]:
-        """Rate * gradient, weight by weight."""
+        """Return rate * gradient for each weight."""
         return list(torch._foreach_mul([g.detach() for g in gradient], self.rates))
 
     @contextmanager
     def replayed(self) -> Iterator[None]:
-        """Run a forward pass with the random numbers (dropout masks) of the shared one, then restore the generators."""
+        """Reuse the random numbers (dropout masks) of the shared forward pass, then restore the generators."""
         with torch.random.fork_rng(devices=self._devices):
             self._set_generators(self._before)
             yield
@@ -123,7 +113,7 @@ class Point:
 
 
 def length_of(direction: Sequence[Tensor]) -> Tensor:
-    """Euclidean norm over all weights, a scalar that stays on the device."""
+    """Compute the Euclidean norm over all weights, a scalar on their device."""
     return torch.stack(torch._foreach_norm(list(direction))).norm()
 
 
@@ -135,7 +125,7 @@ Method = Callable[[Point, Tensor, tuple[Any, Tensor]], tuple[Tensor, Tensor]]
 def clean_gradient(
     point: Point, weights: Sequence[Tensor], meta: tuple[Any, Tensor]
 ) -> tuple[Tensor, Sequence[Tensor]]:
-    """Cross-entropy of the clean batch at `weights`, and its gradient there."""
+    """Compute the cross-entropy of the clean batch at `weights` and its gradient."""
     loss = nn.functional.cross_entropy(point(weights, meta[0]), meta[1])
     gradient = torch.autograd.grad(point.up(loss), weights, allow_unused=True, materialize_grads=True)
     return loss.detach(), point.down(gradient)
@@ -143,7 +133,7 @@ def clean_gradient(
 
 @cache
 def _load_forward_rules() -> None:
-    """Import torch's forward-mode rules without the FutureWarning that torch gives about them on first use."""
+    """Import torch's forward-mode rules without the FutureWarning of their first use."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         with suppress(ImportError):
@@ -151,7 +141,7 @@ def _load_forward_rules() -> None:
 
 
 def dual_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
-    """One forward-mode pass, under ``no_grad``: autograd would record the tangents otherwise."""
+    """Run one forward-mode pass, under ``no_grad`` so that autograd does not record the tangents."""
     _load_forward_rules()
     with point.replayed(), torch.no_grad(), forward_ad.dual_level(), fused_batch_norms(point.module):
         weights = [forward_ad.make_dual(w.detach(), d) for w, d in zip(point.weights, direction, strict=True)]
@@ -160,16 +150,16 @@ def dual_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
 
 
 def math_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
-    """As `dual_tangent`, with attention by its definition: the fused kernels have no forward-mode rule."""
+    """Run `dual_tangent` without fused attention kernels, which have no forward-mode rule."""
     with sdpa_kernel(SDPBackend.MATH):
         return dual_tangent(point, direction)
 
 
 def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
-    """Forward difference along the direction: approximate, for modules without second derivatives in autograd."""
+    """Approximate the tangent by a forward difference, for modules without second derivatives in autograd."""
     length = length_of(direction)
     eps = torch.finfo(PRECISIONS[point.precision] or point.logits.dtype).eps
-    step = eps**0.5 / length.clamp_min(torch.finfo(length.dtype).tiny)  # without a direction, nothing moves
+    step = eps**0.5 / length.clamp_min(torch.finfo(length.dtype).tiny)  # no division by zero
     with point.replayed(), torch.no_grad():
         moved = torch._foreach_add(point.weights, torch._foreach_mul(list(direction), step))
         return (point(moved, point.x) - point.logits) / step
@@ -185,7 +175,7 @@ def _by_tangent(tangent: Callable[[Point, Sequence[Tensor]], Tensor]) -> Method:
 
 
 def double_vjp(point: Point, cotangent: Tensor, meta: tuple[Any, Tensor]) -> tuple[Tensor, Tensor]:
-    """Reverse mode twice: the gradient is linear in the cotangent, and the transpose of this map gives the tangent."""
+    """Apply reverse mode twice: the gradient is linear in the cotangent, and this map's transpose gives the tangent."""
     cotangent = cotangent.detach().requires_grad_()
     v = point.gradient(cotangent, create_graph=True)
     loss, g = clean_gradient(point, point.stepped(v), meta)
@@ -204,21 +194,11 @@ METHODS: dict[str, Method] = {
 
 
 def candidate_methods(module: nn.Module) -> tuple[str, ...]:
-    """Methods to try for this module, the fastest first; the next one is used where autograd lacks a rule.
+    """Return the methods to try for a module, the fastest first; all but "difference" are exact.
 
-    The order is fixed, not timed: methods differ by rounding errors, and a fit must be reproducible bit by bit. Batch
-    normalisation is slow to differentiate twice in reverse mode, so that forward mode comes first with it (see
-    examples/benchmarks/results/cost.md).
-
-    Parameters
-    ----------
-    module : nn.Module
-        The network that looks ahead.
-
-    Returns
-    -------
-    tuple of str
-        "factored", or names in `METHODS`. All are exact but the last, "difference".
+    The next method is used if autograd lacks a rule. The order is fixed instead of timed, since methods differ by
+    rounding errors and fits must be reproducible bit by bit. Forward mode is first for batch normalisation, which is
+    slow to differentiate twice in reverse mode (examples/benchmarks/results/cost.md).
     """
     if is_relu_mlp(module):
         return ("factored", "double-vjp", "dual")
