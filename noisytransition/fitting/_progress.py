@@ -16,6 +16,15 @@ from ..nets._batches import Batch
 _FORMAT = "{percentage:3.0f}%|{bar:25}| {elapsed}, {remaining} left: {desc}"
 
 
+def progress_bar(title: str, items: Any = None, **done: Any) -> Any:
+    """Iterate over items with a bar, only in the main process: bars of several processes would overwrite each other."""
+    if multiprocessing.current_process().name != "MainProcess" or not _is_seen(sys.stderr):
+        return items
+    from tqdm.auto import tqdm  # the import warns in notebooks without widgets
+
+    return tqdm(items, title, bar_format=_FORMAT, leave=False, dynamic_ncols=True, **done)
+
+
 class ShowProgress(Callback):
     """Show a progress bar if standard error is a terminal or a notebook."""
 
@@ -26,12 +35,7 @@ class ShowProgress(Callback):
         self.bar: Any = None
 
     def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Open a bar, only in the main process: bars of several processes would overwrite each other."""
-        if multiprocessing.current_process().name == "MainProcess" and _is_seen(sys.stderr):
-            from tqdm.auto import tqdm  # the import warns in notebooks without widgets
-
-            done = {"initial": len(net.history), "total": max(net.max_epochs, 1)}
-            self.bar = tqdm(desc=self.title, bar_format=_FORMAT, leave=False, dynamic_ncols=True, **done)
+        self.bar = progress_bar(self.title, initial=len(net.history), total=max(net.max_epochs, 1))
 
     def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Any = None, **kwargs: Any) -> None:
         self.n_rows = max(len(dataset_train), 1)

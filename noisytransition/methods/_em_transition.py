@@ -166,7 +166,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         )
         prior = in_class_order(self.transition_prior, run.classes)
         model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
-        model.fit_candidates(held_out, run.classes, start)
+        model.fit_candidates(held_out, run.classes, start, show=run.progress("transition matrix"))
         self._keep(model, held_out, start)
 
         if "chosen" in model.diagnostics_:  # selected clean samples mislead: give them their weight in the likelihood

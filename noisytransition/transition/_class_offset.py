@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ._calibration import CalibratedLikelihood
+from ._calibration import SLOW_CLASSES, CalibratedLikelihood
 from ._em import MAX_ITER, replace_zeros
 from ._estimation import finite_log
 
 # the class prior converges in 2 to 12 rounds, and in up to 20 with a class of few samples
 _MAX_ROUNDS = 20
+# with more than 100 classes; after 20 rounds, T and the offset are the same (150 classes, pair and mixed noise)
+_MAX_ROUNDS_IF_SLOW = 3
 # change of a log-prior at convergence
 _TOLERANCE = 0.01
 # lower bound of a class prior
@@ -48,10 +50,12 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
     "Adjusting the Outputs of a Classifier to New a Priori Probabilities", 2002 (priors by expectation-maximisation).
     """
     start, none = replace_zeros(init), np.zeros_like(init)
-    n_clean = np.maximum(likelihood.clean.sum(axis=0), 0.5)  # a fold may lack a class
+    n_clean = np.maximum(likelihood.n_clean, 0.5)  # a fold may lack a class
     of_clean = shares = n_clean / n_clean.sum()
-    for _ in range(_MAX_ROUNDS):
-        likelihood.x, likelihood.meta_offset = None, np.log(of_clean / shares)
+    is_slow = len(init) > SLOW_CLASSES
+    for _ in range(_MAX_ROUNDS_IF_SLOW if is_slow else _MAX_ROUNDS):
+        likelihood.meta_offset = np.log(of_clean / shares)
+        likelihood.x = likelihood.x if is_slow else None
         likelihood.maximise(start, none, MAX_ITER, 0.0)
         x: Any = likelihood.x
         before, of_noisy = shares, likelihood.counts(x).sum(axis=1)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._calibration import MOST_CLASSES_WITH_MATRIX, TOLERANCE, CalibratedLikelihood, Calibration, Maximum
+from ._calibration import MOST_CLASSES_WITH_MATRIX, SLOW_CLASSES, TOLERANCE, CalibratedLikelihood, Calibration, Maximum
 from ._checks import (
     as_floats,
     check_count,
@@ -310,12 +310,12 @@ def first_maximum(
     Parameters are as in `em_transition_matrix`, as valid arrays (clean ones may be empty); `meta_offset` as in
     `CalibratedLikelihood`. Method `finish` of the result gives the final maximum.
     """
-    proba, counts = proba.astype(np.float64), counts.astype(np.float64)
-    likelihood: Any = Likelihood(proba, y_noisy, counts)
-    if len(y_meta):
-        meta = proba_meta.astype(np.float64)
-        likelihood = CalibratedLikelihood(proba, y_noisy, meta, y_meta, counts, meta_weight, meta_offset)
-    return _with_fitted_prior(likelihood, init, _Search(prior, max_iter, tol))
+    proba, meta, counts = (np.asarray(of, dtype=np.float64) for of in (proba, proba_meta, counts))
+    search = _Search(prior, max_iter, tol)
+    if not len(y_meta):
+        return _with_fitted_prior(Likelihood(proba, y_noisy, counts), init, search)
+    likelihood = CalibratedLikelihood(proba, y_noisy, meta, y_meta, counts, meta_weight, meta_offset)
+    return _with_fitted_prior(likelihood, init, search)
 
 
 def replace_zeros(T: NDArray) -> NDArray[np.float64]:
@@ -326,11 +326,12 @@ def replace_zeros(T: NDArray) -> NDArray[np.float64]:
 def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search: _Search) -> FirstMaximum:
     """Maximise without a prior, and fit the prior to the counts.
 
-    If the fitted strength is 0, also try the maximum with a strong prior and, with many classes (whose counts are
-    small), with the weakest effective one. The evidence of all labels selects one.
+    If the fitted strength is 0, also try the maximum with a strong prior and, with more than 20 classes (whose counts
+    are small), with the weakest effective one; with more than 100 only this. The evidence of all labels selects one.
     """
     prior, max_iter, tol = search
-    T, none, is_many = replace_zeros(init), np.zeros_like(init), len(init) > MOST_CLASSES_WITH_MATRIX
+    T, none = replace_zeros(init), np.zeros_like(init)
+    is_many, is_slow = len(init) > MOST_CLASSES_WITH_MATRIX, len(init) > SLOW_CLASSES
     # only the strength is needed: without a prior, T changes long after the likelihood has converged
     is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None
     found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))
@@ -338,7 +339,7 @@ def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDAr
         return FirstMaximum(likelihood, init, found, None, 0.0, found.log_likelihood, search)
     M, a, evidence = prior_at_maximum(prior, found)
     if not a:
-        for tried in (least_strength(M), _STRONG) if is_many else (_STRONG,):
+        for tried in [least_strength(M), _STRONG][not is_many : 1 if is_slow else 2]:
             shrunk = likelihood.maximise(M, tried * M, max_iter, tol)
             M_shrunk, a_shrunk, evidence_shrunk = prior_at_maximum(prior, shrunk, tried * M)
             if evidence_shrunk > evidence and a_shrunk:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._calibration import CalibratedLikelihood
+from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood
 from ._class_offset import class_offset, shift_class_prior
 from ._draw import Draw
 from ._em import EMResult, FirstMaximum, first_maximum
@@ -56,6 +57,8 @@ class TransitionFit:
         As in `em_transition_matrix`.
     stratified : bool
         Whether the clean samples are stratified by class.
+    show : callable, default=iter
+        Iterates over the candidates, with a progress bar.
 
     Attributes
     ----------
@@ -83,18 +86,18 @@ class TransitionFit:
         Map that calibrates the posteriors; None without clean samples.
     """
 
-    def __init__(self, held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool) -> None:
+    def __init__(self, held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, show: Any = iter) -> None:
         self.held_out, self.start, self.prior = held_out, start, prior
         self.offset = self._class_offset() if stratified and len(held_out.clean) else np.zeros(len(start))
         self.draw = Draw() if stratified else held_out.draw()
         self.weights = held_out.weights_of_clean(self.offset)
         self.pairs = held_out.pairs * self._share() if any(self.draw) else held_out.pairs
-        self.log_evidence, self.best, self.one_T = self._most_likely(self._weight())
+        self.log_evidence, self.best, self.one_T = self._most_likely(self._weight(), show)
         self.revised: PairEstimate | InstanceDependentEstimate | None = None
         self.wrong_true_labels: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         if held_out.pairs.any():
             self.revised = self._by_pairs()
-        elif len(held_out.clean):
+        elif len(held_out.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
             self.revised = self._by_features(self._balanced_weight() ** _POWER_OF_FEATURES)
         found = self.one_T if self.revised is None else self.revised
         self.transition_matrix, self.counts = found.transition_matrix, found.counts
@@ -144,10 +147,10 @@ class TransitionFit:
             self.offset,
         )
 
-    def _most_likely(self, weight: float) -> tuple[NDArray[np.float64], Candidate, EMResult]:
+    def _most_likely(self, weight: float, show: Any) -> tuple[NDArray[np.float64], Candidate, EMResult]:
         """Log-evidence of all candidates, the best candidate, and its T."""
         best, chosen, log_evidence = None, self.held_out.candidates[0], []
-        for candidate in self.held_out.candidates:
+        for candidate in show(self.held_out.candidates):
             found = self._first_maximum(candidate, weight)
             log_evidence.append(found.log_evidence)
             if best is None or found.log_evidence > best.log_evidence:

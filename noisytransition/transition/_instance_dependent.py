@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration, minimum
+from ._calibration import CalibratedLikelihood, Calibration, minimum
 from ._class_offset import shift_class_prior
 from ._em import MAX_ITER, EMResult, prior_at_maximum, replace_zeros
 from ._estimation import POSITIVE_EVIDENCE, TINY, finite_log, normalise_rows
@@ -58,8 +58,8 @@ def fit_feature_dependent_noise(
     likely: only pairs of true and noisy label can detect such noise.
 
     Return None unless the log of the Bayes factor against one T, by Schwarz's criterion, is above 1 and the clean
-    samples are at least as likely, since T may differ between samples in other ways. Also return None with more than 20
-    classes, or with a class that has probability 0 in all samples.
+    samples are at least as likely, since T may differ between samples in other ways. Also return None with a class that
+    has probability 0 in all samples.
 
     Parameters are as in `em_transition_matrix`, as valid arrays; `meta_offset` as in `CalibratedLikelihood`. `one_T` is
     the result of `em_transition_matrix` with the same arguments.
@@ -69,8 +69,6 @@ def fit_feature_dependent_noise(
     Schwarz, "Estimating the Dimension of a Model", 1978. Kass, Raftery, "Bayes Factors", 1995.
     """
     none = np.zeros_like(init)
-    if len(init) > MOST_CLASSES_WITH_MATRIX:
-        return None
     likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, none, meta_weight, meta_offset)
     if likelihood.absent.any():
         return None

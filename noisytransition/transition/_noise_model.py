@@ -226,7 +226,9 @@ class LabelNoiseModel:
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
-    def fit_candidates(self, held_out: HeldOut, labels: NDArray, start: NDArray, n_classes: int | None = None) -> Self:
+    def fit_candidates(
+        self, held_out: HeldOut, labels: NDArray, start: NDArray, n_classes: int | None = None, show: Any = iter
+    ) -> Self:
         """Estimate T from the candidate with the highest evidence of all labels; used by `EMTransitionClassifier`.
 
         Parameters
@@ -239,10 +241,12 @@ class LabelNoiseModel:
             Initial T.
         n_classes : int, optional
             Default: all labels are classes.
+        show : callable, default=iter
+            Iterates over the candidates, with a progress bar.
         """
         c = len(labels) if n_classes is None else n_classes
         prior = with_other_labels(self.prior, c, len(labels))
-        fit = TransitionFit(held_out, start, prior, stratified=self.meta_sampling == "stratified")
+        fit = TransitionFit(held_out, start, prior, stratified=self.meta_sampling == "stratified", show=show)
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
         # expected counts also use the features, so they are more precise than counts from T and the noisy labels

@@ -116,7 +116,7 @@ class Evidence:
         self.highest = float((counts[seen] * finite_log(normalise_rows(counts, M)[seen])).sum())
         self.rates = np.array([M[group].sum() for group in groups])
         within = [group & seen for group in groups] or [seen]
-        self.entries = [(M[inside], counts[inside]) for inside in within if inside.any()]
+        self.entries = [(_constant(M[inside]), counts[inside]) for inside in within if inside.any()]
 
     def __call__(self, a: float) -> float:
         """Log-evidence of a strength."""
@@ -130,6 +130,11 @@ class Evidence:
             return 0.0
         of_log_rate = np.array([max(_information(a * M, counts), 1.0) for M, counts in self.entries])  # per sample
         return float(np.log(of_log_rate).sum() + np.log((self.rates**2 / of_log_rate).sum()))
+
+
+def _constant(rates: NDArray) -> NDArray[np.float64]:
+    """One rate in place of equal ones, whose functions are computed once."""
+    return rates[:1] if np.ptp(rates) <= TINY * rates[0] else rates
 
 
 def _information(prior: NDArray, counts: NDArray) -> float:

@@ -41,6 +41,7 @@ def test_a_terminal_gets_one_line_that_is_cleared(blobs):
     _, text = shown(blobs, EMTransitionClassifier)
     assert "\n" not in text
     assert "left: EMTransitionClassifier, fold 1" in text
+    assert "left: EMTransitionClassifier, transition matrix" in text
     assert "loss" not in text
     assert not text.split("\r")[-1].strip()
 

@@ -8,7 +8,17 @@ from hypothesis.extra.numpy import arrays
 from scipy import optimize, special
 from strategies import floats, labels, row_stochastic, transition_matrices
 
-from noisytransition.transition import _calibration, em_transition_matrix, flip_labels, pair_noise, transition_error
+from noisytransition.transition import (
+    LabelNoiseModel,
+    _calibration,
+    _class_offset,
+    _em,
+    em_transition_matrix,
+    flip_labels,
+    pair_noise,
+    symmetric_noise,
+    transition_error,
+)
 from noisytransition.transition._calibration import (
     _PRECISION,
     _SMALLEST_VARIANCE,
@@ -118,6 +128,32 @@ def test_many_numbers_in_single_precision_give_the_same_to_a_few_digits(c, monke
     for one, other, rtol in zip((value, gradient), others, (1e-6, 1e-5), strict=False):
         assert np.linalg.norm(other - one) < rtol * np.linalg.norm(one)
     assert np.abs(others[-1] - T_exact).max() < 0.005  # both end where the likelihood rises by 1e-7
+
+
+@pytest.mark.parametrize("T", [pair_noise(30, 0.3), symmetric_noise(30, 0.4)], ids=["pair", "symmetric"])
+@pytest.mark.parametrize("stratified", [False, True])
+def test_the_shorter_search_of_many_classes_finds_the_same_T(T, stratified, monkeypatch):
+    rng, c = np.random.default_rng(0), len(T)
+    y = np.concatenate([rng.integers(c, size=1500), np.repeat(np.arange(c), 5)])
+    z = rng.normal(size=(len(y), c)) + 3 * np.eye(c)[y]
+    proba, noisy = special.softmax(5 * z + rng.normal(size=c), axis=1), flip_labels(y, T, random_state=0)
+    rows = {"proba_clean": proba[1500:], "y_clean": y[1500:], "classes": np.arange(c)}
+    models = []
+    for slow in (100, 20):
+        for module in (_calibration, _class_offset, _em):
+            monkeypatch.setattr(module, "SLOW_CLASSES", slow)
+        sampling = "stratified" if stratified else "random"
+        models.append(LabelNoiseModel(meta_sampling=sampling).fit(proba[:1500], noisy[:1500], **rows))
+    errors, losses = [], []
+    for model in models:
+        errors.append(transition_error(model.transition_matrix_, T))
+        calibrated = model.calibrate(proba)
+        u = np.log(np.maximum(proba, 1e-12))
+        of_all = special.softmax(u @ model.calibration_.matrix.T + model.calibration_.bias, axis=1)
+        np.testing.assert_allclose(calibrated, of_all, atol=1e-9)
+        losses.append(-np.log(calibrated[np.arange(1500), y[:1500]]).mean())
+    assert errors[1] < errors[0] + 0.03
+    assert losses[1] < losses[0] + 0.03
 
 
 def test_a_class_that_no_row_may_have_changes_nothing():
