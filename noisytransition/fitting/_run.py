@@ -183,16 +183,13 @@ class Run:
         """
         watching = [("valid_clean_loss", CleanLoss(self.clean))] if self.watch and len(self.clean) else []
         copies = [copy.copy(cb) if name is None else (name, copy.copy(cb)) for name, cb in users]
-        shown = [("show_progress", ShowProgress(self._title(stage)))] if self.bar else []
+        shown = [("show_progress", ShowProgress(f"{self.bar}, {stage.replace('_', ' ')}"))] if self.bar else []
         saving = [("save_state", SaveState(self.state, stage))] if self.state is not None else []
         return [*watching, *copies, *own, *shown, *saving]
 
-    def _title(self, stage: str) -> str:
-        return f"{self.bar}, {stage.replace('_', ' ')}"
-
     def progress(self, stage: str) -> Callable[[Any], Any]:
         """Function that iterates over its argument, with a progress bar if the run has any."""
-        return partial(progress_bar, self._title(stage)) if self.bar else iter
+        return partial(progress_bar, f"{self.bar}, {stage}") if self.bar else iter
 
     # ---- independent trainings
     def train_parts(self, tasks: Mapping[str, Callable[..., Result]], n_jobs: int | None = None) -> list[Result]:
