@@ -21,5 +21,5 @@ def test_parameters_can_be_set_instead():
 
 
 def test_em_is_of_no_paper():
-    with pytest.raises(TypeError, match="no paper"):
+    with pytest.raises(TypeError, match="implement a paper"):
         EMTransitionClassifier.as_published()
