@@ -194,7 +194,7 @@ def _risks(known: _Known, i: int, mean: float) -> list[str]:
     return [*found, "few samples"] if known.counts[i] < _FEW_ROWS else found
 
 
-# ---------------------------------------------------------------------------- rows
+# ---------------------------------------------------------------------------- samples
 def _calibration(proba: NDArray, y: NDArray[np.intp], level: float) -> Facts:
     """Accuracy, expected calibration error and reliability bins of the probability of the predicted class.
 

@@ -34,7 +34,7 @@ class MetaGradient(Update):
     Parameters
     ----------
     clean : CleanBatches
-        Clean samples, of which each look-ahead uses a batch.
+        Clean samples; each look-ahead uses a batch.
     lr : float
         Learning rate of the loss's parameters (the paper's beta).
     optimizer : callable, default=torch.optim.SGD

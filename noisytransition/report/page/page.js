@@ -42,6 +42,6 @@
       const text = [...row.cells].map((cell) => `${cell.textContent} ${cell.dataset.v ?? ""}`).join(" ").toLowerCase();
       row.hidden = !words.every((word) => text.includes(word));
     }
-    document.getElementById("told").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
+    document.getElementById("told").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} samples`;
   });
 })();
