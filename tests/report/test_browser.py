@@ -78,7 +78,7 @@ def test_rows_are_filtered(report, tmp_path):
         found = [row for row in listed if "r1" in row["row"] and NAMES[3] in (row["given"], row["suggested"])]
         assert 0 < len(found) < len(listed)
         assert rows(page, 1) == [row["row"] for row in found]
-        assert page.inner_text("#told") == f"{len(found)} of {len(listed)} rows"
+        assert page.inner_text("#told") == f"{len(found)} of {len(listed)} samples"
 
 
 def test_cells_of_the_heat_map_are_read_by_pointer(report, many, tmp_path):
