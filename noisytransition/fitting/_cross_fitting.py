@@ -69,10 +69,6 @@ class JointTraining(NamedTuple):
     start: NDArray  # initial T of each training that learns T
     weight: float  # of the mean loss of a clean batch; a noisy batch has weight 1
 
-    def train_through(self, run: Run, stage: str, loss: ForwardLoss, clean: Rows, **params: Any) -> NoisyLabelNet:
-        """Train a network through a fixed T; `params` are parameters of `Run.train`."""
-        return run.train(stage, loss=loss, **self._clean(run, clean), **params)
-
     def learn_transition(
         self, run: Run, stage: str, noisy: Rows, clean: Rows, posteriors: HeldOutPosteriors
     ) -> NoisyLabelNet:
@@ -86,10 +82,10 @@ class JointTraining(NamedTuple):
             loss=ForwardLoss(self.start),
             update=PosteriorCounts(rate, burn_in=int(_BURN_IN * epochs * len(noisy) / size)),
             callbacks=[("held_out_posteriors", posteriors)],
-            **self._clean(run, clean),
+            **self.clean_batches(run, clean),
         )
 
-    def _clean(self, run: Run, clean: Rows) -> dict[str, Any]:
+    def clean_batches(self, run: Run, clean: Rows) -> dict[str, Any]:
         """Parameters of `Run.train` for a clean batch in each step, of a quarter of the batch size."""
         batch_size = run.params["batch_size"]
         size = max(batch_size // 4, 1) if batch_size > 0 else -1

@@ -161,9 +161,10 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _fit(self, run: Run) -> None:
         start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs)
         joint = JointTraining(start, self._clean_weight(run))
-        held_out, fine_tuned = cross_fit(
-            run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=self._may_fine_tune(run)
-        )
+        fine_tuning = self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS
+        if classes_without_clean_rows(run):  # which a fine-tuned network would forget
+            fine_tuning = False
+        held_out, fine_tuned = cross_fit(run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=fine_tuning)
         prior = in_class_order(self.transition_prior, run.classes)
         model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
         model.fit_candidates(held_out, run.classes, start, show=run.progress("transition matrix"))
@@ -183,7 +184,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if run.sources is not None:
             likelihood: Any = model._likelihood_of_fit(noisy.positions)
             loss, noisy = SourcesLoss(likelihood), noisy.with_columns(row=np.arange(len(noisy)))
-        self.net_ = joint.train_through(run, "em", loss, clean, rows=noisy, module=module, max_epochs=self.n_epochs_)
+        params = joint.clean_batches(run, clean) | {"max_epochs": self.n_epochs_}
+        self.net_ = run.train("em", noisy, loss=loss, module=module, **params)
         self.selected_classifier_ = "own"
         self.selection_losses_: dict[str, float] = {}
         of_clean = chosen.proba_meta
@@ -209,10 +211,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if isinstance(self.meta_weight, str):
             return float((len(run.clean) / len(run.noisy)) ** 0.5)
         return self.meta_weight
-
-    def _may_fine_tune(self, run: Run) -> bool:
-        """Whether to try fine-tuning: a network would forget a class without clean samples."""
-        return self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
 
     def _keep(self, model: LabelNoiseModel, held_out: HeldOut, start: NDArray) -> None:
         """Set the fitted attributes of T and warn of its diagnostics."""
