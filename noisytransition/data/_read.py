@@ -280,7 +280,7 @@ def read_labels(
         noisy_of_clean[has_pair] = codes[pair]
         warn_of_true_labels(clean[has_pair], codes[pair], in_y=pair == _IN_Y)
     by_source = None if by_source is None else by_source.of_classes(classes)
-    drawn = None if probability is None else relative_probabilities(probability, is_clean)
+    drawn = relative_probabilities(probability, is_clean)
     return EncodedLabels(classes, is_noisy, is_clean, codes["y"], clean, noisy_of_clean, drawn, weights, by_source)
 
 
@@ -480,9 +480,10 @@ def rows_to_score(
         )
     rows = np.flatnonzero(is_verified)
     weights = None if sample_weight is None else _safe_indexing(sample_weight, rows)
-    of_draw = _weights_to_score(classifier, has_given, given, is_verified, labels)
-    if probability is not None and (drawn := relative_probabilities(probability, is_verified)) is not None:
+    if (drawn := relative_probabilities(probability, is_verified)) is not None:
         of_draw = inverse_probability_weights(drawn)
+    else:
+        of_draw = _weights_to_score(classifier, has_given, given, is_verified, labels)
     if np.ptp(of_draw):
         weights = of_draw if weights is None else weights * of_draw
     if is_verified.all():

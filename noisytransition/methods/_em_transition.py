@@ -161,9 +161,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _fit(self, run: Run) -> None:
         start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs)
         joint = JointTraining(start, self._clean_weight(run))
-        fine_tuning = self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS
-        if classes_without_clean_rows(run):  # which a fine-tuned network would forget
-            fine_tuning = False
+        # a fine-tuned network would forget a class without clean samples
+        fine_tuning = self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
         held_out, fine_tuned = cross_fit(run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=fine_tuning)
         prior = in_class_order(self.transition_prior, run.classes)
         model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)

@@ -34,8 +34,8 @@ def in_words(facts: Facts) -> dict[str, list[str]]:
     named = ["transition", "label_issues", "classes"]
     named += [name for name in ("calibration", "one_transition_matrix", "sources") if facts[name]]
     summary = [*sections["noise"], *(sections[name][0] for name in named)]
-    texts = {name: text for name, text in facts["diagnostics"].items() if name not in _OF_SOURCES}
-    reasons = [f"A reason not to trust T: {text}." for text in texts.values()]
+    diagnostics = facts["diagnostics"].items()
+    reasons = [f"A reason not to trust T: {text}." for name, text in diagnostics if name not in _OF_SOURCES]
     return {"summary": summary + reasons} | sections
 
 

@@ -55,7 +55,8 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
     is_slow = len(init) > SLOW_CLASSES
     for _ in range(_MAX_ROUNDS_IF_SLOW if is_slow else _MAX_ROUNDS):
         likelihood.meta_offset = np.log(of_clean / shares)
-        likelihood.x = likelihood.x if is_slow else None
+        if not is_slow:
+            likelihood.x = None
         likelihood.maximise(start, none, MAX_ITER, 0.0)
         x: Any = likelihood.x
         before, of_noisy = shares, likelihood.counts(x).sum(axis=1)

@@ -77,12 +77,16 @@ def inverse_probability_weights(drawn: NDArray) -> NDArray[np.float64]:
     return 1 / drawn / (1 / drawn).mean()
 
 
-def relative_probabilities(given: ArrayLike, is_verified: NDArray[np.bool_], n_others: int = 0) -> NDArray | None:
+def relative_probabilities(
+    given: ArrayLike | None, is_verified: NDArray[np.bool_], n_others: int = 0
+) -> NDArray | None:
     """Probabilities with which clean samples were drawn, relative to random sampling; None if all were random.
 
     `given` is missing for samples drawn at random, and ignored for unverified ones. `n_others` further clean samples
     come last.
     """
+    if given is None:
+        return None
     drawn = as_floats(given, "verified_probability")
     if drawn.shape != is_verified.shape:
         raise ValueError(

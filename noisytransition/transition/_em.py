@@ -339,7 +339,8 @@ def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDAr
         return FirstMaximum(likelihood, init, found, None, 0.0, found.log_likelihood, search)
     M, a, evidence = prior_at_maximum(prior, found)
     if not a:
-        for tried in [least_strength(M), _STRONG][not is_many : 1 if is_slow else 2]:
+        strengths = [least_strength(M)] if is_many else []
+        for tried in strengths if is_slow else [*strengths, _STRONG]:
             shrunk = likelihood.maximise(M, tried * M, max_iter, tol)
             M_shrunk, a_shrunk, evidence_shrunk = prior_at_maximum(prior, shrunk, tried * M)
             if evidence_shrunk > evidence and a_shrunk:

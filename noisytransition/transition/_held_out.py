@@ -199,7 +199,7 @@ def read_held_out(
     rows = np.flatnonzero(~is_verified), np.append(np.flatnonzero(is_verified), np.full(m, -1))
     held_out = one_candidate(candidate, all_noisy[rows[0]], clean, noisy_of_clean, rows)
     probability = verified_probability if probability is None else probability
-    drawn = None if probability is None else relative_probabilities(probability, is_verified, m)
+    drawn = relative_probabilities(probability, is_verified, m)
     by_source = None if by_source is None else by_source.of_classes(names)
     return held_out._replace(sources=by_source, drawn=drawn), names, c
 

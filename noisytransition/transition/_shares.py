@@ -189,11 +189,12 @@ class Population:
     def accuracy(self, of_labels: bool) -> Estimate:
         """Estimate the share of samples whose noisy label, or else most probable class, is the true class."""
         known = self._known(of_labels)
+        given_labels, (_, of_x) = self._own
         noisy, clean = self.of.noisy, self.of.noisy_of_clean
         if not of_labels:
             noisy = self.model.calibrate(self.of.candidates[0].proba[:, : self.c]).argmax(axis=1)
-            clean = self._own[1][1].argmax(axis=1)  # the model's own calibration has seen their true labels
-        padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in self._own[0]]
+            clean = of_x.argmax(axis=1)  # the model's own calibration has seen their true labels
+        padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in given_labels]
         predicted, verified = (p[np.arange(len(p)), k][:, None] for p, k in zip(padded, (noisy, clean), strict=True))
         right = (clean == self.of.clean)[:, None].astype(float)
         return self._powered(predicted, verified, right, known)
