@@ -1,12 +1,12 @@
-"""Train one network in several processes, each with a part of every batch.
+"""Train one network in several processes; each process gets a part of every batch.
 
     torchrun --nproc-per-node 2 examples/distributed_training.py
     torchrun --nproc-per-node 4 examples/distributed_training.py --device cuda
 
-With --device cuda each process has a GPU of its own. On several hosts, start it on each of them, with
+With ``--device cuda`` each process uses its own GPU. To train on several hosts, start the script on each of them with
 ``torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint host:29400``.
 
-Data: scikit-learn's digits, 40 % of some classes named as another; 100 rows have verified labels.
+Data: scikit-learn's digits; 40 % of the samples of some classes are mislabelled; 100 samples have verified labels.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from noisytransition.transition import digits_noise
 
 
 class SmallNet(nn.Sequential):
-    """A convolution and two linear layers; GroupNorm, since batch normalisation would see the part of a batch alone."""
+    """A convolution and two linear layers, with GroupNorm: batch normalisation would use only a part of the batch."""
 
     def __init__(self):
         super().__init__(
@@ -39,7 +39,7 @@ class SmallNet(nn.Sequential):
 
 
 def load():
-    """All rows: every process reads the same, with the same noise."""
+    """Load all samples; every process loads the same samples with the same noise."""
     X, y = load_digits(return_X_y=True)
     X, T, test = (X / 16).astype(np.float32).reshape(-1, 1, 8, 8), digits_noise(0.4), np.arange(len(y)) % 4 == 0
     verified = np.arange((~test).sum()) < 100
@@ -48,13 +48,13 @@ def load():
 
 
 def main():
-    """Train together, and once alone to compare."""
+    """Train in all processes, then in one process, and compare the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--epochs", type=int, default=15)
     args = parser.parse_args()
     if not dist.is_torchelastic_launched():
-        parser.error("start it by: torchrun --nproc-per-node 2 examples/distributed_training.py")
+        parser.error("start this script with: torchrun --nproc-per-node 2 examples/distributed_training.py")
     device = "cpu"
     if args.device == "cuda":
         device = f"cuda:{os.environ['LOCAL_RANK']}"
@@ -65,15 +65,15 @@ def main():
     params = {"max_epochs": args.epochs, "device": device, "random_state": 0, "verbose": 1}
     clf = MetaTransitionClassifier(SmallNet, **params)
     with data_parallel():
-        clf.fit(*rows, **clean)  # every process
+        clf.fit(*rows, **clean)  # in every process
     rank, size = dist.get_rank(), dist.get_world_size()
     dist.destroy_process_group()
-    if rank == 0:  # all have the same classifier
+    if rank == 0:  # all processes have the same classifier
         print(f"{size} processes: accuracy {clf.score(X_test, y_test):.3f}", end=", ")
         print(f"error of T {transition_error(T, clf.transition_matrix_):.3f}")
         together = clf.transition_matrix_
         alone = clf.fit(*rows, **clean)
-        print(f"largest difference to one process: T {np.abs(together - alone.transition_matrix_).max():.1e}")
+        print(f"largest difference of T from one process: {np.abs(together - alone.transition_matrix_).max():.1e}")
 
 
 if __name__ == "__main__":

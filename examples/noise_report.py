@@ -16,7 +16,7 @@ from noisytransition.transition import digits_noise
 
 
 def make():
-    """Fit, and report on the rows of the fit by posteriors of networks that were not trained on them."""
+    """Fit EM and report on its training samples, using their out-of-fold probabilities."""
     X, y = load_digits(return_X_y=True)
     X, y_noisy = X / 16, flip_labels(y, digits_noise(0.4), random_state=0)
     noisy, verified, held_out = np.split(np.random.default_rng(0).permutation(len(y)), [1297, 1397])
@@ -45,7 +45,7 @@ def write(folder):
 def main():
     """Print the summary and save the report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("path", nargs="?", default="noise_report.html", help="a file that ends in .html or .json")
+    parser.add_argument("path", nargs="?", default="noise_report.html", help="output file, .html or .json")
     args = parser.parse_args()
     report = make()
     print(report)

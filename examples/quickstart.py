@@ -27,7 +27,7 @@ T = digits_noise(0.4)
 
 
 def load(seed):
-    """Training samples with a table of noisy and verified labels, and test samples with true labels."""
+    """Load training samples with a table of noisy and verified labels, and test samples with true labels."""
     X, y = load_digits(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=450, stratify=y, random_state=seed)
     labels = pd.DataFrame({"label": flip_labels(y, T, random_state=seed)})
@@ -37,24 +37,24 @@ def load(seed):
 
 
 def main():
-    """Train three classifiers and print what they learned."""
+    """Train three classifiers and print their accuracies, T and label issues."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--plot", default="quickstart.png", help="file for the picture of T")
+    parser.add_argument("--plot", default="quickstart.png", help="file for the plot of T")
     args = parser.parse_args()
     X, y, labels, X_test, y_test = load(args.seed)
-    print(f"{len(X)} samples with noisy labels, {labels.verified.count()} of them verified, {len(X_test)} to test on")
+    print(f"{len(X)} samples with noisy labels ({labels.verified.count()} verified), {len(X_test)} test samples")
 
-    shared = {"random_state": args.seed, "device": args.device, "verbose": 1}  # on a terminal, a bar
+    shared = {"random_state": args.seed, "device": args.device, "verbose": 1}  # shows a progress bar in a terminal
     for clf in CrossEntropyClassifier(**shared), FineTuningClassifier(**shared), EMTransitionClassifier(**shared):
         clf.fit(X, labels)
         print(f"{type(clf).__name__}: test accuracy {clf.score(X_test, y_test):.3f}")
 
     print(f"\nflips, with 90 % intervals:\n{clf.transition_summary(top=5)}")
-    print("\nerror of T, sum|T - T_hat| / sum|T|:")
+    print("\nerror of the estimated T, sum|T - T_hat| / sum|T|:")
     for name, error in {
-        "learned": transition_error(T, clf.transition_matrix_),
+        "EM": transition_error(T, clf.transition_matrix_),
         "identity": transition_error(T, np.eye(10)),
         "sampling limit": sampling_limit(T, np.bincount(y)),
     }.items():
@@ -64,7 +64,7 @@ def main():
     print(f"\n{len(issues)} labels are probably wrong; {wrong.mean():.0%} of these are wrong:\n{issues.head(3)}")
     display = TransitionMatrixDisplay.from_estimator(clf, true_matrix=T)
     display.figure_.savefig(args.plot, dpi=120)
-    print(f"\n{args.plot} shows T: true, learned, and the difference")
+    print(f"\n{args.plot} shows the true T, the estimated T and their difference")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Clothing1M: images of shops with labels from the text around them, and clean labels for some.
+"""Clothing1M: images from online shops with labels from their surrounding text, and clean labels for some of them.
 
-Its authors give it on request: https://github.com/Cysu/noisy_label (Xiao et al., CVPR 2015).
+The authors provide it on request: https://github.com/Cysu/noisy_label (Xiao et al., CVPR 2015).
 """
 
 from pathlib import Path
@@ -18,39 +18,40 @@ CLEAN = ("clean_train_key_list.txt", VALIDATION, "clean_test_key_list.txt")
 
 
 class Files:
-    """The text files and images below a folder."""
+    """Text files and images of Clothing1M in a folder."""
 
     def __init__(self, root):
         self.root = Path(root)
         self.clean, self.noisy = self.labels("clean_label_kv.txt"), self.labels("noisy_label_kv.txt")
 
     def lines(self, name):
-        """Lines of a text file, which is in ``annotations`` or in the folder itself."""
+        """Read the lines of a text file in ``annotations`` or in the folder itself."""
         path = self.root / "annotations" / name
         path = path if path.exists() else self.root / name
         return [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
 
     def labels(self, name):
-        """Labels of a file of lines "image label"."""
+        """Read labels from a file with lines "image label"."""
         pairs = (line.rpartition(" ") for line in self.lines(name))
         return {key: int(label) for key, _, label in pairs}
 
     def keys(self, name):
-        """Images of a list, each of which is there once."""
+        """Read the images of a list; raise if one of them occurs twice."""
         keys = self.lines(name)
         if len(set(keys)) < len(keys):
-            raise ValueError(f"{name} has an image twice; get Clothing1M anew.")
+            raise ValueError(f"{name} has duplicate images; download Clothing1M again.")
         return keys
 
     def images(self, keys):
-        """Images, resized to 256 pixels, and of these the central 224 x 224."""
+        """Return images resized to 256 pixels and cropped to the central 224 x 224."""
         return ImageFiles([f"{self.root}/{key}" for key in keys], Compose([Resize(256), CenterCrop(224)]))
 
 
 def load_clothing1m(root, *, n_noisy=None, n_meta=None, random_state=None):
-    """Noisy rows; clean rows, drawn from the validation list in equal numbers of each class; the test list.
+    """Load noisy samples, clean samples from the validation list, balanced by class, and the samples of the test list.
 
-    Images with a clean label are no noisy rows. ``rows`` and ``rows_meta`` count the lines of their lists.
+    Images with a clean label are excluded from the noisy samples. ``rows`` and ``rows_meta`` are positions in the
+    lists of noisy and of validation images.
     """
     rng, files = np.random.RandomState(random_state), Files(root)
     clean, test, listed = (files.keys(name) for name in (VALIDATION, CLEAN[2], NOISY))
@@ -78,14 +79,14 @@ def load_clothing1m(root, *, n_noisy=None, n_meta=None, random_state=None):
 
 
 def draw_balanced(y, n, rng):
-    """Rows in equal numbers of each class, up to one; sorted."""
+    """Draw sorted positions with equally many samples of each class, up to a difference of one."""
     sizes = np.full(N_CLASSES, n // N_CLASSES)
     sizes[rng.choice(N_CLASSES, n % N_CLASSES, replace=False)] += 1
     return np.sort(np.concatenate([rng.choice(np.flatnonzero(y == c), size, False) for c, size in enumerate(sizes)]))
 
 
 def label_pairs(root):
-    """True and noisy labels of the images of the clean training list that have both: they give T."""
+    """Read true and noisy labels of the images in the clean training list that have both, to count T."""
     files = Files(root)
     keys = [key for key in files.keys(CLEAN[0]) if key in files.noisy]
     return np.array([files.clean[key] for key in keys]), np.array([files.noisy[key] for key in keys])

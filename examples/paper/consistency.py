@@ -1,9 +1,9 @@
-"""Consistency of T: its error against the number of noisy and clean samples, with the sampling limit.
+"""Consistency of T: its error as a function of the numbers of noisy and clean samples, with the sampling limit.
 
     python -m examples.paper.consistency --data-root DIR --features-dir DIR2 --jobs 2
 
-CIFAR-10 by frozen features with asymmetric noise 0.4, linear heads, the settings of scale `features`. The sampling
-limit, the error of counting with true labels, falls with the root of the number of rows: a slope of -1/2 in the plot.
+Linear heads on frozen features of CIFAR-10, asymmetric noise of 0.4, the settings of scale `features`. The sampling
+limit, the error of counting with true labels, decreases with the root of the sample size (slope -1/2 in the plot).
 """
 
 import time
@@ -26,7 +26,7 @@ OUT = RESULTS / "consistency.jsonl"
 
 
 def run(n_noisy, n_meta, seed, name, data_root, features_dir):
-    """Fit a method; return its row, with the sampling limit."""
+    """Fit a method and return its result row, with the sampling limit."""
     torch.set_num_threads(1)
     started, T = time.perf_counter(), cifar10_noise(0.4)
     data = LOADERS["cifar10"](
@@ -42,7 +42,7 @@ def run(n_noisy, n_meta, seed, name, data_root, features_dir):
 
 
 def main():
-    """Run what is missing; write the table and the plot."""
+    """Run the missing fits, and write the tables and the plot."""
     args = options(__doc__)
     done = {tuple(row[k] for k in ("n_noisy", "n_meta", "seed", "method")) for row in read_rows(OUT)}
     cells = [(n, m, seed, name) for seed in SEEDS for n in N_NOISY for m in N_META for name in NAMES]
@@ -52,39 +52,39 @@ def main():
 
 
 def errors(rows, name, n_meta):
-    """Errors of a method by the number of noisy rows, an entry for each seed."""
+    """Return the errors of a method by number of noisy samples, a value for each seed."""
     column = "limit" if name == LIMIT else "transition_error"
     mine = [row for row in rows if row["n_meta"] == n_meta and row["method"] == ("EM" if name == LIMIT else name)]
     return {n: [row[column] for row in mine if row["n_noisy"] == n] for n in N_NOISY}
 
 
 def slope(of_n):
-    """Of the logarithm of the mean error in that of the number of rows."""
+    """Fit the slope of log mean error against log number of samples."""
     return np.polyfit(np.log(list(of_n)), np.log([np.mean(values) for values in of_n.values()]), 1)[0]
 
 
 def report(rows):
-    """Write a table for each number of clean rows, and the plot."""
-    parts = [f"# Error of T against the number of rows\n\n{' '.join(__doc__.splitlines()[4:6])}"]
+    """Write a table for each number of clean samples, and the plot."""
+    parts = [f"# Error of T against the number of samples\n\n{' '.join(__doc__.splitlines()[4:6])}"]
     for n_meta in N_META:
         found = {name: errors(rows, name, n_meta) for name in (LIMIT, *NAMES)}
         lines = [
             (name, [*(spread(values) for values in of_n.values()), f"{slope(of_n):.2f}"])
             for name, of_n in found.items()
         ]
-        parts.append(f"## {n_meta:,} clean rows\n\n" + markdown([*(f"{n:,}" for n in N_NOISY), "slope"], lines))
+        parts.append(f"## {n_meta:,} clean samples\n\n" + markdown([*(f"{n:,}" for n in N_NOISY), "slope"], lines))
     write_page(OUT, parts)
     plot(rows)
 
 
 def plot(rows):
-    """Draw the errors, a panel for each number of clean rows."""
+    """Plot the errors in a panel for each number of clean samples."""
     panels = {
-        f"{n_meta:,} clean rows": {name: errors(rows, name, n_meta) for name in NAMES}
+        f"{n_meta:,} clean samples": {name: errors(rows, name, n_meta) for name in NAMES}
         | {f"{LIMIT}, slope -1/2": errors(rows, LIMIT, n_meta)}
         for n_meta in N_META
     }
-    plot_errors(OUT, "noisy rows", panels)
+    plot_errors(OUT, "noisy samples", panels)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ from noisytransition import CrossEntropyClassifier
 from noisytransition.datasets import load_cifar10, load_cifar10n, load_cifar100
 from noisytransition.transition import count_transition_matrix
 
-# labels of people, and labels that are drawn anew by their T
+# noises that use human labels: the labels themselves, or labels redrawn with their T
 FROM_PEOPLE = {"aggre": "aggre", "worse": "worse", "redrawn": "worse", "redrawn by features": "worse"}
-# of the features' posterior in labels that are drawn anew
+# power of the posterior in redrawn labels
 POWERS = {"redrawn": 0.0, "redrawn by features": 0.25}
 HEAD = {"lr": 0.003, "batch_size": 512, "max_epochs": 10, "optimizer": "sgd", "optimizer__momentum": 0.9}
 LOADERS = {
@@ -33,18 +33,18 @@ LOADERS = {
 
 
 class Places(NamedTuple):
-    """Where things are, and the device to train on.
+    """Paths of the files, and the device to train on.
 
     Attributes
     ----------
     data_root : Path
-        Has the files of the data sets, or a folder for each, with its name.
+        Folder with the files of the data sets, or with one folder for each of them.
     features_dir : Path or None
-        Has ``cifar10_train.npy``, ``cifar10_test.npy`` and so on.
+        Folder with ``cifar10_train.npy``, ``cifar10_test.npy`` and so on.
     states : Path or None
-        Folder of the states of unfinished fits.
+        Folder for the states of unfinished fits.
     weights : str or None
-        File of the weights of a pretrained ResNet-50.
+        File with the weights of a pretrained ResNet-50.
     device : str
     """
 
@@ -57,14 +57,14 @@ class Places(NamedTuple):
 
 @lru_cache(maxsize=1)
 def load(data, noise, rate, seed, scale, n_meta, held_out, places):
-    """Rows of a cell; ``transition_matrix`` is T, or for labels of people their average T.
+    """Load the samples of a cell; ``transition_matrix`` is T, for human labels the average T.
 
-    With `held_out`, for the choice of hyper-parameters: test rows are further clean rows, and T is not given.
+    With `held_out`, for the search of hyperparameters, the test samples are further clean samples, and T is None.
     """
     drawn = 2 * n_meta if held_out else n_meta
     found = _images(data, noise, rate, seed, SCALES[scale].n_noisy, drawn, places.data_root)
     if noise in POWERS and scale != "features":
-        raise ValueError(f"{noise}: labels are drawn anew at --scale features only, not at {scale!r}.")
+        raise ValueError(f"{noise} needs --scale features, not {scale!r}.")
     if scale == "features":
         found = with_features(found, data, places.features_dir)
         if noise in POWERS:
@@ -73,7 +73,7 @@ def load(data, noise, rate, seed, scale, n_meta, held_out, places):
 
 
 def folder_of(root, name):
-    """Folder of a data set: the root, or the one with its name."""
+    """Return the folder of a data set: the folder with its name if there is one, otherwise the root."""
     return root / name if (root / name).is_dir() else root
 
 
@@ -91,37 +91,40 @@ def _images(data, noise, rate, seed, n_noisy, n_meta, data_root):
 
 
 def people_s_labels(data_root, labels):
-    """One label set of CIFAR-10N, from its own file or an array ``cifar10n_worse.npy``."""
+    """Read a label set of CIFAR-10N from the original file, or from an array such as ``cifar10n_worse.npy``."""
     folder = folder_of(data_root, "cifar10n")
     array = folder / f"cifar10n_{labels}.npy"
     return np.load(array) if array.exists() else load_cifar10n(folder, labels)
 
 
 def counted(y, y_noisy, n_classes):
-    """T of pairs of labels; the row of a class without any is uniform."""
+    """Count T from pairs of labels; the row of a class without pairs is uniform."""
     known = np.bincount(y, minlength=n_classes) > 0
     return count_transition_matrix(y, y_noisy, n_classes, smoothing=0 if known.all() else 1e-9)
 
 
 def with_features(found, data, folder):
-    """Features in the place of images, standardised by the noisy rows."""
+    """Replace images by features, standardised by the noisy samples."""
     if data == "clothing1m":
-        raise ValueError("features of Clothing1M are not supported: its clean and noisy rows are in different lists.")
+        raise ValueError("--scale features does not support clothing1m; use another scale.")
     if folder is None:
-        raise ValueError("--scale features needs --features-dir.")
+        raise ValueError("--scale features needs --features-dir, the folder of features.")
     train, test = (np.load(Path(folder) / f"{data}_{part}.npy", mmap_mode="r") for part in ("train", "test"))
     n_train, n_test = max(found.rows.max(), found.rows_meta.max()) + 1, len(found.y_test)
     if len(train) < n_train or len(test) != n_test:
-        raise ValueError(f"{folder} has features of {len(train)} and {len(test)} rows for {n_train} and {n_test}.")
+        raise ValueError(
+            f"{folder} has features of {len(train)} training and {len(test)} test samples; {n_train} and {n_test} are "
+            "needed."
+        )
     X, X_meta, X_test = (rows.astype(np.float32) for rows in (train[found.rows], train[found.rows_meta], test))
     mean, std = moments(X)
     return found._replace(X=(X - mean) / std, X_meta=(X_meta - mean) / std, X_test=(X_test - mean) / std)
 
 
 def identity_of_features(data, folder):
-    """Short hash of what the features of a data set were made of, or where that is not known, of the files themselves.
+    """Hash the description of the features of a data set, or the files if they have no description.
 
-    None if there are none: reading them says so.
+    Return None if there are no files; reading them raises the error.
     """
     paths = [] if folder is None else [Path(folder) / f"{data}_{part}.npy" for part in ("train", "test")]
     if not paths or not all(path.exists() for path in paths):
@@ -136,16 +139,16 @@ def identity_of_features(data, folder):
 
 
 def moments(X):
-    """Mean and standard deviation of each column; 1 in the place of 0."""
+    """Compute mean and standard deviation of each column; a standard deviation of 0 becomes 1."""
     std = X.std(axis=0)
     return X.mean(axis=0), np.where(std == 0, 1, std)
 
 
 def redrawn(found, power, seed):
-    """Noisy labels drawn anew: ``P(j | i, x) ~ T[i, j] p_j(x)^power``, with p a classifier of the true labels.
+    """Redraw noisy labels from ``P(j | i, x) ~ T[i, j] p_j(x)^power``, where p is a classifier of the true labels.
 
-    At the power 0 one T is true for all rows. Otherwise labels are wrong where the classifier is unsure, and towards
-    the classes that it holds possible.
+    With power 0, one T holds for all samples. Otherwise labels are wrong where the classifier is uncertain, and are
+    flipped to classes that it considers likely.
     """
     T, n_classes = found.transition_matrix, len(found.transition_matrix)
     clf = CrossEntropyClassifier(
@@ -162,7 +165,7 @@ def redrawn(found, power, seed):
 
 
 def _held_out(found, n_meta, seed):
-    """One half of the clean rows to train with, and the other to judge by."""
+    """Split the clean samples into a half for training and a half that replaces the test samples."""
     halves = train_test_split(np.arange(len(found.y_meta)), train_size=n_meta, stratify=found.y_meta, random_state=seed)
     (X, y), (X_test, y_test) = ((_take(found.X_meta, rows), found.y_meta[rows]) for rows in halves)
     unknown = {"transition_matrix": None, "y_true": None, "y_meta_noisy": None, "rows_meta": None}

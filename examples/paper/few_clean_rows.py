@@ -1,9 +1,9 @@
-"""Error of T against the number of clean samples of a class, by the initial T.
+"""Error of T against the number of clean samples of each class, for two initial T of EM.
 
     python -m examples.paper.few_clean_rows --data-root DIR --features-dir DIR2 --jobs 2
 
-The 20 superclasses of CIFAR-100 by frozen features, 20,000 noisy rows, linear heads, the settings of scale `features`.
-"gold": T starts in each training of EM from GLC's mean posteriors; by default these are shrunk towards symmetric noise.
+Linear heads on frozen features, 20 superclasses of CIFAR-100, 20,000 noisy samples, the settings of scale `features`.
+"EM from gold" starts each training from GLC's T; by default EM shrinks this T towards symmetric noise.
 """
 
 import time
@@ -32,7 +32,7 @@ OUT = RESULTS / "few_clean_rows.jsonl"
 
 
 def run(noise, per_class, seed, name, data_root, features_dir):
-    """Fit a method; return its row, with the sampling limit."""
+    """Fit a method and return its result row, with the sampling limit."""
     torch.set_num_threads(1)
     started, given = time.perf_counter(), {"n_noisy": 20_000, "n_meta": 20 * per_class, "random_state": seed}
     data = LOADERS["cifar100"](folder_of(data_root, "cifar100"), labels="coarse", noise=NOISES[noise], **given)
@@ -47,7 +47,7 @@ def run(noise, per_class, seed, name, data_root, features_dir):
 
 
 def main():
-    """Run what is missing; write the tables and the plot."""
+    """Run the missing fits, and write the tables and the plot."""
     args = options(__doc__)
     done = {tuple(row[k] for k in ("noise", "per_class", "seed", "method")) for row in read_rows(OUT)}
     wanted = [(noise, n, seed, name) for seed in SEEDS for n in PER_CLASS for noise in NOISES for name in CLASSIFIERS]
@@ -56,14 +56,14 @@ def main():
 
 
 def values(rows, noise, name, column):
-    """Values of a method by the number of clean rows of a class, an entry for each seed."""
+    """Return the values of a method by number of clean samples of each class, a value for each seed."""
     mine = [row for row in rows if (row["noise"], row["method"]) == (noise, name)]
     return {n: [row[column] for row in mine if row["per_class"] == n] for n in PER_CLASS}
 
 
 def report(rows):
-    """Write the tables of each noise, and the plot."""
-    parts, header = [f"# Few clean rows of a class\n\n{' '.join(__doc__.splitlines()[4:])}"], [*map(str, PER_CLASS)]
+    """Write the tables for each noise, and the plot."""
+    parts, header = [f"# Few clean samples of a class\n\n{' '.join(__doc__.splitlines()[4:])}"], [*map(str, PER_CLASS)]
     for noise in NOISES:
         limit, identity = (np.mean(values(rows, noise, "GLC", name)[1]) for name in ("limit", "identity"))
         parts.append(f"## {noise} (sampling limit {limit:.3f}, identity {identity:.3f})")
@@ -79,7 +79,7 @@ def report(rows):
         | {LIMIT: values(rows, noise, "GLC", "limit")}
         for noise in NOISES
     }
-    plot_errors(OUT, "clean rows of each class", curves)
+    plot_errors(OUT, "clean samples of each class", curves)
 
 
 if __name__ == "__main__":

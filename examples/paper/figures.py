@@ -1,9 +1,9 @@
-"""Figures 1 and 2 of the paper for human labels (CIFAR-10N "worse"): corrected labels, and a graph of the noise.
+"""Figures 1 and 2 of the paper for human labels (CIFAR-10N "worse"): suggested labels, and a graph of T.
 
     python -m examples.paper.figures --data-root DIR --features-dir DIR2
 
-EM with pairs, a linear head on frozen features, the settings of scale `features`, seed 0. How many proposals are right
-is written to ``figure_1.md``.
+EM with pairs, a linear head on frozen features, the settings of scale `features`, seed 0. ``figure_1.md`` has the share
+of correct suggestions.
 """
 
 import argparse
@@ -19,13 +19,13 @@ from examples.paper.run import RESULTS, data_of, fitted, matching
 from examples.paper.tables import cells
 from noisytransition.datasets import CIFAR10_CLASSES
 
-# flips that are drawn
+# smallest flip with an arrow
 LEAST = 0.05
 N_IMAGES = 24
 
 
 def draw_images(images, given, proposed, true):
-    """Images with the label that was given, and the one that the classifier proposes; green if that is right."""
+    """Plot images with their noisy label and the suggested label, which is green if it is correct."""
     figure, axes = plt.subplots(3, 8, figsize=(11, 5.2), layout="constrained")
     for ax, image, *labels in zip(axes.flat, images, given, proposed, true, strict=True):
         was, new, right = (CIFAR10_CLASSES[label] for label in labels)
@@ -36,7 +36,7 @@ def draw_images(images, given, proposed, true):
 
 
 def draw_graph(T, names):
-    """Classes on a circle; an arrow's width is the probability of the flip, a circle's size that of the right label."""
+    """Plot T as a graph; arrow widths are flip probabilities, sizes of the dots the probabilities of correct labels."""
     figure, ax = plt.subplots(figsize=(7, 7), layout="constrained")
     angle = np.linspace(0, 2 * np.pi, len(T), endpoint=False) + np.pi / 2
     x, y = np.cos(angle), np.sin(angle)
@@ -53,7 +53,7 @@ def draw_graph(T, names):
 
 
 def main():
-    """Fit, and write both figures."""
+    """Fit EM, and write both figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-root", type=Path, required=True)
     parser.add_argument("--features-dir", type=Path, required=True)
@@ -72,9 +72,10 @@ def main():
     shown = np.random.default_rng(0).choice(changed, N_IMAGES, replace=False)
     right = (proposed[changed] == data.y_true[changed]).mean()
     text = (
-        f"{len(changed):,} of {len(data.y):,} labels would be changed at a posterior above 0.9; {right:.1%} are right."
+        f"{len(changed):,} of {len(data.y):,} samples have a suggested label with a posterior above 0.9; "
+        f"{right:.1%} of the suggestions are correct."
     )
-    (RESULTS / "figure_1.md").write_text(f"# Labels that are proposed\n\n{text}\n")
+    (RESULTS / "figure_1.md").write_text(f"# Suggested labels\n\n{text}\n")
     print(text)
     draw_images(images[shown], data.y[shown], proposed[shown], data.y_true[shown]).savefig(
         RESULTS / "figure_1.png", dpi=110

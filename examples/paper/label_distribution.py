@@ -1,14 +1,14 @@
-"""Predicted probabilities compared with human ones, and accuracy on other, corrupted and attacked images.
+"""Predicted probabilities compared with human label distributions; accuracy on other, corrupted and attacked images.
 
     python -m examples.paper.label_distribution --data-root DIR --features-dir DIR2 --jobs 2
 
-CIFAR-10 by frozen features, linear heads, the settings of scale `features`, with simulated noise and labels of people.
-CIFAR-10H has the labels of about 50 people for each test image: the measure is the cross-entropy of their shares and
-the predicted probabilities, whose lowest value is the mean entropy of the shares. Other images are CIFAR-10.1 and
-10,000 test images of CINIC-10 from ImageNet, if DIR has a folder ``cifar10.1`` or ``cinic10``; they are not bundled.
-2,000 test images with the corruptions of `CORRUPTIONS` stand in for them. FGSM and PGD (foolbox) attack the pixels of
-200 test images through the frozen network, in the maximum norm. DIR has the folder or file of CIFAR-10H too.
-It needs ``pip install "noisytransition[attacks,features,vision]"``.
+Linear heads on frozen features of CIFAR-10, the settings of scale `features`, with simulated noise and human labels.
+CIFAR-10H has the labels of about 50 people for each test image. The table "people" shows the cross-entropy between
+their distribution and the predicted probabilities; its lowest value is the mean entropy of the human labels. "others"
+has CIFAR-10.1 and 10,000 test images of CINIC-10 from ImageNet, if DIR has a folder ``cifar10.1`` or ``cinic10``. They
+are not bundled; 2,000 test images with five corruptions replace them. FGSM and PGD (foolbox) change the pixels of
+200 test images through the frozen network, in the maximum norm. DIR must also have the files of CIFAR-10H.
+The script needs ``pip install "noisytransition[attacks,features,vision]"``.
 """
 
 import time
@@ -35,9 +35,9 @@ NAMES = ("cross-entropy", "fine-tuning", "MW-Net", "GLC", "meta-transition", "EM
 ATTACKED_NOISE = "asymmetric 0.4"
 SEEDS = range(3)
 N_CINIC10, N_CORRUPTED, N_ATTACKED = 10_000, 2000, 200
-# largest change of a pixel, of 255, and steps of PGD: at 8 of 255 no network that was trained as usual is right at all
+# largest change of a pixel (of 255), and steps of PGD; at 8 of 255 no normally trained network is ever correct
 EPSILON, N_STEPS = 0.5, 5
-# of images of 32 x 32, uint8, as tensors (n, 3, height, width)
+# functions of uint8 tensors of shape (n, 3, 32, 32)
 CORRUPTIONS = {
     "noise": lambda x: (vision.gaussian_noise(x / 255, sigma=0.08) * 255).round().to(torch.uint8),
     "blur": lambda x: vision.gaussian_blur(x, [5, 5], [1.0, 1.0]),
@@ -50,19 +50,19 @@ OUT = RESULTS / "label_distribution.jsonl"
 
 # ---------------------------------------------------------------------------- images
 def test_images(places, n):
-    """First test images, uint8 of shape (n, 32, 32, 3); their order is random."""
+    """Load the first test images, uint8 of shape (n, 32, 32, 3); their order is random."""
     return LOADERS["cifar10"](folder_of(places.data_root, "cifar10")).X_test[:n]
 
 
 def corrupted_images(places, name):
-    """Test images with a corruption."""
+    """Corrupt test images."""
     torch.manual_seed(0)
     pixels = torch.from_numpy(np.array(test_images(places, N_CORRUPTED))).permute(0, 3, 1, 2)
     return CORRUPTIONS[name](pixels).permute(0, 2, 3, 1).contiguous().numpy()
 
 
 def other_sets(places):
-    """Images and labels of the other test sets that are there, by name."""
+    """Read images and labels of the other available test sets, by name."""
     found = {}
     if (folder := places.data_root / "cifar10.1").is_dir():
         there = [version for version in ("v4", "v6") if (folder / f"cifar10.1_{version}_data.npy").exists()]
@@ -75,7 +75,7 @@ def other_sets(places):
 
 
 def features_of(images, places, name, jobs):
-    """Features of images; made once."""
+    """Compute features of images, or load them if they exist."""
     path = places.features_dir / f"cifar10_test_{name.replace(', ', '_').replace(' ', '_')}.npy"
     extract(images, path, EfficientNetLite(), jobs=jobs)
     return np.load(path)
@@ -84,12 +84,12 @@ def features_of(images, places, name, jobs):
 # ---------------------------------------------------------------------------- attacks
 @cache
 def body():
-    """Frozen network."""
+    """Load the frozen network."""
     return EfficientNetLite().module().requires_grad_(False)
 
 
 class Whole(nn.Module):
-    """Logits of pixels, 0 to 1: the frozen network, the standardisation, and the head."""
+    """Network from pixels (0 to 1) to logits: the frozen network, the standardisation and the head."""
 
     def __init__(self, head, mean, std):
         super().__init__()
@@ -97,13 +97,13 @@ class Whole(nn.Module):
         self.mean, self.std = torch.from_numpy(mean), torch.from_numpy(std)
 
     def forward(self, pixels):
-        """Logits."""
+        """Compute logits."""
         features = self.body.extract_features(scaled(255 * pixels, EfficientNetLite().size)).mean((2, 3))
         return self.head((features - self.mean) / self.std)
 
 
 def attacked(head, mean, std, places, y):
-    """Accuracy on the images as they are, and after FGSM and PGD."""
+    """Compute the accuracy on unchanged images, and after FGSM and PGD."""
     import foolbox
 
     pixels = torch.from_numpy(np.array(test_images(places, N_ATTACKED))).permute(0, 3, 1, 2).float() / 255
@@ -123,14 +123,14 @@ def attacked(head, mean, std, places, y):
 
 # ---------------------------------------------------------------------------- one fit
 def cross_entropy(shares, proba):
-    """Mean cross-entropy of people's shares and predicted probabilities, nats."""
+    """Compute the mean cross-entropy between human label distributions and predicted probabilities, in nats."""
     return float(-xlogy(shares, np.maximum(proba, 1e-12)).sum(axis=1).mean())
 
 
 def run(noise, seed, name, places, corrupted, others):
-    """Fit a method; return its row. Corrupted images have features by name, other sets features and labels."""
+    """Fit a method and return its result row; `corrupted` has features by name, `others` features and labels."""
     torch.set_num_threads(1)
-    torch.manual_seed(seed)  # PGD starts at random
+    torch.manual_seed(seed)  # PGD has a random start
     started, rows = time.perf_counter(), cells(NOISES[noise], "features", [seed], ["linear"], methods=[name])
     (cell,) = matching(rows, [noise])
     data = load(*data_of(cell), places)
@@ -155,7 +155,7 @@ def run(noise, seed, name, places, corrupted, others):
 
 
 def main():
-    """Run what is missing; write the tables."""
+    """Run the missing fits, and write the tables."""
     args = options(__doc__)
     places = Places(args.data_root, args.features_dir)
     done = {(row["noise"], row["seed"], row["method"]) for row in read_rows(OUT)}
@@ -169,7 +169,7 @@ def main():
 
 # ---------------------------------------------------------------------------- tables
 def table(rows, columns):
-    """Lines of a table: for each method the spread of the columns over seeds."""
+    """Format the lines of a table: mean and standard deviation over seeds of each column, for each method."""
     lines = []
     for name in NAMES:
         own = [row for row in rows if row["method"] == name]
@@ -179,7 +179,7 @@ def table(rows, columns):
 
 
 def people(rows):
-    """Accuracy and cross-entropy with CIFAR-10H, for each noise."""
+    """Build the table of accuracy and cross-entropy with CIFAR-10H, for each noise."""
     lowest = f"cross-entropy (lowest {rows[0]['lowest']:.3f})"
     heads = [f"{noise}: {text}" for noise in NOISES for text in ("accuracy", lowest)]
     return heads, table(
@@ -193,14 +193,14 @@ def people(rows):
 
 
 def harder(rows, group):
-    """Accuracies on other or corrupted images or after attacks, under simulated noise."""
+    """Build a table of accuracies on other, corrupted or attacked images, for simulated noise."""
     own = [row for row in rows if row["noise"] == ATTACKED_NOISE and row.get(group)]
-    heads = list(dict.fromkeys(head for row in own for head in row[group]))  # a set may have come later
+    heads = list(dict.fromkeys(head for row in own for head in row[group]))  # later runs may have more sets
     return heads, table(own, [lambda row, h=head: row[group].get(h) for head in heads])
 
 
 def report(rows):
-    """Write the tables as Markdown, and as files that the docs show."""
+    """Write the tables as a Markdown page and as .csv files for the docs."""
     groups = [group for group in ("others", "corrupted", "attacked") if any(row.get(group) for row in rows)]
     tables = {"people": people(rows)} | {group: harder(rows, group) for group in groups}
     parts = ["# " + __doc__.splitlines()[0], " ".join(__doc__.splitlines()[4:10])]

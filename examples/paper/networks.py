@@ -1,7 +1,7 @@
 """Networks of the paper's tables, and heads for frozen features.
 
-Images are of shape (n, height, width, 3), 0 to 255, as the data sets of this library have them: each network brings
-them to ImageNet's mean and standard deviation itself. `parameters` gives what a classifier is called with.
+Images have shape (n, height, width, 3) and values of 0 to 255, as in the data sets of this library. Each network
+standardises them by ImageNet's mean and standard deviation. `parameters` returns the parameters of a classifier.
 """
 
 from itertools import pairwise
@@ -14,14 +14,14 @@ from torchvision.models.resnet import BasicBlock
 
 from noisytransition.nets import MLP
 
-# of ImageNet, which pretrained networks expect; for networks that are trained anew, any scale near 1 does
+# of ImageNet, as pretrained networks expect; for networks trained from scratch, any scale near 1 is sufficient
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 # width of the MLP head; a choice, not measured
 HIDDEN = 128
 
 
 class Normalise(nn.Module):
-    """Channels first, with about the mean 0 and the variance 1."""
+    """Layer that moves channels first and scales pixels to a mean of about 0 and a variance of about 1."""
 
     def __init__(self):
         super().__init__()
@@ -29,23 +29,23 @@ class Normalise(nn.Module):
         self.register_buffer("std", 255 * torch.tensor(STD))
 
     def forward(self, x):
-        """Scale the pixels, in floating point."""
+        """Standardise the pixels."""
         return ((x - self.mean) / self.std).permute(0, 3, 1, 2)
 
 
 def averaged(n_features, n_classes):
-    """Mean of each feature map, and a linear layer."""
+    """Return average pooling and a linear layer."""
     return nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(n_features, n_classes)
 
 
 def conv(n_in, n_out, stride=1):
-    """Convolution of 3 x 3 without bias, batch normalisation, ReLU."""
+    """Return a 3 x 3 convolution without bias, batch normalisation and ReLU."""
     return nn.Sequential(nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False), nn.BatchNorm2d(n_out), nn.ReLU(inplace=True))
 
 
 # ---------------------------------------------------------------------------- torchvision's
 class ResNet34(nn.Sequential):
-    """ResNet-34 for images of 32 x 32: the stem is a convolution of 3 x 3 without stride and pooling."""
+    """ResNet-34 for 32 x 32 images; the stem is a 3 x 3 convolution without stride and pooling."""
 
     def __init__(self, n_classes):
         net = resnet34(num_classes=n_classes)
@@ -60,8 +60,8 @@ class ResNet50(nn.Sequential):
     ----------
     n_classes : int
     weights : str, optional
-        File with the weights of torchvision's `resnet50`, such as ``resnet50-0676ba61.pth``; the last layer is left
-        out. Default: the network is not pretrained.
+        File with the weights of torchvision's `resnet50`, such as ``resnet50-0676ba61.pth``, used for all layers but
+        the last. Default: random weights.
     """
 
     def __init__(self, n_classes, weights=None):
@@ -74,19 +74,19 @@ class ResNet50(nn.Sequential):
 
 # ---------------------------------------------------------------------------- ResNet-110
 class Padded(nn.Module):
-    """Shortcut without parameters: every second pixel, and zeros for the new maps (option A of He et al.)."""
+    """Shortcut without parameters: every second pixel, and zeros for new channels (option A of He et al.)."""
 
     def __init__(self, n_new):
         super().__init__()
         self.n_new = n_new
 
     def forward(self, x):
-        """Pad what is left of the maps."""
+        """Subsample the pixels and pad the channels."""
         return F.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, self.n_new // 2, self.n_new - self.n_new // 2))
 
 
 class ResNet110(nn.Sequential):
-    """ResNet-110 for images of 32 x 32 (He et al., 2016, section 4.2): 54 blocks of two convolutions."""
+    """ResNet-110 for 32 x 32 images (He et al., 2016, section 4.2), with 54 blocks of two convolutions."""
 
     def __init__(self, n_classes, n_blocks=18):
         blocks, n_in = [], 16
@@ -99,7 +99,7 @@ class ResNet110(nn.Sequential):
 
 # ---------------------------------------------------------------------------- PreAct ResNet-18
 class PreActBlock(nn.Module):
-    """Batch normalisation and ReLU come before each convolution (He et al., Identity Mappings, 2016)."""
+    """Residual block with batch normalisation and ReLU before each convolution (He et al., Identity Mappings, 2016)."""
 
     def __init__(self, n_in, n_out, stride):
         super().__init__()
@@ -116,7 +116,7 @@ class PreActBlock(nn.Module):
 
 
 class PreActResNet18(nn.Sequential):
-    """PreAct ResNet-18 for images of 64 x 64: the stem has no stride, and maps of any size are averaged at last."""
+    """PreAct ResNet-18 for 64 x 64 images; the stem has no stride, and average pooling allows other sizes."""
 
     def __init__(self, n_classes):
         blocks, n_in = [], 64
@@ -129,16 +129,16 @@ class PreActResNet18(nn.Sequential):
 
 # ---------------------------------------------------------------------------- smaller networks
 def pooled_block(n_in, n_out):
-    """Two convolutions of 3 x 3; the first is pooled before its batch normalisation, which is cheap."""
+    """Return two 3 x 3 convolutions; pooling precedes the first batch normalisation, which saves time."""
     first = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False), nn.MaxPool2d(2), nn.BatchNorm2d(n_out)
     return *first, nn.ReLU(inplace=True), conv(n_out, n_out)
 
 
 class FastCNN(nn.Sequential):
-    """Seven convolutions for images of 32 x 32, made to be trained in few epochs.
+    """Network of seven convolutions for 32 x 32 images, which needs few epochs.
 
-    The order of the layers is that of Jordan, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU", 2024;
-    with narrower layers. Its first filters, initial weights, loss and optimiser are left out.
+    The order of the layers is from Jordan, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU", 2024. The layers are
+    narrower; its first filters, initial weights, loss and optimiser are not used.
     """
 
     def __init__(self, n_classes):
@@ -149,7 +149,7 @@ class FastCNN(nn.Sequential):
 
 
 class Residual(nn.Module):
-    """What two convolutions make of the maps, added to them."""
+    """Residual block of two convolutions."""
 
     def __init__(self, width):
         super().__init__()
@@ -161,10 +161,10 @@ class Residual(nn.Module):
 
 
 class ResNet9(nn.Sequential):
-    """Eight convolutions and a linear layer for images of 32 x 32, made to be trained in few epochs.
+    """Network of eight convolutions and a linear layer for 32 x 32 images, which needs few epochs.
 
-    The network of Page, "How to Train Your ResNet", 2018: pooled after each of three widenings, two residual blocks,
-    and small logits at first.
+    It is the network of Page, "How to Train Your ResNet", 2018: three convolutions with pooling double the width, there
+    are two residual blocks, and the logits are scaled down.
     """
 
     def __init__(self, n_classes, width=64):
@@ -175,19 +175,19 @@ class ResNet9(nn.Sequential):
         self.to(memory_format=torch.channels_last)  # faster, above all in half precision
 
     def forward(self, x):
-        """Logits, an eighth of what the last layer gives."""
+        """Compute logits, an eighth of the output of the last layer."""
         return super().forward(x) / 8
 
 
 class NarrowResNet9(ResNet9):
-    """A ResNet-9 of a quarter of the width, for machines without a GPU."""
+    """ResNet-9 with a quarter of the width, for machines without a GPU."""
 
     def __init__(self, n_classes):
         super().__init__(n_classes, width=16)
 
 
 class SmallCNN(nn.Sequential):
-    """Three convolutions with stride, for images of any size."""
+    """Network of three convolutions with stride, for images of any size."""
 
     def __init__(self, n_classes, width=16):
         widths = (3, width, 2 * width, 4 * width)
@@ -211,7 +211,7 @@ NETWORKS = (*IMAGES, *HEADS)
 
 
 def parameters(name, n_columns, n_classes, weights=None):
-    """Parameters of a classifier: the module and its sizes; `n_columns` is that of features."""
+    """Return the module of a classifier and its parameters; `n_columns` is the number of features."""
     if name == "linear":
         return {"module": nn.Linear, "module__in_features": n_columns, "module__out_features": n_classes}
     if name == "MLP":

@@ -1,8 +1,9 @@
-"""Tables of a file of results of `run`, as Markdown: accuracy, error of T, differences to fine-tuning.
+"""Write the results of `run` as a Markdown page: accuracy, error of T, differences to fine-tuning.
 
-python -m examples.paper.page FILE            # written beside the file, with the ending .md, and printed
+    python -m examples.paper.page FILE
 
-The tables of accuracy and of the error of T are also written as files .csv, which the docs show.
+The page has the name of FILE with the suffix .md, and is printed. The tables of accuracy and of the error of T are also
+written as .csv files for the docs.
 """
 
 import argparse
@@ -13,12 +14,12 @@ from examples.paper.tables import METHODS
 
 REFERENCES = {"identity": "identity", "sampling limit": "limit"}
 BASE = "fine-tuning"
-# what the rows of one section have in common, and of one column of it
+# columns with equal values in a section, and in a column of its tables
 SECTION, COLUMN = ("data", "scale", "network", "n_meta"), ("noise", "rate")
 
 
 def newest(rows):
-    """Rows with each method's last settings: a file may have older ones."""
+    """Select the rows with the last settings of each method, since a file may have rows with older settings."""
     of = {}
     for row in rows:
         of[_kind(row)] = row["settings"]
@@ -30,7 +31,7 @@ def _kind(row):
 
 
 def grouped(rows, names):
-    """Rows by their values of these columns, in the order of the file."""
+    """Group rows by their values of these columns, in the order of the file."""
     groups = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in names), []).append(row)
@@ -38,7 +39,7 @@ def grouped(rows, names):
 
 
 def comparison(rows):
-    """Rows of a noise, with those of the identity and the limit."""
+    """Return the results for one noise, with rows for the identity and the sampling limit."""
     references = [
         {"method": method, "seed": row["seed"], "transition_error": row[column]}
         for method, column in REFERENCES.items()
@@ -48,27 +49,27 @@ def comparison(rows):
 
 
 def comparisons(rows):
-    """One for each noise, by its name."""
+    """Return the results of each noise by its name."""
     return {
         f"{noise} {rate:g}" if rate else noise: comparison(own) for (noise, rate), own in grouped(rows, COLUMN).items()
     }
 
 
 def section(names, rows):
-    """Title and tables of one data set, scale, network and number of clean rows."""
+    """Write title and tables for a data set, scale, network and number of clean samples."""
     data, scale, network, n_meta = names
     tables = comparisons(rows)
     with_base = {name: table for name, table in tables.items() if table.values(BASE, "accuracy")}
     seeds = sorted({row["seed"] for row in rows})
     clean = "all" if n_meta is None else f"{n_meta:,}"
     parts = [
-        f"## {data}, {scale}: {network}, {clean} clean rows",
+        f"## {data}, {scale}: {network}, {clean} clean samples",
         f"Mean ± standard deviation over seeds ({', '.join(map(str, seeds))}).",
         "### Test accuracy\n\n" + markdown(tables, overview(tables, "accuracy")),
         "### Error of T\n\n" + markdown(tables, overview(tables, "transition_error")),
     ]
     if with_base and len(seeds) > 1:
-        text = f"### Accuracy less that of {BASE}\n\nIn points, paired, with 95 % intervals.\n\n"
+        text = f"### Difference of accuracy to {BASE}\n\nIn points, paired, with 95 % intervals.\n\n"
         parts.append(text + markdown(with_base, paired(with_base, BASE)))
     return [
         *parts,
@@ -78,7 +79,7 @@ def section(names, rows):
 
 
 def settings_table(rows):
-    """Settings of the methods: those that all have, and the others."""
+    """Write a table of the settings: a line of the common settings, and a line for each method."""
     of = {row["method"]: row["settings"] for row in rows}
     first = next(iter(of.values()))
     common = {k: v for k, v in first.items() if all(own.get(k) == v for own in of.values())}
@@ -92,15 +93,15 @@ def _words(settings):
 
 
 def page(rows):
-    """Markdown of all rows."""
+    """Write all rows as Markdown."""
     parts = [part for names, own in grouped(newest(rows), SECTION).items() for part in section(names, own)]
     kinds = {tuple(row["versions"].items()): None for row in rows}
     found = "; ".join(", ".join(f"{name} {value}" for name, value in kind) for kind in kinds)
-    return "\n\n".join(["# Results", f"By `examples/paper/run.py`, with {found}.", *parts]) + "\n"
+    return "\n\n".join(["# Results", f"Produced by `examples/paper/run.py`, with {found}.", *parts]) + "\n"
 
 
 def write_tables(path, rows):
-    """Write files of the tables of each section."""
+    """Write the tables of each section as .csv files."""
     for (_, _, network, n_meta), own in grouped(newest(rows), SECTION).items():
         tables = comparisons(own)
         for column in ("accuracy", "transition_error"):
@@ -109,12 +110,12 @@ def write_tables(path, rows):
 
 
 def main(arguments=None):
-    """Write the page of a file."""
+    """Write the page of a file of results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path)
     path = parser.parse_args(arguments).file
     if not (rows := read_rows(path)):
-        raise SystemExit(f"{path} has no results.")
+        raise SystemExit(f"{path} has no results; give a .jsonl file of examples.paper.run.")
     text = page(rows)
     path.with_suffix(".md").write_text(text)
     write_tables(path, rows)

@@ -1,12 +1,12 @@
-"""Error of T of human labels against the number of verified pairs.
+"""Error of T of human labels as a function of the number of verified pairs.
 
     python -m examples.paper.pairs --data-root DIR --features-dir DIR2 --jobs 2
 
-CIFAR-10N by frozen features, linear heads, the settings of scale `features`; T is that of all rows. "counting" has the
-pairs alone. "residuals" is the mean posterior of all rows, corrected by the mean residual of the pairs: no other
-estimate that supposes nothing of the noise is nearer in large samples, since its posterior, ``P(i | p(x), j)`` with p
-EM's out-of-fold probabilities, is fitted to the true labels of all rows. Both are means over draws of the pairs from
-these rows. EM supposes more: that a posterior with few parameters says how labels are wrong.
+Linear heads on frozen features of CIFAR-10N, the settings of scale `features`; the true T is counted from all samples.
+"counting" uses the pairs only. "residuals" is the mean posterior of all samples, corrected by the mean residual of the
+pairs. Its posterior, ``P(i | p(x), j)`` with EM's out-of-fold probabilities p, is fitted to the true labels of all
+samples. So in large samples no other estimate without assumptions about the noise is more accurate. Both are means over
+draws of the pairs. EM also assumes that a posterior with few parameters describes the noise.
 """
 
 import time
@@ -29,7 +29,7 @@ OUT = RESULTS / "pairs.jsonl"
 
 
 def run(labels, n_pairs, seed, data_root, features_dir):
-    """Fit EM with pairs; return its row, with the other estimates."""
+    """Fit EM with pairs and return its result row, with the other estimates."""
     torch.set_num_threads(1)
     started, places = time.perf_counter(), Places(data_root, features_dir)
     (cell,) = matching(cells("cifar10n", "features", [seed], ["linear"], n_pairs, ["EM, pairs"]), [labels])
@@ -55,12 +55,12 @@ def run(labels, n_pairs, seed, data_root, features_dir):
 
 
 def counted(y, y_noisy):
-    """T of the pairs alone."""
+    """Count T from the pairs only."""
     return count_transition_matrix(y, y_noisy, 10, smoothing=1e-9)
 
 
 def fitted_posterior(proba, y_noisy, y):
-    """P(true class | probabilities, noisy label) of all rows, by a logistic regression for each noisy label."""
+    """Fit P(true class | probabilities, noisy label) by a logistic regression for each noisy label."""
     logits, posterior = np.log(np.maximum(proba, 1e-7)), np.zeros(proba.shape)
     for label in range(10):
         rows = np.flatnonzero(y_noisy == label)
@@ -70,7 +70,7 @@ def fitted_posterior(proba, y_noisy, y):
 
 
 def by_residuals(posterior, y_noisy, y, pairs):
-    """T of the mean posterior, corrected by the mean residual of the pairs."""
+    """Estimate T by the mean posterior, corrected by the mean residual of the pairs."""
     counts, residuals = np.zeros((2, 10, 10))
     np.add.at(counts.T, y_noisy, posterior)
     np.add.at(residuals.T, y_noisy[pairs], np.eye(10)[y[pairs]] - posterior[pairs])
@@ -79,7 +79,7 @@ def by_residuals(posterior, y_noisy, y, pairs):
 
 
 def main():
-    """Run what is missing; write the table and the plot."""
+    """Run the missing fits, and write the tables and the plot."""
     args = options(__doc__)
     done = {tuple(row[k] for k in ("labels", "n_pairs", "seed")) for row in read_rows(OUT)}
     wanted = [(labels, n, seed) for seed in SEEDS for n in N_PAIRS for labels in LABELS]
@@ -88,12 +88,12 @@ def main():
 
 
 def errors(rows, labels, name):
-    """Errors of an estimate by the number of pairs, an entry for each seed."""
+    """Return the errors of an estimate by number of pairs, a value for each seed."""
     return {n: [r[name] for r in rows if (r["labels"], r["n_pairs"]) == (labels, n)] for n in N_PAIRS}
 
 
 def report(rows):
-    """Write a table for each kind of labels, and the plot."""
+    """Write a table for each set of labels, and the plot."""
     parts = [f"# Error of T against the number of verified pairs\n\n{' '.join(__doc__.splitlines()[4:])}"]
     for labels in LABELS:
         lines = [(name, [spread(values) for values in errors(rows, labels, name).values()]) for name in NAMES]
@@ -105,10 +105,10 @@ def report(rows):
 
 
 def plot(rows):
-    """Draw the errors, a panel for each kind of labels."""
+    """Plot the errors in a panel for each set of labels."""
     panels = {
         f'CIFAR-10N "{labels}"': {name: errors(rows, labels, name) for name in NAMES}
-        | {"sampling limit of 49,000 rows": dict.fromkeys(N_PAIRS, errors(rows, labels, "limit")[1000])}
+        | {"sampling limit of 49,000 samples": dict.fromkeys(N_PAIRS, errors(rows, labels, "limit")[1000])}
         for labels in LABELS
     }
     plot_errors(OUT, "verified pairs", panels)

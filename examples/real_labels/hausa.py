@@ -3,9 +3,9 @@
     python -m examples.real_labels.hausa --data DIR
 
 DIR has ``hausa_*.tsv``: the corpus of Hedderich et al., "Transfer Learning and Distant Supervision for Multilingual
-Transformer Models", EMNLP 2020 (github.com/uds-lsv/transfer-distant-transformer-african), with the names of its files
-in lower case after ``hausa_``. A rule gives a title the topic in whose list of names it finds a word; half of the
-labels are wrong. Features: TF-IDF of parts of words, a sparse matrix.
+Transformer Models", EMNLP 2020 (github.com/uds-lsv/transfer-distant-transformer-african). File names are in lower case,
+with the prefix ``hausa_``. A rule gives a title the topic whose word list has a word of the title. Half of the labels
+are wrong. Features are sparse TF-IDF vectors of character n-grams.
 """
 
 from functools import lru_cache
@@ -19,13 +19,13 @@ from examples.real_labels.common import main, split
 
 @lru_cache
 def read(folder):
-    """Features, true and noisy labels of the training titles; features and labels of the test titles."""
+    """Read features, true labels and noisy labels of the training titles; features and labels of the test titles."""
     clean, noisy, test = (
         pd.read_csv(folder / f"hausa_{name}.tsv", sep="\t")
         for name in ("train_clean", "train_clean_noisy_labels", "test")
     )
     if not (clean["news_title"] == noisy["news_title"]).all():
-        raise ValueError("the titles with noisy labels are not in the order of those with true labels.")
+        raise ValueError("hausa_train_clean_noisy_labels.tsv must have the titles of hausa_train_clean.tsv in order.")
     topics = np.unique(clean["label"])
     y, y_noisy, y_test = (np.searchsorted(topics, frame["label"]) for frame in (clean, noisy, test))
     words = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), min_df=3, sublinear_tf=True)
@@ -34,7 +34,7 @@ def read(folder):
 
 
 def load(seed, folder):
-    """Rows of a split."""
+    """Load the samples of a split."""
     X, X_test, y, y_noisy, y_test = read(folder)
     return split(X, y, y_noisy, X_test, y_test, seed)
 
