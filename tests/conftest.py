@@ -1,4 +1,4 @@
-"""Problems that many tests share."""
+"""Fixtures of problems for many tests."""
 
 import functools
 import os
@@ -19,13 +19,13 @@ settings.load_profile("same")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
-    """Collect tests alone: for examples in docstrings, which no test has, each file would be imported once more."""
+    """Do not collect examples in docstrings of tests, since this would import each file again."""
     return [collector for collector in (yield) if type(collector) is pytest.Module]
 
 
 @pytest.fixture(autouse=True)
 def _one_thread_and_one_seed():
-    """A network that a test makes begins from the same weights in every run, and on every worker."""
+    """Seed torch, so that networks of tests have the same initial weights in every run and worker."""
     import torch
 
     torch.set_num_threads(1)
@@ -43,19 +43,19 @@ def _double_precision():
 
 @pytest.fixture
 def float64():
-    """Everything that is made inside a test is in double precision."""
+    """Use double precision for all tensors of a test."""
     yield from _double_precision()
 
 
 @pytest.fixture(scope="module")
 def float64_module():
-    """The same for all tests of a file, property tests among them."""
+    """Use double precision in all tests of a file, including property tests."""
     yield from _double_precision()
 
 
 @pytest.fixture
 def routing():
-    """Metadata routing is on."""
+    """Enable metadata routing."""
     import sklearn
 
     with sklearn.config_context(enable_metadata_routing=True):
@@ -87,7 +87,7 @@ def true_labels():
 
 @pytest.fixture(scope="session")
 def plain(blobs):
-    """Fits of `blobs` that tests only read: one for each class."""
+    """Return fits of `blobs`, one for each class, which tests must not change."""
     from training import fit
 
     return functools.cache(lambda cls: fit(cls, blobs))

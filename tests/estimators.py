@@ -1,4 +1,4 @@
-"""All classifiers, small enough to train in a test, and versions that find clean rows for themselves."""
+"""All classifiers, with settings for fast tests, and variants that create their own clean samples."""
 
 import numpy as np
 import page_methods
@@ -19,7 +19,7 @@ WITH_TRANSITION = [cls for cls in CLASSIFIERS if issubclass(cls, NoiseModelMixin
 
 
 class SelfCleaned:
-    """Takes the training rows for clean ones where none are given: what scikit-learn's checks can call."""
+    """Mixin that uses the training samples as clean samples if none are given, for scikit-learn's checks."""
 
     def fit(self, X, y, sample_weight=None, **kwargs):
         clean = X, y
@@ -29,7 +29,7 @@ class SelfCleaned:
 
 
 def _self_cleaned(cls):
-    """A class of this module's own: pickle must find it."""
+    """Create a class in this module, where pickle finds it."""
     name = f"SelfCleaned{cls.__name__}"
     globals()[name] = type(name, (SelfCleaned, cls), {"__module__": __name__})
     return globals()[name]

@@ -1,4 +1,4 @@
-"""Noise reports from arrays, as no classifier would have to be trained for."""
+"""Noise reports from arrays, without training a classifier."""
 
 from html.parser import HTMLParser
 

@@ -1,4 +1,4 @@
-"""The design, held by tests: imports go one way, light parts stay light, and what a reader must know stays small."""
+"""Limits of the design: direction of imports, light imports, and sizes."""
 
 import ast
 import graphlib
@@ -62,7 +62,7 @@ def layer(path):
 
 
 def running(tree):
-    """Nodes of a file but for imports that a type checker alone makes."""
+    """Nodes of a file, without imports for type checkers."""
     for_types = {
         id(node)
         for block in ast.walk(tree)
@@ -103,7 +103,7 @@ def imported_files(path):
 
 
 def test_there_are_no_circles():
-    """Neither between files nor between rooms."""
+    """No import cycles between files or between packages."""
     files = {path: set(imported_files(path)) - {path} for path in FILES if path.name != "__init__.py"}
     rooms = {}
     for path, others in files.items():
@@ -113,7 +113,7 @@ def test_there_are_no_circles():
 
 
 def arrows():
-    """Imports between packages, without those that follow from others."""
+    """Imports between packages, without indirect ones."""
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {
         "model_selection",
         "comparison",
@@ -155,7 +155,7 @@ def test_all_public_names_are_there():
 
 
 def test_a_method_has_its_places():
-    """Those that docs/adding_a_method.rst names: METHODS, the public names, the table of methods, the API."""
+    """Check the places that docs/adding_a_method.rst names: METHODS, public names, table of methods, API."""
     bases = {methods.NoisyLabelClassifier, methods.NoiseModelMixin, methods.TransitionClassifierCV}
     imported_here = {value for value in vars(methods).values() if isinstance(value, type)}
     assert set(methods.METHODS.values()) == imported_here - bases

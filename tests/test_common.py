@@ -42,21 +42,21 @@ every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
 
 def is_own(cls):
-    """Whether it is a class of the library: those of the docs have the same interface, from the same base."""
+    """Return whether a class or its base is in the library; classes of the docs inherit its interface."""
     return any(base in METHODS.values() for base in cls.__mro__)
 
 
 def checked(cls):
-    """Of fewer epochs and trainings than the default."""
+    """Create a classifier with fewer epochs and trainings than the default."""
     few = {"cv": 2, "fine_tuning_epochs": 8} | PLAIN
     fewer = {name: value for name, value in few.items() if name in cls._get_param_names()}
     return cls(max_epochs=5, batch_size=64, optimizer="sgd", lr=0.5, random_state=0, **fewer)
 
 
-# rows are drawn by their weights: equal in the mean over epochs; test_sample_weight.py has what is equal to the bit
+# weights are drawing probabilities: equivalent in the mean over epochs; test_sample_weight.py has the exact cases
 _DRAWN = dict.fromkeys(
     [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")],
-    "rows are drawn by their weights, which is the repetition of rows in the mean only",
+    "sample weights are drawing probabilities, so they equal repetition of samples only in the mean",
 )
 
 
@@ -70,7 +70,7 @@ def test_scikit_learn(estimator, check):
 # ---------------------------------------------------------------------------- clean data
 @every
 def test_the_ways_to_give_clean_data_agree_to_the_bit(cls, blobs):
-    """test_verified_rows.py has rows of X that are verified."""
+    """test_verified_rows.py tests verified samples of X."""
     X, y, X_meta, y_meta, *_ = blobs
     both, labels = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
     is_clean = np.arange(len(both)) >= len(X)
@@ -222,7 +222,7 @@ def test_names_reach_the_net(cls, blobs):
 
 
 def documented(cls):
-    """Names in the section "Parameters" of a class; ``**net_params`` is none."""
+    """Names in the section "Parameters" of a class, without ``**net_params``."""
     listed = NumpyDocString(inspect.getdoc(cls))["Parameters"]
     return {name for entry in listed for name in entry.name.split(", ") if not name.startswith("*")}
 
@@ -373,7 +373,7 @@ def test_cross_validation_trains_on_the_other_folds_and_all_clean_rows(cls, blob
 
 @pytest.mark.parametrize(("cls", "n_jobs"), [*((cls, 1) for cls in WITH_TRANSITION), (MetaTransitionClassifier, 2)])
 def test_a_search_by_the_error_of_T_picks_the_smallest(cls, blobs, n_jobs):
-    """Among matrices that T cannot leave: a start with no step size; of EM, a prior."""
+    """T is fixed: by a step size of 0, in EM by a strong prior."""
     X, y, X_meta, y_meta, _, _, T = blobs
     starts = [T, np.eye(3) * 0.7 + 0.1, np.full((3, 3), 1 / 3)]
     fixed = {"transition_lr": 0.0, "revision_lr": 0.0}
@@ -445,7 +445,7 @@ def test_all_that_is_read_off_T_follows_from_it(cls, blobs, plain):
 
 @pytest.mark.parametrize("cls", WITHOUT_CLEAN_DATA)
 def test_clean_rows_are_not_trained_on_where_they_are_not_needed(cls, blobs):
-    """Each row is its own one-hot column of a linear module: what is not trained on keeps its initial weights."""
+    """Each sample has its own one-hot column, so weights of unused samples keep their initial values."""
     y, y_meta = blobs[1], blobs[3]
     n, m = 60, 20
     rows = np.eye(n + m)

@@ -1,4 +1,4 @@
-"""Two processes with half of each batch give the result of one, to rounding, and both the same bits."""
+"""Two processes with half of each batch give the result of one process up to rounding, and are bitwise equal."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("two processes")]
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory, float64_module):
-    """What each of two processes has found, and one alone meanwhile."""
+    """Results of each of two processes, and of one process alone."""
     folder = tmp_path_factory.mktemp("two")
     processes = started(folder)
     try:

@@ -1,4 +1,4 @@
-"""The built pages in a real browser: nothing missing, nothing cut off, formulas and pictures drawn, search finds."""
+"""The built pages in a real browser: links, widths, formulas, pictures and search."""
 
 import os
 import re

@@ -63,7 +63,7 @@ def test_public_names_have_examples_that_run():
 
 
 def test_examples_import_what_they_show():
-    """The name itself, or, of a result, the function that returns it."""
+    """Return the name itself, or for a result the function that returns it."""
     missing = []
     for name, shown in PUBLIC.items():
         lines, last = [one.source for one in examples(name, shown)], name.rpartition(".")[2]

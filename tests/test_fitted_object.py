@@ -1,4 +1,4 @@
-"""What a fitted classifier holds: no rows, and of its histories the epochs."""
+"""Contents of a fitted classifier: no samples, and histories of epochs only."""
 
 import pickle
 
@@ -19,7 +19,7 @@ MARKS = {"noisy": 1234.56787109375, "clean": 6543.2109375}
 
 
 def found(clf):
-    """Which of the marks are in a pickle, in single or double precision."""
+    """Find the marks that are in a pickle, in single or double precision."""
     text = pickle.dumps(clf)
     return {
         kind for kind, mark in MARKS.items() if any(np.array(mark, t).tobytes() in text for t in (np.float32, float))

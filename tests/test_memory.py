@@ -1,4 +1,4 @@
-"""Memory of fits beyond their data, and data that is not read as a whole."""
+"""Memory of fits besides their data, and of data that is read in batches."""
 
 import tracemalloc
 
@@ -19,7 +19,7 @@ NET = {"module": "linear", "max_epochs": 1, "batch_size": 100, "random_state": 0
 
 @pytest.fixture(scope="module")
 def wide():
-    """48 MB of rows with three classes, their labels, and a mask of a tenth of them."""
+    """Create 48 MB of samples of three classes, their labels, and a mask of a tenth of them."""
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=N)
     X = rng.normal(size=(N, N_COLUMNS)).astype(np.float32)
@@ -28,7 +28,7 @@ def wide():
 
 
 def peak(fit):
-    """Memory that a call needs at its peak, in bytes."""
+    """Measure the peak memory of a call, in bytes."""
     tracemalloc.start()
     try:
         fit()

@@ -1,4 +1,4 @@
-"""Pictures of T: panels, labels, colours and numbers; its path; from estimators too."""
+"""Plots of T: panels, labels, colours and numbers; its path; plots from estimators."""
 
 import sys
 
@@ -139,7 +139,7 @@ def test_history_beside_the_truth():
 
 # ---------------------------------------------------------------------------- estimators
 class LearnsT(ClassifierMixin, BaseEstimator):
-    """Stands for a classifier of the library: T is given, not learned."""
+    """Replacement for a classifier of the library, with a given T."""
 
     def __init__(self, weight=0.5):
         self.weight = weight

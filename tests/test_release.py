@@ -1,4 +1,4 @@
-"""What is released: the wheel and the source archive install and work outside of the checkout."""
+"""The wheel and the source archive install and work outside of the checkout."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def archives(tmp_path_factory):
 
 
 def installed(archive, target):
-    """Install an archive into a folder, with what is there already."""
+    """Install an archive into a folder, without dependencies and without an index."""
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", str(target)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(archive)], check=True)
 
@@ -83,7 +83,7 @@ def test_the_source_archive_installs_what_the_wheel_does(archives, tmp_path):
 
 
 def test_what_is_in_the_archives(archives):
-    """The wheel has every file of the package, and nothing else; the source archive has what the tests need."""
+    """The wheel has exactly the files of the package; the source archive has the files that tests need."""
     wheel, source = archives
     package = {str(p.relative_to(ROOT)) for p in (ROOT / "noisytransition").rglob("*") if p.is_file()}
     package = {name for name in package if "__pycache__" not in name}
@@ -100,7 +100,7 @@ def test_the_metadata_are_those_of_a_package_index(archives):
 
 
 def test_a_bug_report_has_all_versions(capsys, monkeypatch):
-    """Also where torch cannot be imported: then the error comes after the versions."""
+    """If torch cannot be imported, the error follows the versions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     monkeypatch.setitem(sys.modules, "torch", None)

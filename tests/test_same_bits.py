@@ -1,4 +1,4 @@
-"""A fit gives the same bits in every process, and of every form of the same rows."""
+"""A fit is bitwise the same in every process and for every input format of the same samples."""
 
 import joblib
 import numpy as np
@@ -16,7 +16,7 @@ every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
 # ---------------------------------------------------------------------------- threads and processes
 def test_folds_in_threads(blobs, plain):
-    """Which are trained in turn: PyTorch has one generator for all threads."""
+    """Threads train one fold after the other, since PyTorch has one generator for all threads."""
     with joblib.parallel_config("threading"):
         threaded = fit(EMTransitionClassifier, blobs, n_jobs=2)
     assert_same(plain(EMTransitionClassifier), threaded, blobs[0])

@@ -1,4 +1,4 @@
-"""What is kept of a training."""
+"""Selection of an epoch or of T after a training."""
 
 from types import SimpleNamespace
 
@@ -50,14 +50,14 @@ def test_the_best_epoch_s_weights_and_T_come_back(blobs, monitor, lower, lr):
 
 
 def outputs(dtype=torch.float32, n=1000, T=T_TRUE):
-    """Sure logits, and labels drawn from T."""
+    """Confident logits, and labels drawn from T."""
     y = np.arange(n) % 3
     logits = torch.eye(3)[torch.tensor(y)] * 8 + torch.randn(n, 3, generator=torch.Generator().manual_seed(0))
     return logits.to(dtype), torch.tensor(flip_labels(y, T, random_state=0))
 
 
 class Training:
-    """A training whose T is set by hand, and the selection that looks on."""
+    """A training whose T is set by hand, and its selection."""
 
     def __init__(self, T):
         self.net = SimpleNamespace(criterion_=ForwardLoss(T), callbacks_=[])
@@ -65,7 +65,7 @@ class Training:
         self.select.on_train_begin(self.net)
 
     def epoch(self, T, logits, labels):
-        """T has moved; these are the outputs for the held-out rows."""
+        """Set T and the outputs for the held-out samples."""
         self.net.criterion_.transition_logits.copy_(torch.tensor(np.log(np.maximum(T, 1e-6))))
         self.net.evaluated = lambda dataset: zip(logits.split(300), labels.split(300), strict=True)
         self.select.on_epoch_end(self.net, dataset_valid=object())
@@ -73,7 +73,7 @@ class Training:
 
     @property
     def kept(self):
-        """T that would be kept, did the training end now."""
+        """Return T that would be selected if the training ended now."""
         return torch.softmax(self.select.kept(self.net)["transition_logits"].double(), 1).numpy()
 
 

@@ -1,4 +1,4 @@
-"""Sparse rows give the bits of the dense array of the same values, and are made dense batch by batch."""
+"""Sparse X gives bitwise the result of the dense array, and becomes dense in batches only."""
 
 import warnings
 
@@ -33,7 +33,7 @@ every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
 @pytest.fixture(scope="module")
 def problem(blobs):
-    """The rows of `blobs`, of which about half of the entries are 0."""
+    """Samples of `blobs` with about half of the entries set to 0."""
     X, y, X_meta, y_meta, X_test, y_test, T = blobs
     X, X_meta, X_test = (np.where(rows > 1, rows, 0.0) for rows in (X, X_meta, X_test))
     return X, y, X_meta, y_meta, X_test, y_test, T
@@ -67,7 +67,7 @@ def test_verified_rows_and_X_meta(cls, problem):
 
 
 def with_duplicates(X):
-    """CSR in which each entry has two parts, and some stored zeros."""
+    """Create a CSR matrix with duplicate entries and stored zeros."""
     n, d = X.shape
     indices = np.tile(np.repeat(np.arange(d)[::-1], 2), n)
     parts = np.stack([X[:, ::-1] / 2, X[:, ::-1] / 2], axis=2).ravel()
@@ -169,7 +169,7 @@ N_ROWS, N_COLUMNS = 1500, 4000
 
 @pytest.fixture
 def dense_shapes(monkeypatch):
-    """Shapes of all that is made dense."""
+    """Record the shapes of all matrices that become dense."""
     shapes = []
     for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.coo_matrix):
         for name in ("toarray", "todense"):

@@ -1,4 +1,4 @@
-"""Verified rows: one table of given and verified labels, or fit(X, y, y_verified=labels)."""
+"""Verified samples: a table of given and verified labels, or fit(X, y, y_verified=labels)."""
 
 import functools
 import warnings
@@ -55,7 +55,7 @@ NAMES = np.array(["ant", "bee", "cat"])
 
 @pytest.fixture
 def verified(blobs):
-    """Rows, their given labels, the mask of verified ones, and true labels of all (of unverified ones made up)."""
+    """Samples, given labels, the mask of verified samples, and labels of all samples (random where not verified)."""
     X, y, X_meta, y_meta, *_ = blobs
     rng = np.random.default_rng(0)
     order = rng.permutation(len(X) + len(X_meta))
@@ -66,7 +66,7 @@ def verified(blobs):
 
 
 def known(verified):
-    """The same rows as two sets."""
+    """Split the same samples into noisy and clean sets."""
     X, y, mask, true = verified
     return (X[~mask], y[~mask]), {"meta": (X[mask], true[mask]), "y_meta_noisy": y[mask]}
 
@@ -135,7 +135,7 @@ def objects(labels):
 
 
 def assert_equal_rows(one, other):
-    """The same classes, noisy rows and clean rows."""
+    """Assert that both fits read the same classes, noisy samples and clean samples."""
     np.testing.assert_array_equal(one[0], other[0])
     for rows, others in zip(one[1:3], other[1:3], strict=True):
         assert rows.columns.keys() == others.columns.keys()
@@ -168,7 +168,7 @@ def test_labels_of_any_kind_may_be_missing(verified, kind, missing, container):
 
 @hypothesis.given(st.data())
 def test_every_row_is_noisy_or_clean_and_with_a_pair_if_both_labels_are_known(data):
-    """The obvious twin: the rows as two sets."""
+    """Reference implementation with two sets."""
     n = data.draw(st.integers(4, 25))
     labels = st.lists(st.sampled_from([0, 1, 2, None]), min_size=n - 2, max_size=n - 2)
     given, verified = [0, 1, *data.draw(labels)], [None, None, *data.draw(labels)]
@@ -440,7 +440,7 @@ def test_a_learning_curve_has_verified_rows_in_each_training_set(verified):
 
 
 def test_other_tools_of_scikit_learn_take_keywords(verified):
-    """They make one array of the table, which is refused, by them or by `fit`."""
+    """Tools that convert the table to an array raise an error, or `fit` raises it."""
     X, y, mask, true = verified
     clf, labels, checked = small(GLCClassifier), table(y, mask, true), np.where(mask, true, -1)
     assert cross_val_predict(clf, X, labels, cv=KFold(3)).shape == y.shape
@@ -473,7 +473,7 @@ def test_a_fold_without_verified_rows_is_refused_with_what_to_do(cls, blobs, tru
 
 
 def drawn_by_label(seed, n=4000):
-    """Verified rows of which most have the given label 1, which few rows have; a classifier that is bad at these."""
+    """Verified samples mostly with the rare given label 1, and a classifier that is inaccurate for it."""
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < 0.2).astype(int)
     given = np.where(rng.random(n) < 0.1, 1 - y, y)

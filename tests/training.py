@@ -1,4 +1,4 @@
-"""What many tests of training share: fits, equal fits, errors that come before a training, fits that are cut off."""
+"""Helpers for tests of training: fits, equal fits, errors before training, interrupted fits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,24 +14,24 @@ from noisytransition.transition._estimation import floor_transition_matrix
 
 
 def fit(cls, blobs, **params):
-    """A small classifier that has learned `blobs`."""
+    """Fit a small classifier to `blobs`."""
     X, y, X_meta, y_meta, *_ = blobs
     return small(cls, **params).fit(X, y, meta=(X_meta, y_meta))
 
 
 def fit_noisy(cls, blobs, **params):
-    """A small classifier that has learned the noisy rows of `blobs` alone."""
+    """Fit a small classifier to the noisy samples of `blobs` only."""
     return small(cls, **params).fit(*blobs[:2])
 
 
 def floored(T):
-    """A start of T of three classes as a method takes it: without zeros."""
+    """Return an initial T of three classes without zeros, as methods use it."""
     return floor_transition_matrix(T, 1e-3 / 3)
 
 
 # ---------------------------------------------------------------------------- equal fits
 def state(clf, X):
-    """What two equal fits must agree in, to the bit."""
+    """Return the results that are bitwise equal in two equal fits."""
     return [clf.predict_proba(X), *(p.detach().numpy() for p in clf.net_.module_.parameters())] + (
         [clf.transition_matrix_, clf.transition_history_] if hasattr(clf, "transition_matrix_") else []
     )
@@ -62,7 +62,7 @@ def refused(message, error=ValueError) -> Iterator[None]:
 
 # ---------------------------------------------------------------------------- fits that are cut off
 class StopAfter(Callback):
-    """Interrupts a fit in the epoch that follows so many, counted over all its stages; never after -1."""
+    """Callback that interrupts a fit after a number of epochs of all stages; never if it is -1."""
 
     def __init__(self, n_epochs):
         self.n_epochs = n_epochs
@@ -77,7 +77,7 @@ class StopAfter(Callback):
 
 
 class Batches(Callback):
-    """Keeps what histories say of single batches, which are dropped after a training: a list for each epoch."""
+    """Callback that keeps the histories of batches, which a training drops: a list for each epoch."""
 
     def __init__(self):
         self.of_epochs = []  # every stage has a shallow copy of the callback: they share the list

@@ -1,4 +1,4 @@
-"""Fits that two processes train together, and one alone: what `test_data_parallel.py` compares."""
+"""Fits of two processes together and of one process, for `test_data_parallel.py`."""
 
 import pickle
 import warnings
@@ -75,7 +75,7 @@ def fits():
 
 
 def outcome(clf, X):
-    """What is compared of a fitted classifier."""
+    """Return the compared results of a fitted classifier."""
     names = ("transition_matrix_", "transition_history_", "class_counts_", "oof_proba_")
     losses = {f"{stage} loss": np.array(history[:, "train_loss"]) for stage, history in clf.histories_.items()}
     found = {name: np.asarray(getattr(clf, name)) for name in names if hasattr(clf, name)}
@@ -103,7 +103,7 @@ def _first_decides(rank, folder):
 
 
 def _resumed(rank, folder):
-    """A fit that is cut off in its second stage and goes on."""
+    """Interrupt a fit in its second stage and resume it."""
     rows, clean = data()
     clf = small(MetaTransitionClassifier, max_epochs=2)
     whole = fitted(clf)
@@ -143,7 +143,7 @@ def _join(rank, folder, backend):
 
 
 def _work(rank, folder):
-    """What each process does."""
+    """Run all fits in a process."""
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
     _join(rank, folder, "gloo")
@@ -164,7 +164,7 @@ def on_device(device):
 
 
 def _on_device(rank, folder, device):
-    """What each process does there."""
+    """Run the fits on the devices of a process."""
     if device == "cuda":
         torch.cuda.set_device(rank)
     _join(rank, folder, "gloo" if device == "cpu" else "nccl")
@@ -180,13 +180,13 @@ def on_devices(device, folder):
 
 
 def started(folder, work=_work, *arguments):
-    """Processes that are at work; libraries are imported once for both."""
+    """Start the processes; libraries are imported once for both."""
     forkserver.set_forkserver_preload([__name__, "torch._dynamo"])
     return start_processes(work, (folder, *arguments), nprocs=SIZE, join=False, start_method="forkserver")
 
 
 def results(folder, processes):
-    """What each process has found, when all have ended."""
+    """Return the results of each process when all have ended."""
     while not processes.join():
         pass
     return [pickle.loads((folder / f"{rank}.pickle").read_bytes()) for rank in range(SIZE)]

@@ -1,4 +1,4 @@
-"""Try a case with a class, and say how it went."""
+"""Try a case with a class, and describe the result."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""A small problem, and what is given to it: shared by all cases."""
+"""A small problem and its arguments, for all cases."""
 
 from typing import Any, NamedTuple
 

@@ -18,7 +18,7 @@ from estimators import CLASSIFIERS
 
 
 def bad_inputs():
-    """Print what is not clear, and the counts; return how many are not."""
+    """Print unclear cases and the counts; return the number of unclear cases."""
     torch.set_num_threads(1)
     counts = Counter()
     with warnings.catch_warnings():

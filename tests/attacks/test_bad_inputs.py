@@ -1,4 +1,4 @@
-"""Every bad input gets an error that says what is bad, before any training.
+"""Every bad input raises an error that names the fault, before any training.
 
 `python tests/attacks/run.py` tries each with all classes; here each is tried with one.
 """

@@ -1,4 +1,4 @@
-"""Valid input at its limits: what is fitted is finite and sums to 1, and the names of classes do not matter."""
+"""Valid input at its limits: results are finite and sum to 1, and class names have no effect."""
 
 import functools
 import warnings
@@ -155,7 +155,7 @@ ESTIMATES = {
 @settings(max_examples=25)
 @given(given_=relabelled())
 def test_another_order_of_the_classes_is_another_order_of_T(name, given_):
-    """Class i is called order[i] now."""
+    """Rename class i to order[i]."""
     proba, y, s, T, order = given_
     back = np.argsort(order)  # position of the new name k is the old class back[k]
     estimate = ESTIMATES[name](proba, y, s, T)

@@ -1,4 +1,4 @@
-"""Fits that are killed at random moments, perhaps twice: resumed, they give the same bits.
+"""Fits that are killed at random moments, once or twice, and resumed give the same bits.
 
 Each runs in a process of its own, forked from this one.
 """
@@ -59,7 +59,7 @@ def killed_in_a_write(path, at):
 
 
 def attacked(name, problem, path, prepare, seconds):
-    """Run a fit in a process of its own, and kill it, with all that it has started, after some seconds."""
+    """Run a fit in another process, and kill it with all its child processes after some seconds."""
 
     def work():
         os.setpgrp()

@@ -1,4 +1,4 @@
-"""Methods that use T: labels of any kind go in, rows or labels come out."""
+"""Label issues and other methods that use T, for labels of any type."""
 
 import pickle
 

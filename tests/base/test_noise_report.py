@@ -1,4 +1,4 @@
-"""The report, asked of classifiers."""
+"""Noise reports of classifiers."""
 
 import numpy as np
 import pandas as pd

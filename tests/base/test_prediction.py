@@ -31,7 +31,7 @@ def test_logarithms_are_finite_where_probabilities_are_not_apart_from_0(blobs):
 
 
 class NoThird(nn.Linear):
-    """Gives the third class no probability."""
+    """Module that gives the third class no probability."""
 
     def forward(self, x):
         return super().forward(x).index_fill(1, torch.tensor([2]), float("-inf"))
@@ -69,7 +69,7 @@ def test_the_network_is_the_last_one_s_and_gives_logits(cls, blobs):
 # ---------------------------------------------------------------------------- devices that are not there
 @pytest.fixture
 def without_gpu(monkeypatch):
-    """A machine without a GPU, whatever this one has."""
+    """Simulate a machine without a GPU."""
 
     def zeros(*size, device=None):
         if device is not None and str(device).startswith("cuda"):

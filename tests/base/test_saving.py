@@ -1,4 +1,4 @@
-"""Fitted classifiers in files: they predict the same; what is not saved is given again; other files are refused."""
+"""Saved classifiers predict the same; unsaved objects are passed to `load`; other files are refused."""
 
 import pickle
 from pathlib import Path

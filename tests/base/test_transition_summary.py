@@ -1,4 +1,4 @@
-"""T in words, in every method with a T; error bars, in those that have them."""
+"""Summary of T in every method with T; error bars in methods that have them."""
 
 import re
 

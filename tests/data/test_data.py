@@ -1,4 +1,4 @@
-"""Rows and labels in the forms that users have: what they are read as, and what is warned of.
+"""Formats of samples and labels: how they are read, and warnings.
 
 What is refused is in the table of attacks, tests/attacks/of_data.py.
 """
@@ -38,7 +38,7 @@ every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
 
 def told(clf, *args, **kwargs):
-    """What a fit warns of before it trains."""
+    """Return the warnings of a fit before training."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with no_training(), pytest.raises(BaseException, match="was trained"):

@@ -1,4 +1,4 @@
-"""A torch Dataset that gives inputs and labels: the fit is that of the same arrays."""
+"""A torch Dataset of inputs and labels: the fit equals that of the same arrays."""
 
 import numpy as np
 import pytest

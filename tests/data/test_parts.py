@@ -1,4 +1,4 @@
-"""Inputs with several parts: the fit is that of one array, which the module takes apart itself."""
+"""Inputs with several parts: the fit equals that of one array, which the module splits."""
 
 import collections
 import dataclasses
@@ -47,7 +47,7 @@ class Packed(Bag):
 
 @dataclasses.dataclass
 class ModelOutput:
-    """What models of transformers return."""
+    """Output of a model of transformers."""
 
     logits: torch.Tensor
     loss: object = None
@@ -59,7 +59,7 @@ class Wrapped(Bag):
 
 
 class BatchEncoding(collections.UserDict):
-    """What tokenizers of transformers return: its length is the number of parts, and integers mean something else."""
+    """Output of a tokenizer of transformers: its length is the number of parts, and integers do not index samples."""
 
     def __getitem__(self, key):
         if isinstance(key, int):
@@ -68,7 +68,7 @@ class BatchEncoding(collections.UserDict):
 
 
 class Samples(Dataset):
-    """Samples that a function makes of the parts of each row and its label."""
+    """Dataset that computes samples from the parts and the label of each row."""
 
     def __init__(self, make, y):
         self.make, self.y = make, y

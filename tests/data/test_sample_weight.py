@@ -1,4 +1,4 @@
-"""Weights of rows: how often a row is drawn."""
+"""Sample weights: how often a sample is drawn."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Tables with the labels of several sources, and the long form: what is read, and what is refused."""
+"""Tables with the labels of several sources, wide and long: accepted and refused input."""
 
 import warnings
 from collections import Counter
@@ -28,7 +28,7 @@ def read(table, **given):
 
 
 def plurality(rows):
-    """The obvious twin: each row's most frequent label; of ties, the one given most often, then the first."""
+    """Slow reference: most frequent label of each sample; at ties the most frequent label of all, then the first."""
     of_all = Counter(label for row in rows for label in row if label is not None)
     return [
         min((label for label in row if label is not None), key=lambda v: (-row.count(v), -of_all[v], v), default=None)

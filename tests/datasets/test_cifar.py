@@ -1,4 +1,4 @@
-"""CIFAR in its own files, and people's labels."""
+"""CIFAR in its original files, and human labels."""
 
 import hashlib
 import io
@@ -28,7 +28,7 @@ def pixels(n, seed=0):
 
 
 def write(folder, monkeypatch, kind, files):
-    """Write images and labels as the official files have them, and let torchvision take them for these."""
+    """Write images and labels in the official format, and let torchvision accept their checksums."""
     folder = folder / kind.base_folder
     folder.mkdir()
     for name, content in files.items():

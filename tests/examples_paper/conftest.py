@@ -37,7 +37,7 @@ def write_tiny_imagenet(folder):
 
 
 def write_clothing1m(root):
-    """Noisy images, then three clean lists, of which every second image has a noisy label, too."""
+    """Write noisy images and three clean lists; every second clean image also has a noisy label."""
     annotations, noisy, clean, number = root / "annotations", [], [], 0
     annotations.mkdir(parents=True)
     for name, size in {"noisy_train": 120, "clean_train": 28, "clean_val": 14, "clean_test": 14}.items():

@@ -1,4 +1,4 @@
-"""Extraction of features: chunks, resumption, errors; and the pretrained networks, where they are installed."""
+"""Feature extraction: chunks, resumption, errors; the pretrained networks if they are installed."""
 
 import signal
 import subprocess

@@ -27,7 +27,7 @@ def out(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _untuned(monkeypatch, tmp_path):
-    """The settings of the repository's file do not matter."""
+    """Ignore the settings in the repository's file."""
     monkeypatch.setattr(tables, "TUNED", tmp_path / "tuned.json")
 
 

@@ -1,4 +1,4 @@
-"""Estimates and measures of the studies beside the tables."""
+"""Estimates and measures of the studies without a table in the paper."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What tells fits apart: equal in every process for equal things, different where values, code or data differ."""
+"""Fingerprints of fits: equal in every process for equal fits, different for different values, code or data."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A bar for each training: what it says, and where it is silent."""
+"""Progress bars: their text, and when none is shown."""
 
 import io
 import pickle

@@ -1,4 +1,4 @@
-"""skorch's callbacks in a fit: what they follow, and the names that are the library's own."""
+"""skorch's callbacks in a fit: the stages that they monitor, and reserved names."""
 
 import pytest
 from estimators import CLASSIFIERS, WITHOUT_CLEAN_DATA

@@ -1,4 +1,4 @@
-"""What every classifier gave on three small problems: T, posteriors and histories.
+"""Record T, posteriors and histories of every classifier on three small problems.
 
     python tests/golden/record.py            # compare with the record: the same bits, or how far apart
     python tests/golden/record.py --write    # write the record anew; CHANGELOG.md says why an entry is another one
@@ -33,12 +33,12 @@ PLAIN_SGD = {"optimizer": torch.optim.SGD, "batch_size": 64}
 
 
 def mlp(n_in, n_out):
-    """Give the network that is built in, but for the scale of its inputs."""
+    """Return the built-in network without the scaling of inputs."""
     return {"module": MLP, "module__n_in": n_in, "module__n_out": n_out}
 
 
 def blobs():
-    """Three Gaussian classes with pair noise, 60 clean rows of their own."""
+    """Three Gaussian classes with pair noise, and 60 separate clean samples."""
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=400)
     X = rng.normal(size=(400, 4)) + 3 * np.array([[0, 0, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])[y]
@@ -47,7 +47,7 @@ def blobs():
 
 
 def wine():
-    """Wine with string labels, 30 rows verified without a noisy label, an optimiser and a schedule of the user."""
+    """Wine with string labels, 30 verified samples without a noisy label, and the user's optimiser and schedule."""
     X, y = load_wine(return_X_y=True)
     X, names = StandardScaler().fit_transform(X), np.array(["ant", "bee", "cat"])
     verified = np.arange(len(y)) % 6 == 0
@@ -124,7 +124,7 @@ PROBLEMS = {"blobs": blobs, "wine": wine, "digits": digits}
 
 
 def recorded(method, problem):
-    """Fit a method and return what is kept of it, as arrays by name."""
+    """Fit a method and return its recorded results as arrays by name."""
     name, own = METHODS[method]
     X, y, clean, params = PROBLEMS[problem]()
     torch.set_num_threads(1)
@@ -153,7 +153,7 @@ def everything():
 
 
 def compare(old, new):
-    """Print what differs from the record."""
+    """Print the differences from the record."""
     same = [key for key in old if key in new and np.array_equal(old[key], new[key], equal_nan=True)]
     for key in sorted({*old, *new} - set(same)):
         if key not in old or key not in new:

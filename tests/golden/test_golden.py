@@ -1,4 +1,4 @@
-"""What every method gave on three small problems, up to rounding; `record.py` compares all of it to the bit."""
+"""Results of every method on three small problems, up to rounding; `record.py` compares them bitwise."""
 
 import numpy as np
 import pytest

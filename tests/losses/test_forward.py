@@ -246,7 +246,7 @@ def test_a_T_that_is_learned_has_a_gradient(problem):
 # ---------------------------------------------------------------------------- many classes
 @pytest.mark.parametrize("change", [by_copy, by_set_counts])
 def test_parts_of_T_give_what_all_of_it_gives(change, monkeypatch):
-    """In parts of two labels, the last of one."""
+    """Evaluated in chunks of two labels, the last chunk with one."""
     g = torch.Generator().manual_seed(0)
     theta, z, u = (torch.randn(5, 5, generator=g, dtype=torch.float64) for _ in range(3))
     y = torch.tensor([0, 3, 3, 1, 0])
@@ -263,7 +263,7 @@ def test_parts_of_T_give_what_all_of_it_gives(change, monkeypatch):
 
 
 def test_a_resumed_training_has_the_gradients_of_one_that_goes_on():
-    """To the bit: what a loss remembers of T must not show."""
+    """The cached T of a loss must not change results, bitwise."""
     g = torch.Generator().manual_seed(0)
     used = ForwardLoss(np.full((5, 5), 0.2))
     for _ in range(30):

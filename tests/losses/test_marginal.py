@@ -15,7 +15,7 @@ CLOSE = {"rtol": 1e-10, "atol": 1e-12}
 
 @st.composite
 def problems(draw):
-    """Logits, log-probabilities of what is observed, some of them -inf, and weights."""
+    """Logits, log-probabilities of observations (some -inf), and weights."""
     z, y = draw(batches())
     columns = torch.tensor(draw(hnp.arrays(float, z.shape, elements=floats(-8, 0))))
     columns = columns.masked_fill(torch.tensor(draw(hnp.arrays(bool, z.shape))), -torch.inf)

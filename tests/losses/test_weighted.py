@@ -70,7 +70,7 @@ def test_the_gradient_agrees_with_finite_differences():
     noisy, meta = ((torch.randn(5, 2).double(), torch.randint(2, (5,))) for _ in range(2))
 
     def clean_loss():
-        """Clean loss one plain step ahead, at V as it is."""
+        """Clean loss after one plain step, with the present V."""
         weights = dict(module.named_parameters())
         gradients = torch.autograd.grad(loss(module(noisy[0]), noisy[1]), list(weights.values()))
         ahead = {k: w - 0.5 * g for (k, w), g in zip(weights.items(), gradients, strict=True)}

@@ -26,7 +26,7 @@ class Recurrent(nn.Module):
 
 
 class Unused(nn.Module):
-    """Holds a layer that its forward pass does not touch."""
+    """Module with a layer that its forward pass does not use."""
 
     def __init__(self):
         super().__init__()
@@ -54,7 +54,7 @@ def frozen():
 
 
 def frozen_batch_norm():
-    """The first layers of a pretrained network, left alone."""
+    """Frozen first layers of a pretrained network."""
     module = conv(lambda: nn.BatchNorm2d(4))
     for layer in (module[0], module[1]):
         layer.requires_grad_(False)
@@ -89,7 +89,7 @@ class Residual(nn.Module):
 
 
 def with_a_layer_twice(layer):
-    """A network in which one module stands in two places."""
+    """A network that uses one module in two places."""
     return nn.Sequential(nn.Linear(6, 8), layer, nn.Tanh(), nn.Linear(8, 8), layer, nn.Linear(8, 3))
 
 

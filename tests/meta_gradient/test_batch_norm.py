@@ -20,7 +20,7 @@ def drawn(x):
 
 
 def product(module, x, moved):
-    """Output of a module and its tangent, where `moved` have random tangents."""
+    """Output of a module and its tangent; `moved` have random tangents."""
     _load_forward_rules()
     torch.manual_seed(1)
     values = {"x": x, **dict(module.named_parameters())}

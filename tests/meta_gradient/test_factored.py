@@ -1,4 +1,4 @@
-"""Modules for which the factored meta-gradient is exact, and others, for which it is refused."""
+"""The factored meta-gradient is exact for some modules, and refused for others."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from noisytransition.transition import pair_noise
 
 
 class Bounded(nn.Sequential):
-    """Layers, and a function that is none of them."""
+    """Layers and a function that is not a layer."""
 
     def forward(self, x):
         return super().forward(x).tanh()

@@ -188,7 +188,7 @@ def test_finite_differences_agree_on_a_tiny_net():
 
 
 def places(module):
-    """Parameters and buffers, by the place where they stand."""
+    """Parameters and buffers by position."""
     return {(m, k): v for m in module.modules() for part in (m._parameters, m._buffers) for k, v in part.items()}
 
 
@@ -223,7 +223,7 @@ def test_a_look_ahead_at_rate_zero_has_no_tangent(name):
 @pytest.mark.parametrize("n_clean", [3, 8, 60])
 @pytest.mark.parametrize("frozen", [(), ("1.weight", "3.bias"), ("5.weight",)])
 def test_the_factored_method_is_that_of_autograd_for_few_and_for_many_rows(n, n_clean, frozen):
-    """Layers form the gradient of their weights, or do not, after the numbers of rows."""
+    """Whether layers form the gradient of their weights depends on the numbers of samples."""
     torch.manual_seed(0)
     wide = [nn.Linear(6, 30), nn.ReLU(), nn.Linear(30, 20, bias=False), nn.ReLU(), nn.Linear(20, 3)]
     module = nn.Sequential(nn.Flatten(), *wide)

@@ -1,4 +1,4 @@
-"""The methods that docs/adding_a_method.rst builds: what each does, and that each goes on after an interruption."""
+"""Methods that docs/adding_a_method.rst builds: results, and resumption after an interruption."""
 
 import ast
 
@@ -27,7 +27,7 @@ def test_a_method_takes_forty_lines(name, n_classes):
 
 
 def whole_and_resumed(make, *data, path, **given):
-    """A classifier that was fitted at once, and one that was killed and went on."""
+    """Fit a classifier without interruption, and another one with an interruption and resumption."""
     with pytest.raises(KeyboardInterrupt):
         make().set_params(callbacks=[StopAfter(2)]).fit(*data, state=path, **given)
     return make().fit(*data, **given), make().fit(*data, state=path, **given)
@@ -79,7 +79,7 @@ def labelled():
 
 
 def test_an_epoch_moves_T_to_the_shrunken_posterior_counts(labelled):
-    """With a network that stays as it is: row by row."""
+    """Compare sample by sample, with a fixed network."""
     X, y = labelled
     params = {"max_epochs": 1, "lr": 0.0, "transition_init": START, "prior_strength": 7.0, "random_state": 0}
     clf = EpochEMClassifier(**params).fit(X, y)

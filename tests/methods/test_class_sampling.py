@@ -1,4 +1,4 @@
-"""Clean rows that are drawn class by class from unequal classes: all that is fitted is of the noisy rows."""
+"""Clean samples stratified by imbalanced classes: all estimates refer to the noisy samples."""
 
 import warnings
 from functools import cache

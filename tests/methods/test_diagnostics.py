@@ -1,4 +1,4 @@
-"""Reasons not to trust T: where there are some, and where there are none."""
+"""Reasons not to trust T, on problems with and without such reasons."""
 
 import re
 import warnings
@@ -44,7 +44,7 @@ def fit(rows, *, pairs=False, clean=slice(None), **params):
 
 @cache
 def guessed_labels(n=3000, n_clean=150, power=0.4):
-    """The same, but wrong on rows that look like another class more often: T, and the rows."""
+    """Return T, and samples of `table` with feature-dependent noise."""
     X, y, _, _ = table(n, n_clean)
     looks = -((X[:, None, :2] - 2.2 * np.array([[0, 0], [0, 1], [1, 0]])) ** 2).sum(axis=2) / 2
     flips = pair_noise(3, 0.4)[y] * softmax(looks, axis=1) ** power
@@ -163,7 +163,7 @@ def test_labels_that_leave_T_open_are_found():
 
 
 def test_error_bars_reach_over_those_of_the_likelihood(tmp_path):
-    """Of T where a clean row counts once, and the same after saving."""
+    """Error bars contain those of a fit where clean samples count once; saving keeps them."""
     clf = fit(table(by_column=True))
     (once,) = clf.noise_model_.uncertainty_.others
     (low, high), (low_once, high_once) = clf.transition_interval(), once.interval(0.9)

@@ -1,4 +1,4 @@
-"""Classifier and T by joint likelihood: what is held out, what is chosen, what comes out."""
+"""Classifier and T by joint likelihood: held-out samples, selection, results."""
 
 import threading
 
@@ -58,7 +58,7 @@ def test_finds_T_where_classes_overlap(T, params):
 
 @pytest.mark.parametrize(("cv", "n_rows"), [(4, (40, 20)), (None, (14, 10))])
 def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(cv, n_rows, monkeypatch):
-    """Each row is its own feature and all weights start at 0: of a row not trained on, the net knows nothing."""
+    """Each sample has its own feature and all weights start at 0, so unused samples have uniform outputs."""
     seen = []
     whole = _fit.first_maximum
     monkeypatch.setattr(
@@ -277,14 +277,14 @@ def test_one_clean_row_of_each_class(more):
 
 
 class Locked(Callback):
-    """Has what cannot be pickled."""
+    """Object that cannot be pickled."""
 
     def __init__(self):
         self.lock = threading.Lock()
 
 
 class LockedRows(Dataset):
-    """Has what cannot be pickled too."""
+    """Another object that cannot be pickled."""
 
     def __init__(self, X):
         self.X, self.lock = X.astype(np.float32), threading.Lock()

@@ -49,7 +49,7 @@ def test_it_is_the_formula_of_the_paper(blobs):
 
 
 class Spy(Callback):
-    """Keeps what the net thinks of all rows when an epoch begins, and which rows are left out of it."""
+    """Callback that keeps the posteriors of all samples and the pruned samples at the beginning of each epoch."""
 
     def __init__(self, X):
         self.X = X

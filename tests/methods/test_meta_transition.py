@@ -183,7 +183,7 @@ def likeliest(proba, y, T):
 
 
 def test_there_is_one_T_at_a_time(blobs):
-    """While training it is the T of the training, in history and callbacks alike; afterwards the one that is kept."""
+    """During training, history and callbacks see the T of the training; afterwards T is the selected one."""
     watch = Watch()
     clf = fit(blobs, transition_lr=30.0, max_epochs=6, callbacks=[watch])
     np.testing.assert_array_equal(clf.transition_history_[1:], [trained for trained, *_ in watch.seen])
@@ -196,7 +196,7 @@ def test_there_is_one_T_at_a_time(blobs):
 
 
 def test_the_selection_leaves_the_training_alone(blobs):
-    """The network never sees the T that is kept: it is that of the same training with the last T kept."""
+    """The selected T does not affect the network: it equals that of a training that keeps the last T."""
     X, y = blobs[:2]
     shared = {"transition_lr": 30.0, "max_epochs": 6}
     split = ValidSplit(0.1, random_state=7)

@@ -33,7 +33,7 @@ def constant(monkeypatch):
 
 
 class Started(Callback):
-    """Keeps the weighting network as it is at the beginning."""
+    """Update that does not train the weighting network."""
 
     def on_train_begin(self, net, **kwargs):
         self.weight_net = copy.deepcopy(net.criterion_.weight_net)

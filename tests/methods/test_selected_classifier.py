@@ -65,7 +65,7 @@ def test_fine_tuning_goes_on_from_the_network_and_leaves_T_alone():
 
 
 def test_held_out_clean_rows_are_not_trained_on():
-    """Each clean row is its own feature and all weights start at 0: of a row held out, a net knows nothing."""
+    """Each clean sample has its own feature and all weights start at 0, so held-out samples have uniform outputs."""
     module = nn.Linear(60, 3, bias=False)
     nn.init.zeros_(module.weight)
     X, y = np.eye(60), np.arange(60) % 3

@@ -135,7 +135,7 @@ def test_clean_rows_without_noisy_labels():
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
-    """Keeps what clones are given."""
+    """Record the arguments of clones."""
 
     fits = ()
 
@@ -195,7 +195,7 @@ def test_a_round_that_is_not_better_is_not_used():
 
 # ---------------------------------------------------------------------------- as in scikit-learn
 class SelfCleanedCV(SelfCleaned, TransitionClassifierCV):
-    """Takes the training rows for clean ones: what scikit-learn's checks can call."""
+    """Use the training samples as clean samples, for scikit-learn's checks."""
 
 
 _FOLDS = dict.fromkeys(

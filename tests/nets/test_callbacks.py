@@ -20,7 +20,7 @@ from noisytransition import (
 # ---------------------------------------------------------------------------- clean rows that are not trained on
 @pytest.mark.parametrize("cls", WITHOUT_CLEAN_DATA)
 def test_their_loss_is_in_every_stage_s_history(cls, blobs):
-    """After each epoch: what the net says of the clean rows there."""
+    """Compare the history with the net's loss of the clean samples after each epoch."""
     X, y, X_meta, y_meta, *_ = blobs
     expected = []
 
@@ -60,7 +60,7 @@ def test_they_select_the_epoch_when_asked(blobs):
 
 # ---------------------------------------------------------------------------- a validation set of noisy rows
 class Logits(Callback):
-    """Keeps what the net said of the validation rows, and their labels."""
+    """Record the net's outputs for the validation samples, and their labels."""
 
     def on_train_begin(self, net, **kwargs):
         self.kept_ = []

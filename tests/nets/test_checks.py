@@ -1,4 +1,4 @@
-"""Modules that cannot be trained, and what is not a number, are errors that say what to do; half precision is none.
+"""Errors for modules that cannot be trained and for NaN, with a remedy; half precision raises none.
 
 Outputs of the wrong form are in the table of attacks, tests/attacks/modules.py.
 """
@@ -57,7 +57,7 @@ def test_a_lazy_module_that_has_seen_a_batch_is_trained(blobs):
 
 # ---------------------------------------------------------------------------- losses, weights, probabilities
 def test_weights_that_the_last_step_has_made_infinite(blobs):
-    """The loss is that before the step: of one batch in one epoch it is finite."""
+    """The loss is computed before the step, so it is finite for one batch in one epoch."""
     X, y = blobs[:2]
     clf = small(CrossEntropyClassifier, module=mlp(), max_epochs=1, batch_size=-1, lr=1e38)
     with pytest.raises(ValueError, match="weights are not finite after epoch 1"):
@@ -66,7 +66,7 @@ def test_weights_that_the_last_step_has_made_infinite(blobs):
 
 
 def test_a_logit_may_be_minus_infinity(blobs):
-    """Of a class that is ruled out, and that no row has."""
+    """A class with probability 0 that no sample has."""
 
     class Impossible(MLP):
         def forward(self, x):
@@ -81,7 +81,7 @@ def test_a_logit_may_be_minus_infinity(blobs):
 
 @every
 def test_a_loss_of_any_batch(cls, blobs):
-    """A batch in the middle of an epoch, after which the network goes on as if nothing had happened."""
+    """A bad batch in the middle of an epoch; the network continues afterwards."""
 
     class Once(MLP):
         calls = 0
@@ -174,7 +174,7 @@ def test_half_precision_gives_probabilities_in_float32(cls, module, blobs):
 
 
 def test_the_look_ahead_of_half_precision_is_near_that_of_full(blobs):
-    """Of a loss whose cotangent depends on the logits."""
+    """Gradient of a loss whose cotangent depends on the logits."""
     x, y = (torch.from_numpy(a) for a in blobs[:2])
     meta_x, meta_y = (torch.from_numpy(a) for a in blobs[2:4])
     found = []

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of a fit: it raises KeyboardInterrupt, and leaves nothing behind."""
+"""Ctrl-C at any moment of a fit raises KeyboardInterrupt and leaves nothing behind."""
 
 import os
 import signal
@@ -32,14 +32,14 @@ class Press(Callback):
 
 
 def outside():
-    """What a fit must leave as it was."""
+    """Return the global state that a fit must not change."""
     n_threads, generator = torch.get_num_threads(), torch.get_rng_state().numpy().tobytes()
     return signal.getsignal(signal.SIGINT), torch.is_grad_enabled(), n_threads, generator
 
 
 @pytest.mark.parametrize("method", [name for name in vars(Callback) if name.startswith("on_")])
 def test_inside_callbacks(method, blobs):
-    """Beside an EarlyStopping, whose own KeyboardInterrupt ends a stage and not the fit."""
+    """With EarlyStopping, whose own KeyboardInterrupt ends a stage but not the fit."""
     X, y, X_meta, y_meta, *_ = blobs
     clf = small(MetaTransitionClassifier, callbacks=[EarlyStopping("train_loss", patience=3), Press(method)])
     before = outside()
@@ -65,7 +65,7 @@ class Clock:
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_a_saved_fit_goes_on_to_the_same_bits(cls, blobs, tmp_path):
-    """Wherever Ctrl-C came: no epoch is lost, and no stage is taken for complete."""
+    """Wherever Ctrl-C arrives, no epoch is lost, and no incomplete stage counts as complete."""
     X, y, X_meta, y_meta, *_ = blobs
     began = time.perf_counter()
     whole, duration = fit(cls, blobs), time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""Batches without torch's loader for each of them: the same rows and draws as through it."""
+"""Batches without torch's loader: the same samples and random draws as with it."""
 
 import numpy as np
 import pytest

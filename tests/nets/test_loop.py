@@ -1,4 +1,4 @@
-"""What a step skips has no effect: users' callbacks, modules and optimisers do what they do in skorch."""
+"""The faster loop has no visible effect: callbacks, modules and optimisers behave as in skorch."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ WAITING = {"_local_scalar_dense", "nonzero", "equal", "masked_select", "_unique2
 
 
 class Waiting(TorchDispatchMode):
-    """Notes the operators for which a GPU would be waited for."""
+    """Record the operators that would wait for a GPU."""
 
     def __init__(self, seen):
         super().__init__()
@@ -97,7 +97,7 @@ class Waiting(TorchDispatchMode):
 
 @pytest.fixture
 def waits(monkeypatch):
-    """Operators of epochs for which a GPU would be waited for."""
+    """Return the operators of epochs that would wait for a GPU."""
     epoch, seen = NoisyLabelNet.run_single_epoch, []
 
     def watched(*args, **kwargs):

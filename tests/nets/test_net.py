@@ -108,7 +108,7 @@ def test_ctrl_c_out_of_the_module(blobs):
 
 
 class Worsens(Callback):
-    """Scores the second epoch best."""
+    """Callback that gives the second epoch the best score."""
 
     def on_epoch_end(self, net, **kwargs):
         net.history.record("score", abs(len(net.history) - 2))
@@ -167,7 +167,7 @@ def test_verbose_2_prints_a_line_per_epoch(cls, blobs, capsys):
 
 # ---------------------------------------------------------------------------- inputs
 class Kind(nn.Module):
-    """Notes the types that it is called with."""
+    """Module that records the types of its inputs."""
 
     seen: set
 

@@ -28,7 +28,7 @@ half = pytest.mark.parametrize(("precision", "dtype"), [("bf16", torch.bfloat16)
 
 
 class Noting(nn.Linear):
-    """Notes the types that it computes in."""
+    """Module that records the types of its computations."""
 
     types = frozenset()
 
@@ -117,7 +117,7 @@ def normalised_cnn():
 @pytest.mark.parametrize("method", ["dual", "double-vjp"])
 @half
 def test_the_tangent_of_normalised_images(method, precision, dtype):
-    """Sums over rows and pixels overflow in fp16 along a direction that is not short."""
+    """Sums over samples and pixels overflow in fp16 for a long direction."""
     torch.manual_seed(0)
     module, loss, found = normalised_cnn(), ForwardLoss(pair_noise(3, 0.3)), []
     (x, y), (x_meta, y_meta) = (map(torch.from_numpy, images(n, n)) for n in (128, 32))

@@ -1,4 +1,4 @@
-"""Rows come as often as their weights say, with the draws that torch's own loader would make."""
+"""Samples are drawn in proportion to their weights, with the same draws as torch's loader."""
 
 import numpy as np
 import pytest

@@ -17,7 +17,7 @@ def rows(n):
 
 
 class Squares(Dataset):
-    """Stands for data on disk."""
+    """Dataset that simulates data on disk."""
 
     def __init__(self, n, as_pair=False):
         self.n, self.as_pair = n, as_pair

@@ -1,4 +1,4 @@
-"""The step of a net, with clean rows beside noisy ones and columns for the loss: against loops by hand."""
+"""Training step of a net, with clean samples and columns for the loss, compared with plain loops."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def train(built=None, **params):
 
 
 class OfNoisyRows(ForwardLoss):
-    """Takes noisy rows alone."""
+    """Update that uses noisy samples only."""
 
     def forward(self, logits, y):
         assert len(logits) == len(y)
@@ -47,7 +47,7 @@ class OfNoisyRows(ForwardLoss):
 @pytest.mark.parametrize("joint", [False, True])
 @pytest.mark.parametrize("weight", [0.0, 0.4, 2.0])
 def test_a_step_is_that_of_both_losses(weight, joint, norm, loss):
-    """Whole sets as batches: what is drawn does not matter."""
+    """Use whole sets as batches, so that the order of draws has no effect."""
     given = {"clean_batches": CleanBatches(CLEAN, -1, joint=joint), "clean_weight": weight, "criterion": loss(T)}
     trained = train(module(norm), **given)
     twin = module(norm)
@@ -105,7 +105,7 @@ def test_a_loader_that_gives_no_columns_is_refused_by_a_loss_that_needs_them():
 
 
 class PlainLoader(DataLoader):
-    """A loader of the user's, over pairs of inputs and labels."""
+    """A user's loader of pairs of inputs and labels."""
 
     def __init__(self, dataset, **kwargs):
         super().__init__([dataset[i] for i in range(len(dataset))], **kwargs)

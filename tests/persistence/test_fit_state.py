@@ -1,4 +1,4 @@
-"""Fits that are cut off go on to the same bits; folders of others are refused; what a net keeps is saved or refused."""
+"""Interrupted fits continue to the same bits; folders of other fits are refused; state of a net is saved or refused."""
 
 import os
 import pickle
@@ -185,7 +185,7 @@ class OneStage(NoisyLabelClassifier):
 
 @pytest.fixture
 def fit_with(monkeypatch, fit):
-    """Fit with such parts."""
+    """Fit with these parts."""
 
     def fit_with(parts, *callbacks, **how):
         monkeypatch.setattr(OneStage, "parts", staticmethod(parts))
@@ -204,7 +204,7 @@ def whole_and_resumed(fit_with, parts):
 
 
 class Moves(Update):
-    """Weighs batches by all kinds of state that an update may keep."""
+    """Update that weights batches by all kinds of state."""
 
     def on_train_begin(self, net, **kwargs):
         super().on_train_begin(net, **kwargs)
@@ -226,7 +226,7 @@ def test_an_update_s_module_optimiser_list_and_number_go_on(fit_with):
 
 
 def keeping(base, make):
-    """A net, an update or a selection that keeps something in `thing_` from the beginning of the training."""
+    """A net, an update or a selection with the attribute `thing_` from the beginning of the training."""
 
     class Keeps(base):
         def initialize_module(self):
@@ -263,7 +263,7 @@ def test_state_that_would_be_lost_is_refused_before_training(fit_with, part, bas
 
 
 class Late(Update):
-    """Makes its optimiser at the first step."""
+    """Update that creates its optimiser at the first step."""
 
     optimizer_ = None
 
@@ -277,7 +277,7 @@ def test_an_optimiser_that_is_made_too_late_is_refused_and_not_left_as_it_was(fi
 
 
 class Plots(Callback):
-    """A callback of a user's that holds and records what cannot be saved."""
+    """A user's callback with attributes and records that cannot be saved."""
 
     def on_train_begin(self, net, **kwargs):
         self.draw_ = lambda: None

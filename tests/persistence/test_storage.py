@@ -1,4 +1,4 @@
-"""Values in a file: they are the same after it; what else there is cannot be written; a crafted file runs no code."""
+"""Stored values are unchanged; unsupported types are refused; a crafted file runs no code."""
 
 import json
 import os

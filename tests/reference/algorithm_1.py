@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper, written down literally: double backward through the look-ahead. Slow and obvious."""
+"""Literal implementation of Algorithm 1 of the paper, with a double backward pass through the look-ahead."""
 
 import torch
 from torch.func import functional_call
@@ -16,7 +16,7 @@ def scratch(module):
 
 
 def rates(module, optimizer):
-    """The optimiser's rate of each parameter that it moves."""
+    """Return the optimiser's learning rate of each parameter."""
     by_id = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
     return {name: by_id[id(p)] for name, p in module.named_parameters() if id(p) in by_id}
 
@@ -35,7 +35,7 @@ def theta_gradient(module, alpha, theta, noisy, meta):
 
 
 def iteration(module, optimizer, theta, beta, noisy, meta):
-    """One iteration; returns the new theta. The real step re-uses the look-ahead's dropout masks."""
+    """Run one iteration and return the new theta. The real step uses the dropout masks of the look-ahead again."""
     state = torch.get_rng_state()
     gradient = theta_gradient(module, rates(module, optimizer), theta, noisy, meta)
     after = torch.get_rng_state()

@@ -1,4 +1,4 @@
-"""Algorithm 1 of Meta-Weight-Net, written down literally: double backward through the look-ahead."""
+"""Literal implementation of Algorithm 1 of Meta-Weight-Net, with a double backward pass through the look-ahead."""
 
 import torch
 from torch.func import functional_call

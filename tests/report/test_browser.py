@@ -1,4 +1,4 @@
-"""The page in a real browser: sorted, filtered; no error, nothing wider than the screen, dark on request."""
+"""The report in a real browser: sorting, filtering, no errors, width of the screen, dark mode."""
 
 import numpy as np
 import pytest

@@ -33,7 +33,7 @@ def test_share_of_wrong_labels_is_the_sum_over_classes():
 
 
 def test_its_interval_covers_the_share_of_wrong_labels():
-    """At a level of 0.9, with the exact posteriors of another classifier in the place of the true ones."""
+    """Intervals at level 0.9 of a classifier with miscalibrated posteriors."""
     T, covered, n_fits = 0.6 * np.eye(3) + 0.4 / 3, 0, 20
     for seed in range(n_fits):
         proba, y, noisy = simulated(seed, T, n=660, spread=2.0)
@@ -61,7 +61,7 @@ def test_verified_rows_are_counted():
 
 
 def test_the_interval_of_a_share_is_that_of_clopper_and_pearson():
-    """At its ends, what was seen or more extreme has a probability of 5 %."""
+    """At each end of the interval, the observed or a more extreme count has a probability of 5 %."""
 
     def at_most(k, p):
         return sum(math.comb(20, i) * p**i * (1 - p) ** (20 - i) for i in range(k + 1))

@@ -134,7 +134,7 @@ def test_the_page_loads_nothing(report):
 
 
 def test_the_page_does_not_grow_with_the_data():
-    """With 200 pictures of 32 x 32 pixels of chance, which cannot be compressed."""
+    """A page with 200 random images of 32 x 32 pixels, which cannot be compressed."""
     clf = SomeClassifier([f"a class with the number {k}" for k in range(300)])
     rng = np.random.default_rng(0)
     given, quality = rng.integers(300, size=10**5), rng.random(10**5)

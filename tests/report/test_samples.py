@@ -17,7 +17,7 @@ Image = pytest.importorskip("PIL.Image")
 
 
 def drawn(image):
-    """The pixels of the picture of an image, by another library."""
+    """Decode the pixels of a picture with another library."""
     kind, _, content = sample_facts([image], [0])[0]["image"].partition(",")
     assert kind == "data:image/png;base64"
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(content, validate=True))))

@@ -36,7 +36,7 @@ def draw(seed, c=3, n=40, n_clean=15):
 
 
 def through_a_map(seed, matrix, bias, n=4000, n_clean=300):
-    """True probabilities, the classifier's that a map sets right, and labels of both kinds."""
+    """True probabilities, miscalibrated probabilities that a map can correct, and both kinds of labels."""
     rng, c = np.random.default_rng(seed), len(bias)
     u = 2 * rng.normal(size=(n, c))
     u -= u.mean(axis=1, keepdims=True)  # what probabilities tell of logits
@@ -173,7 +173,7 @@ def test_a_class_that_no_row_may_have_changes_nothing():
 
 @pytest.mark.parametrize("n_neighbours", [1, 10])
 def test_probabilities_of_0_by_chance_do_not_spoil_the_map(n_neighbours):
-    """Shares among few neighbours: a label that none of them has is not impossible."""
+    """Probabilities from few neighbours: a label that none of them has is possible."""
     rng, c = np.random.default_rng(0), 4
     true = special.softmax(2 * rng.normal(size=(3000, c)), axis=1)
     shares = np.stack([rng.multinomial(n_neighbours, p) / n_neighbours for p in true])
@@ -214,7 +214,7 @@ def test_many_classes_and_few_clean_rows():
 
 
 def test_noisy_rows_teach_the_map_too():
-    """With the same few clean rows, and a T that is not known."""
+    """The same few clean samples, with unknown T."""
     true, rows = through_a_map(1, np.eye(3), np.array([1.0, 0.0, -1.0]), n_clean=9)
     few = (rows[0][:1], rows[1][:1], *rows[2:])
     errors = [np.abs(found(given_)(rows[0]) - true).mean() for given_ in (rows, few)]

@@ -205,7 +205,7 @@ def test_almost_uniform_posteriors_have_the_same_direction():
 
 
 def test_ties_count_as_at_least_as_large():
-    """Of one class with two rows either order is as large: p is 1 whatever is drawn."""
+    """For one class with two samples both orders have the same statistic, so p is 1 for any draw."""
     found = class_conditional_test([0, 0], [0, 1], features=[[0.0], [1.0]], n_permutations=50, random_state=0)
     assert found.pvalue == 1
 

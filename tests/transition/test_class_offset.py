@@ -1,4 +1,4 @@
-"""Clean rows that are drawn class by class: their offset is found, and T and shares with it."""
+"""Clean samples stratified by class: their offset is estimated, and T and class shares with it."""
 
 import numpy as np
 import pytest

@@ -114,7 +114,7 @@ def test_a_draw_by_label_is_no_reason_for_a_warning():
 
 
 def test_all_samples_of_a_given_label_may_be_verified():
-    """No weights can stand for the label of which none is left, or none is verified."""
+    """No weights can represent a given label without remaining or without verified samples."""
     for verified_label in (0, 1):
         errors = []
         for seed in range(6):

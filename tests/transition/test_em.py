@@ -1,4 +1,4 @@
-"""T by maximum likelihood: against slow twins, the conditions of a maximum, and the laws of counting."""
+"""T by maximum likelihood: slow references, optimality conditions, properties of counts."""
 
 import warnings
 
@@ -48,7 +48,7 @@ def slow_em(proba, y, pseudo, n_steps=20_000):
 
 
 def after_many_steps(proba, y, **params):
-    """The result after up to 1000 steps, whether T still moves or not."""
+    """Return the result after at most 1000 steps, converged or not."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="T did not converge")
         return em_transition_matrix(proba, y, prior=None, **params)
@@ -106,7 +106,7 @@ def test_no_step_lowers_the_likelihood(rows, pseudo):
 @given(rows_with_labels(least=0.01))
 @settings(max_examples=25)
 def test_the_log_likelihood_is_that_of_T(rows):
-    """But for the last of the steps."""
+    """Equal except for the last step."""
     proba, y = rows
     found = after_many_steps(proba, y, tol=1e-9, full_output=True)
     assert found.log_likelihood == pytest.approx(log_likelihood(proba, y, found.transition_matrix), abs=1e-3)

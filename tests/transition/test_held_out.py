@@ -1,4 +1,4 @@
-"""What held-out samples decide: how long the last network is trained, and whether it is fine-tuned."""
+"""Decisions by held-out samples: epochs of the last network, and whether it is fine-tuned."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_chance_does_not_make_the_last_training_longer(decided, epochs):
 
 
 def test_the_last_training_of_many_classes_is_that_of_the_highest_evidence():
-    """There is no time to invert T."""
+    """T of so many classes must not be inverted."""
     c, none = 1001, np.zeros(0, dtype=int)
     shorter, longer = (
         Candidate(epochs, np.eye(c)[[label, label]], np.eye(c)[:0]) for epochs, label in ((1, 0), (2, 1))

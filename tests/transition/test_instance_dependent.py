@@ -1,4 +1,4 @@
-"""T of labels that depend on the row: against a twin by loops, and where it is true and where it is not."""
+"""T of feature-dependent labels: compared with loops, for noise of this form and of other forms."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def drawn(seed, power, n=6000, n_clean=300, R=R3, spread=3.0):
 
 
 def both(rows, **params):
-    """One T, and the estimate that may differ from it."""
+    """Estimate one T, and T with feature-dependent noise."""
     proba, y, noisy, n = rows
     c = proba.shape[1]
     labels = {"proba_meta": proba[:n], "y_meta": y[:n]}
@@ -124,7 +124,7 @@ def test_it_finds_the_power_and_the_mean_T(seed, power):
 
 
 def test_labels_that_are_guessed_from_the_row_alone_are_told_from_none_by_pairs_only():
-    """At power 1, labels are about as likely as true ones, whatever the row: noise that no noisy label shows."""
+    """At power 1 noisy labels are about as likely as true ones for any sample, so they do not show the noise."""
     assert both(drawn(0, 1.0))[1] is None
 
 

@@ -332,7 +332,7 @@ def test_without_verified_samples_the_user_says_what_the_probabilities_are():
 
 
 def test_verified_samples_show_what_the_probabilities_are():
-    """Of the noisy label or of the true one: T is the same."""
+    """T is the same for probabilities of the noisy label and of the true label."""
     proba, noisy, verified, _ = problem(n=3000)
     one, other = (quiet_fit(p, noisy, y_verified=verified).transition_matrix_ for p in (proba, proba @ T3))
     assert transition_error(T3, one) < 0.06

@@ -1,4 +1,4 @@
-"""T by the posterior that verified pairs ask for: against a twin over dense matrices, and where one T is not true."""
+"""T by a posterior fitted to verified pairs: compared with dense matrices, and if one T does not hold."""
 
 import numpy as np
 import pytest
@@ -190,7 +190,7 @@ def test_errors_of_the_one_T_count_with_its_power():
 
 
 def test_a_label_that_no_row_has_gets_bounds(always):
-    """It has no rows, no pairs and no probability in T."""
+    """The class has no samples, no pairs and no probability in T."""
     proba, y, noisy, n = problem(c=3)
     T = np.array([[0.8, 0.2, 0.0], [0.3, 0.7, 0.0], [0.5, 0.5, 0.0]])
     noisy = np.minimum(noisy, 1)

@@ -106,7 +106,7 @@ def test_denoised_probabilities_are_the_most_likely_in_the_end(rows):
 
 @given(noisy_rows(rows=rows_without_tiny))
 def test_every_iteration_makes_the_noisy_probabilities_likelier(rows):
-    """Of the labels that T can lead to."""
+    """Likelihood of the labels that are possible under T."""
     noisy, _, T = rows
     seen = T.any(axis=0)
     likelihoods = [xlogy(noisy, denoise_proba(noisy, T, n_iter=n) @ T)[:, seen].sum(axis=1) for n in (1, 2, 3, 5, 20)]
@@ -148,7 +148,7 @@ def test_rows_that_T_rules_out_stay_as_they_are():
 
 # ---------------------------------------------------------------------------- labels that are probably wrong
 def quality_by_bayes_rule(p, label, T):
-    """Of one row; where p and T rule the label out, p alone counts."""
+    """Posterior of one sample; if the label is impossible under p and T, only p counts."""
     joint = [p[k] * T[k, label] for k in range(len(T))]
     return joint[label] / sum(joint) if any(joint) else p[label]
 
@@ -193,7 +193,7 @@ def test_without_noise_no_label_is_doubted_that_has_a_probability(rows):
 
 @given(noisy_rows(4, rows=binary_fractions), st.integers(1, 14))
 def test_under_symmetric_noise_the_ranking_is_that_of_the_probability_alone(rows, n):
-    """Of labels that are not certain."""
+    """The ranking has all labels that are not certain."""
     proba, y, _ = rows
     own = proba[np.arange(len(y)), y]
     ranking = find_label_issues(proba, y, symmetric_noise(4, 3 * n / 64), threshold=1)

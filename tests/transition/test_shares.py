@@ -1,4 +1,4 @@
-"""Class shares and accuracies with intervals: slow twins, laws, coverage, and input that tells no shares."""
+"""Class shares and accuracies with intervals: slow references, properties, coverage, inputs without information."""
 
 import numpy as np
 import pytest
@@ -102,7 +102,7 @@ def test_predictions_without_value_give_the_interval_of_verified_samples_alone()
 
 @pytest.mark.parametrize("how", ["random", "by label"])
 def test_coverage_is_nominal(how):
-    """Also of samples drawn by a label that tells something of the truth, which an unstratified mean would not be."""
+    """The estimate is unbiased also if samples are drawn by an informative label, unlike the unstratified mean."""
     rng, covered = np.random.default_rng(0), []
     for _ in range(400):
         f, y, m = simulated(rng, 1000, 120)

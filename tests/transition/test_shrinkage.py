@@ -1,4 +1,4 @@
-"""What T is shrunk towards: what it gains, where it does not fit, and its evidence by integration."""
+"""Shrinkage targets of T: benefit, misfit, and evidence by integration."""
 
 import numpy as np
 import pytest
@@ -142,7 +142,7 @@ def test_entries_that_a_prior_rules_out_have_no_part_in_its_evidence():
 
 @pytest.mark.parametrize("seed", [0, 2, 6])
 def test_few_rows_of_weak_probabilities_do_not_hide_a_prior_that_fits(seed):
-    """The most likely T is then so unlike the prior that its counts alone speak against it."""
+    """The most likely T is then so far from the prior that its counts alone contradict it."""
     T = symmetric_noise(4, 0.65)
     proba, _, noisy = simulated(seed, T, n=80, spread=0.7)
     found = em_transition_matrix(proba, noisy, full_output=True)
@@ -154,7 +154,7 @@ def test_few_rows_of_weak_probabilities_do_not_hide_a_prior_that_fits(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_strength_is_that_of_a_search_among_all(seed):
-    """Of counts whose T varies around one noise rate, little and much, with few rows and many."""
+    """Counts with T that varies around one noise rate, slightly or strongly, for small and large samples."""
     rng = np.random.default_rng(seed)
     c, own = int(rng.integers(2, 12)), 10.0 ** rng.uniform(0, 4)
     M = np.full((c, c), 0.3 / (c - 1))

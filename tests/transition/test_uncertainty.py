@@ -155,7 +155,7 @@ def test_a_class_without_rows_and_many_classes():
 
 
 def test_coverage_where_the_posterior_is_known():
-    """All that varies here is the labels; the full coverage, with a classifier that is learned, is a benchmark."""
+    """Only the labels vary; a benchmark measures the coverage with a learned classifier."""
     covered = []
     for seed in range(100):
         proba, y, *_ = rows(seed, n=600)

@@ -1,4 +1,4 @@
-"""T as a running statistic of the posterior: against loops, and at rest where it should be."""
+"""T as a running statistic of posteriors: compared with loops, and its fixed point."""
 
 from types import SimpleNamespace
 
@@ -35,7 +35,7 @@ def feed(update, net, *batches):
 
 
 def by_hand(rate, burn_in, several):
-    """Counts of posteriors, one batch after the other, with numpy."""
+    """Count posteriors batch by batch with numpy."""
     T, counts = START, START / 3
     for k, (z, y) in enumerate(several):
         q = label_posterior(torch.softmax(z, 1).numpy(), y.numpy(), T)
