@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _num_samples
@@ -114,7 +114,7 @@ class _VerifiedScorer:
     def __call__(self, estimator: Any, X: Any, y: Any = None, *, y_verified: Any = None) -> float:
         X, labels, weights = rows_to_score(inner_classifier(estimator), X, y, y_verified)
         given = {} if weights is None else {"sample_weight": weights}
-        return float(get_scorer(self.scoring)(estimator, X, labels, **given))
+        return float(check_scoring(estimator, self.scoring)(estimator, X, labels, **given))
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Request the verified labels."""
@@ -131,8 +131,9 @@ def make_verified_scorer(scoring: Any) -> _VerifiedScorer:
 
     Parameters
     ----------
-    scoring : str or callable
-        Name in `sklearn.metrics.get_scorer_names`, such as "balanced_accuracy", or a scorer.
+    scoring : str, callable or None
+        Name in `sklearn.metrics.get_scorer_names`, such as "balanced_accuracy", or a scorer. None: the `score`
+        method of the estimator.
 
     Returns
     -------

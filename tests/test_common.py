@@ -376,7 +376,7 @@ def test_a_search_by_the_error_of_T_picks_the_smallest(cls, blobs, n_jobs):
     """T is fixed: by a step size of 0, in EM by a strong prior."""
     X, y, X_meta, y_meta, _, _, T = blobs
     starts = [T, np.eye(3) * 0.7 + 0.1, np.full((3, 3), 1 / 3)]
-    fixed = {"transition_lr": 0.0, "revision_lr": 0.0}
+    fixed = {"transition_lr": 0.0, "revision_lr": 1e-30}
     matrix = "transition_prior" if "transition_prior" in cls().get_params() else "transition_init"
     search = GridSearchCV(
         small(cls, **{name: value for name, value in fixed.items() if name in cls().get_params()}),

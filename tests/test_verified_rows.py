@@ -404,6 +404,11 @@ def test_named_metrics_are_of_verified_rows(verified):
     assert [search.cv_results_[f"split{k}_test_balanced"][0] for k in range(2)] == expected
     with pytest.raises(ValueError, match="accurracy"):
         make_verified_scorer("accurracy")
+    by_default = cross_val_score(small(GLCClassifier), X, table(y, mask, true), cv=TrustedKFold(2))
+    alike = cross_val_score(
+        small(GLCClassifier), X, table(y, mask, true), cv=TrustedKFold(2), scoring=make_verified_scorer(None)
+    )
+    np.testing.assert_array_equal(alike, by_default)
     with pytest.raises(ValueError, match="mix of multiclass-multioutput"):
         cross_val_score(
             small(GLCClassifier), X, table(y, mask, true), cv=TrustedKFold(2), scoring="accuracy", error_score="raise"

@@ -190,8 +190,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Verified samples are the clean set and are excluded from the noisy set. Methods that count pairs of true and
             noisy labels also use their noisy labels in y.
         meta : tuple of (X_meta, y_meta), or torch Dataset of pairs, optional
-            Clean samples that are not in X, with true labels. Cross-validation does not index this tuple, and a
-            Pipeline does not transform it.
+            The small set of samples with verified labels (the *meta* set of the literature), if these are not in X.
+            Cross-validation does not index this tuple, and a Pipeline does not transform it.
         X_meta, y_meta : optional
             `meta` as two arguments, which ``Pipeline(..., transform_input=["X_meta"])`` transforms. Cross-validation
             indexes all arguments of length n_samples; use `meta` to prevent this.

@@ -27,15 +27,16 @@ from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer
 # ---------------------------------------------------------------------------- numbers
 # constraints for `_parameter_constraints`, as in scikit-learn
 NUMBER = Interval(Real, 0, np.inf, closed="left")
+POSITIVE = Interval(Real, 0, np.inf, closed="neither")
 FRACTION = Interval(Real, 0, 1, closed="left")
 COUNT = Interval(Integral, 1, None, closed="left")
 COUNT_FROM_0 = Interval(Integral, 0, None, closed="left")
 ALL_ROWS = Options(Integral, {-1})
 
-# parameters of all classifiers
+# parameters of several classifiers
 CONSTRAINTS: dict[str, list[Any]] = {
     "module": [nn.Module, StrOptions(set(MODULES)), callable],
-    "lr": [NUMBER, StrOptions({"auto"})],
+    "lr": [POSITIVE, StrOptions({"auto"})],
     "max_epochs": [COUNT_FROM_0, StrOptions({"auto"})],
     "batch_size": [COUNT, ALL_ROWS],
     "precision": [StrOptions(set(PRECISIONS))],
@@ -43,6 +44,10 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "train_split": [callable, None],
     "random_state": ["random_state"],
     "verbose": ["verbose"],
+    "warm_up_epochs": [COUNT, None],
+    "validation_fraction": [FRACTION],
+    "inner_lr": [POSITIVE, None],
+    "meta_batch_size": [COUNT, ALL_ROWS, None],
 }
 
 

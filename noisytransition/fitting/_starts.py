@@ -10,7 +10,6 @@ from ..nets import NoisyLabelNet
 from ..transition import (
     anchor_transition_matrix,
     confusion_transition_matrix,
-    count_transition_matrix,
     denoise_proba,
     gold_transition_matrix,
     symmetric_noise,
@@ -113,13 +112,10 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
     if name == "diagonal":
         return symmetric_noise(c, _DIAGONAL_RATE)
     if name == "count":  # one pseudo-count per row of T keeps unseen flips possible
-        given, weights = run.clean.columns["noisy_label"], run.clean.columns.get("sample_weight")
-        is_pair = given >= 0
-        true, given = run.clean.label[is_pair], given[is_pair]
-        if weights is None or not np.ptp(weights):
-            return count_transition_matrix(true, given, c, smoothing=1 / c)
-        counts = np.bincount(c * true + given, weights[is_pair], minlength=c * c).reshape(c, c)
-        return normalise_rows(counts + 1 / c)
+        given = run.clean.columns["noisy_label"]
+        weights, is_pair = run.clean.columns.get("sample_weight", np.ones(len(given))), given >= 0
+        counts = np.bincount((c * run.clean.label + given)[is_pair], weights[is_pair], minlength=c * c)
+        return normalise_rows(counts.reshape(c, c) + 1 / c)
     if name == "anchor":
         return anchor_transition_matrix(net.predict_proba(run.noisy), percentile=percentile)
     if name == "confusion":

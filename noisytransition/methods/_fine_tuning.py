@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from ..base._classifier import NoisyLabelClassifier
-from ..fitting._checks import COUNT_FROM_0, NUMBER
+from ..fitting._checks import COUNT_FROM_0, POSITIVE
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 
@@ -46,7 +46,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
     _parameter_constraints: ClassVar = {
         **NoisyLabelClassifier._parameter_constraints,
         "fine_tuning_epochs": [COUNT_FROM_0],
-        "fine_tuning_lr": [NUMBER, None],
+        "fine_tuning_lr": [POSITIVE, None],
     }
 
     def __init__(

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..fitting._checks import COUNT, FRACTION
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
@@ -66,11 +65,6 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """
 
     _PUBLISHED: ClassVar = {}
-    _parameter_constraints: ClassVar = {
-        **NoisyLabelClassifier._parameter_constraints,
-        "warm_up_epochs": [COUNT, None],
-        "validation_fraction": [FRACTION],
-    }
 
     def __init__(
         self,

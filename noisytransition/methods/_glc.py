@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..fitting._checks import COUNT
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
@@ -58,10 +57,6 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     _needs_clean_data = True
     _PUBLISHED: ClassVar = {}
-    _parameter_constraints: ClassVar = {
-        **NoisyLabelClassifier._parameter_constraints,
-        "warm_up_epochs": [COUNT, None],
-    }
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..fitting._checks import ALL_ROWS, COUNT, FRACTION, NUMBER
+from ..fitting._checks import NUMBER
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
@@ -96,12 +96,8 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     _PUBLISHED: ClassVar = {"inner_lr": None, "validation_fraction": 0, "from_warm_up": False}
     _parameter_constraints: ClassVar = {
         **NoisyLabelClassifier._parameter_constraints,
-        "warm_up_epochs": [COUNT, None],
         "transition_lr": [NUMBER],
-        "inner_lr": [NUMBER, None],
         "meta_weight": [NUMBER],
-        "meta_batch_size": [COUNT, ALL_ROWS, None],
-        "validation_fraction": [FRACTION],
         "from_warm_up": ["boolean"],
     }
 

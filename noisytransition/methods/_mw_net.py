@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..base._classifier import NoisyLabelClassifier
 from ..data._read import Samples, label_codes
-from ..fitting._checks import ALL_ROWS, COUNT, NUMBER
+from ..fitting._checks import POSITIVE
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..losses import WeightedLoss
@@ -75,9 +75,7 @@ class MWNetClassifier(NoisyLabelClassifier):
     _PUBLISHED: ClassVar = {"inner_lr": None}
     _parameter_constraints: ClassVar = {
         **NoisyLabelClassifier._parameter_constraints,
-        "weight_lr": [NUMBER],
-        "inner_lr": [NUMBER, None],
-        "meta_batch_size": [COUNT, ALL_ROWS, None],
+        "weight_lr": [POSITIVE],
     }
 
     def __init__(

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..fitting._checks import COUNT, NUMBER, refuse_lbfgs
+from ..fitting._checks import NUMBER, refuse_lbfgs
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
@@ -70,7 +70,6 @@ class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
     _PUBLISHED: ClassVar = {"transition_lr": None}
     _parameter_constraints: ClassVar = {
         **NoisyLabelClassifier._parameter_constraints,
-        "warm_up_epochs": [COUNT, None],
         "transition_lr": [NUMBER, None],
     }
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..fitting._checks import COUNT, FRACTION, NUMBER
+from ..fitting._checks import POSITIVE
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
@@ -74,9 +74,7 @@ class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     _PUBLISHED: ClassVar = {}
     _parameter_constraints: ClassVar = {
         **NoisyLabelClassifier._parameter_constraints,
-        "warm_up_epochs": [COUNT, None],
-        "revision_lr": [NUMBER],
-        "validation_fraction": [FRACTION],
+        "revision_lr": [POSITIVE],
     }
 
     def __init__(

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_para
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import HOW_TO_PASS, read_labels, separate_rows
+from ..fitting._checks import COUNT
 from ..fitting._cross_fitting import fold_of_rows
 from ..transition._calibration import Calibration
 from ..transition._checks import check_probabilities
@@ -107,7 +108,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         "estimator": [HasMethods("fit")],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "meta_sampling": [StrOptions({"random", "stratified"})],
-        "n_jobs": [Integral, None],
+        "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],
         "random_state": ["random_state"],
     }
 

@@ -85,8 +85,9 @@ def _check_logits(logits: object, module: nn.Module, n: int, classes: NDArray) -
     name = type(module).__name__
     if not isinstance(logits, Tensor) or logits.shape != (n, len(classes)):
         shape = tuple(getattr(logits, "shape", ())) or type(logits).__name__
+        listed = f"{classes[:10].tolist()}{' ...' if len(classes) > 10 else ''}"
         raise ValueError(
-            f"{name} returns shape {shape} for {n} samples. With {len(classes)} classes {classes.tolist()}, it must "
+            f"{name} returns shape {shape} for {n} samples. With {len(classes)} classes {listed}, it must "
             f"return one logit per class, shape {(n, len(classes))}."
         )
     if not logits.is_floating_point():

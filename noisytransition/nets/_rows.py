@@ -177,10 +177,9 @@ def separated(sample: Any) -> tuple[Any, Sequence]:
     return (sample[0] if n == 1 else tuple(sample[:n])), sample[n:]
 
 
-def as_rows(X: Any, label: ArrayLike | None = None) -> Rows:
+def as_rows(X: Any) -> Rows:
     """Make rows of an array, a mapping of arrays, a CSR matrix, or samples in a torch Dataset or a list."""
-    kind = DatasetRows if isinstance(X, Dataset | list) else SparseRows if issparse(X) else Rows
-    return kind(X, label)
+    return (DatasetRows if isinstance(X, Dataset | list) else SparseRows if issparse(X) else Rows)(X)
 
 
 def canonical(X: Any) -> Any:

@@ -30,6 +30,8 @@ def write(path: Path, kind: str, value: Any, about: Any = None) -> None:
     `kind` is "fit" or "classifier". `value` consists of tensors, numpy arrays, scalars, and lists, tuples, sets and
     dictionaries of these (otherwise TypeError). `about` has information that can be read without the value.
     """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {str(path.parent)!r} does not exist. Create it, or use another path.")
     tensors: dict[str, Tensor] = {}
     content = json.dumps(_encoded(value, tensors))
     head = {"format": _FORMAT, "kind": kind, "version": _VERSION, "about": json.dumps(about), "content": content}

@@ -326,7 +326,7 @@ def _in_precision(u: NDArray) -> NDArray:
     return u.astype(np.float32) if u.size > _MOST_IN_DOUBLE else u
 
 
-def _exp(z: NDArray, axis: int, bound: float = np.inf) -> NDArray[np.float64]:
+def _exp(z: NDArray, axis: int, bound: float) -> NDArray[np.float64]:
     """Exponentiate logits in place. If some are large, divide each sample by its largest value.
 
     A `bound` of their absolute values, up to rounding, saves computing their maximum.

@@ -24,7 +24,12 @@ def check_transition_matrix(
             "column per class, in sorted order of the labels."
         )
     _check_finite_and_not_negative(T, name, "pass probabilities.")
-    _check_rows_of_transition_matrix(T, name)
+    sums = T.sum(axis=1)
+    if (wrong := np.abs(sums - 1) > 1e-6).any():
+        row, advice = int(wrong.argmax()), "Divide each row by its sum (entry (i, j) is P(noisy = j | true = i))."
+        if np.allclose(T.sum(axis=0), 1, rtol=0, atol=1e-6):
+            advice = "The columns do: pass the transpose (cleanlab's noise_matrix is transposed)."
+        raise ValueError(f"row {row} of {name} sums to {sums[row]:.9g}, but rows must sum to 1. {advice}")
     return T
 
 
@@ -40,8 +45,16 @@ def checked_probabilities(proba: ArrayLike, n_classes: int | None = None, name: 
         raise ValueError(f"{name} has shape {given.shape}; pass a 2-d array (n_samples, n_classes).")
     if n_classes is not None and given.shape[1] != n_classes:
         raise ValueError(f"{name} has {given.shape[1]} columns, but there are {n_classes} classes; pass one per class.")
-    for block in blocks_of_rows(*given.shape):
-        _check_block_of_probabilities(given[block].astype(np.float64, copy=False), name, block.start)
+    for rows in blocks_of_rows(*given.shape):
+        block = given[rows].astype(np.float64, copy=False)
+        _check_finite_and_not_negative(block, name, "pass probabilities, such as the softmax of logits.", rows.start)
+        sums = block.sum(axis=1)
+        if (wrong := np.abs(sums - 1) > 1e-3).any():
+            row = int(wrong.argmax())
+            raise ValueError(
+                f"row {rows.start + row} of {name} sums to {sums[row]:.6g}, but rows must sum to 1. If these are "
+                "logits, apply softmax."
+            )
     return given
 
 
@@ -49,19 +62,6 @@ def blocks_of_rows(n: int, n_columns: int, size: int = _BLOCK) -> list[slice]:
     """Blocks of rows with about `size` numbers each; by default, 1 MB of float64."""
     size = max(size // n_columns, 1)
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
-
-
-def _check_block_of_probabilities(proba: NDArray[np.float64], name: str, first: int) -> None:
-    """Raise an error for a row that is not a distribution; `first` is the number of the first row."""
-    advice = "pass probabilities, such as the softmax of logits."
-    _check_finite_and_not_negative(proba, name, advice, first)
-    sums = proba.sum(axis=1)
-    if (wrong := np.abs(sums - 1) > 1e-3).any():
-        row = int(wrong.argmax())
-        raise ValueError(
-            f"row {first + row} of {name} sums to {sums[row]:.6g}, but rows must sum to 1. If these are logits, apply "
-            "softmax."
-        )
 
 
 def check_label_indices(
@@ -158,16 +158,3 @@ def _check_finite_and_not_negative(array: NDArray[np.float64], name: str, advice
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise ValueError(f"{name}[{first + row}, {column}] = {array[row, column]:.6g} is {fault}; {advice}")
-
-
-def _check_rows_of_transition_matrix(T: NDArray[np.float64], name: str) -> None:
-    sums = T.sum(axis=1)
-    wrong = np.abs(sums - 1) > 1e-6
-    if not wrong.any():
-        return
-    row = int(wrong.argmax())
-    if np.allclose(T.sum(axis=0), 1, rtol=0, atol=1e-6):
-        advice = "The columns do: pass the transpose (cleanlab's noise_matrix is transposed)."
-    else:
-        advice = "Divide each row by its sum (entry (i, j) is P(noisy = j | true = i))."
-    raise ValueError(f"row {row} of {name} sums to {sums[row]:.9g}, but rows must sum to 1. {advice}")

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from ._calibration import tempered_log_loss
 from ._class_offset import is_balanced, shares_differ
+from ._feature_dependent import FeatureDependentEstimate
 from ._fit import TransitionFit
 from ._held_out import HeldOut
-from ._instance_dependent import InstanceDependentEstimate
 from ._labels import shortened
 from ._metrics import transition_error
 from ._pair_posterior import PairEstimate
@@ -154,7 +154,7 @@ def _verified_labels(wrong: NDArray, n: int) -> str:
     )
 
 
-def _not_one_T(revised: PairEstimate | InstanceDependentEstimate | None, bars: TransitionUncertainty | None) -> str:
+def _not_one_T(revised: PairEstimate | FeatureDependentEstimate | None, bars: TransitionUncertainty | None) -> str:
     """Labels contradict the assumption that one T holds for all samples."""
     advice = "; verify samples that have a noisy label, so that T can be fitted to these pairs"
     if isinstance(revised, PairEstimate):
@@ -180,7 +180,7 @@ def _not_one_T(revised: PairEstimate | InstanceDependentEstimate | None, bars: T
     )
 
 
-def _weak_labels(revised: PairEstimate | InstanceDependentEstimate | None) -> str:
+def _weak_labels(revised: PairEstimate | FeatureDependentEstimate | None) -> str:
     if not isinstance(revised, PairEstimate) or revised.powers[1] >= _WEAK:
         return ""
     return (

@@ -266,7 +266,7 @@ class FirstMaximum(NamedTuple):
     prior: Any  # a matrix, as in `EMResult`; None without a prior
     strength: float
     log_evidence: float
-    search: _Search
+    search: tuple[Prior, int, float]  # prior, max_iter and tol
 
     def finish(self) -> EMResult:
         """Alternate maximisation and fit of the prior until its strength converges."""
@@ -284,12 +284,6 @@ class FirstMaximum(NamedTuple):
         empty = (counts.sum(axis=1) == 0) & (a == 0)
         T = np.where(empty[:, None], self.init, T)
         return EMResult(T, counts, calibration, M, a, log_likelihood, self.log_evidence, converged, n_iter)
-
-
-class _Search(NamedTuple):
-    prior: Prior
-    max_iter: int
-    tol: float
 
 
 def first_maximum(
@@ -311,11 +305,12 @@ def first_maximum(
     `CalibratedLikelihood`. Method `finish` of the result gives the final maximum.
     """
     proba, meta, counts = (np.asarray(of, dtype=np.float64) for of in (proba, proba_meta, counts))
-    search = _Search(prior, max_iter, tol)
-    if not len(y_meta):
-        return _with_fitted_prior(Likelihood(proba, y_noisy, counts), init, search)
-    likelihood = CalibratedLikelihood(proba, y_noisy, meta, y_meta, counts, meta_weight, meta_offset)
-    return _with_fitted_prior(likelihood, init, search)
+    likelihood: Likelihood | CalibratedLikelihood
+    if len(y_meta):
+        likelihood = CalibratedLikelihood(proba, y_noisy, meta, y_meta, counts, meta_weight, meta_offset)
+    else:
+        likelihood = Likelihood(proba, y_noisy, counts)
+    return _with_fitted_prior(likelihood, init, (prior, max_iter, tol))
 
 
 def replace_zeros(T: NDArray) -> NDArray[np.float64]:
@@ -323,7 +318,9 @@ def replace_zeros(T: NDArray) -> NDArray[np.float64]:
     return (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / len(T)
 
 
-def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search: _Search) -> FirstMaximum:
+def _with_fitted_prior(
+    likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search: tuple[Prior, int, float]
+) -> FirstMaximum:
     """Maximise without a prior, and fit the prior to the counts.
 
     If the fitted strength is 0, also try the maximum with a strong prior and, with more than 20 classes (whose counts

@@ -12,8 +12,8 @@ from ._class_offset import class_offset, shift_class_prior
 from ._draw import Draw
 from ._em import EMResult, FirstMaximum, first_maximum
 from ._estimation import POSITIVE_EVIDENCE, anchor_transition_matrix, gold_transition_matrix
+from ._feature_dependent import FeatureDependentEstimate, fit_feature_dependent_noise
 from ._held_out import Candidate, HeldOut
-from ._instance_dependent import InstanceDependentEstimate, fit_feature_dependent_noise
 from ._pair_posterior import PairEstimate, fit_pair_posterior, wrong_true_labels
 from ._shrinkage import Prior, shrunk_to_symmetric
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty, transition_uncertainty
@@ -70,7 +70,7 @@ class TransitionFit:
         Candidate with the highest evidence.
     one_T : EMResult
         Maximum-likelihood T that holds for all samples.
-    revised : PairEstimate, InstanceDependentEstimate or None
+    revised : PairEstimate, FeatureDependentEstimate or None
         The estimate that replaces it.
     wrong_true_labels : ndarray of int
         Positions of clean samples whose true label is probably wrong; empty unless this best explains the pairs.
@@ -93,7 +93,7 @@ class TransitionFit:
         self.weights = held_out.weights_of_clean(self.offset)
         self.pairs = held_out.pairs * self._share() if any(self.draw) else held_out.pairs
         self.log_evidence, self.best, self.one_T = self._most_likely(self._weight(), show)
-        self.revised: PairEstimate | InstanceDependentEstimate | None = None
+        self.revised: PairEstimate | FeatureDependentEstimate | None = None
         self.wrong_true_labels: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         if held_out.pairs.any():
             self.revised = self._by_pairs()
@@ -102,7 +102,7 @@ class TransitionFit:
         found = self.one_T if self.revised is None else self.revised
         self.transition_matrix, self.counts = found.transition_matrix, found.counts
         self.calibration = self.one_T.calibration
-        if isinstance(self.revised, InstanceDependentEstimate):
+        if isinstance(self.revised, FeatureDependentEstimate):
             self.calibration = self.revised.calibration
 
     @cached_property
@@ -186,7 +186,7 @@ class TransitionFit:
             self.wrong_true_labels = np.flatnonzero(known)[wrong > 0.5]
         return None if len(self.wrong_true_labels) else found
 
-    def _by_features(self, weight: float) -> InstanceDependentEstimate | None:
+    def _by_features(self, weight: float) -> FeatureDependentEstimate | None:
         """Estimate T under feature-dependent noise, if the labels contradict one T."""
         return fit_feature_dependent_noise(
             self.best.proba.astype(np.float64),

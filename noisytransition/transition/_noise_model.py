@@ -20,9 +20,9 @@ from ._checks import (
 from ._class_conditional import class_conditional_test
 from ._diagnostics import diagnose, warn_of_reasons
 from ._estimation import anchor_transition_matrix
+from ._feature_dependent import FeatureDependentEstimate
 from ._fit import TransitionFit, cross_fitted, shrunk_gold_start
 from ._held_out import HeldOut, read_held_out
-from ._instance_dependent import InstanceDependentEstimate
 from ._labels import (
     SourceLabels,
     check_classes,
@@ -38,7 +38,7 @@ from ._posterior import LabelledSamples, denoise_proba
 from ._shares import Interval, Population
 from ._shrinkage import Prior, check_prior, with_other_labels
 from ._sources import SourceFit, fit_sources, log_likelihood
-from ._suggest import Plan, plan, suggest_rows
+from ._suggest import Plan, plan, samples_of_fit, suggest_rows
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class LabelNoiseModel:
         `classes_`, followed by noisy labels that are no classes. Their `label_quality` is NaN.
     transition_matrix_ : ndarray of shape (c, d)
         Noise transition matrix T: entry (i, j) is P(noisy = labels_[j] | true = classes_[i]).
+    transition_std_ : ndarray of shape (c, d)
+        Standard errors of T, if it has error bars.
     transition_counts_ : ndarray of shape (c, c)
         Expected number of samples of each true (i) and noisy (j) label, including verified pairs.
     class_counts_ : ndarray of shape (c,)
@@ -146,7 +148,7 @@ class LabelNoiseModel:
 
     def __getattr__(self, name: str) -> Any:
         if name == "transition_std_":
-            self._error_bars(AttributeError)  # raises the error of the property
+            return self._error_bars(AttributeError).std
         hint = "" if "classes_" in vars(self) else " before it is fitted. Call fit first"
         raise AttributeError(f"LabelNoiseModel has no attribute {name!r}{hint}.")
 
@@ -255,7 +257,7 @@ class LabelNoiseModel:
         self.calibration_ = None if calibration is None else calibration.of_classes(c)
         self.uncertainty_ = None if bars is None else bars.of_classes(c)
         self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset[:c]
-        self.instance_dependence_ = fit.revised.power if isinstance(fit.revised, InstanceDependentEstimate) else 0.0
+        self.instance_dependence_ = fit.revised.power if isinstance(fit.revised, FeatureDependentEstimate) else 0.0
         self.log_evidence_, self.best_candidate_ = fit.log_evidence, int(fit.log_evidence.argmax())
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_, labels)
         self.held_out_ = held_out._replace(candidates=[fit.best])
@@ -323,11 +325,6 @@ class LabelNoiseModel:
         return model
 
     # ---- T in words and with error bars
-    @property
-    def transition_std_(self) -> NDArray[np.float64]:
-        """Standard errors of T, of shape (c, c), if T has error bars."""
-        return self._error_bars(AttributeError).std
-
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Compute confidence intervals for T in the population that the samples come from.
 
@@ -791,7 +788,7 @@ class LabelNoiseModel:
 
     def posterior_of_fit(self) -> NDArray[np.float64]:
         """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
-        of, c = self.held_out_, len(self.classes_)
+        of, c = samples_of_fit(self), len(self.classes_)
         proba, none = self.calibrate(of.candidates[0].proba[:, :c]), np.full(len(of.noisy), -1)
         return LabelledSamples(proba, of.noisy, none, self._likelihood_of_fit(of.rows)).posterior(
             self.transition_matrix_
@@ -800,6 +797,8 @@ class LabelNoiseModel:
     def _by_source(self, labels: SourceLabels | None) -> NDArray | None:
         """Likelihood of all labels of each sample given each true class, up to a factor; None with one source."""
         if labels is None:
+            if self.sources_ is not None:
+                raise ValueError("the model was fitted to several sources; pass a data frame with a column for each.")
             return None
         if self.sources_ is None:
             raise ValueError("the model was fitted to one label per sample; pass one column of labels.")
@@ -821,7 +820,7 @@ class LabelNoiseModel:
             return self.calibrate(proba)
         return checked_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
 
-    def _codes(self, y: ArrayLike, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
+    def _codes(self, y: ArrayLike, n: int, name: str) -> NDArray[np.intp]:
         return class_indices(y, len(self.classes_), n, name, self.classes_)
 
     def _clean(self, proba: Any, y: Any, y_noisy: Any, calibrate: bool) -> Clean | None:

@@ -155,17 +155,12 @@ class LabelledSamples(NamedTuple):
         agreement = n_agreeing / max(int((noisy >= 0).sum()), 1)
         return Judged(noisy, self.true >= 0, quality, suggested, certainty, agreement)
 
-    def likelihood_by(self, T: NDArray[np.float64], rows: slice = slice(None)) -> NDArray[np.float64]:
-        """Likelihood of each true class given the labels of some samples; 1 without labels."""
-        if self.likelihood is not None:
-            return self.likelihood[rows]
-        return np.where((self.noisy[rows] >= 0)[:, None], T[:, self.noisy[rows]].T, 1.0)
-
     def _blocks(self, T: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield blocks of rows, and their posteriors."""
         for rows in blocks_of_rows(*self.proba.shape):
-            of_class = self.proba[rows].astype(np.float64, copy=False)
-            joint = of_class * self.likelihood_by(T, rows)
+            of_class, noisy = self.proba[rows].astype(np.float64, copy=False), self.noisy[rows]
+            of_label = np.where((noisy >= 0)[:, None], T[:, noisy].T, 1.0)  # 1 without a label
+            joint = of_class * (of_label if self.likelihood is None else self.likelihood[rows])
             posterior = np.where(joint.sum(axis=1, keepdims=True) > 0, joint, of_class)
             posterior /= posterior.sum(axis=1, keepdims=True)
             verified = self.true[rows] >= 0

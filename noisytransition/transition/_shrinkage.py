@@ -74,7 +74,7 @@ def with_other_labels(prior: Prior, c: int, n_labels: int) -> Prior:
     if prior is None or n_labels == c:
         return prior
     if np.ndim(prior) == 2:
-        raise ValueError("prior is a matrix, but some labels are not classes; give 'symmetric', superclasses or None.")
+        raise ValueError("prior is a matrix, but some labels are not classes; pass 'symmetric', superclasses or None.")
     groups = np.zeros(c, dtype=int) if isinstance(prior, str) else np.unique(np.asarray(prior), return_inverse=True)[1]
     return np.append(groups, np.full(n_labels - c, -1))
 
@@ -161,13 +161,13 @@ def _trigamma(x: NDArray) -> NDArray[np.float64]:
 def check_prior(prior: Prior, c: int, name: str = "prior") -> None:
     """Raise an error for a prior that `em_transition_matrix` does not accept."""
     if isinstance(prior, str) and prior != "symmetric":
-        raise ValueError(f'{name}={prior!r}; give "symmetric", superclasses of shape ({c},), a matrix, or None.')
+        raise ValueError(f'{name}={prior!r}; pass "symmetric", superclasses of shape ({c},), a matrix, or None.')
     if prior is None or isinstance(prior, str):
         return
     given = as_array(prior, name)
     if given.ndim == 2:
         check_transition_matrix(given, c, name)
     elif given.shape != (c,):
-        raise ValueError(f"{name} has shape {given.shape}; give shape ({c},), one superclass per class.")
+        raise ValueError(f"{name} has shape {given.shape}; pass shape ({c},), one superclass per class.")
     elif not np.equal(given.astype(object), given.astype(object)).all():
-        raise ValueError(f"{name} has NaN; give a superclass for each class.")
+        raise ValueError(f"{name} has NaN; pass a superclass for each class.")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse, special
 
-from ._estimation import finite_log, jeffreys_interval
+from ._estimation import finite_log, jeffreys_interval, normalise_rows
 
 # Maximum number of EM steps, and tolerance of T
 _MAX_STEPS, _TOLERANCE = 200, 1e-4
@@ -151,7 +151,8 @@ def log_likelihood(codes: NDArray[np.integer], matrices: NDArray, weights: NDArr
 
 
 def _weighted_logs(indicators: sparse.csr_array, matrices: NDArray, weights: NDArray) -> NDArray[np.float64]:
-    return indicators @ _by_label(finite_log(matrices) * weights[:, None, None])
+    of_labels = (finite_log(matrices) * weights[:, None, None]).transpose(0, 2, 1)
+    return indicators @ of_labels.reshape(-1, of_labels.shape[2])
 
 
 # ---------------------------------------------------------------------------- matrices
@@ -208,15 +209,9 @@ def _indicators(codes: NDArray[np.integer], n_labels: int) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(codes), codes.shape[1] * n_labels))
 
 
-def _by_label(of_sources: NDArray) -> NDArray:
-    """Reshape matrices of shape (n_sources, c, d) to one row per source and label."""
-    return of_sources.transpose(0, 2, 1).reshape(-1, of_sources.shape[1])
-
-
 def _common(counts: NDArray) -> NDArray[np.float64]:
     """Estimate T of all sources together."""
-    total = counts.sum(axis=0) + _SMALLEST_COUNT
-    return total / total.sum(axis=1, keepdims=True)
+    return normalise_rows(counts.sum(axis=0) + _SMALLEST_COUNT)
 
 
 def _shrunk(counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ._checks import check_count, check_level, is_number
+from ._labels import shortened
 from ._noise import RandomState, as_generator
 
 #: estimates that verified samples can improve
@@ -44,7 +45,7 @@ def suggest_rows(model: Any, n: int, target: str, random_state: RandomState) -> 
     """Draw samples with known probabilities; see `LabelNoiseModel.suggest_rows`."""
     from pandas import DataFrame  # slow to import
 
-    held_out = _held_out(model, target)
+    held_out = samples_of_fit(model)
     if model.meta_sampling == "stratified":
         raise ValueError(
             "suggest_rows requires verified samples drawn at random, but meta_sampling is 'stratified'. Verify random "
@@ -66,6 +67,8 @@ def draw_sizes(model: Any, target: str) -> NDArray[np.float64]:
     deviation of their verified value (Neyman, 1934). Variances of the classes are divided by the squared class size for
     T, whose rows are shares of a class, and by their mean for shares.
     """
+    if target not in TARGETS:
+        raise ValueError(f"target={target!r}; pass one of {', '.join(map(repr, TARGETS))}.")
     variance, tiny = _posterior_variances(model, target), np.finfo(float).tiny
     unit = variance.mean(axis=0)
     if target == "transition":
@@ -147,8 +150,8 @@ def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
     if n:
         listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         words = f"To know the noise rate of every class within ± {width:g}, verify {n} more samples: {listed}."
-        if short := [str(model.classes_[i]) for i in np.flatnonzero(m > model.class_counts_)]:
-            words += f" Fewer samples exist of {', '.join(short[:10])}."
+        if len(short := model.classes_[m > model.class_counts_]):
+            words += f" Fewer samples exist of class {shortened(short)}."
     return Plan(DataFrame(columns, index=model.classes_), n, words)
 
 
@@ -162,7 +165,7 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
     """
     from pandas import DataFrame  # slow to import
 
-    of = _held_out(model, target)
+    of = samples_of_fit(model)
     if target == "shares":
         table, what = model.class_shares(level), "every class share"
     else:
@@ -191,11 +194,9 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
     return Plan(DataFrame(columns, index=table.index), n, words)
 
 
-def _held_out(model: Any, target: str) -> Any:
-    """Validate the target and return the samples of the fit."""
-    if target not in TARGETS:
-        raise ValueError(f"target={target!r}; pass one of {', '.join(map(repr, TARGETS))}.")
+def samples_of_fit(model: Any) -> Any:
+    """Samples of the fit; raise without a fit, or if T was given."""
     held_out = getattr(model, "held_out_", None)
     if held_out is None:
-        raise ValueError("the model has a given T and no samples. Fit a model to probabilities and labels.")
+        raise ValueError("the model was not fitted to samples. Call fit with probabilities and labels.")
     return held_out

@@ -62,7 +62,8 @@ class TransitionUncertainty(NamedTuple):
         T, share = self.transition_matrix, (1 + check_level(level)) / 2
         z = special.ndtri(share)
         low = np.maximum(T - z * self.scale, 0)
-        above = self.location + self.scale * _cut_quantile(-self.location / self.scale, share)
+        # quantile of the truncated normal distribution
+        above = self.location - self.scale * special.ndtri((1 - share) * special.ndtr(self.location / self.scale))
         high = np.minimum(np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T)), 1)
         lows, highs = zip((low, high), *(bars.interval(level) for bars in self.others), strict=True)
         return np.min(lows, axis=0), np.max(highs, axis=0)
@@ -266,8 +267,3 @@ def _clean_information(proba: NDArray) -> NDArray:
 
 def _largest_of_rows(T: NDArray) -> NDArray[np.bool_]:
     return np.arange(T.shape[1]) == T.argmax(axis=1)[:, None]
-
-
-def _cut_quantile(cut: NDArray, share: float) -> NDArray:
-    """Quantile of a standard normal distribution truncated below at `cut`."""
-    return -special.ndtri((1 - share) * special.ndtr(-cut))

@@ -16,6 +16,8 @@ def _cases(name, values, words=None):
 
 NUMBER_NAMES = "lr transition_lr weight_lr revision_lr fine_tuning_lr inner_lr q meta_weight"
 NUMBERS = [case for name in NUMBER_NAMES.split() for case in _cases(name, ["0.1", -1.0, NAN, INF, 1j, [0.1]])]
+POSITIVE_NAMES = "lr inner_lr weight_lr revision_lr fine_tuning_lr"
+POSITIVE = [case for name in POSITIVE_NAMES.split() for case in _cases(name, [0])]
 COUNT_NAMES = "batch_size warm_up_epochs meta_batch_size"
 COUNT_FROM_0_NAMES = "max_epochs fine_tuning_epochs truncation_start"
 COUNTS = [
@@ -77,4 +79,4 @@ UNKNOWN = [
     for target in ("constructor", "set_params")
     for name in ("max_epoch", "modul__hidden", "optimizer_momentum", "criterion", "classes", "warm_start")
 ]
-CASES = [*NUMBERS, *COUNTS, *FLAGS, *OPTIMIZERS, *STARTS, *OF_METHODS, *OF_NETS, *UNKNOWN]
+CASES = [*NUMBERS, *POSITIVE, *COUNTS, *FLAGS, *OPTIMIZERS, *STARTS, *OF_METHODS, *OF_NETS, *UNKNOWN]

@@ -291,6 +291,8 @@ def test_errors_before_training():
         clf.fit(pd.DataFrame(X), y_noisy, meta=(pd.DataFrame(X[:9, :2]), y[:9]))
     with refused("transition_prior"):
         clone(clf).set_params(transition_prior="flat").fit(X, y_noisy, y_verified=only(y, verified))
+    with refused("n_jobs"):
+        clone(clf).set_params(n_jobs=0).fit(X, y_noisy, y_verified=only(y, verified))
     with refused("has no predict_proba"):
         TransitionClassifierCV(LinearSVC()).fit(X, y_noisy, y_verified=only(y, verified))
     assert not Recorder.fits

@@ -55,6 +55,12 @@ def test_a_lazy_module_that_has_seen_a_batch_is_trained(blobs):
     assert fit(EMTransitionClassifier, blobs, module=module).predict_proba(X).shape == (len(X), 3)
 
 
+def test_an_error_names_ten_of_many_classes():
+    X, y = np.zeros((60, 4)), np.arange(60) % 20
+    with refused(r"20 classes \[0, 1, 2, 3, 4, 5, 6, 7, 8, 9\] \.\.\., it must"):
+        small(CrossEntropyClassifier, module=mlp()).fit(X, y)
+
+
 # ---------------------------------------------------------------------------- losses, weights, probabilities
 def test_weights_that_the_last_step_has_made_infinite(blobs):
     """The loss is computed before the step, so it is finite for one batch in one epoch."""

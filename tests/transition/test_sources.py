@@ -139,9 +139,11 @@ def test_the_posterior_of_all_labels_is_better_than_that_of_the_most_frequent_on
     model = LabelNoiseModel().fit(proba, labels)
     assert model.classes_.tolist() == ["x", "y", "z"]
     unverified = labels.assign(verified=None)
+    frequent = labels.drop(columns="verified").mode(axis=1)[0]
+    one = LabelNoiseModel().fit(proba, frequent, y_verified=labels["verified"])
     of_all, of_one = (
-        (model.posterior(proba, given).argmax(axis=1) == y)[150:].mean()
-        for given in (unverified, labels.drop(columns="verified").mode(axis=1)[0])
+        (of.posterior(proba, given).argmax(axis=1) == y)[150:].mean()
+        for of, given in ((model, unverified), (one, frequent))
     )
     assert of_all > of_one + 0.03
     assert (model.posterior(proba, labels)[:150].argmax(axis=1) == y[:150]).all()
@@ -183,6 +185,8 @@ def test_what_cannot_be_judged_is_refused():
     model = LabelNoiseModel().fit(proba, labels)
     with refused("eve"):
         model.posterior(proba, labels.rename(columns={"dan": "eve"}))
+    with refused("data frame with a column for each"):
+        model.posterior(proba, labels["ann"].ffill().bfill())
     one = LabelNoiseModel().fit(proba, labels["ann"].ffill().bfill(), y_verified=labels["verified"])
     with refused("one column"):
         one.posterior(proba, labels)

@@ -163,9 +163,9 @@ def test_a_plan_of_rates_needs_no_samples_but_a_matrix():
     plan = given_T.plan(width=0.05)
     assert plan.table.n_to_verify.tolist() == [98, 228]  # z^2 r (1 - r) / 0.05^2
     assert plan.n_rows == 326
-    assert "samples exist of b" in str(plan)
-    for ask in (lambda: given_T.plan("shares"), lambda: given_T.suggest_rows(5)):
-        with pytest.raises(ValueError, match="Fit a model"):
+    assert "samples exist of class ['b']" in str(plan)
+    for ask in (lambda: given_T.plan("shares"), lambda: given_T.suggest_rows(5), given_T.posterior_of_fit):
+        with pytest.raises(ValueError, match="Call fit"):
             ask()
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from posteriors import draw, labels_of, simulated
 from scipy.special import softmax
 
-from noisytransition.transition import _instance_dependent as module
+from noisytransition.transition import _feature_dependent as module
 from noisytransition.transition import (
     count_transition_matrix,
     em_transition_matrix,
@@ -16,7 +16,7 @@ from noisytransition.transition import (
     transition_error,
 )
 from noisytransition.transition._calibration import CalibratedLikelihood
-from noisytransition.transition._instance_dependent import InstanceDependentLikelihood, fit_feature_dependent_noise
+from noisytransition.transition._feature_dependent import FeatureDependentLikelihood, fit_feature_dependent_noise
 
 R3 = np.array([[0.7, 0.25, 0.05], [0.1, 0.7, 0.2], [0.15, 0.15, 0.7]])
 
@@ -86,14 +86,14 @@ def test_objective_by_loops(c, seed, power, weight):
         total += np.log(f @ of_label)
     for p, i in zip(proba_meta, y_meta, strict=True):
         total += weight * np.log(mapped(p)[i])
-    value, _ = InstanceDependentLikelihood(one_T).objective(x)
+    value, _ = FeatureDependentLikelihood(one_T).objective(x)
     np.testing.assert_allclose(value, -total / (len(noisy) + len(y_meta)), rtol=1e-10)
 
 
 @pytest.mark.parametrize("c", [2, 4])
 @pytest.mark.parametrize("power", [0.0, 0.3, 1.7])
 def test_the_gradient_is_that_of_the_objective(c, power):
-    dependent, x = InstanceDependentLikelihood(likelihood(3, c, weight=2.0)[0]), parameters(5, c, power)
+    dependent, x = FeatureDependentLikelihood(likelihood(3, c, weight=2.0)[0]), parameters(5, c, power)
     _, gradient = dependent.objective(x)
     for k in range(len(x)):
         step = np.zeros_like(x)
@@ -105,7 +105,7 @@ def test_the_gradient_is_that_of_the_objective(c, power):
 def test_at_power_0_it_is_the_likelihood_of_one_T():
     one_T, _ = likelihood(7, c=4)
     x = parameters(7, 4, 0.0)
-    value, gradient = InstanceDependentLikelihood(one_T).objective(x)
+    value, gradient = FeatureDependentLikelihood(one_T).objective(x)
     value_of_one, gradient_of_one = one_T.objective(x[:-1], np.zeros((4, 4)))
     np.testing.assert_allclose(value, value_of_one, rtol=1e-12)
     np.testing.assert_allclose(gradient[:-1], gradient_of_one, rtol=1e-9, atol=1e-12)

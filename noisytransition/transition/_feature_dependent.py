@@ -18,7 +18,7 @@ _LARGEST_POWER = 2.0
 _MAX_ITER = 500
 
 
-class InstanceDependentEstimate(NamedTuple):
+class FeatureDependentEstimate(NamedTuple):
     """T under feature-dependent noise, averaged over all noisy samples.
 
     `counts` are expected numbers of samples of each true (i) and noisy (j) label, `power` is the exponent a of the
@@ -43,7 +43,7 @@ def fit_feature_dependent_noise(
     prior: Prior = "symmetric",
     meta_weight: float = 1.0,
     meta_offset: NDArray | float = 0.0,
-) -> InstanceDependentEstimate | None:
+) -> FeatureDependentEstimate | None:
     r"""Estimate T under feature-dependent noise, if the labels contradict one T for all samples.
 
     People, rules and models err more often on hard samples: a sample that resembles a dog is labelled as a dog more
@@ -73,7 +73,7 @@ def fit_feature_dependent_noise(
     if likelihood.absent.any():
         return None
     unshrunk = likelihood.maximise(replace_zeros(init), none, MAX_ITER, 0.0)
-    dependent = InstanceDependentLikelihood(likelihood)
+    dependent = FeatureDependentLikelihood(likelihood)
     x, log_likelihood = dependent.maximise()
     penalty = np.log(len(y)) / 2
     if log_likelihood - unshrunk.log_likelihood - penalty > POSITIVE_EVIDENCE:
@@ -89,7 +89,7 @@ def fit_feature_dependent_noise(
         return None
     counts = dependent.sums(x).counts
     T = normalise_rows(counts + one_T.transition_matrix)  # a class without samples keeps its row of T
-    return InstanceDependentEstimate(T, counts, maps[1], float(x[-1]), float(evidence))
+    return FeatureDependentEstimate(T, counts, maps[1], float(x[-1]), float(evidence))
 
 
 def _log_score(calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray | float) -> float:
@@ -98,7 +98,7 @@ def _log_score(calibration: Calibration | None, proba: NDArray, y: NDArray, offs
     return float(finite_log(shift_class_prior(calibration(proba), offset)[np.arange(len(y)), y]).sum())
 
 
-class InstanceDependentLikelihood:
+class FeatureDependentLikelihood:
     r"""Log-likelihood of clean samples and feature-dependent noise, ``P(j | i, x) ~ R[i, j] p_j(x)^a``.
 
     p is the calibrated probability of the true label. At a = 0, R is T and the likelihood equals
