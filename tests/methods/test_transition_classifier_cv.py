@@ -200,7 +200,7 @@ class SelfCleanedCV(SelfCleaned, TransitionClassifierCV):
 
 _FOLDS = dict.fromkeys(
     [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")],
-    "a repeated row can be in two folds",
+    "a repeated sample can be in two folds",
 )
 
 
