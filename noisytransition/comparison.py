@@ -82,7 +82,9 @@ def compare(
 
     if classifiers is None:
         classifiers = {name: cls.as_published() for name, cls in METHODS.items() if cls._PUBLISHED is not None}
-    _check_classifiers(classifiers)
+    named = classifiers.values() if isinstance(classifiers, Mapping) else [None]
+    if not all(isinstance(clf, NoisyLabelClassifier) for clf in named):
+        raise TypeError(f"classifiers={classifiers!r}; pass a dict of names to classifiers of this library.")
     found = joblib.Parallel(n_jobs, verbose=verbose)(_tasks(data, classifiers, _checked_seeds(seeds)))
     errors = [f"{row['method']}, seed {row['seed']}: {row.pop('error')}" for row in found if "error" in row]
     if errors and len(errors) == len(classifiers) * len({row["seed"] for row in found}):
@@ -114,9 +116,8 @@ def _fit(name: str, clf: NoisyLabelClassifier, data: ComparisonData, seed: int) 
     row["steps"] = sum(epoch["train_batch_count"] for history in clf.histories_.values() for epoch in history)
     row["seconds"] = round(seconds, 3)
     if data.transition_matrix is not None and hasattr(clf, "transition_matrix_"):
-        row["transition_error"] = transition_error(
-            in_class_order(data.transition_matrix, clf.classes_), clf.transition_matrix_
-        )
+        T = in_class_order(data.transition_matrix, clf.classes_)
+        row["transition_error"] = transition_error(T, clf.transition_matrix_)
     return row
 
 
@@ -131,13 +132,6 @@ def _references(data: ComparisonData) -> Iterator[dict[str, Any]]:
         counts = np.unique(np.asarray(data.y_true), return_counts=True)[1]
         if len(counts) == len(T):
             yield {"method": "sampling limit", "transition_error": sampling_limit(T, counts)}
-
-
-def _check_classifiers(classifiers: Any) -> None:
-    if not isinstance(classifiers, Mapping) or not all(
-        isinstance(clf, NoisyLabelClassifier) for clf in classifiers.values()
-    ):
-        raise TypeError(f"classifiers={classifiers!r}; pass a dict of names to classifiers of this library.")
 
 
 def _checked_seeds(seeds: Any) -> list[int]:

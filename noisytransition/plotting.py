@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 from collections.abc import Iterable, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -318,18 +317,13 @@ def _labels(given: Iterable[Any] | None, n_classes: int) -> list[str]:
 
 def _axes(given: Panels | None, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     """One Axes per panel, in a new figure unless given."""
-    plt = _pyplot()
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError as error:
+        raise ImportError("plots require matplotlib: pip install noisytransition[plot]") from error
     if given is None:
         return plt.subplots(1, n_panels, figsize=size, layout="compressed", squeeze=False)[1][0]
     axes = np.ravel(np.asarray(given, dtype=object))
     if len(axes) != n_panels:
         raise ValueError(f"ax has {len(axes)} Axes for {n_panels} panels. Pass plt.subplots(1, {n_panels})[1] or None.")
     return axes
-
-
-def _pyplot() -> ModuleType:
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError as error:
-        raise ImportError("plots require matplotlib: pip install noisytransition[plot]") from error
-    return plt

@@ -29,8 +29,7 @@ def _array(part: Any, name: str) -> NDArray:
         kind = f"{type(part).__name__} of {array.dtype}"
         raise ValueError(f"{name} is a {kind}. Pass a dense array of numbers with one row per sample.")
     dtype = np.float64 if array.dtype.itemsize > 8 else array.dtype.newbyteorder("=")  # torch supports no others
-    checked: NDArray = check_array(array, ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)
-    return checked
+    return check_array(array, ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)
 
 
 def check_sample(sample: Any, name: str) -> str:

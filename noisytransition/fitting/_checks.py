@@ -33,7 +33,7 @@ COUNT = Interval(Integral, 1, None, closed="left")
 COUNT_FROM_0 = Interval(Integral, 0, None, closed="left")
 ALL_ROWS = Options(Integral, {-1})
 
-# parameters of several classifiers
+# parameters with the same valid values in all classifiers that have them
 CONSTRAINTS: dict[str, list[Any]] = {
     "module": [nn.Module, StrOptions(set(MODULES)), callable],
     "lr": [POSITIVE, StrOptions({"auto"})],
@@ -46,6 +46,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "verbose": ["verbose"],
     "warm_up_epochs": [COUNT, None],
     "validation_fraction": [FRACTION],
+    "anchor_percentile": [Interval(Real, 0, 100, closed="right"), StrOptions({"auto"}), None],
     "inner_lr": [POSITIVE, None],
     "meta_batch_size": [COUNT, ALL_ROWS, None],
 }
@@ -209,9 +210,8 @@ def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
 def check_checkpoints(callbacks: Sequence | None, net_params: Mapping[str, Any]) -> None:
     """Raise if a Checkpoint would restore the module without its T."""
     for name, callback in named_callbacks(callbacks):
-        load_best, f_criterion = (
-            callback_setting(name, callback, attribute, net_params) for attribute in ("load_best", "f_criterion")
-        )
+        attributes = "load_best", "f_criterion"
+        load_best, f_criterion = (callback_setting(name, callback, of, net_params) for of in attributes)
         if isinstance(callback, Checkpoint) and load_best and f_criterion is None:
             raise ValueError(
                 "Checkpoint(load_best=True, f_criterion=None) would restore the module without the transition matrix "

@@ -135,9 +135,7 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
 
 
 def classes_without_clean_rows(run: Run) -> list[Any]:
-    absent = np.setdiff1d(np.arange(len(run.classes)), run.clean.label)
-    labels: list[Any] = run.classes[absent].tolist()
-    return labels
+    return run.classes[np.setdiff1d(np.arange(len(run.classes)), run.clean.label)].tolist()
 
 
 def keep_transition(clf: Any, run: Run, start: NDArray[np.float64], net: NoisyLabelNet | None = None) -> None:

@@ -56,11 +56,7 @@ def _split(module: nn.Module) -> tuple[_Flatten, list[nn.Module]]:
     """Return Flatten (or the identity) and the other layers."""
     layers = [layer for layer in module._modules.values() if layer is not None]  # `children` omits repeated layers
     flattens = bool(layers) and isinstance(layers[0], nn.Flatten) and not list(layers[0].parameters())
-    return (layers[0], layers[1:]) if flattens else (_unchanged, layers)
-
-
-def _unchanged(x: Tensor) -> Tensor:
-    return x
+    return (layers[0], layers[1:]) if flattens else (lambda x: x, layers)
 
 
 class FactoredPoint:

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from ..base._classifier import NoisyLabelClassifier
-from ..fitting._checks import COUNT_FROM_0, POSITIVE
+from ..fitting._checks import CONSTRAINTS, COUNT_FROM_0, POSITIVE
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 
@@ -43,8 +43,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
 
     _needs_clean_data = True
     _PUBLISHED: ClassVar = {}
-    _parameter_constraints: ClassVar = {
-        **NoisyLabelClassifier._parameter_constraints,
+    _parameter_constraints: ClassVar = CONSTRAINTS | {
         "fine_tuning_epochs": [COUNT_FROM_0],
         "fine_tuning_lr": [POSITIVE, None],
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
@@ -13,7 +12,6 @@ from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ForwardLoss
 from ..selection import BestEpoch
-from ..transition import anchor_transition_matrix
 
 
 class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
@@ -81,10 +79,6 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.warm_up_epochs = warm_up_epochs
         self.anchor_percentile = anchor_percentile
         self.validation_fraction = validation_fraction
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        anchor_transition_matrix(np.ones((1, 1)), percentile=self.anchor_percentile)  # raises for a bad percentile
 
     def _fit(self, run: Run) -> None:
         T, _ = start_of_transition(

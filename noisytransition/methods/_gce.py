@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..base._classifier import NoisyLabelClassifier
-from ..fitting._checks import COUNT_FROM_0
+from ..fitting._checks import CONSTRAINTS, COUNT_FROM_0
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..losses import GeneralizedCrossEntropyLoss
@@ -57,8 +57,7 @@ class GCEClassifier(NoisyLabelClassifier):
     """
 
     _PUBLISHED: ClassVar = {}
-    _parameter_constraints: ClassVar = {
-        **NoisyLabelClassifier._parameter_constraints,
+    _parameter_constraints: ClassVar = CONSTRAINTS | {
         "q": [Interval(Real, 0, 1, closed="both")],
         "truncation": [Interval(Real, 0, 1, closed="neither"), None],
         "truncation_start": [COUNT_FROM_0, None],

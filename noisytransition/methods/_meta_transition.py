@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..fitting._checks import NUMBER
+from ..fitting._checks import CONSTRAINTS, NUMBER
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
@@ -94,8 +94,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     _needs_clean_data = True
     _PUBLISHED: ClassVar = {"inner_lr": None, "validation_fraction": 0, "from_warm_up": False}
-    _parameter_constraints: ClassVar = {
-        **NoisyLabelClassifier._parameter_constraints,
+    _parameter_constraints: ClassVar = CONSTRAINTS | {
         "transition_lr": [NUMBER],
         "meta_weight": [NUMBER],
         "from_warm_up": ["boolean"],

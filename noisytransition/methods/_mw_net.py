@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..base._classifier import NoisyLabelClassifier
 from ..data._read import Samples, label_codes
-from ..fitting._checks import POSITIVE
+from ..fitting._checks import CONSTRAINTS, POSITIVE
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..losses import WeightedLoss
@@ -73,10 +73,7 @@ class MWNetClassifier(NoisyLabelClassifier):
 
     _needs_clean_data = True
     _PUBLISHED: ClassVar = {"inner_lr": None}
-    _parameter_constraints: ClassVar = {
-        **NoisyLabelClassifier._parameter_constraints,
-        "weight_lr": [POSITIVE],
-    }
+    _parameter_constraints: ClassVar = CONSTRAINTS | {"weight_lr": [POSITIVE]}
 
     def __init__(
         self,

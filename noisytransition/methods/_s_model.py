@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..fitting._checks import NUMBER, refuse_lbfgs
+from ..fitting._checks import CONSTRAINTS, NUMBER, refuse_lbfgs
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
@@ -68,10 +68,7 @@ class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """
 
     _PUBLISHED: ClassVar = {"transition_lr": None}
-    _parameter_constraints: ClassVar = {
-        **NoisyLabelClassifier._parameter_constraints,
-        "transition_lr": [NUMBER, None],
-    }
+    _parameter_constraints: ClassVar = CONSTRAINTS | {"transition_lr": [NUMBER, None]}
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..fitting._checks import POSITIVE
+from ..fitting._checks import CONSTRAINTS, POSITIVE
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
@@ -72,10 +72,7 @@ class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """
 
     _PUBLISHED: ClassVar = {}
-    _parameter_constraints: ClassVar = {
-        **NoisyLabelClassifier._parameter_constraints,
-        "revision_lr": [POSITIVE],
-    }
+    _parameter_constraints: ClassVar = CONSTRAINTS | {"revision_lr": [POSITIVE]}
 
     def __init__(
         self,

@@ -256,9 +256,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         candidate = Candidate(0, *np.split(proba, [rows.n_noisy]))
         held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)
         held_out = held_out._replace(sources=rows.sources, drawn=rows.drawn)
-        model = LabelNoiseModel(
-            prior=in_class_order(self.transition_prior, rows.classes), meta_sampling=self.meta_sampling
-        )
+        prior = in_class_order(self.transition_prior, rows.classes)
+        model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
         return model.fit_candidates(held_out, rows.classes, shrunk_gold_start(held_out))
 
     # ---- predict

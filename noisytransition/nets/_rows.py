@@ -120,8 +120,7 @@ class SparseRows(Rows):
 
     def dense(self) -> NDArray:
         """All inputs, as one dense array."""
-        dense: NDArray = self.X.toarray()
-        return dense
+        return self.X.toarray()
 
 
 class DatasetRows(Rows):

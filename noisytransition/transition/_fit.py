@@ -219,10 +219,8 @@ class TransitionFit:
     def _bars(self, found: EMResult) -> TransitionUncertainty:
         proba, meta = self.best.proba, None
         if found.calibration is not None:
-            proba, meta = (
-                found.calibration(proba),
-                shift_class_prior(found.calibration(self.best.proba_meta), self.offset),
-            )
+            proba = found.calibration(proba)
+            meta = shift_class_prior(found.calibration(self.best.proba_meta), self.offset)
         T, of = found.transition_matrix, self.held_out
         return transition_uncertainty(proba, of.noisy, T, proba_meta=meta, counts=self.pairs)
 

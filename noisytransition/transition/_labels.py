@@ -109,10 +109,8 @@ def given_and_verified(y: Any, y_verified: Any = None, name: str = "y", sources:
         raise ValueError(f"{name} has one column for each of {len(of_sources)} sources. Omit sources=.")
     table = _wide_form(y, of_sources, name)
     codes = table.combined()
-    combined = (
-        np.array([*table.labels.tolist(), None], dtype=object)[codes] if (codes < 0).any() else table.labels[codes]
-    )
-    return GivenLabels(like_series(combined, y[of_sources[0]], None), y_verified, table, probability)
+    labels = np.array([*table.labels.tolist(), None], dtype=object) if (codes < 0).any() else table.labels
+    return GivenLabels(like_series(labels[codes], y[of_sources[0]], None), y_verified, table, probability)
 
 
 def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:

@@ -76,7 +76,13 @@ def sampling_limit(T_true: ArrayLike, n_per_class: ArrayLike) -> float:
     classes = getattr(T_true, "columns", None)
     n_per_class, T_true = in_class_order(n_per_class, classes), in_class_order(T_true, classes)
     T_true = check_transition_matrix(T_true, name="T_true")
-    n = _check_n_per_class(n_per_class, len(T_true))[:, None]
+    n = as_array(n_per_class, "n_per_class")
+    if not np.issubdtype(n.dtype, np.integer) or n.shape not in {(), (len(T_true),)} or n.min() < 1:
+        raise ValueError(
+            f"n_per_class={n_per_class!r}; pass a positive integer, or one for each of the {len(T_true)} classes "
+            "(a class without samples has no estimate)."
+        )
+    n = np.broadcast_to(n, len(T_true))[:, None]
     return float((_binomial_mean_deviation(n, T_true) / n).sum() / np.abs(T_true).sum())
 
 
@@ -87,13 +93,3 @@ def _binomial_mean_deviation(n: NDArray[np.integer], p: NDArray[np.float64]) -> 
     p = np.where(p < _MIN_PROBA, 0.0, np.minimum(p, 1.0))  # entries may exceed 1 by rounding
     k = np.minimum(np.floor(n * p) + 1, n)  # n * p may round up to n
     return 2 * k * (1 - p) * binom.pmf(k, n, p)
-
-
-def _check_n_per_class(n_per_class: ArrayLike, n_classes: int) -> NDArray[np.integer]:
-    n = as_array(n_per_class, "n_per_class")
-    if not np.issubdtype(n.dtype, np.integer) or n.shape not in {(), (n_classes,)} or n.min() < 1:
-        raise ValueError(
-            f"n_per_class={n_per_class!r}; pass a positive integer, or one for each of the {n_classes} classes "
-            "(a class without samples has no estimate)."
-        )
-    return np.broadcast_to(n, n_classes)

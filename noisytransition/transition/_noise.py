@@ -106,8 +106,7 @@ def cifar10_noise(rate: float) -> NDArray[np.float64]:
     >>> float(cifar10_noise(0.4)[9, 1])
     0.4
     """
-    rate = check_rate(rate)
-    return flip_noise({(9, 1): rate, (2, 0): rate, (4, 7): rate, (3, 5): rate}, 10)
+    return flip_noise(dict.fromkeys([(9, 1), (2, 0), (4, 7), (3, 5)], check_rate(rate)), 10)
 
 
 def digits_noise(rate: float) -> NDArray[np.float64]:
@@ -136,8 +135,7 @@ def digits_noise(rate: float) -> NDArray[np.float64]:
     >>> float(digits_noise(0.4)[2, 7])
     0.4
     """
-    rate = check_rate(rate)
-    return flip_noise({(7, 1): rate, (2, 7): rate, (5, 6): rate, (6, 5): rate, (3, 8): rate}, 10)
+    return flip_noise(dict.fromkeys([(7, 1), (2, 7), (5, 6), (6, 5), (3, 8)], check_rate(rate)), 10)
 
 
 def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64]:

@@ -142,9 +142,8 @@ class LabelNoiseModel:
         self.proba_of = proba_of
 
     def __repr__(self) -> str:
-        return (
-            f"LabelNoiseModel(prior={self.prior!r}, meta_sampling={self.meta_sampling!r}, proba_of={self.proba_of!r})"
-        )
+        given = f"prior={self.prior!r}, meta_sampling={self.meta_sampling!r}, proba_of={self.proba_of!r}"
+        return f"LabelNoiseModel({given})"
 
     def __getattr__(self, name: str) -> Any:
         if name == "transition_std_":
@@ -774,12 +773,10 @@ class LabelNoiseModel:
 
     def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
         """Samples of another batch with uncalibrated probabilities; their noisy labels can be unknown."""
-        given, d = self._checked(proba), len(self.labels_)
-        none, labels = np.full(len(given), -1), None
-        if y_noisy is not None:
-            labels = self._samples(proba, y_noisy, None, True)[0]
-        given = np.pad(given, ((0, 0), (0, d - given.shape[1])))
-        return LabelledSamples(given, none, none) if labels is None else labels._replace(proba=given)
+        given = self._checked(proba)
+        none = np.full(len(given), -1)
+        found = LabelledSamples(given, none, none) if y_noisy is None else self._samples(proba, y_noisy, None, True)[0]
+        return found._replace(proba=np.pad(given, ((0, 0), (0, len(self.labels_) - given.shape[1]))))
 
     def _likelihood_of_fit(self, rows: NDArray[np.integer]) -> NDArray | None:
         """Likelihood of all labels of samples at these positions in `fit`; None with one source."""
@@ -790,9 +787,8 @@ class LabelNoiseModel:
         """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
         of, c = samples_of_fit(self), len(self.classes_)
         proba, none = self.calibrate(of.candidates[0].proba[:, :c]), np.full(len(of.noisy), -1)
-        return LabelledSamples(proba, of.noisy, none, self._likelihood_of_fit(of.rows)).posterior(
-            self.transition_matrix_
-        )
+        samples = LabelledSamples(proba, of.noisy, none, self._likelihood_of_fit(of.rows))
+        return samples.posterior(self.transition_matrix_)
 
     def _by_source(self, labels: SourceLabels | None) -> NDArray | None:
         """Likelihood of all labels of each sample given each true class, up to a factor; None with one source."""
