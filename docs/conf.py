@@ -14,7 +14,7 @@ from docutils import nodes
 from docutils.nodes import SkipNode
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
-from sphinx.addnodes import desc_content, download_reference, pending_xref
+from sphinx.addnodes import desc, desc_content, desc_name, download_reference, pending_xref
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
@@ -48,8 +48,10 @@ html_theme = "furo"
 html_title = f"{project} {version}"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
+html_js_files = ["open_linked.js"]
 html_copy_source = False
 html_show_search_summary = False  # fetched, which browsers refuse for files on a disk; search_summaries.js has others
+toc_object_entries_show_parents = "hide"  # "On this page" is narrow
 autodoc_typehints = "none"  # the docstrings name the types
 
 sphinx_gallery_conf = {
@@ -129,6 +131,24 @@ def find_name(app, env, node, content):
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, found[0])
 
 
+def fold_methods(app, doctree, docname):
+    """Show the methods of a class as a table of names and first sentences; the rest opens on a click or by a link."""
+    methods = [node for node in doctree.findall(desc) if isinstance(node.parent, desc_content)]
+    for node in methods if app.builder.format == "html" else []:
+        name = next(node.findall(desc_name)).astext() + "()" * (node["objtype"] == "method")
+        content = next(child for child in node if isinstance(child, desc_content))
+        first = content.pop(0).children if content and isinstance(content[0], nodes.paragraph) else []
+        before, place = node.parent[: node.parent.index(node)], node.parent.index(node)
+        summary = [raw('<details class="member"><summary>'), nodes.literal("", name), nodes.inline("", "", *first)]
+        heading = [] if any(isinstance(child, nodes.raw) for child in before) else [nodes.rubric("", "Methods")]
+        node.parent[place : place + 1] = [*heading, *summary, raw("</summary>"), node, raw("</details>")]
+
+
+def raw(text):
+    """Return a node of HTML."""
+    return nodes.raw("", text, format="html")
+
+
 def skip_fields(app, what, name, obj, skip, options):
     """Skip the fields of named tuples: the docstring of the class has them."""
     return True if type(obj).__name__ == "_tuplegetter" else None
@@ -160,6 +180,7 @@ def setup(app):
     app.add_transform(RepositoryFiles)
     app.connect("missing-reference", find_name)
     app.connect("autodoc-skip-member", skip_fields)
+    app.connect("doctree-resolved", fold_methods)
     app.connect("html-page-context", add_search_scripts)
     app.connect("build-finished", write_summaries)
     visitors = (write_mathml, None)

@@ -72,7 +72,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         Number of folds trained in parallel by `joblib.Parallel`. It does not change the result.
     transition_init : array-like or str, default="gold-shrunk"
         Initial T, or its estimator: "gold", "gold-shrunk", "anchor", "confusion", "count" or "diagonal"
-        (:doc:`/all_classifiers`).
+        (:doc:`/initial_t`).
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up that the initial T is estimated from. Default: `max_epochs`.
     **params

@@ -39,7 +39,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     ----------
     transition_init : array-like or str, default="gold"
         Initial T, or its estimator: "gold", "gold-shrunk", "anchor", "confusion", "count" or "diagonal"
-        (:doc:`/all_classifiers`).
+        (:doc:`/initial_t`).
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     transition_lr : float, default=10.0

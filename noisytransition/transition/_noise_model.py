@@ -58,8 +58,8 @@ class LabelNoiseModel:
 
         calibration   softmax(A log proba + b), fitted to verified and noisy labels
         T             maximum-likelihood estimate from all labels, shrunk by the evidence
-        test of one T a test whether all samples share one T. If not, a posterior is fitted to the pairs of true and
-                      noisy labels (without pairs, a model of feature-dependent noise), and T is its mean
+        test          test whether all samples share one T. If not, fit a posterior to the pairs of true and
+                      noisy labels (without pairs, a model of feature-dependent noise); T is its mean
         posterior     P(true = i | x, noisy = j) ~ proba_i(x) T[i, j]
 
     See :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
@@ -130,10 +130,6 @@ class LabelNoiseModel:
     >>> issues = model.find_label_issues(proba, y_noisy, y_verified=checked)
     >>> len(issues), float((y_noisy != y)[issues.position].mean())  # share of these labels that are wrong
     (37, 1.0)
-    >>> issues.head(2)  # has the index of labels in pandas
-         position  given_label  suggested_label  label_quality
-    125       125            0                2   ...
-    143       143            0                2   ...
     """
 
     def __init__(self, *, prior: Prior = "symmetric", meta_sampling: str = "random", proba_of: str | None = None):
@@ -230,7 +226,7 @@ class LabelNoiseModel:
     def fit_candidates(
         self, held_out: HeldOut, labels: NDArray, start: NDArray, n_classes: int | None = None, show: Any = iter
     ) -> Self:
-        """Estimate T from the candidate with the highest evidence of all labels; used by `EMTransitionClassifier`.
+        """Estimate T from the candidate with the highest evidence; used by `EMTransitionClassifier`.
 
         Parameters
         ----------
@@ -282,7 +278,9 @@ class LabelNoiseModel:
     def from_transition_matrix(
         cls, T: ArrayLike, classes: ArrayLike | None = None, class_counts: ArrayLike | None = None
     ) -> Self:
-        """Create a model with a given T, without error bars. Methods then expect probabilities of the true label.
+        """Create a model with a given T, without error bars.
+
+        Its methods expect probabilities of the true label.
 
         Parameters
         ----------
@@ -433,7 +431,7 @@ class LabelNoiseModel:
 
     # ---- shares
     def class_shares(self, level: float = 0.9, *, proba: ArrayLike | None = None, y_noisy: Any = None) -> Any:
-        """Estimate shares of the true classes with intervals, by prediction-powered inference (:doc:`/class_shares`).
+        """Estimate class priors with intervals, by prediction-powered inference (:doc:`/class_shares`).
 
         Parameters
         ----------
