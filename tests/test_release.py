@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tarfile
@@ -91,7 +92,23 @@ def test_what_is_in_the_archives(archives):
     assert {name for name in names if ".dist-info/" not in name} == package
     with tarfile.open(source) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    assert package | {"README.md", "LICENSE", "CITATION.cff", "tests/conftest.py", "docs/conf.py"} <= inside
+    assert (
+        package | {"README.md", "LICENSE", "CITATION.cff", "hatch_build.py", "tests/conftest.py", "docs/conf.py"}
+        <= inside
+    )
+
+
+def test_links_of_the_readme_lead_somewhere_on_a_package_index(archives):
+    text = (ROOT / "README.md").read_text()
+    assert "](docs/" in text
+    with zipfile.ZipFile(archives[0]) as wheel:
+        shown = wheel.read(next(name for name in wheel.namelist() if name.endswith("/METADATA"))).decode()
+    assert "# noisytransition\n" in shown
+    assert not re.findall(r"\]\((?!https://)[^)]*\)", shown)
+    with_absolute_links = runpy.run_path(str(ROOT / "hatch_build.py"))["with_absolute_links"]
+    linked = with_absolute_links(text, "https://example.org/repository")
+    assert "](https://example.org/repository/raw/main/docs/front_page.png)" in linked
+    assert "[API](https://example.org/repository/blob/main/docs/api.rst)" in linked
 
 
 def test_the_metadata_are_those_of_a_package_index(archives):
