@@ -1,14 +1,14 @@
-"""TransitionClassifierCV with scikit-learn classifiers, on tables and texts with simulated and real noise.
+"""Compare TransitionClassifierCV with scikit-learn classifiers, on tables and texts with simulated and real noise.
 
     python examples/benchmarks/any_classifier.py --data DIR --jobs 2
-    python examples/benchmarks/any_classifier.py --report   # the page of what is there
+    python examples/benchmarks/any_classifier.py --report   # only write the page
 
-Beside it: the estimator alone, on all noisy labels and on the verified rows; cleanlab's CleanLearning with the same
-estimator, which is given the true labels of the verified rows; and the network of EMTransitionClassifier, which gets
-words as TF-IDF and categories as columns of 0 and 1. The number of rounds, hard labels, the calibration and the T of
-the first round were chosen on the design half, on seeds 0 to 4. DIR has the folder "real" of `zoo/folder.py`, and
-"cifar10n.npz": features X of a network, y, and the labels "worse" and "aggregate" of people. Results are written as
-they come; a second call goes on.
+Other methods: the estimator on all noisy labels; the estimator on the verified samples; cleanlab's CleanLearning with
+the same estimator and the true labels of the verified samples; the network of EMTransitionClassifier, on TF-IDF and
+one-hot categories. The number of rounds, hard labels, the calibration and the first T were selected on seeds 0 to 4 of
+the design half. DIR contains the folder "real" (see `zoo/folder.py`) and "cifar10n.npz" (features X of a network, y,
+and the annotators' labels "worse" and "aggregate"). Each result is written immediately; a second call adds missing
+results.
 """
 
 import argparse
@@ -53,9 +53,9 @@ IGNORING, VERIFIED, CLEANLAB, OURS, BESIDE, EM = (
 )
 
 
-# ---------------------------------------------------------------------------- rows
+# ---------------------------------------------------------------------------- data sets
 def two_classes(seed, n=4000):
-    """Twelve columns, of which products, squares and steps tell two classes that overlap."""
+    """Draw two overlapping classes that depend on products, squares and steps of twelve columns."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n + 2000, 12))
     score = X[:, 0] * X[:, 1] + X[:, 2] + 0.7 * X[:, 3] ** 2 - 1.3 + (X[:, 4] > 0.5) * X[:, 5]
@@ -64,7 +64,7 @@ def two_classes(seed, n=4000):
 
 
 def customer_frame(seed, n=1500):
-    """Customers of `zoo/generated.py` as a data frame with categories and missing values."""
+    """Return the customers of `zoo/generated.py` as a data frame with categories and missing values."""
     frame, y = generated._customers(np.random.default_rng(seed), n + 2000)
     frame = frame.astype({"plan": "category", "city": "category"})
     frame.loc[np.random.default_rng(seed + 9).random(len(frame)) < 0.1, "tenure"] = np.nan
@@ -72,13 +72,13 @@ def customer_frame(seed, n=1500):
 
 
 def docstrings(seed, n=500):
-    """First paragraphs of SciPy's docstrings, as text; the class is the module."""
+    """Return the first paragraphs of SciPy's docstrings as texts; the class is the module."""
     texts, y = bundled.docstring_texts()
     return split(texts, y, n, None, seed)
 
 
 def cifar10n(labels, seed, data):
-    """Features of 2,000 images, with labels of people."""
+    """Return features of 2,000 images, with labels of annotators."""
     with np.load(data / "cifar10n.npz") as kept:
         X, y, given = kept["X"], kept["y"], kept[labels]
     return split(X, y, 2000, 2500, seed, answers=given)
@@ -94,7 +94,7 @@ def sentences(seed, data):
 
 # ---------------------------------------------------------------------------- problems
 class Problem(NamedTuple):
-    """Rows and their noise, number of verified rows, and estimators; in the design half or in the check half."""
+    """Half, samples, noise, number of verified samples and names of estimators."""
 
     half: str
     rows: Any
@@ -133,7 +133,7 @@ PROBLEMS = {
     "global warming, labels of a language model": Problem("design", sentences, answers, 100, "words"),
     "LabelMe, a person's answer": Problem("design", folder.labelme, answers, 100, "linear forest"),
     "CIFAR-10N, worst label": Problem("design", partial(cifar10n, "worse"), answers, 200, "linear forest"),
-    # ---- looked at once, at the end
+    # ---- evaluated once, at the end
     "MNIST, pair 0.35": Problem("check", B.mnist, pair(0.35), 100, "linear forest"),
     "digits, look-alikes 0.4": Problem("check", B.digits, asymmetric(0.4), 100, "boosting linear"),
     "breast cancer, hard rows 0.25": Problem("check", B.breast_cancer, hard_rows(0.25), 100, "boosting linear"),
@@ -155,7 +155,7 @@ PROBLEMS = {
 
 
 def estimator(name, seed):
-    """Estimator of scikit-learn, at its defaults but for what makes it converge."""
+    """Return a scikit-learn estimator with parameters near its defaults."""
 
     def words():
         return TfidfVectorizer(sublinear_tf=True)
@@ -173,7 +173,7 @@ def estimator(name, seed):
 
 
 class Drawn(NamedTuple):
-    """Rows of a seed with noisy labels, some of which are verified, and the T of the others."""
+    """Samples of a seed with noisy labels, a mask of the verified samples, and T of the other samples."""
 
     rows: Rows
     given: np.ndarray
@@ -182,7 +182,7 @@ class Drawn(NamedTuple):
 
 
 def draw(name, seed, data):
-    """Draw the rows of a seed, and at random those that are verified, at least one of each class."""
+    """Draw the samples of a seed, and verified samples at random, at least one of each class."""
     problem = PROBLEMS[name]
     needs_folder = problem.noise is answers
     rows = problem.rows(seed, data) if needs_folder else problem.rows(seed)
@@ -199,7 +199,7 @@ def draw(name, seed, data):
 
 # ---------------------------------------------------------------------------- fits
 def fit(name, kind, seed, method, data):
-    """Fit a method; give its accuracy, and its error of T if it has one."""
+    """Fit a method; return its accuracy, and the error of its T if it estimates one."""
     drawn = draw(name, seed, data)
     warnings.simplefilter("ignore")
     started = time.perf_counter()
@@ -212,7 +212,7 @@ def fit(name, kind, seed, method, data):
 
 
 def _found(base, method, drawn, seed):
-    """Accuracy and T with an estimator of scikit-learn."""
+    """Return the accuracy and T with a scikit-learn estimator."""
     (X, y, X_test, y_test, *_), given, verified, _ = drawn
     of = [np.flatnonzero(verified == is_verified) for is_verified in (False, True)]
     if method == IGNORING:
@@ -236,12 +236,12 @@ def _found(base, method, drawn, seed):
 
 
 def _verified(y, verified):
-    """True labels of verified rows, None of the others."""
+    """Return the true labels of verified samples, None for other samples."""
     return np.where(verified, np.asarray(y).astype(object), None)
 
 
 def _network(drawn, seed):
-    """Accuracy and T of EM, at its defaults."""
+    """Return the accuracy and T of EM with default parameters."""
     import torch
 
     torch.set_num_threads(1)
@@ -252,7 +252,7 @@ def _network(drawn, seed):
 
 
 def _numbers(X, X_test):
-    """Rows that a network takes."""
+    """Convert data frames and texts to numeric input of a network."""
     if isinstance(X, pd.DataFrame):
         both = pd.get_dummies(pd.concat([X, X_test]), dtype=float)
         both = both.fillna(both.mean())
@@ -266,7 +266,7 @@ def _numbers(X, X_test):
 
 # ---------------------------------------------------------------------------- the page
 def table(rows, half, column, methods):
-    """Lines of a half: a problem with an estimator, mean and standard deviation over seeds of each method."""
+    """Return the table of a half: mean and standard deviation over seeds of each problem and estimator."""
     lines = []
     for name, kind in _cells(half):
         of = {m: _values(rows, name, kind, m, column) for m in methods}
@@ -278,7 +278,7 @@ def table(rows, half, column, methods):
         identity = np.mean(_values(rows, name, kind, OURS, "identity"))
         cells = [spread(of[m]) if of[m] else "" for m in methods]
         lines.append((f"{name}: {kind}", [f"{identity:.2f}", *cells, ", ".join(better)]))
-    return markdown(["identity's error of T", *methods, "better than ours"], lines)
+    return markdown(["error of T: identity", *methods, "better than TransitionClassifierCV"], lines)
 
 
 def _cells(half):
@@ -292,7 +292,7 @@ def _values(rows, name, kind, method, column):
 
 
 def summary(rows):
-    """Lines of both halves: means over problems, and the worst difference to the estimator that ignores the noise."""
+    """Return a table of means over problems, and of the worst difference to ignoring the noise."""
     lines = []
     for half in ("design", "check", "all"):
         cells = [cell for cell in _cells(half) if _values(rows, *cell, OURS, "accuracy")]
@@ -303,7 +303,8 @@ def summary(rows):
         worst = [f"{100 * min(np.subtract(accuracy[m], accuracy[IGNORING])):+.1f}" for m in (OURS, BESIDE)]
         means = [f"{np.nanmean(accuracy[m]):.3f}" for m in METHODS]
         lines.append((f"{half}, {len(cells)}", [*means, *worst, *(f"{np.mean(e):.3f}" for e in errors.values())]))
-    heads = [*METHODS, "worst to noise ignored, points", "the same, without pairs", "error of T", "without pairs", EM]
+    heads = [*METHODS, "worst difference to noise ignored, points", "the same, without pairs"]
+    heads += ["error of T", "error of T, without pairs", f"error of T, {EM}"]
     return markdown(heads, lines)
 
 
@@ -315,24 +316,24 @@ def report(machine):
     rows = read_rows(ROWS)
     seeds = sorted({row["seed"] for row in rows})
     parts = [
-        "# TransitionClassifierCV around classifiers of scikit-learn",
+        "# TransitionClassifierCV with scikit-learn classifiers",
         f"Mean ± standard deviation, seeds {seeds[0]} to {seeds[-1]}; scikit-learn {sklearn.__version__}, {machine}. "
         "See `any_classifier.py`.",
         "## Means over problems and estimators\n\n" + summary(rows),
     ]
-    for half, title in ("check", "Check half, looked at once"), ("design", "Design half"):
+    for half, title in ("check", "Check half, evaluated once"), ("design", "Design half"):
         parts.append(f"## {title}: test accuracy\n\n" + table(rows, half, "accuracy", METHODS))
         parts.append(f"## {title}: error of T\n\n" + table(rows, half, "error", (CLEANLAB, OURS, BESIDE, EM)))
     publish("any_classifier.md", parts)
 
 
 def main():
-    """Run what is missing."""
+    """Add missing results and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder of the real labels; without it they are left out")
+    parser.add_argument("--data", type=Path, help="folder of the data sets with real noisy labels; default: skip them")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--machine", default="two CPU cores", help="for the page")
-    parser.add_argument("--report", action="store_true", help="only write the page of what is there")
+    parser.add_argument("--machine", default="two CPU cores", help="machine to name on the page")
+    parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
     done = {(r["problem"], r["estimator"], r["seed"], r["method"]) for r in read_rows(ROWS)}
     tasks = [

@@ -1,12 +1,13 @@
-"""EM on a part of CIFAR-10: 9,500 noisy and 500 clean images, a small CNN, 6 epochs; under an hour on two cores.
+"""Compare methods on a part of CIFAR-10: 9,500 noisy and 500 clean images, a small CNN, 6 epochs.
 
     python examples/benchmarks/cifar10.py --data DIR            # DIR: X_train.npy, y_train.npy, X_test.npy, y_test.npy
-    python examples/benchmarks/cifar10.py --data DIR --report   # the table of what is there
+    python examples/benchmarks/cifar10.py --data DIR --report   # only write the table
 
 Images are uint8 of shape (n, 32, 32, 3). Noise: asymmetric 0.4 (the four flips of `cifar10_noise`) and symmetric 0.4;
-2 seeds. The warm-up, a net trained by cross-entropy, is made once for each seed and noise: it is the cross-entropy row
-and gives all methods the same gold estimate to start from. Nothing is tuned. "oracle EM": out-of-fold posteriors of the
-same net trained on the true labels. Results are written as they come, and a second call goes on.
+2 seeds. One warm-up with cross-entropy for each seed and noise is the method "cross-entropy"; its gold estimate is the
+initial T of all methods. Nothing is tuned. "oracle EM" uses out-of-fold posteriors of the same net trained on the true
+labels. Each result is written immediately; a second call adds missing results. This takes less than an hour on two
+cores.
 """
 
 import os
@@ -60,7 +61,7 @@ NET = {
 
 
 class CNN(nn.Sequential):
-    """Three convolutions with batch normalisation; images of shape (n, 32, 32, 3), 0 to 255."""
+    """Network of three convolutions with batch normalisation, for images (n, 32, 32, 3), 0 to 255."""
 
     def __init__(self):
         blocks = [
@@ -73,24 +74,24 @@ class CNN(nn.Sequential):
 
 class _Scale(nn.Module):
     def forward(self, x):
-        """Channels first, about -1 to 1."""
+        """Scale pixels to about -2 to 2, channels first."""
         return x.permute(0, 3, 1, 2) / 64 - 2
 
 
 def split(y, seed):
-    """Draw 9,500 noisy and 500 clean images, the classes in equal shares."""
+    """Draw 9,500 noisy and 500 clean images, stratified by class."""
     rows, _ = train_test_split(np.arange(len(y)), train_size=10_000, stratify=y, random_state=seed)
     return train_test_split(rows, test_size=500, stratify=y[rows], random_state=seed)
 
 
 def arrays(folder):
-    """Training images and labels, test images and labels."""
+    """Return training images and labels, test images and labels."""
     X, y, X_test, y_test = (np.load(Path(folder) / f"{n}.npy") for n in ("X_train", "y_train", "X_test", "y_test"))
     return X, y.astype(int), X_test, y_test.astype(int)
 
 
 def load(folder, noise, seed):
-    """Noisy images, true labels, noisy labels, clean images and labels, test images and labels."""
+    """Return noisy images, true labels, noisy labels, clean images and labels, test images and labels."""
     X, y, X_test, y_test = arrays(folder)
     noisy, clean = split(y, seed)
     return (
@@ -105,7 +106,7 @@ def load(folder, noise, seed):
 
 
 def run(folder, noise, seed):
-    """All methods on one noise and seed, each written when it ends."""
+    """Run all methods on one noise and seed; each result is written immediately."""
     X, y_true, y, X_meta, y_meta, X_test, y_test = load(folder, noise, seed)
     params, T = {"module": CNN, "random_state": seed, **NET}, NOISES[noise]
     done = {row["method"] for row in read_rows(ROWS) if (row["noise"], row["seed"]) == (noise, seed)}
@@ -149,7 +150,7 @@ def report():
     rows = read_rows(ROWS)
     parts = [
         "# A part of CIFAR-10",
-        f"Each seed's value, last epoch; seconds beside other work. {versions()}. See `cifar10.py`.",
+        f"Value of each seed, last epoch; seconds on a busy machine. {versions()}. See `cifar10.py`.",
     ]
     for noise in NOISES:
         lines = []

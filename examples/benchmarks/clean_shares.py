@@ -1,11 +1,11 @@
-"""Cost of verifying equally many samples of each class if class priors are unequal.
+"""Compare random clean samples with stratified ones (equally many of each class), for unequal class priors.
 
     python examples/benchmarks/clean_shares.py
-    python examples/benchmarks/clean_shares.py --report   # the table of what is there
+    python examples/benchmarks/clean_shares.py --report   # only write the tables
 
-The same number of clean rows is drawn once at random, and once equally many of each class. Rows are those of the zoo;
-all methods have their defaults, and nothing is tuned. Methods with `meta_sampling` are told of equally many rows too,
-in the last column. Results are written as they come; a second call goes on.
+The same number of clean samples is drawn at random, or equally many of each class. Data sets are from the zoo; all
+methods have default parameters, and nothing is tuned. In the last column, methods with `meta_sampling` get
+`meta_sampling="stratified"`. Each result is written immediately; a second call adds missing results.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from zoo.rows import Data, some_of_each
 from noisytransition import transition_error
 
 ROWS = RESULTS / "clean_shares.jsonl"
-# rows, noise, and clean rows for each class
+# data set, noise, and number of clean samples for each class
 PROBLEMS = {
     "two classes, 5 % of one": (rare, flips({(0, 1): 0.05, (1, 0): 0.3}), 50),
     "three classes, 5 % of one": (gaussians(3, 2.0, shares=[0.6, 0.35, 0.05]), symmetric(0.2), 40),
@@ -43,7 +43,7 @@ SEEDS = range(5)
 
 
 def draw(name, seed, how):
-    """Data of a seed, with clean rows that are drawn in one of both ways."""
+    """Draw the data of a seed, with clean samples drawn in one of the two ways."""
     make, noise, per_class = PROBLEMS[name]
     rows, rng = make(seed), np.random.default_rng([seed, 1])
     y, T = noise(rows, seed + 2000)
@@ -56,7 +56,7 @@ def draw(name, seed, how):
 
 
 def run(name, seed, how, method):
-    """Fit a method; give its accuracy and its error of T."""
+    """Fit a method; return its accuracy and its error of T."""
     data = draw(name, seed, how)
     told = {"meta_sampling": "stratified"} if how == TOLD else {}
     found = fitted(data, {"random_state": seed} | told, method)
@@ -67,7 +67,7 @@ def run(name, seed, how, method):
 
 
 def table(rows, measure):
-    """Lines of a problem and method: all ways, and the paired difference of the first two."""
+    """Return a table: all ways to draw clean samples, and the paired difference of the first two."""
     lines = []
     for name, method in product(PROBLEMS, METHODS):
         ways = [[r for r in rows if (r["problem"], r["method"], r["how"]) == (name, method, how)] for how in HOW]
@@ -78,7 +78,8 @@ def table(rows, measure):
         cells = [f"{ways[0][0]['identity']:.3f}"] if measure == "error" else []
         cells += [spread(values[0]), spread(values[1]), f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"]
         lines.append((f"{name}: {method}", [*cells, spread(values[2]) if values[2] else ""]))
-    return markdown([*(["identity"] if measure == "error" else []), *HOW[:2], "difference", TOLD], lines)
+    heads = ["random", "stratified", "difference", "stratified, with `meta_sampling`"]
+    return markdown([*(["identity"] if measure == "error" else []), *heads], lines)
 
 
 def report():
@@ -86,9 +87,9 @@ def report():
     rows = read_rows(ROWS)
     seeds = len({row["seed"] for row in rows})
     parts = [
-        "# Clean rows in the shares of the classes, and equally many of each class",
-        f"Mean ± standard deviation over {seeds} seeds, paired differences with 95 % intervals. {versions()}. See "
-        "`clean_shares.py`.",
+        "# Random and stratified clean samples",
+        f"Mean ± standard deviation over {seeds} seeds; paired differences with 95 % intervals. "
+        f'"stratified": the same number of clean samples of each class. {versions()}. See `clean_shares.py`.',
         "## Error of T\n\n" + table(rows, "error"),
         "## Test accuracy\n\n" + table(rows, "accuracy"),
     ]
@@ -96,9 +97,9 @@ def report():
 
 
 def main():
-    """Run what is missing."""
+    """Add missing results and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--report", action="store_true", help="only write the page of what is there")
+    parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
     torch.set_num_threads(1)
     done = {tuple(row[key] for key in ("problem", "seed", "how", "method")) for row in read_rows(ROWS)}

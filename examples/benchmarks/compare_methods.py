@@ -1,20 +1,20 @@
-"""The paper's nine methods on the same data, net and seeds, after a small search of the same size for each.
+"""Compare the paper's nine methods on the same data, network and seeds, after a search of the same size for each.
 
     pip install ".[benchmarks]"
-    python examples/benchmarks/compare_methods.py --search    # hyper-parameters: 6 settings for each method
-    python examples/benchmarks/compare_methods.py             # the tables
-    python examples/benchmarks/compare_methods.py --defaults  # every method at its defaults, on other data too
+    python examples/benchmarks/compare_methods.py --search    # hyperparameters: 6 settings for each method
+    python examples/benchmarks/compare_methods.py             # the tables, from existing results where possible
+    python examples/benchmarks/compare_methods.py --defaults  # default parameters, on further data sets
 
-Data: scikit-learn's digits (100 clean rows, 1,247 noisy, 450 for testing) with four noises, and its breast cancer table
-(10 clean rows for each class, 406 noisy, 143 for testing) with two; 10 seeds, each with its own split and noise. All
-methods have the same net and optimiser: an MLP of 64 units, SGD with momentum 0.9 and weight decay 1e-3, batches of 64,
-40 epochs of the final stage. The parameters of each method come from the search: 6 settings, on digits with asymmetric
-noise and seeds that are not in the table, by the accuracy on clean rows held out of training; they are the same in all
-cells. (The held-out rows are from the same 1,797 digits, with another split.) cleanlab is used on the same data with a
+Data: scikit-learn's digits (100 clean, 1,247 noisy and 450 test samples) with four noise types, and its breast cancer
+table (10 clean samples for each class, 406 noisy and 143 test samples) with two; 10 seeds, each with its own split and
+noise. All methods have the same network and optimiser: an MLP of 64 units, SGD with momentum 0.9 and weight decay 1e-3,
+batches of 64, 40 epochs of the final stage. The search selects one of 6 settings of each method by the accuracy on
+held-out clean samples, on digits with asymmetric noise and seeds that are not in the table; all cells use the same
+setting. (The held-out samples are from the same 1,797 digits, with another split.) cleanlab gets the same data, with
 logistic regression and with the same MLP.
 
-Every fit is written when it ends and read by the next call. With two processes on two cores:
-search 3.5 minutes, tables 14, defaults 5.
+Each fit is written immediately and reused by the next call. With two processes on two cores the search takes 3.5
+minutes, the tables 14 and the defaults 5.
 """
 
 import argparse
@@ -62,7 +62,7 @@ SHARED = {
 SEEDS, SEARCH_SEEDS = range(10), range(101, 104)
 CELLS = {f"digits, {n}": partial(digits, n) for n in ("asymmetric-0.4", "pair-0.4", "symmetric-0.4", "symmetric-0.6")}
 CELLS |= {f"breast cancer, {r}": partial(breast_cancer, r) for r in ((0.2, 0.1), (0.4, 0.2))}
-# six settings for each method, but for MW-Net
+# six settings for each method except MW-Net
 SEARCH = {
     "cross-entropy": {"lr": [0.03, 0.1, 0.3], "max_epochs": [15, 40]},
     "fine-tuning": {"fine_tuning_lr": [0.01, 0.03, 0.1], "fine_tuning_epochs": [30, 100]},
@@ -75,7 +75,7 @@ SEARCH = {
     "meta-transition": {"transition_lr": [0.1, 1.0, 10.0], "meta_weight": [0.0, 1.0]},
 }
 METHODS = {name: ALL_METHODS[name] for name in SEARCH}
-# nothing is tuned here
+# data sets of the methods at their defaults; nothing is tuned
 UNTUNED = {
     "digits, pair-0.4": partial(digits, "pair-0.4"),
     "digits, symmetric-0.6": partial(digits, "symmetric-0.6"),
@@ -88,23 +88,23 @@ CLEANLAB = ("cleanlab, logistic regression", "cleanlab, MLP")
 
 # ---------------------------------------------------------------------------- the search
 def settings(method):
-    """Six settings of a method as keyword arguments."""
+    """Return the settings of a method as keyword arguments."""
     grid = SEARCH[method]
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 def of(method, **own):
-    """A method as published, with the shared parameters and its own."""
+    """Return a method as published, with the shared and its own parameters."""
     return METHODS[method].as_published(**(SHARED | own))
 
 
 def search_data(seed):
-    """The asymmetric cell without its true T; its test rows are the clean rows held out of training."""
+    """Return the asymmetric cell without its true T; its test samples are held-out clean samples."""
     return digits("asymmetric-0.4", seed)._replace(transition_matrix=None, y_true=None)
 
 
 def filled(load, methods, seeds, path):
-    """Rows of a file; those that are missing are run, seed by seed. References come first, and are not in the file."""
+    """Add missing results to a file, seed by seed; return references (not in the file) and all results."""
     done = {(row["method"], row["seed"]) for row in read_rows(path)}
     for seed in seeds:
         missing = {name: clf for name, clf in methods.items() if (name, seed) not in done}
@@ -123,7 +123,7 @@ def search():
 
 
 def chosen():
-    """Best setting of each method, by its mean accuracy on held-out clean rows; the first of equal ones."""
+    """Return the setting of each method with the best mean accuracy on held-out clean samples (ties: the first)."""
     found = Results(read_rows(RESULTS / "search.jsonl"))
     score = {name: np.mean(list(found.values(name, "accuracy").values())) for name in found.methods}
     return {name: max(settings(name), key=lambda own: score[f"{name} {json.dumps(own)}"]) for name in METHODS}
@@ -131,7 +131,7 @@ def chosen():
 
 # ---------------------------------------------------------------------------- cleanlab
 def run_cleanlab(name, load, seed):
-    """One of cleanlab's rows."""
+    """Return the result of cleanlab with one base classifier."""
     data, started = load(seed), time.perf_counter()
     base = LogisticRegression(C=0.1, max_iter=1000)
     if name == "cleanlab, MLP":
@@ -147,7 +147,7 @@ def run_cleanlab(name, load, seed):
 
 
 def cleanlab_rows(cell):
-    """cleanlab's rows of a cell, from the file or run now."""
+    """Return cleanlab's results in a cell, from the file or from new fits."""
     path = RESULTS / f"{file_name(cell)}_cleanlab.jsonl"
     if not path.exists():
         jobs = (joblib.delayed(run_cleanlab)(name, CELLS[cell], seed) for name in CLEANLAB for seed in SEEDS)
@@ -161,7 +161,7 @@ def file_name(cell):
 
 
 def run(cell):
-    """All rows of a cell, cleanlab's among them."""
+    """Return all results of a cell, including cleanlab's."""
     own = chosen()
     methods = {name: of(name, **own[name]) for name in METHODS}
     ours = filled(CELLS[cell], methods, SEEDS, RESULTS / f"{file_name(cell)}.jsonl")
@@ -169,26 +169,26 @@ def run(cell):
 
 
 def goals(tables):
-    """Say in which cells GLC and fine-tuning are above cross-entropy."""
+    """List the cells where GLC and fine-tuning are above cross-entropy."""
     lines = []
     for cell, table in tables.items():
         found = table.differences("cross-entropy")
         for name in ("GLC", "fine-tuning"):
             d = found[name]
-            verdict = "holds" if d["low"] > 0 else "holds in the mean alone" if d["mean"] > 0 else "FALLS SHORT"
+            verdict = "met" if d["low"] > 0 else "met only on average" if d["mean"] > 0 else "MISSED"
             lines.append(f"* {cell}: {name} above cross-entropy: {points(d)}: {verdict}")
     return "\n".join(lines)
 
 
 def report(tables):
-    """Write and print all tables, and draw the first."""
+    """Write and print all tables."""
     settings_of = chosen()
     own = "\n".join(f"* {name}: {', '.join(f'{k}={v:g}' for k, v in p.items())}" for name, p in settings_of.items())
     parts = [
-        "# Nine methods side by side",
+        "# Comparison of nine methods",
         f"Mean ± standard deviation over {len(SEEDS)} seeds, last epoch. {versions()}, 2 processes. See "
         "`compare_methods.py`.",
-        f"## Hyper-parameters found\n\nShared: {', '.join(f'{k}={v:g}' for k, v in SHARED.items())}.\n\n{own}",
+        f"## Selected hyperparameters\n\nShared: {', '.join(f'{k}={v}' for k, v in SHARED.items())}.\n\n{own}",
         "## Test accuracy\n\n" + markdown(tables, overview(tables, "accuracy")),
         "## Error of T\n\n" + markdown(tables, overview(tables, "transition_error")),
         "## Difference of accuracy to cross-entropy, in points\n\n" + markdown(tables, paired(tables, "cross-entropy")),
@@ -201,7 +201,7 @@ def report(tables):
 
 
 def costs(table):
-    """Table of all that was measured of each method."""
+    """Return a table of all measures of each method."""
     columns, lines = ("accuracy", "transition_error", "steps", "seconds"), []
     for method in table.methods[len(REFERENCES) :]:
         values = [list(table.values(method, column).values()) for column in columns]
@@ -212,7 +212,7 @@ def costs(table):
 
 
 def report_defaults():
-    """Run, write and print the tables of untuned methods."""
+    """Run the methods at their defaults; write and print the tables."""
     tables = {
         cell: Results(
             filled(
@@ -226,8 +226,8 @@ def report_defaults():
         for cell, load in UNTUNED.items()
     }
     parts = [
-        "# Nine methods at their defaults",
-        f"Mean ± standard deviation over 5 seeds. {versions()}, 2 processes. `compare_methods.py --defaults`.",
+        "# Nine methods with default parameters",
+        f"Mean ± standard deviation over 5 seeds. {versions()}, 2 processes. See `compare_methods.py --defaults`.",
         "## Test accuracy\n\n" + markdown(tables, overview(tables, "accuracy")),
         "## Error of T\n\n" + markdown(tables, overview(tables, "transition_error")),
     ]
@@ -235,7 +235,7 @@ def report_defaults():
 
 
 def write_tables(tables):
-    """Write the tables as files that the docs show."""
+    """Write the tables of the docs."""
     for column in ("accuracy", "transition_error"):
         write_csv(PAGES / f"compare_methods_{column}.csv", tables, overview(tables, column))
 
@@ -243,8 +243,8 @@ def write_tables(tables):
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--search", action="store_true", help="run the search for hyper-parameters")
-    parser.add_argument("--defaults", action="store_true", help="run every method at its defaults")
+    parser.add_argument("--search", action="store_true", help="run the search for hyperparameters")
+    parser.add_argument("--defaults", action="store_true", help="run all methods at their defaults")
     args = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
     if args.search:

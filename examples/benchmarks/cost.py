@@ -1,9 +1,9 @@
-"""Cost of EM's training and of the meta-gradient, as ratios measured side by side in one process.
+"""Measure the cost of EM's training and of the meta-gradient, as ratios within one process.
 
     python examples/benchmarks/cost.py [--classes]
 
-``--classes`` measures many classes alone, in place of that part of the results. What is compared takes turns; medians
-over turns of the CPU time of the process, which has one thread.
+``--classes`` only measures problems with many classes again. Timings are interleaved; results are medians over turns of
+the CPU time of the single-threaded process.
 """
 
 import os
@@ -33,12 +33,12 @@ TURNS = 15
 META_TURNS = 51
 SEEDS = range(5)
 LOOK_AHEAD_LR = 0.05
-# tiny: a network that has fitted its batch perfectly has denormal gradients, which are slow to compute with
+# small, since a network that fits its batch perfectly has slow denormal gradients
 LR = 1e-6
 
 
 def cnn(channels, norm=nn.BatchNorm2d):
-    """A small convolutional network for images of 3 x 32 x 32."""
+    """Return a small convolutional network for images of 3 x 32 x 32."""
     return nn.Sequential(
         nn.Conv2d(3, channels, 3, stride=2, padding=1),
         norm(channels),
@@ -52,7 +52,7 @@ def cnn(channels, norm=nn.BatchNorm2d):
 
 
 # ---------------------------------------------------------------------------- EM
-# name: module, shape of a row, rows, batch size
+# name: module, shape of a sample, number of samples, batch size
 CASES = {
     "MLP of 64 units, 64 features, batches of 64": (MLP(64, 10, hidden=64), (64,), 6400, 64),
     "MLP of 512 and 512 units, 64 features, batches of 128": (MLP(64, 10, hidden=(512, 512)), (64,), 6400, 128),
@@ -61,7 +61,7 @@ CASES = {
 
 
 def em_ratio(module, shape, n, batch_size):
-    """Median and quartiles of the ratios, and milliseconds of a plain step."""
+    """Return the median and quartiles of the ratios, and the milliseconds of a plain step."""
     rng = np.random.default_rng(0)
     noisy, clean = (
         Rows(rng.normal(size=(k, *shape)).astype(np.float32), rng.integers(10, size=k)) for k in (n, n // 20)
@@ -82,14 +82,14 @@ def em_ratio(module, shape, n, batch_size):
 
 
 def seconds(net, rows):
-    """CPU time of one epoch."""
+    """Return the CPU time of one epoch."""
     started = time.process_time()
     net.partial_fit(rows, rows.label, epochs=1)
     return time.process_time() - started
 
 
 def em_table():
-    """Cost of an epoch of EM's training."""
+    """Return a table of the cost of an epoch of EM's training."""
     lines = []
     for name, case in CASES.items():
         middle, (low, high), step = em_ratio(*case)
@@ -99,7 +99,7 @@ def em_table():
 
 # ---------------------------------------------------------------------------- one meta step
 def meta_step(module, loss, optimizer, noisy, clean, method):
-    """Look ahead, move T, and step the network through the new T."""
+    """Look ahead, update T, and update the network through the new T."""
     rates = {name: LOOK_AHEAD_LR for name, _ in module.named_parameters()}
     ahead = look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), clean, rates, methods=(method,))
     (gradient,) = loss.meta_gradients(ahead.logits.detach(), noisy[1], ahead.tangent)
@@ -110,7 +110,7 @@ def meta_step(module, loss, optimizer, noisy, clean, method):
 
 
 def step_times(module, shape, batch_size):
-    """Milliseconds of a step by each method that can differentiate the module, one row for each turn."""
+    """Return the milliseconds of a step in each turn, for all methods that support the module."""
     torch.manual_seed(0)
     batches = [(torch.randn(batch_size, *shape), torch.randint(10, (batch_size,))) for _ in range(2)]
     loss, optimizer = ForwardLoss(pair_noise(10, 0.3)), torch.optim.SGD(module.parameters(), lr=LR, momentum=0.9)
@@ -125,7 +125,7 @@ def step_times(module, shape, batch_size):
 
 
 def possible(step):
-    """Whether a method can differentiate the module; a few steps also warm it up."""
+    """Return whether a method supports the module; the steps also warm it up."""
     try:
         for _ in range(3):
             step()
@@ -135,7 +135,7 @@ def possible(step):
 
 
 def step_table():
-    """Milliseconds of a meta step of MLPs with one hidden layer and of small CNNs."""
+    """Return a table of the milliseconds of a meta step, for MLPs with one hidden layer and small CNNs."""
     cases = {
         f"MLP of {width} units, {n_features} features, batches of {batch_size}": (
             MLP(n_features, 10, hidden=width),
@@ -169,7 +169,7 @@ FIT_METHODS = ["factored", "double-vjp", "dual"]
 
 
 def fit_seconds(cls, data, method, seed):
-    """CPU time of one fit with the default net and parameters."""
+    """Return the CPU time of one fit with the default network and parameters."""
     clf = cls.as_published(random_state=seed)
     started = time.process_time()
     with patch("noisytransition.updates._meta_gradient.candidate_methods", lambda module: (method,)):
@@ -178,7 +178,7 @@ def fit_seconds(cls, data, method, seed):
 
 
 def fit_table():
-    """Seconds of fits by each method, and their time as a multiple of the first method's."""
+    """Return a table of the seconds of fits by each method, and of ratios to the first method."""
     lines = []
     for name, (cls, load) in FITS.items():
         fit_seconds(cls, load(0), FIT_METHODS[0], 0)  # the first warms up
@@ -198,7 +198,7 @@ MANY = "## Many classes"
 
 
 def held_out(c, n, kind, seed):
-    """Over-confident probabilities, noisy labels, probabilities of clean samples and their labels, and T."""
+    """Draw over-confident probabilities, noisy labels, probabilities of clean samples and their labels, and T."""
     rng, T = np.random.default_rng(seed), (pair_noise(c, 0.3) if kind == "pair" else symmetric_noise(c, 0.4))
     y = np.concatenate([rng.integers(c, size=n), np.repeat(np.arange(c), 5)])
     spread = 1.15 * np.sqrt(2 * np.log(c))
@@ -208,7 +208,7 @@ def held_out(c, n, kind, seed):
 
 
 def many_classes(c, n, kind):
-    """Seconds of one training and of T from held-out probabilities, and the error of T, one row for each seed."""
+    """Return for each seed: seconds of one training, seconds of T from held-out probabilities, error of T."""
     rows = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -225,7 +225,7 @@ def many_classes(c, n, kind):
 
 
 def classes_table():
-    """T from held-out probabilities beside one training of the network."""
+    """Return a table of the time of T from held-out probabilities, relative to one training of the network."""
     lines = []
     for c, n in CLASSES:
         for kind in ("pair", "symmetric"):
@@ -237,12 +237,12 @@ def classes_table():
 
 
 def classes_parts():
-    """Part of the page on many classes."""
+    """Return the part of the page on many classes."""
     return [
         MANY,
-        "CPU time of `LabelNoiseModel.fit` beside one training of the default network on as many samples, classes and "
-        "64 features, in turns; medians of seeds 0 to 2. Pair noise 0.3, symmetric noise 0.4, five clean samples of "
-        "each class.",
+        "CPU time of `LabelNoiseModel.fit`, and of one training of the default network on as many samples and classes "
+        "with 64 features, interleaved; medians of seeds 0 to 2. Pair noise 0.3, symmetric noise 0.4, five clean "
+        "samples of each class.",
         classes_table(),
     ]
 
@@ -258,14 +258,14 @@ def main():
         "# Cost of EM's training and of the meta-gradient",
         f"See `cost.py`. {versions()}, {os.cpu_count()} CPUs, one thread; CPU time.",
         "## EM",
-        f"An epoch of EM as a multiple of a plain epoch; median [quartiles] of {TURNS} turns. Seed 0.",
+        f"Time of an epoch of EM relative to a plain epoch; median [quartiles] of {TURNS} turns. Seed 0.",
         em_table(),
         "## A step with the meta-gradient, by method",
-        f"Milliseconds of one whole step (look-ahead, step of T, step of the network); medians of {META_TURNS} turns. "
-        "Ten classes, random data, seed 0. An empty cell: the method does not serve for this module.",
+        f"Milliseconds of a whole step (look-ahead, update of T, update of the network); medians of {META_TURNS} "
+        "turns. Ten classes, random data, seed 0. Empty cells: the method does not support this module.",
         step_table(),
         "## Whole fits, by method",
-        f"Seconds of a fit with the default net and parameters, pair noise at 0.4; medians of seeds {SEEDS[0]} to "
+        f"Seconds of a fit with the default network and parameters, pair noise 0.4; medians of seeds {SEEDS[0]} to "
         f"{SEEDS[-1]}, and ratios within a seed: median [smallest, largest].",
         fit_table(),
         *classes_parts(),

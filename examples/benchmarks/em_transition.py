@@ -1,29 +1,30 @@
-"""Error of each method's T compared with the sampling limit, and the accuracy.
+"""Compare methods by the error of T, next to the sampling limit, and by test accuracy.
 
     pip install ".[benchmarks]"
-    python examples/benchmarks/em_transition.py               # all cells; every result is written when it comes
-    python examples/benchmarks/em_transition.py digits wine   # the cells of these data sets alone
-    python examples/benchmarks/em_transition.py --report      # the tables of what is there
+    python examples/benchmarks/em_transition.py               # all cells; each result is written immediately
+    python examples/benchmarks/em_transition.py digits wine   # only the cells of these data sets
+    python examples/benchmarks/em_transition.py --report      # only write the tables
 
-Data, 10 seeds (`--seeds` for fewer; a second call adds more), each with its own split and noise: scikit-learn's
-digits, breast cancer (rates malignant -> benign, benign -> malignant) and wine; five overlapping Gaussian classes
-(10,000 rows); a generated table of 20,000 rows. 10 and 30 clean rows for each class (wine: 5). Left out, since fewer
-than 30 noisy rows of a class would remain: wine with 10 or 30.
+Data: scikit-learn's digits, breast cancer (rates malignant -> benign, benign -> malignant) and wine; five overlapping
+Gaussian classes (10,000 samples); a generated table (20,000 samples). 10 seeds (`--seeds` for fewer), each with its own
+split and noise; 10 or 30 clean samples for each class. Wine has 5, since 10 or 30 would leave fewer than 30 noisy
+samples of a class.
 
-No parameter is tuned. But EM itself was designed with errors of T of these cells in view: its first form, of eleven
-trainings, on seeds 0 to 5; the present one, of five (one weight of clean rows, the prior of the calibration, and when
-T is not shrunk), on seeds 0 to 4 of all cells. Seeds 5 to 9 were not looked at. One net and optimiser for all: an
-MLP of 64 units, SGD with rate 0.1, momentum 0.9, weight decay 1e-3; batches of 64 and 40 epochs, for the two large sets
-batches of 256 and 20 epochs.
+No parameter is tuned. But EM was designed with errors of T in these cells: its first version (eleven trainings) on
+seeds 0 to 5; the present version (five trainings: one weight of clean samples, the prior of the calibration, the rule
+for shrinking T) on seeds 0 to 4 of all cells. Seeds 5 to 9 were not used then. All methods have the same network and
+optimiser: an MLP of 64 units, SGD with learning rate 0.1, momentum 0.9 and weight decay 1e-3; batches of 64 and 40
+epochs, for Gaussians and table batches of 256 and 20 epochs.
 
 * sampling limit: expected error of counting with the true labels.
-* oracle EM: `em_transition_matrix` with the exact posterior (Gaussians, table), else with out-of-fold posteriors of
-  the same net trained on the *true* labels.
-* confident joint: of the same net's out-of-fold posteriors. cleanlab: its own T, with logistic regression.
-* meta-gradient: as published, every move of T stays.
-* true T: the net of GLC with the true T in place of its estimate.
-* EM, 11 trainings: the first form of `EMTransitionClassifier`, which had three weights of the clean rows to choose from
-  (commit d5538b0).
+* oracle EM: `em_transition_matrix` with the exact posterior (Gaussians, table) or with out-of-fold posteriors of the
+  same network trained on the *true* labels.
+* confident joint: cleanlab's estimate from out-of-fold posteriors of the same network. cleanlab: T of its classifier
+  with logistic regression.
+* meta-gradient: as published, without a selection of T.
+* true T: GLC's network with the true T.
+* EM, 11 trainings: the first version of `EMTransitionClassifier`, which selected one of three weights of the clean
+  samples (commit d5538b0).
 """
 
 import argparse
@@ -68,7 +69,7 @@ from noisytransition import (
 
 ROWS = RESULTS / "em_transition.jsonl"
 SEEDS = range(10)
-# rows with another one are computed anew, as far as EM goes
+# EM's results of another version are computed again
 EM_VERSION = "five trainings"
 NET = {"module__hidden": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3}
 SMALL, LARGE = {"batch_size": 64, "max_epochs": 40}, {"batch_size": 256, "max_epochs": 20}
@@ -110,7 +111,7 @@ ACCURACIES = ["cross-entropy", "fine-tuning", "GLC", "meta-gradient", "true T", 
 
 # ---------------------------------------------------------------------------- one seed of one cell
 def run(cell, seed, old=None):
-    """All methods on one data set: errors of T and accuracies. Of an old row, those of EM alone are new."""
+    """Return errors of T and accuracies of all methods in one cell and seed; of `old` results only EM's are new."""
     kind, noise, per_class = cell
     data = LOADERS[kind](noise, seed, n_clean=per_class * CLASSES[kind])
     params = NET | (LARGE if kind in ("Gaussians", "table") else SMALL) | {"random_state": seed}
@@ -126,7 +127,7 @@ def run(cell, seed, old=None):
 
 
 def run_others(data, params, seed):
-    """Errors of T and accuracies of all but EM."""
+    """Return errors of T and accuracies of all methods except EM."""
     T = data.transition_matrix
     fitted = {
         "cross-entropy": CrossEntropyClassifier(**params),
@@ -150,7 +151,7 @@ def run_others(data, params, seed):
 
 
 def oracle_posterior(kind, data, params, per_class):
-    """P(true class | x) of the noisy rows, as well as it can be known."""
+    """Return P(true class | x) of the noisy samples, exact or estimated from the true labels."""
     if kind == "Gaussians":
         return gaussians_posterior(params["random_state"], data.X)
     if kind == "table":
@@ -163,24 +164,24 @@ def name_of(cell):
     return f"{kind}, {noise}, {per_class} clean"
 
 
-# ---------------------------------------------------------------------------- all of them
+# ---------------------------------------------------------------------------- all cells
 def read():
-    """Rows that are there, by cell and seed."""
+    """Read all results by cell and seed."""
     return {(row["cell"], row["seed"]): row for row in read_rows(ROWS)}
 
 
 def current():
-    """Those of today's EM."""
+    """Read the results of the present version of EM."""
     return {key: row for key, row in read().items() if row.get("version") == EM_VERSION}
 
 
 def fill(kinds, seeds):
-    """Run what is missing, seed by seed, and write each row when it comes."""
+    """Add missing results, seed by seed; each is written immediately."""
     done, fresh = read(), current()
     wanted = [(c, s) for s in seeds for c in CELLS if c[0] in kinds and (name_of(c), s) not in fresh]
     todo = [(c, s, done.get((name_of(c), s))) for c, s in wanted]
     run_all(run, todo, ROWS)
-    ROWS.write_text("".join(json.dumps(row) + "\n" for row in read().values()))  # without what is out of date
+    ROWS.write_text("".join(json.dumps(row) + "\n" for row in read().values()))  # drops outdated results
 
 
 # ---------------------------------------------------------------------------- the report
@@ -189,32 +190,34 @@ def values(rows, what, name):
 
 
 def table_of(cells, what, names):
-    """Markdown: a line for each cell, mean ± standard deviation."""
+    """Return a table with a line for each cell, mean ± standard deviation."""
     lines = [(cell, [spread(values(rows, what, name)) for name in names]) for cell, rows in cells.items()]
     return markdown(names, lines)
 
 
 def error_goals(cells):
-    """Say where EM's error of T misses its goals."""
+    """List the missed goals of EM's error of T."""
     lines, near = [], 0
     for cell, rows in cells.items():
         em, limit, oracle = (values(rows, "error", n).mean() for n in ("EM", "sampling limit", "oracle EM"))
         near += em <= 1.25 * max(limit, oracle)
         if em > 1.25 * max(limit, oracle):
-            lines.append(f"* {cell}: EM {em:.3f} is {em / max(limit, oracle):.2f} x the larger of limit and oracle EM")
+            lines.append(
+                f"* {cell}: EM {em:.3f} is {em / max(limit, oracle):.2f} x the larger of sampling limit and oracle EM"
+            )
         if cell.startswith("digits, symmetric") and em > 0.7 * limit:
-            lines.append(f"* {cell}: EM {em:.3f} is {em / limit:.2f} x the limit (goal 0.7)")
+            lines.append(f"* {cell}: EM {em:.3f} is {em / limit:.2f} x the sampling limit (goal 0.7)")
         for other in ("GLC", "cleanlab"):
             d = values(rows, "error", "EM") - values(rows, "error", other)
             if d.mean() > 2 * d.std(ddof=1) / np.sqrt(len(d)):
                 lines.append(f"* {cell}: EM's error is above that of {other} by {d.mean():.3f}")
-    return f"Within 1.25 x in {near} of {len(cells)} cells (goal 90 %). All shortfalls:\n\n" + "\n".join(
+    return f"EM is within 1.25 x in {near} of {len(cells)} cells (goal 90 %). Missed goals:\n\n" + "\n".join(
         lines or ["none"]
     )
 
 
 def beside_the_first_form(cells):
-    """Error of T with five trainings less that with eleven, paired; a star where it is above 2 standard errors."""
+    """Compare errors of T with five and with eleven trainings, paired; a star marks more than 2 standard errors."""
     lines, ratios = [], []
     for cell, rows in cells.items():
         now, before = values(rows, "error", "EM"), np.array([row["11 trainings"]["error"] for row in rows])
@@ -223,18 +226,18 @@ def beside_the_first_form(cells):
         worse = " *" if difference > 2 * error else ""
         lines.append((cell, [spread(before), spread(now), f"{difference:+.4f} ± {error:.4f}{worse}"]))
     starred = sum(line[1][2].endswith("*") for line in lines)
-    said = f"Mean over the cells of the ratio of mean errors: {np.mean(ratios):.3f}. Cells that are worse: {starred}."
+    said = f"Ratio of mean errors, averaged over cells: {np.mean(ratios):.3f}. Worse cells (*): {starred}."
     return f"{said}\n\n" + markdown(["11 trainings", "5 trainings", "difference ± standard error"], lines)
 
 
 def accuracy_goals(cells):
-    """Accuracy of EM against three others, paired, in points; a star where the interval lies below -1."""
+    """Compare the accuracy of EM with three methods, paired, in points; a star marks intervals below -1."""
     others = ("fine-tuning", "GLC", "true T")
     return markdown(others, [(cell, [gained(rows, other) for other in others]) for cell, rows in cells.items()])
 
 
 def gained(rows, other):
-    """EM's accuracy less that of another, with its paired interval."""
+    """Format the difference of EM's accuracy to another method, with its paired interval."""
     ours, theirs = values(rows, "accuracy", "EM"), values(rows, "accuracy", other)
     mean, low, high, _ = paired_difference(ours, theirs)
     shown = points({"mean": mean, "low": low, "high": high})
@@ -250,19 +253,19 @@ def report():
     parts = [
         "# T and the sampling limit",
         f"Mean ± standard deviation over at least {n} seeds. {versions()}, 2 processes. See "
-        "`em_transition.py`, also for what was in view when EM was designed.",
+        "`em_transition.py`, which also lists the seeds that were used to design EM.",
         "## Error of T\n\n" + table_of(cells, "error", ERRORS),
         "## Goals: error of T\n\n" + error_goals(cells),
         "## Error of T with 5 trainings and with 11\n\n" + beside_the_first_form(cells),
         "## Test accuracy, last epoch\n\n" + table_of(cells, "accuracy", ACCURACIES),
-        "## Accuracy of EM minus that of others, in points\n\nPaired, with 95 % intervals; a star where all of the "
-        "interval lies below -1.\n\n" + accuracy_goals(cells),
+        "## Difference of EM's accuracy to other methods, in points\n\nPaired, with 95 % intervals. *: the interval is "
+        "below -1.\n\n" + accuracy_goals(cells),
     ]
     publish("em_transition.md", parts)
 
 
 def write_table():
-    """Write the cells with the fewest clean rows as a file that the docs show."""
+    """Write the table of the docs: the cells with the fewest clean samples."""
     done = current()
     errors, accuracies = (
         ["sampling limit", "GLC", "cleanlab", "meta-gradient", "EM"],
@@ -283,9 +286,9 @@ def write_table():
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kinds", nargs="*", help=f"data sets, of {list(NOISES)}; default: all")
-    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="run this many of the seeds")
-    parser.add_argument("--report", action="store_true", help="only write the tables of what is there")
+    parser.add_argument("kinds", nargs="*", help=f"data sets of {list(NOISES)}; default: all")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="number of seeds")
+    parser.add_argument("--report", action="store_true", help="only write the tables of the existing results")
     args = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
     if not args.report:

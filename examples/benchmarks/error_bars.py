@@ -1,18 +1,20 @@
-"""Coverage of the 90 % intervals of T, over repeats that refit everything.
+"""Measure the coverage of 90 % intervals of T, with new samples and a new fit in each repeat.
 
-    python examples/benchmarks/error_bars.py             # all cells; every result is written when it ends
-    python examples/benchmarks/error_bars.py --report
+    python examples/benchmarks/error_bars.py             # all cells; each result is written immediately
+    python examples/benchmarks/error_bars.py --report    # only write the page
 
-Each repeat draws new rows, new clean rows and new noise from the same population, fits `EMTransitionClassifier` at its
-defaults (optimiser: SGD with momentum 0.9, rate 0.2; 15 epochs, batches of 256) and computes 90 % intervals, which
-should contain the T of the population. Cells: three overlapping Gaussian classes in six dimensions, 2,000 noisy rows,
-99 or 30 clean ones, a linear classifier or an MLP of 16 units, a T with zeros or a symmetric one; two such classes with
-unequal rates and 50 clean rows; a table of four classes with numeric and categorical columns, 2,000 noisy rows, 100
-clean ones and a linear classifier, although the classes are not linear in the columns; and digits, where the rows are
-the same 1,797 images in every repeat and only splits and noise are new.
+Each repeat draws noisy samples, clean samples and noise from the same population, fits `EMTransitionClassifier` with
+default parameters (but SGD with momentum 0.9, learning rate 0.2, 15 epochs, batches of 256) and computes 90 %
+intervals, which should contain the T of the population. Cells:
 
-The error bars were developed on repeats 0 to 99 of the linear Gaussian cells with zeros in T; repeats are numbered from
-1000 here. There are 100 of each cell by default; a second call adds those that are missing.
+* Gaussians: three overlapping classes in six dimensions, 2,000 noisy and 99 or 30 clean samples, a linear classifier or
+  an MLP of 16 units, a T with zeros or a symmetric T; two such classes with unequal rates and 50 clean samples.
+* table: four classes, numeric and categorical columns, 2,000 noisy and 100 clean samples, a linear classifier, although
+  the classes are not linear in the columns.
+* digits: the same 1,797 images in each repeat; only splits and noise are new.
+
+The error bars were developed on repeats 0 to 99 of the linear Gaussian cells with zeros in T, so repeats start at 1000
+here. Each cell has 100 repeats by default; a second call adds missing repeats.
 """
 
 import argparse
@@ -40,7 +42,7 @@ MEANS *= 2 / np.linalg.norm(MEANS, axis=1, keepdims=True)
 
 
 def gaussians(T, n_clean, seed, n=2000):
-    """Two or three overlapping classes of a fixed population."""
+    """Draw two or three overlapping classes of a fixed population."""
     rng = np.random.default_rng(seed)
     y = rng.integers(len(T), size=n + n_clean)
     y[n:] = np.arange(n_clean) % len(T)
@@ -50,7 +52,7 @@ def gaussians(T, n_clean, seed, n=2000):
 
 
 def part_of_table(seed):
-    """New rows of one generated table, a fixed population."""
+    """Draw samples of one generated table, a fixed population."""
     whole = table("pair-0.3", 0, n=20_000, n_clean=4000, n_test=1)
     rng = np.random.default_rng(seed)
     rows, clean = rng.choice(20_000, 2000, replace=False), rng.choice(4000, 100, replace=False)
@@ -63,7 +65,7 @@ def part_of_table(seed):
 
 MLP = {"module__hidden": 16}
 LINEAR = {"module": nn.Linear, "module__in_features": 6, "module__out_features": 3}
-# data of a repeat, and the net
+# data of a repeat, and parameters of the network
 CELLS = {
     "Gaussians, linear, 99 clean": (partial(gaussians, WITH_ZEROS, 99), LINEAR),
     "Gaussians, MLP, 99 clean": (partial(gaussians, WITH_ZEROS, 99), MLP),
@@ -79,7 +81,7 @@ CELLS = {
 
 
 def run(cell, seed):
-    """Bounds and standard errors of one repeat."""
+    """Return T, its bounds and its standard errors in one repeat."""
     load, net = CELLS[cell]
     data = load(seed)
     params = FAST | net | {"random_state": seed}
@@ -91,10 +93,10 @@ def run(cell, seed):
 
 
 def line(cell, rows):
-    """Coverage by kind of entry and by row of T; standard errors and bias relative to the spread between repeats."""
+    """Return the coverage by type of entry and by row of T, and standard errors and bias relative to the spread."""
     T = CELLS[cell][0](0).transition_matrix
     found, low, high, std = (np.array([row[name] for row in rows]) for name in ("T", "low", "high", "std"))
-    covered = (low <= T + 1e-4) & (high >= T - 1e-4)  # results have four decimals
+    covered = (low <= T + 1e-4) & (high >= T - 1e-4)  # results are rounded to four decimals
     flips, zeros, diagonal = (T > 0) & (T < 1), T == 0, np.eye(len(T), dtype=bool)
     groups = [flips, flips & diagonal, flips & ~diagonal, zeros]
     shares = [rate(covered[:, group]) if group.any() else "" for group in groups]
@@ -113,27 +115,36 @@ def line(cell, rows):
 
 
 def rate(covered):
-    """Share covered, and its standard error over repeats."""
+    """Format the coverage and its standard error over repeats."""
     of_repeat = covered.mean(axis=1)
     return f"{of_repeat.mean():.3f} ± {of_repeat.std(ddof=1) / np.sqrt(len(of_repeat)):.3f}"
 
 
 def report():
     """Write and print the page."""
-    heads = ["repeats", "0 < T < 1", "diagonal", "flips", "T = 0", "by row of T", "std / spread", "bias / spread"]
+    heads = [
+        "repeats",
+        "0 < T < 1",
+        "diagonal",
+        "off-diagonal, T > 0",
+        "T = 0",
+        "by row of T",
+        "std / spread",
+        "bias / spread",
+    ]
     rows = {}
     for row in read_rows(ROWS):
         rows.setdefault(row["cell"], []).append(row)
     parts = [
         "# Coverage of 90 % intervals",
-        f"Goals: 0.85 to 0.95 where 0 < T < 1, at least 0.90 (upper bounds) where T = 0. {versions()}. See "
-        "`error_bars.py`.",
+        "Goals: coverage of 0.85 to 0.95 where 0 < T < 1, and of at least 0.90 (upper bounds) where T = 0. "
+        f"{versions()}. See `error_bars.py`.",
     ]
     found = [line(cell, rows[cell]) for cell in CELLS if rows.get(cell, [])[1:]]
     parts.append(markdown([*heads, "upper bound where T = 0"], found))
     parts.append(
-        '"std / spread": mean standard error over the standard deviation of T\'s entries between repeats; "bias / '
-        'spread": mean distance of the mean T from the truth over the same.'
+        '"std / spread": ratio of the mean standard error to the standard deviation of T over repeats. "bias / '
+        'spread": ratio of the mean distance between the mean T and the true T to the same standard deviation.'
     )
     publish("error_bars.md", parts)
 
@@ -141,10 +152,10 @@ def report():
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cells", nargs="*", help=f"of {list(CELLS)}; default: all")
+    parser.add_argument("cells", nargs="*", help=f"cells of {list(CELLS)}; default: all")
     parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--report", action="store_true", help="only write the table of the results so far")
+    parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
     if not args.report:
         done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}

@@ -1,4 +1,4 @@
-"""The README's picture and table, from the result files of real labels; nothing is measured here.
+"""Write the README's picture and table from the result files of real noisy labels, without any measurement.
 
 python -m examples.benchmarks.front_page
 """
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 IGNORING, TUNED, OURS = "ignoring the noise", "fine-tuning", "EM, pairs"
 LEGEND = {OURS: "noise matrix (EM)"}
 SHOWN = (IGNORING, "cleanlab", TUNED, "GLC", OURS)
-# rows, verified rows, and file of the results
+# numbers of noisy and verified samples, and the result file
 DATA = {
     "CIFAR-10N, people, features": ("49,000", "1,000", "paper/results/cifar10n_present.jsonl"),
     "LabelMe, a crowd, features": ("900", "100", "real_labels/results/labelme.jsonl"),
@@ -25,19 +25,19 @@ DATA = {
 
 
 def rows_of(file):
-    """Results of a file; of the tables with labels of people the noisiest, with 1,000 clean rows. One name a method."""
+    """Read the results of a file; of CIFAR-10N: the noisiest labels and 1,000 clean samples. Unify method names."""
     rows = [row for row in read_rows(ROOT / "examples" / file) if row.get("noise") in (None, "worse")]
     rows = [row for row in rows if row.get("n_meta") in (None, 1000) and row.get("network") in (None, "linear")]
     return [row | {"method": IGNORING if row["method"] == "cross-entropy" else row["method"]} for row in rows]
 
 
 def values(rows, method, column):
-    """Values of all seeds."""
+    """Return the values of all seeds."""
     return [row[column] for row in rows if row["method"] == method and column in row]
 
 
 def table():
-    """Accuracies, and the error of T, of each data set."""
+    """Return a table of accuracies and of the error of T, for each data set."""
     heads = ["noisy, verified samples", *SHOWN[:-1], "**EM, pairs**", "error of T: EM, pairs"]
     lines = []
     for name, (n, n_verified, file) in DATA.items():
@@ -48,7 +48,7 @@ def table():
 
 
 def picture():
-    """Draw T of people's labels, and test accuracy with and without T. A page shows 100 pixels for each inch."""
+    """Draw T of annotators' labels, and test accuracy with and without T. Pages show 100 pixels per inch."""
     plt.rcParams.update({"font.size": 11, "axes.titlesize": 13, "axes.labelsize": 11})
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(9, 4.7), layout="constrained", gridspec_kw={"width_ratios": [1, 1.05]}
@@ -75,7 +75,7 @@ def picture():
 
 
 def main():
-    """Write both."""
+    """Write the table and the picture."""
     readme = ROOT / "README.md"
     head, _, rest = readme.read_text().partition("<!-- table -->\n")
     readme.write_text(f"{head}<!-- table -->\n{table()}\n<!-- end -->" + rest.partition("<!-- end -->")[2])

@@ -1,7 +1,7 @@
-"""Features of small images without a deep network, so that a classifier trains on them in seconds on a CPU.
+"""Features of small images without a deep network: a classifier trains on them in seconds on a CPU.
 
-Soft assignments of whitened patches to k-means centroids, pooled over the four quadrants: Coates, Ng, Lee, "An Analysis
-of Single-Layer Networks in Unsupervised Feature Learning", AISTATS 2011. No labels are used.
+The features are soft assignments of whitened patches to k-means centroids, pooled over the four quadrants (Coates, Ng
+and Lee, "An Analysis of Single-Layer Networks in Unsupervised Feature Learning", AISTATS 2011). They need no labels.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ CONTRAST, WHITENING = 10.0, 0.1
 
 
 def image_features(images, seed):
-    """Standardised features of images uint8 (n, height, width, 3): float32 (n, 4 * N_CENTROIDS)."""
+    """Return standardised features (n, 4 * N_CENTROIDS), float32, of images (n, height, width, 3), uint8."""
     random = np.random.default_rng(seed)
     every = patches(images[random.permutation(len(images))[:2000]]).flatten(0, 1)
     drawn = normalised(every[torch.from_numpy(random.permutation(len(every))[:N_PATCHES])])
@@ -33,18 +33,18 @@ def image_features(images, seed):
 
 
 def patches(images):
-    """All patches of all images: (n, positions, values)."""
+    """Return all patches of all images: (n, positions, values)."""
     pixels = torch.from_numpy(np.ascontiguousarray(images)).float().permute(0, 3, 1, 2)
     return torch.nn.functional.unfold(pixels, SIZE).transpose(1, 2)
 
 
 def normalised(values):
-    """Brightness and contrast of each patch taken out."""
+    """Normalise the brightness and contrast of each patch."""
     centred = values - values.mean(-1, keepdim=True)
     return centred / (centred.square().mean(-1, keepdim=True) + CONTRAST).sqrt()
 
 
 def whitening(values):
-    """Matrix that decorrelates the values (ZCA)."""
+    """Return a matrix that decorrelates the values (ZCA)."""
     variances, axes = torch.linalg.eigh(torch.cov(values.T))
     return axes / (variances.clamp_min(0) + WHITENING).sqrt() @ axes.T

@@ -1,32 +1,32 @@
-"""Detection of wrong labels with T, compared with cleanlab on the same probabilities.
+"""Compare the detection of wrong labels by T and by cleanlab, with the same probabilities.
 
     pip install ".[benchmarks]"
     python examples/benchmarks/label_issues.py                     # digits
-    python examples/benchmarks/label_issues.py --data DIR worse    # CIFAR-10N: human labels; also: aggre
-    python examples/benchmarks/label_issues.py --data DIR worse-features aggre-features    # with a better classifier
-    python examples/benchmarks/label_issues.py --memorise          # large nets on digits
-    python examples/benchmarks/label_issues.py --report            # the tables of the results so far
+    python examples/benchmarks/label_issues.py --data DIR worse    # CIFAR-10N; also: aggre
+    python examples/benchmarks/label_issues.py --data DIR worse-features aggre-features    # with an MLP on features
+    python examples/benchmarks/label_issues.py --memorise          # large networks on digits
+    python examples/benchmarks/label_issues.py --report            # only write the tables
 
-DIR holds X_train.npy (uint8, n x 32 x 32 x 3), y_train.npy and the human labels cifar10n_worse.npy, cifar10n_aggre.npy,
-all in the same order. A second call adds missing results; with ``--keep FOLDER`` probabilities are saved there and not
-computed again.
+DIR contains X_train.npy (uint8, n x 32 x 32 x 3), y_train.npy and the human labels cifar10n_worse.npy and
+cifar10n_aggre.npy, all in the same order. A second call adds missing results. ``--keep FOLDER`` caches probabilities.
 
-Rows are noisy training rows, ranked by the probability that their labels are wrong. Digits: 100 clean rows, the net of
-`em_transition.py`. CIFAR-10N: 10,000 images, 500 of them clean; either the small CNN of `cifar10.py` with 6 epochs, or
-an MLP on the features of `image_features.py`, which is more accurate and faster (its weight decay was chosen on seed
-0). T is that of an `EMTransitionClassifier` at its defaults.
-All methods of ranking get the same probabilities, of four kinds:
+Noisy training samples are ranked by the probability that their labels are wrong. Digits: 100 clean samples, the network
+of `em_transition.py`. CIFAR-10N: 10,000 images, 500 of them clean; either the small CNN of `cifar10.py` with 6 epochs,
+or an MLP on the features of `image_features.py`, which is more accurate and faster (its weight decay was selected on
+seed 0). `EMTransitionClassifier` with default parameters estimates T. All ranking methods get the same probabilities,
+of four kinds:
 
-* noisy label, out of fold: of the net trained by cross-entropy on noisy labels, the usual input of cleanlab. "Ours"
-  needs P(true | x), which `denoise_proba` estimates, since P(noisy | x) = P(true | x) @ T; "not denoised" uses the
-  probabilities of the noisy label as those of the true one. The number of iterations, 5, was chosen on these results (2
-  to 20 are similar), with all seeds of digits and the first 3 of CIFAR-10N.
-* true label, held out: EM's `oof_proba_`, the calibrated posteriors of the folds.
-* true label, as fitted: `predict_proba` of the fitted EM classifier on its own training rows.
-* true label, GLC out of fold (digits only): the advice of the docs for nets that memorise, three nets through EM's T.
+* noisy label, out-of-fold: posteriors of the network trained with cross-entropy on noisy labels, the usual input of
+  cleanlab. `denoise_proba` estimates P(true | x) from P(noisy | x) = P(true | x) @ T; "not denoised" uses the
+  probabilities of the noisy label instead. The number of iterations, 5, was selected on these results (2 to 20 are
+  similar), with all seeds of digits and the first 3 of CIFAR-10N.
+* true label, out-of-fold: EM's `oof_proba_`, the calibrated posteriors of the folds.
+* true label, in-sample: `predict_proba` of the fitted EM classifier on its own training samples.
+* true label, GLC out-of-fold (digits only): three networks trained through EM's T, as the docs recommend for networks
+  that memorise.
 
-"Ours, counted T" uses the T that is counted with the true labels: an upper bound for better estimates of T.
-cleanlab: `get_label_quality_scores` by self-confidence (its default) and by normalised margin.
+"ours" is `label_quality` with T. "counted T" is counted with the true labels, an upper bound for better estimates
+of T. cleanlab is `get_label_quality_scores` by self-confidence (its default) and by normalised margin.
 """
 
 import argparse
@@ -53,7 +53,7 @@ DIGITS = ["asymmetric-0.4", "pair-0.45", "symmetric-0.4"]
 IMAGES, FEATURES = ["worse", "aggre"], ["worse-features", "aggre-features"]
 HUMAN = IMAGES + FEATURES
 SEEDS = {name: range(6) for name in DIGITS + FEATURES} | {name: range(3) for name in IMAGES}
-# an MLP on features of images; the weight decay was chosen on seed 0
+# an MLP on features of images; the weight decay was selected on seed 0
 WIDE = {
     "lr": 0.02,
     "optimizer": "sgd",
@@ -63,12 +63,12 @@ WIDE = {
     "max_epochs": 15,
 }
 SORTS = {
-    "noisy": "noisy label, out of fold",
-    "held_out": "true label, held out",
-    "fitted": "true label, as fitted",
-    "glc": "true label, GLC out of fold",
+    "noisy": "noisy label, out-of-fold",
+    "held_out": "true label, out-of-fold",
+    "fitted": "true label, in-sample",
+    "glc": "true label, GLC out-of-fold",
 }
-# nets that can repeat the labels that they are trained on
+# networks that can memorise their training labels
 LARGE = {
     "module__hidden": 256,
     "optimizer": "sgd",
@@ -83,7 +83,7 @@ CLEANLAB = {"self-confidence": "self_confidence", "margin": "normalized_margin"}
 
 # ---------------------------------------------------------------------------- data and probabilities
 def human(folder, cell, seed):
-    """10,000 images of CIFAR-10, or their features: 500 with true labels, the others with those of people."""
+    """Return 10,000 images of CIFAR-10 or their features: 500 with true labels, the others with human labels."""
     y, folder = np.load(Path(folder) / "y_train.npy").astype(int), Path(folder)
     y_human = np.load(folder / f"cifar10n_{cell.removesuffix('-features')}.npy").astype(int)
     noisy, clean = cifar10.split(y, seed)
@@ -98,12 +98,12 @@ def images(folder, rows, seed):
 
 @functools.lru_cache(maxsize=1)
 def features(folder, rows, seed):
-    """Features of images, computed once for both kinds of labels."""
+    """Compute features of images, once for both kinds of labels."""
     return image_features(images(folder, rows, seed), seed)
 
 
 def probabilities(cell, seed, folder):
-    """T, labels, and the probabilities of each sort."""
+    """Return T, labels, and all kinds of probabilities."""
     if cell in HUMAN:
         data, params = human(folder, cell, seed), WIDE if cell in FEATURES else {"module": cifar10.CNN, **cifar10.NET}
     else:
@@ -124,13 +124,13 @@ def probabilities(cell, seed, folder):
 
 
 def unseen(T, params, data):
-    """Out-of-fold posteriors of nets trained through T."""
+    """Return out-of-fold posteriors of networks trained through T."""
     through_T, meta = GLCClassifier(transition_init=T, **params), (data.X_meta, data.y_meta)
     return cross_val_predict(through_T, data.X, data.y, cv=3, method="predict_proba", params={"meta": meta})
 
 
 def kept(cell, seed, folder, keep):
-    """Probabilities from a file, if it exists; else computed, and saved if `keep` is a folder."""
+    """Load probabilities from a file, or compute them; they are saved if `keep` is a folder."""
     path = None if keep is None else Path(keep) / f"{cell}-{seed}.npz"
     if path is not None and path.exists():
         return dict(np.load(path))
@@ -143,7 +143,7 @@ def kept(cell, seed, folder, keep):
 
 # ---------------------------------------------------------------------------- one seed of one cell
 def qualities(sort, proba, y, T, counted):
-    """Quality of each label by each method; `counted` is the T counted with the true labels."""
+    """Return the quality of all labels by each method; `counted` is the T counted with the true labels."""
     from cleanlab.rank import get_label_quality_scores
 
     scores = {name: get_label_quality_scores(y, proba, method=method) for name, method in CLEANLAB.items()}
@@ -156,7 +156,7 @@ def qualities(sort, proba, y, T, counted):
 
 
 def run(cell, seed, folder, keep):
-    """Average precision, and precision at the number of wrong labels, of each sort and method."""
+    """Return the average precision, and the precision at the number of wrong labels, of each method and kind."""
     given = kept(cell, seed, folder, keep)
     y, T, wrong = given["y"], given["T"], given["y"] != given["y_true"]
     counted = count_transition_matrix(given["y_true"], y, len(T))
@@ -182,7 +182,7 @@ def run(cell, seed, folder, keep):
 
 
 def fill(cells, seeds, folder, keep):
-    """Run what is missing, seed by seed, and write each row when it ends."""
+    """Add missing results, seed by seed; each is written immediately."""
     done = {(row["cell"], row["seed"]) for row in read_rows(ROWS)}
     for seed in range(max(map(len, SEEDS.values()))):
         for cell in cells:
@@ -192,7 +192,7 @@ def fill(cells, seeds, folder, keep):
 
 
 def memorised(noise, name, seed):
-    """Average precision with a large net's posteriors: of its training rows, and out of fold."""
+    """Return the average precision with posteriors of a large network, in-sample and out-of-fold."""
     data, params = digits(noise, seed), LARGE | {"random_state": seed}
     wrong, meta = data.y != data.y_true, (data.X_meta, data.y_meta)
     clf = GLCClassifier(**params) if name == "GLC" else SModelClassifier(**params)
@@ -210,7 +210,7 @@ def memorised(noise, name, seed):
 
 
 def fill_memorised():
-    """Run what is missing of the large nets."""
+    """Add missing results of the large networks."""
     done = {(row["cell"], row["seed"]) for row in read_rows(MEMORISED)}
     for seed in LARGE_SEEDS:
         for noise, name in (("symmetric-0.4", "GLC"), ("asymmetric-0.4", "GLC"), ("symmetric-0.4", "S-Model")):
@@ -225,7 +225,7 @@ def title(cell, rows):
 
 
 def shown(values):
-    """Mean and spread; the value alone if there is one, nothing if none."""
+    """Format the mean and standard deviation; missing values give an empty text."""
     return "" if None in values else spread(values)
 
 
@@ -242,7 +242,7 @@ def table(cells, measure, sort):
 
 
 def difference(rows, sort, other):
-    """Average precision of ours minus that of another: mean ± standard error; a star if clearly lower."""
+    """Format the difference of average precision to another method: mean ± standard error; a star marks a loss."""
     if sort not in rows[0]["average_precision"]:
         return ""
     d = np.array([r["average_precision"][sort]["ours"] - r["average_precision"][sort][other] for r in rows])
@@ -262,7 +262,7 @@ def differences(cells):
 
 
 def behind(cells):
-    """Error of EM's T relative to the counted T, and accuracy of each kind of probabilities."""
+    """Return a table of the error of EM's T relative to the counted T, and of the accuracy of the probabilities."""
     lines = []
     for cell, rows in cells.items():
         columns = [[r["transition_error"] for r in rows]] + [[r["accuracy"].get(sort) for r in rows] for sort in SORTS]
@@ -271,8 +271,8 @@ def behind(cells):
 
 
 def used(cells):
-    """Results of `find_label_issues` and `relabel` of the fitted classifier at their defaults."""
-    heads = ["wrong labels", "issues: precision", "issues: recall", "right labels", "after relabel", "agreement"]
+    """Return a table of `find_label_issues` and `relabel` with default parameters."""
+    heads = ["wrong labels", "issues: precision", "issues: recall", "correct labels", "after relabel", "agreement"]
     lines = []
     for cell, rows in cells.items():
         columns = [
@@ -288,14 +288,20 @@ def used(cells):
 
 
 def large():
-    """Posteriors of large nets, fitted and out of fold."""
+    """Return a table of the posteriors of large networks, in-sample and out-of-fold."""
     rows = read_rows(MEMORISED)
-    heads = ["right labels", "right labels by T", "agreement", "fitted", "out of fold"]
+    heads = {
+        "right labels": "correct labels",
+        "right labels by T": "correct labels by T",
+        "agreement": "agreement",
+        "fitted": "in-sample",
+        "out of fold": "out-of-fold",
+    }
     lines = []
     for cell in dict.fromkeys(row["cell"] for row in rows):
         of_cell = [row for row in rows if row["cell"] == cell]
         lines.append((title(cell, of_cell), [shown([row[head] for row in of_cell]) for head in heads]))
-    return markdown(heads, lines)
+    return markdown(heads.values(), lines)
 
 
 def report():
@@ -306,24 +312,23 @@ def report():
     parts = [
         "# Finding wrong labels",
         f"Mean ± standard deviation over seeds. {versions()}. See `label_issues.py` for the kinds of probabilities.",
-        "## Ours minus cleanlab's: average precision\n\nPaired over seeds, mean ± standard error, on the same "
-        "probabilities; a star where ours is lower by more than two standard errors.\n\n" + differences(cells),
-        "## Average precision of finding wrong labels",
+        "## Difference of average precision to cleanlab\n\nPaired over seeds, mean ± standard error, with the same "
+        "probabilities. *: lower by more than two standard errors.\n\n" + differences(cells),
+        "## Average precision",
         *[table(cells, "average_precision", sort) for sort in SORTS],
-        "## Precision among as many rows as there are wrong labels",
+        "## Precision at the number of wrong labels",
         *[table(cells, "precision", sort) for sort in SORTS],
-        "## Error of T and accuracy\n\nError of T relative to the counted T, and accuracy of each kind of "
-        "probabilities.\n\n" + behind(cells),
-        '## `find_label_issues` and `relabel` of the fitted classifier, at their defaults\n\n"agreement": of the '
-        "classifier's predictions with the labels that it was trained on; if it is well above the share of right "
-        "labels, the classifier has memorised them.\n\n" + used(cells),
+        "## Error of T, and accuracy of the probabilities\n\nThe error of T is relative to the counted T.\n\n"
+        + behind(cells),
+        '## `find_label_issues` and `relabel` of the fitted classifier, default parameters\n\n"agreement": share of '
+        "predictions equal to the training labels. If it is well above the share of correct labels, the classifier has "
+        "memorised them.\n\n" + used(cells),
     ]
     if MEMORISED.exists():
         parts.append(
-            "## Nets that memorise\n\n256 units, 200 epochs, no weight decay. Average precision with `label_quality` "
-            "of the fitted classifier on its training rows, and with out-of-fold posteriors of GLC with its T. If T is "
-            "near the identity, the agreement does not show that the net has memorised; the two columns of right "
-            "labels then differ.\n\n" + large()
+            "## Networks that memorise\n\n256 units, 200 epochs, no weight decay. Average precision of `label_quality` "
+            "in-sample, and with out-of-fold posteriors of GLC with the same T. If T is near the identity, the "
+            "agreement does not reveal the memorisation, but the two columns of correct labels differ.\n\n" + large()
         )
     publish("label_issues.md", parts)
 
@@ -331,18 +336,18 @@ def report():
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cells", nargs="*", help=f"of {list(SEEDS)}; default: {DIGITS}")
+    parser.add_argument("cells", nargs="*", help=f"cells of {list(SEEDS)}; default: {DIGITS}")
     parser.add_argument("--data", help="folder of CIFAR-10 and its human labels")
-    parser.add_argument("--keep", help="folder to save probabilities in")
-    parser.add_argument("--seeds", type=int, default=6, help="run this many of the seeds at most")
-    parser.add_argument("--memorise", action="store_true", help="only the large nets")
-    parser.add_argument("--report", action="store_true", help="only write the tables of the results so far")
+    parser.add_argument("--keep", help="folder for cached probabilities")
+    parser.add_argument("--seeds", type=int, default=6, help="maximum number of seeds")
+    parser.add_argument("--memorise", action="store_true", help="only the large networks")
+    parser.add_argument("--report", action="store_true", help="only write the tables of the existing results")
     args = parser.parse_args()
     cells = args.cells or DIGITS
     if unknown := set(cells) - set(SEEDS):
-        parser.error(f"no cells {sorted(unknown)}; there are {list(SEEDS)}")
+        parser.error(f"unknown cells {sorted(unknown)}. Use cells of {list(SEEDS)}.")
     if set(cells) & set(HUMAN) and args.data is None and not args.report:
-        parser.error("the cells of CIFAR-10N need --data")
+        parser.error("--data is missing. Cells of CIFAR-10N need the folder of the images.")
     if args.memorise:
         fill_memorised()
     elif not args.report:

@@ -1,36 +1,35 @@
-"""Is one T enough? Size and power of `class_conditional_test`, by simulation and on human labels of CIFAR-10.
+"""Measure the size and power of `class_conditional_test`, by simulation and on human labels of CIFAR-10.
 
     python examples/benchmarks/one_transition_matrix.py              # simulations
-    python examples/benchmarks/one_transition_matrix.py --data DIR   # CIFAR-10N, where it is in DIR
-    python examples/benchmarks/one_transition_matrix.py --report     # the page of the results so far
+    python examples/benchmarks/one_transition_matrix.py --data DIR   # CIFAR-10N
+    python examples/benchmarks/one_transition_matrix.py --report     # only write the page
 
-Every result is written when it ends; a second call adds what is missing.
+Each result is written immediately; a second call adds missing results.
 
-Simulations: five overlapping Gaussian classes in ten dimensions, 1,000 noisy rows, clean rows with both labels; one
-fit for each result, an MLP of 32 units, 10 epochs, batches of 256. The group of a row is the sign of its first feature,
-so groups depend on the class.
+Simulations: five overlapping Gaussian classes in ten dimensions, 1,000 noisy samples, clean samples with both labels.
+Each result has its own fit: an MLP of 32 units, 10 epochs, batches of 256. Groups are defined by the sign of the first
+feature, so they depend on the class.
 
-Size, 200 fits each, one T for all rows (0.45 to the next class), 300 clean rows:
+Size: 200 fits each, one T for all samples (0.45 to the next class), 300 clean samples.
 
-* GLC with T counted from the pairs of the clean rows; EM without folds, which adds the pairs to its counts. The test
-  uses the clean rows that the classifier was trained on.
-* "trained on their noisy labels": Forward, 256 units, 100 epochs (100 fits), whose noisy rows are the 300 rows of the
-  test: the misuse that the documentation warns of.
+* GLC with T counted from the pairs of the clean samples; EM without folds, which adds the pairs to its counts. The test
+  uses the clean samples of the training.
+* "trained on their noisy labels": Forward, 256 units, 100 epochs (100 fits); its noisy samples are the 300 samples of
+  the test. The documentation warns against this misuse.
 
-Power, 100 data sets each, at level 0.05:
+Power: 100 data sets each, level 0.05.
 
-* groups: noise rates 0.2 and 0.3. No classifier has a part in it.
-
-With a fit of GLC for each data set, on the clean rows trained on and on as many others:
-
+* groups: noise rates 0.2 and 0.3; tested by group, without a classifier.
 * boundary: the label becomes the next class with probability 0.2 + 0.6 (1 - P(y|x)); weak:
   0.2 + 0.2 (1 - P(y|x)).
-* untold group: as groups 0.2 and 0.3, tested without telling the group.
+* unknown group: as groups 0.2 and 0.3, but the test does not know the group.
 
-CIFAR-10N (DIR: X_train.npy, y_train.npy as in `cifar10.py`, cifar10n_worse.npy, cifar10n_aggre.npy: labels of the
-same images): the small CNN of `cifar10.py` in GLC, once for each noise, on 9,500 images with human labels and 500
-clean ones; 100 random subsets of the other 40,000 images (they overlap). "drawn": labels drawn anew from the T of
-`worse`, so that one T holds. Images have no columns: the test is that of the posteriors.
+The last two use a fit of GLC for each data set, and are tested on its clean samples and on as many other samples.
+
+CIFAR-10N (DIR: X_train.npy, y_train.npy as in `cifar10.py`; cifar10n_worse.npy, cifar10n_aggre.npy: labels of the same
+images): GLC with the small CNN of `cifar10.py`, one fit for each noise, on 9,500 images with human labels and 500 clean
+images; tests on 100 random, overlapping subsets of the other 40,000 images. "drawn": labels drawn from the T of
+`worse`, so that one T holds. Images have no columns, so only the posteriors are tested.
 """
 
 import argparse
@@ -66,7 +65,7 @@ SMALL = {
     "lr": 0.1,
     "optimizer__momentum": 0.9,
 }
-# noise is drawn with another seed than the rows, so that the two are independent
+# offset of the seed of the noise, which makes it independent of the samples
 OTHER = 10_000
 HUMAN = ("worse", "worse, drawn", "aggre")
 
@@ -77,19 +76,19 @@ def one_T(T, seed, X, y):
 
 
 def by_group(rates, seed, X, y):
-    """Symmetric noise of two rates, by the sign of the first feature."""
+    """Flip labels with symmetric noise of two rates, by the sign of the first feature."""
     first, second = (flip_labels(y, symmetric_noise(5, rate), random_state=seed + OTHER) for rate in rates)
     return np.where(X[:, 0] > 0, second, first)
 
 
 def boundary(rise, seed, X, y):
-    """Flip to the next class, more often where the class is less certain."""
+    """Flip labels to the next class, more often where the class is less certain."""
     sure = gaussians_posterior(seed, X)[np.arange(len(y)), y]
     flipped = np.random.default_rng(seed + OTHER).random(len(y)) < 0.2 + rise * (1 - sure)
     return np.where(flipped, (y + 1) % 5, y)
 
 
-# name: noise, and whether the groups are told
+# name: noise, and whether the test knows the groups
 ALTERNATIVES = {
     "groups, 0.2 and 0.3": (partial(by_group, (0.2, 0.3)), True),
     "boundary": (partial(boundary, 0.6), False),
@@ -100,7 +99,7 @@ ALTERNATIVES = {
 
 # ---------------------------------------------------------------------------- simulations
 def simulate(noise, seed, n_clean):
-    """Noisy rows with their labels; clean ones, twice, with both labels."""
+    """Draw noisy samples with their labels, and two sets of clean samples with both labels."""
     data = gaussians("symmetric-0", seed, n=N_NOISY, n_clean=2 * n_clean, n_test=1)
     s = noise(seed, np.concatenate([data.X, data.X_meta]), np.concatenate([data.y_true, data.y_meta]))
     first, second = slice(0, n_clean), slice(n_clean, None)
@@ -129,21 +128,21 @@ FITS = {"GLC": glc, "EM": em, MEMORISED: memorising}
 
 
 def of_classifier(clf, X, y, s, seed):
-    """The test with the posteriors of a classifier and the columns."""
+    """Test with the posteriors of a classifier and the columns."""
     return class_conditional_test(y, s, proba=clf.predict_proba(X), features=X, random_state=seed)
 
 
 def size(fit, seed):
-    """p-values of one fit where one T holds."""
+    """Return p-values of one fit where one T holds."""
     noisy, clean, _ = simulate(partial(one_T, pair_noise(5, 0.45)), seed, 300)
     found = {"default": of_classifier(FITS[fit](noisy, clean, seed), *clean, seed).pvalue}
-    if fit == "GLC":  # groups have no part of the classifier
+    if fit == "GLC":  # groups need no classifier
         found["groups"] = class_conditional_test(*clean[1:], groups=clean[0][:, 0] > 0, random_state=seed).pvalue
     return found
 
 
 def power(alternative, n, seed):
-    """p-values of one data set where one T does not hold; of a fit, of clean rows trained on and of others."""
+    """Return p-values of one data set where one T does not hold: by group, or of the classifier's and other samples."""
     noise, told = ALTERNATIVES[alternative]
     noisy, clean, others = simulate(noise, seed, n)
     if told:
@@ -154,7 +153,7 @@ def power(alternative, n, seed):
 
 
 def fill():
-    """Run what is missing, one seed after the other, and write each row when it comes."""
+    """Add missing results, seed by seed; each is written immediately."""
     done = {(row["part"], row["case"], row.get("n"), row["seed"]) for row in read_rows(ROWS) if row["part"] != "CIFAR"}
     fits = [(fit, seed) for seed in range(N_FITS) for fit in FITS if fit != MEMORISED or seed < N_REPEATS]
     jobs = [("size", fit, 300, seed, partial(size, fit)) for fit, seed in fits]
@@ -171,13 +170,13 @@ def fill():
 
 # ---------------------------------------------------------------------------- CIFAR-10N
 def human_labels(folder, noise, y):
-    """Noisy labels of the training images."""
+    """Return the noisy labels of the training images."""
     s = np.load(Path(folder) / f"cifar10n_{noise.partition(',')[0]}.npy").astype(int)
     return flip_labels(y, count_transition_matrix(y, s), random_state=0) if "drawn" in noise else s
 
 
 def cifar(folder, noise):
-    """One fit, and the test on subsets of the other images."""
+    """Fit once, and test subsets of the other images."""
     done = {(row.get("n"), row.get("seed")) for row in read_rows(ROWS) if row["case"] == noise}
     jobs = [(n, seed) for n in SIZES for seed in range(N_REPEATS) if (n, seed) not in done]
     if not jobs:
@@ -202,7 +201,7 @@ def cifar(folder, noise):
 
 
 def what_follows(clf, X, y, s):
-    """Posterior of the noisy label and how often it is right, where it agrees with the classifier and where not."""
+    """Return the posterior of the noisy label and its accuracy, where it agrees with the classifier and elsewhere."""
     proba = clf.predict_proba(X)
     posterior = label_posterior(proba, s, clf.transition_matrix_)[np.arange(len(s)), s]
     agree = proba.argmax(axis=1) == s
@@ -220,7 +219,7 @@ def pvalues(part, case, name, n=None):
 
 
 def share(p):
-    """Share of p-values of at most 0.05, with its standard error."""
+    """Format the share of p-values of at most 0.05, with its standard error."""
     if not len(p):
         return ""
     rejected = (p <= 0.05).mean()
@@ -237,20 +236,25 @@ def size_table():
                 error = np.sqrt(rejected * (1 - rejected) / len(p))
                 shown = [str(len(p)), f"{rejected:.3f} ± {error:.3f}", f"{stats.kstest(p, 'uniform').pvalue:.2g}"]
                 lines.append((f"{fit}; {name}", shown))
-    return markdown(["fits", "rejected at 0.05", "Kolmogorov-Smirnov p"], lines)
+    return markdown(["fits", "rejection rate at level 0.05", "Kolmogorov-Smirnov p"], lines)
+
+
+# stored names, and the words that the page shows
+WORDS = {"untold group, 0.2 and 0.3": "unknown group, 0.2 and 0.3"}
+POSITIONS = {"groups": "groups", "trained on": "training samples", "others": "other samples"}
 
 
 def power_table():
     lines = [
-        (f"{case}; {rows}", [share(pvalues("power", case, rows, n)) for n in SIZES])
+        (f"{WORDS.get(case, case)}; {POSITIONS[rows]}", [share(pvalues("power", case, rows, n)) for n in SIZES])
         for case, (_, told) in ALTERNATIVES.items()
         for rows in (["groups"] if told else ["trained on", "others"])
     ]
-    return markdown([f"{n} clean rows" for n in SIZES], lines)
+    return markdown([f"{n} clean samples" for n in SIZES], lines)
 
 
 def cifar_tables():
-    names = {"all": None, "direction alone": "posteriors: direction", "labels alone": "posteriors: labels"}
+    names = {"all": None, "direction only": "posteriors: direction", "labels only": "posteriors: labels"}
     lines = [
         (f"{noise}; {shown}", [share(pvalues("CIFAR", noise, name, n)) for n in SIZES])
         for noise in HUMAN
@@ -265,23 +269,23 @@ def cifar_tables():
     ]
     accuracy = ", ".join(f"{noise} {found['accuracy']:.3f}" for noise, found in follows.items())
     return [
-        "## Human labels of CIFAR-10: share rejected at 0.05\n\n"
-        + markdown([f"{n} clean rows" for n in SIZES], lines)
-        + f"\n\np-value of the 500 clean images trained on: {trained}. Accuracy of the CNN: {accuracy}.",
-        "## What follows: posterior of the noisy label, and how often it is right\n\nImages whose noisy label is the "
-        "classifier's most probable class, and the others; GLC's label posterior with its one T.\n\n"
-        + markdown(["share of images", "mean posterior", "right"], cells),
+        "## Human labels of CIFAR-10: rejection rate at level 0.05\n\n"
+        + markdown([f"{n} clean samples" for n in SIZES], lines)
+        + f"\n\np-values of the 500 clean training images: {trained}. Accuracy of the CNN: {accuracy}.",
+        "## Consequence: posterior of the noisy label and its accuracy\n\nGLC's label posterior with one T, for images "
+        "whose noisy label agrees with the classifier's prediction, or differs from it.\n\n"
+        + markdown(["share of images", "mean posterior", "correct labels"], cells),
     ]
 
 
 def report():
     """Write and print the page."""
     parts = [
-        "# Is one T enough?",
-        f"Shares with their standard errors; p-values from 999 permutations. {versions()}. {FIRST_EM} See "
+        "# Test whether one T is enough",
+        f"Rejection rates ± standard error; p-values from 999 permutations. {versions()}. {FIRST_EM} See "
         "`one_transition_matrix.py`.",
         "## Size: one T holds\n\n" + size_table(),
-        "## Power: share rejected at 0.05\n\n" + power_table(),
+        "## Power: rejection rate at level 0.05\n\n" + power_table(),
     ]
     human = {row["case"] for row in read_rows(ROWS) if row["part"] == "CIFAR"}
     publish("one_transition_matrix.md", parts + (cifar_tables() if human == set(HUMAN) else []))
@@ -290,8 +294,8 @@ def report():
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="folder of CIFAR-10 and its human labels: run that part")
-    parser.add_argument("--report", action="store_true", help="only write the page of the results so far")
+    parser.add_argument("--data", help="folder of CIFAR-10 and its human labels: only run that part")
+    parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
     if args.data and not args.report:
         for noise in HUMAN:

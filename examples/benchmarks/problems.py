@@ -1,4 +1,4 @@
-"""Problems of the benchmarks: noisy, clean and test samples, and the true T."""
+"""Data sets of the benchmarks: noisy, clean and test samples, and the true T."""
 
 import numpy as np
 from scipy.special import softmax
@@ -11,7 +11,7 @@ from noisytransition.transition import digits_noise, flip_labels, flip_noise, pa
 
 
 def noise(name, n_classes):
-    """Transition matrix by name: asymmetric-0.4, pair-0.4, symmetric-0.6, ..."""
+    """Return a transition matrix by name: asymmetric-0.4, pair-0.4, symmetric-0.6, ..."""
     kind, rate = name.rsplit("-", 1)
     if kind == "asymmetric":
         return digits_noise(float(rate))
@@ -19,7 +19,7 @@ def noise(name, n_classes):
 
 
 def digits(noise_name, seed, n_clean=100):
-    """scikit-learn's handwritten digits, a quarter for testing, scaled to 0..1."""
+    """Load scikit-learn's digits, scaled to 0..1; a quarter of the images is for testing."""
     X, y = load_digits(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X / 16, y, test_size=0.25, stratify=y, random_state=seed)
     X, X_meta, y, y_meta = train_test_split(X, y, test_size=n_clean, stratify=y, random_state=seed)
@@ -27,7 +27,7 @@ def digits(noise_name, seed, n_clean=100):
 
 
 def gaussians(noise_name, seed, n=10_000, n_clean=500, n_test=5_000):
-    """Five overlapping classes in ten dimensions: unit variance, means of norm 2 in random directions."""
+    """Draw five overlapping Gaussian classes in ten dimensions: unit variance, means of norm 2, random directions."""
     rng = np.random.default_rng(seed)
     means = _means(rng)
     y = rng.integers(5, size=n + n_clean + n_test)
@@ -42,16 +42,16 @@ def _means(rng):
 
 
 def gaussians_posterior(seed, X):
-    """Exact P(true class | x) of rows of `gaussians`."""
+    """Return the exact P(true class | x) of samples of `gaussians`."""
     means = _means(np.random.default_rng(seed))
     return softmax(X @ means.T - (means**2).sum(axis=1) / 2, axis=1)
 
 
 def table(noise_name, seed, n=20_000, n_clean=40, n_test=5_000):
-    """A generated table of four classes: 22 numeric columns, correlated and skewed, and 8 categorical ones.
+    """Generate a table of four classes: 22 numeric columns (some correlated, some skewed) and 8 categorical columns.
 
-    Numeric columns are standardised, categories one-hot. Classes come from effects of all columns, an interaction of
-    two numeric columns, and one of a numeric and a categorical column.
+    Numeric columns are standardised, categories one-hot. Classes depend on all columns, on an interaction of two
+    numeric columns, and on an interaction of a numeric and a categorical column.
     """
     numeric, categories, _, y = _draw_table(seed, n + n_clean + n_test)
     X = np.hstack([(numeric - numeric.mean(axis=0)) / numeric.std(axis=0), *categories])
@@ -70,21 +70,21 @@ def _draw_table(seed, n, n_classes=4):
     score += 2 * np.tanh(numeric[:, :1] * numeric[:, 1:2]) * rng.normal(size=n_classes)
     score += np.where(codes[3] > 2, 1, -1)[:, None] * numeric[:, 2:3] * rng.normal(size=n_classes)
     proba = softmax(1.5 * score, axis=1)
-    numeric[:, 5:10] = np.exp(0.7 * numeric[:, 5:10])  # skewed, as amounts of money are
+    numeric[:, 5:10] = np.exp(0.7 * numeric[:, 5:10])  # skewed like amounts of money
     y = (proba.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=n_classes - 1)
     return numeric, categories, proba, y
 
 
 def table_posterior(seed, X, n_clean=40, n_test=5_000):
-    """Exact P(true class | x) of the noisy rows of `table`."""
+    """Return the exact P(true class | x) of the noisy samples of `table`."""
     return _draw_table(seed, len(X) + n_clean + n_test)[2][: len(X)]
 
 
 def breast_cancer(rates, seed, n_clean=20):
-    """scikit-learn's breast cancer table: malignant and benign flip at these two rates; features standardised."""
+    """Load scikit-learn's breast cancer table, standardised; `rates`: of malignant and benign labels."""
     X, y = load_breast_cancer(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=seed)
-    clean = np.concatenate([np.flatnonzero(y == k)[: n_clean // 2] for k in (0, 1)])  # rows are shuffled
+    clean = np.concatenate([np.flatnonzero(y == k)[: n_clean // 2] for k in (0, 1)])  # samples are shuffled
     noisy = np.setdiff1d(np.arange(len(y)), clean)
     scale = StandardScaler().fit(X[noisy]).transform
     T = flip_noise({(0, 1): rates[0], (1, 0): rates[1]}, 2)
@@ -92,7 +92,7 @@ def breast_cancer(rates, seed, n_clean=20):
 
 
 def wine(noise_name, seed, n_clean=18, n_test=60):
-    """scikit-learn's wine table, 100 noisy rows, 60 for testing; features standardised."""
+    """Load scikit-learn's wine table, standardised: 100 noisy and 60 test samples by default."""
     X, y = load_wine(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=n_test, stratify=y, random_state=seed)
     X, X_meta, y, y_meta = train_test_split(X, y, test_size=n_clean, stratify=y, random_state=seed)

@@ -1,4 +1,4 @@
-"""Shared by the benchmark scripts: files, tables and pages of results, a command line, cleanlab, posteriors."""
+"""Common functions of the benchmark scripts: result files, tables and pages, command line, cleanlab, posteriors."""
 
 import argparse
 import csv
@@ -17,19 +17,27 @@ from sklearn.model_selection import cross_val_predict
 from noisytransition import CrossEntropyClassifier
 
 RESULTS = Path(__file__).parent / "results"
-# for pages that were not measured again
-FIRST_EM = "EM and its T are those of its first form, with eleven trainings by default (commit d5538b0)."
-# the network trained through T is the result, with no choice by clean rows
+# note on pages with results of an earlier version
+FIRST_EM = "EM is its first version, with eleven trainings by default (commit d5538b0)."
+# the result is the network trained through T, without a selection on clean samples
 PLAIN = {"fine_tune": False}
-# step of T in the published meta-gradient, chosen by `meta_transition.py`
+# learning rate of T in the published meta-gradient, selected by `meta_transition.py`
 META_STEP = {"transition_lr": 3.0}
+# names in result files, and the words that pages show
+SHOWN = {
+    "clean rows only": "clean samples only",
+    "verified rows alone": "verified samples only",
+    "EM, verified rows": "EM, verified samples",
+    "trainings on the clean rows": "trainings on the clean samples",
+    "networks that clean rows judge": "networks compared on clean samples",
+}
 
 
 # ---------------------------------------------------------------------------- result files
 def read_rows(path):
-    """Rows of a file of JSON lines, without a first line that names a format; none if the file does not exist.
+    """Read a file of JSON lines, without a first line with a format; return an empty list if there is no file.
 
-    A last line without its end is left out: a process was killed while it wrote it.
+    An incomplete last line (the process was killed while it wrote) is skipped.
     """
     text = path.read_text() if path.exists() else ""
     rows = []
@@ -38,13 +46,13 @@ def read_rows(path):
             rows.append(json.loads(line))
         except ValueError as error:
             raise SystemExit(
-                f"{path}, line {number} is no JSON ({error}); remove the line to run its fit again."
+                f"{path}, line {number} is not valid JSON ({error}). Remove the line to run its fit again."
             ) from None
     return [row for row in rows if "format" not in row]
 
 
 def add_row(path, row):
-    """Append a row to a file of JSON lines, in place of a last line without its end."""
+    """Append a result to a file of JSON lines; an incomplete last line is overwritten."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         file.seek(0)
@@ -55,7 +63,7 @@ def add_row(path, row):
 
 
 def run_all(run, todo, out, jobs=2):
-    """Call `run` with each tuple of arguments in `jobs` processes, and write each row when it comes."""
+    """Call `run` with each tuple of arguments in `jobs` processes, and write each result immediately."""
     tasks = (joblib.delayed(run)(*arguments) for arguments in todo)
     for i, row in enumerate(joblib.Parallel(jobs, return_as="generator_unordered")(tasks), 1):
         add_row(out, row)
@@ -64,24 +72,24 @@ def run_all(run, todo, out, jobs=2):
 
 # ---------------------------------------------------------------------------- tables and pages
 def markdown(heads, lines):
-    """Markdown table: names of the columns, and lines of a name and its cells."""
+    """Return a Markdown table from column headings and lines of a name and its cells."""
     rows = ["| | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
     return "\n".join(rows + [f"| {name} | " + " | ".join(cells) + " |" for name, cells in lines])
 
 
 def spread(values):
-    """Mean and standard deviation over seeds, as text; of one seed its value."""
+    """Format the mean and standard deviation over seeds; one value is formatted alone."""
     return f"{np.mean(values):.3f}" + (f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else "")
 
 
 def points(difference):
-    """Return a difference of accuracy in points, with its interval."""
+    """Format a difference of accuracy in points, with its interval."""
     mean, low, high = (100 * difference[k] for k in ("mean", "low", "high"))
     return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
 def paired_difference(ours, theirs):
-    """Mean of ours less theirs, seed by seed, bounds of its 95 % interval (nan for one seed), and standard error."""
+    """Return the mean of ours - theirs over seeds, its 95 % interval (nan for one seed) and its standard error."""
     d = np.asarray(ours) - np.asarray(theirs)
     if len(d) < 2:
         return d.mean() if len(d) else np.nan, np.nan, np.nan, np.nan
@@ -91,13 +99,14 @@ def paired_difference(ours, theirs):
 
 
 def write_csv(path, heads, lines, corner=""):
-    """Write the same as a file that the docs show."""
+    """Write a table of the docs as a CSV file."""
+    rows = [[corner, *heads], *([name, *cells] for name, cells in lines)]
     with path.open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([[corner, *heads], *([name, *cells] for name, cells in lines)])
+        csv.writer(file, lineterminator="\n").writerows([[in_words(cell) for cell in row] for row in rows])
 
 
 class Results:
-    """Rows of fits: `methods` in this order, then others in that of the rows."""
+    """Results of fits: `methods` come first, the other methods in the order of the file."""
 
     def __init__(self, rows, methods=()):
         self.of = {}
@@ -106,11 +115,11 @@ class Results:
         self.methods = [name for name in dict.fromkeys([*methods, *self.of]) if name in self.of]
 
     def values(self, method, column):
-        """One column of a method, by seed."""
+        """Return one measure of a method, by seed."""
         return {seed: row[column] for seed, row in self.of.get(method, {}).items() if column in row}
 
     def differences(self, to):
-        """Accuracy of each method less that of one, on the same seeds, with 95 % intervals."""
+        """Return differences of accuracy to one method, paired by seed, with 95 % intervals."""
         base, found = self.values(to, "accuracy"), {}
         for method in self.methods:
             own = self.values(method, "accuracy")
@@ -122,34 +131,41 @@ class Results:
 
 
 def overview(tables, column):
-    """Lines of a table: one for each method that has values, a column for each cell; of a dict of `Results`."""
+    """Return lines of a table from a dict of `Results`: a line for each method, a column for each result set."""
     names = dict.fromkeys(name for table in tables.values() for name in table.methods)
     values = {name: [list(table.values(name, column).values()) for table in tables.values()] for name in names}
     return [(name, [spread(v) if v else "" for v in own]) for name, own in values.items() if any(own)]
 
 
 def paired(tables, to):
-    """Lines of a table: difference of accuracy to one method, in points, with 95 % intervals."""
+    """Return lines of a table: differences of accuracy to one method, in points, with 95 % intervals."""
     found = [table.differences(to) for table in tables.values()]
     names = dict.fromkeys(name for differences in found for name in differences)
     return [(name, [points(own[name]) if name in own else "" for own in found]) for name in names]
 
 
 def versions():
-    """Versions and processor that the figures were measured with."""
+    """Return the versions of torch and Python, and the processor."""
     return f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()} CPU"
+
+
+def in_words(text):
+    """Replace names of result files by the words that pages show."""
+    for name, words in SHOWN.items():
+        text = text.replace(name, words)
+    return text
 
 
 def publish(name, parts):
     """Write and print a page of results."""
-    text = "\n\n".join(parts) + "\n"
+    text = in_words("\n\n".join(parts) + "\n")
     (RESULTS / name).write_text(text)
     print(text)
 
 
 # ---------------------------------------------------------------------------- images
 def crop_and_flip(x):
-    """Random crops of images (n, height, width, 3) with a margin of an eighth of their height, and flips."""
+    """Crop images (n, height, width, 3) at random, with a margin of 1/8 of their height, and flip half of them."""
     size, device = x.shape[1], x.device
     margin = size // 8
     padded = torch.nn.functional.pad(x, (0, 0, margin, margin, margin, margin))
@@ -160,7 +176,7 @@ def crop_and_flip(x):
 
 
 def crop_flip_and_cut_out(x, side=8):
-    """As `crop_and_flip`, and a random square of each image is grey (cutout: DeVries and Taylor, 2017)."""
+    """Crop and flip images, and make a random square grey (cutout: DeVries and Taylor, 2017)."""
     at = torch.arange(x.shape[1], device=x.device)
     start = torch.randint(len(at) - side + 1, (2, len(x), 1), device=x.device)
     rows, columns = (start <= at) & (at < start + side)
@@ -169,33 +185,33 @@ def crop_flip_and_cut_out(x, side=8):
 
 # ---------------------------------------------------------------------------- command line
 def run_on_images(doc, run, tasks, report):
-    """Run a script's tasks on a folder of images, in two processes, and report; or report what is there."""
+    """Run a script's tasks on a folder of images in two processes, and report; --report reports existing results."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the arrays")
-    parser.add_argument("--report", action="store_true", help="only write the table of what is there")
+    parser.add_argument("--report", action="store_true", help="only write the table of the existing results")
     args = parser.parse_args()
     if not args.report:
         if args.data is None:
-            parser.error("the images need --data")
+            parser.error("--data is missing. Give the folder of the images.")
         joblib.Parallel(2)(joblib.delayed(run)(args.data, *task) for task in tasks)
     report()
 
 
 # ---------------------------------------------------------------------------- posteriors and cleanlab
 def out_of_fold(params, X, y):
-    """Out-of-fold posteriors of a net trained by cross-entropy."""
+    """Return out-of-fold posteriors of a network trained with cross-entropy."""
     return cross_val_predict(CrossEntropyClassifier(**params), X, y, cv=3, method="predict_proba")
 
 
 def confident_joint(proba, y):
-    """T by cleanlab's confident joint of out-of-fold posteriors of the noisy label."""
+    """Estimate T by cleanlab's confident joint of out-of-fold posteriors of the noisy label."""
     from cleanlab.count import compute_confident_joint, estimate_latent
 
     return estimate_latent(compute_confident_joint(y, proba), y)[1].T
 
 
 def fit_cleanlab(base, data, seed):
-    """Fit cleanlab's classifier; return it and its T (its own noise matrix has columns that sum to 1)."""
+    """Fit cleanlab's classifier; return it and its T (transposed, since columns of cleanlab's matrix sum to 1)."""
     from cleanlab.classification import CleanLearning
 
     with warnings.catch_warnings():

@@ -1,17 +1,17 @@
-"""Coverage and width of intervals of class shares and accuracies, over repeats that draw new samples and new noise.
+"""Measure the coverage and width of intervals of class shares and accuracies, with new samples in each repeat.
 
-    python examples/benchmarks/shares.py [--repeats 1000] [--jobs 2]    # a second call adds what is missing
-    python examples/benchmarks/shares.py --report
+    python examples/benchmarks/shares.py [--repeats 1000] [--jobs 2]    # a second call adds missing results
+    python examples/benchmarks/shares.py --report                       # only write the page
 
 Each repeat draws 2,000 samples of three overlapping Gaussian classes with the shares 0.50, 0.35 and 0.15, noisy labels
-of all and true labels of some, and fits `LabelNoiseModel` to out-of-fold probabilities of logistic regression. The
-intervals of 90 % should contain the class shares of the population, and the accuracies of the classifier and of the
+of all samples and true labels of some, and fits `LabelNoiseModel` to out-of-fold probabilities of logistic regression.
+The 90 % intervals should contain the class shares of the population, and the accuracies of the classifier and of the
 labels on all samples.
 
-Beside `class_shares`: the verified samples alone (Jeffreys' interval), prediction-powered inference on the noisy label
-as it is, and T of the verified pairs, inverted (bootstrap of 200). "shift": shares of a second batch of 2,000 samples
-without labels, or with noisy ones, in which the classes have the shares 0.25, 0.25 and 0.50; here the verified samples
-alone tell nothing.
+Methods besides `class_shares`: the verified samples alone (Jeffreys' interval), prediction-powered inference with the
+noisy label as the prediction, and the inverse of T counted from the verified pairs (bootstrap of 200). "shift": class
+shares of a second batch of 2,000 samples, without labels or with noisy labels, where the shares are 0.25, 0.25 and
+0.50; the verified samples alone contain no information about them.
 """
 
 import argparse
@@ -40,19 +40,19 @@ PEOPLE = [symmetric_noise(3, 0.1), symmetric_noise(3, 0.3), pair_noise(3, 0.3), 
 
 
 def samples(shares, rng, n=N):
-    """True classes and features."""
+    """Draw true classes and features."""
     y = rng.choice(3, p=shares, size=n)
     return y, MEANS[y] + rng.normal(size=(n, 4))
 
 
 # ---------------------------------------------------------------------------- noise
 def of_class(y, X, rng):
-    """30 % of each class have the label of the next one."""
+    """Give 30 % of each class the label of the next class."""
     return flip_labels(y, pair_noise(3, 0.3), random_state=int(rng.integers(2**31)))
 
 
 def of_features(y, X, rng):
-    """Samples near another class often have its label."""
+    """Flip labels of samples near another class more often."""
     proba = np.exp(-((X[:, None] - MEANS) ** 2).sum(axis=2) / 2) * SHARES
     proba /= proba.sum(axis=1, keepdims=True)
     of_true = proba[np.arange(len(y)), y].copy()
@@ -61,24 +61,24 @@ def of_features(y, X, rng):
 
 
 def of_a_rule(y, X, rng):
-    """Two thresholds on two features."""
+    """Label all samples by two thresholds on two features."""
     return (X[:, 0] > 0).astype(int) + (X[:, 1] > 1)
 
 
 def of_people(y, X, rng):
-    """Three of four people label each sample: a column for each."""
+    """Return the labels of four people, each sample labelled by three of them."""
     labels = np.column_stack([flip_labels(y, T, random_state=int(rng.integers(2**31))) for T in PEOPLE]).astype(float)
     labels[np.argsort(rng.random(labels.shape), axis=1) == 3] = np.nan
     return labels
 
 
 def at_random(noisy, m, rng):
-    """Positions of m samples to verify."""
+    """Draw m samples to verify at random."""
     return rng.choice(len(noisy), m, replace=False)
 
 
 def by_label(noisy, m, rng):
-    """As many of each given label."""
+    """Draw the same number of samples to verify for each given label."""
     return np.concatenate([rng.choice(np.flatnonzero(noisy == j), m // 3, replace=False) for j in range(3)])
 
 
@@ -96,7 +96,7 @@ SHIFTS = {"shift, no labels, 100 verified": False, "shift, noisy labels, 100 ver
 
 # ---------------------------------------------------------------------------- one repeat
 def run(problem, seed):
-    """Covered classes and half widths of all methods."""
+    """Return the coverage and half widths of all methods."""
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(seed)
     label, draw, m = PROBLEMS.get(problem, PROBLEMS["noise of the class, 100 verified"])
@@ -116,7 +116,7 @@ def run(problem, seed):
         shares = model.class_shares(LEVEL, **batch)
         found["class_shares"] = judged(OTHERS, shares.lower, shares.upper)
         return {"problem": problem, "seed": seed, **found}
-    population = Population(model)  # of `class_shares` and `accuracy_interval`, which would fit again
+    population = Population(model)  # `class_shares` and `accuracy_interval` would fit again
     found["class_shares"] = judged(SHARES, *population.class_shares().interval(LEVEL))
     found["verified alone"] = judged(SHARES, *alone(y[verified], given[verified], given, draw))
     if draw is at_random:
@@ -132,14 +132,14 @@ def run(problem, seed):
 
 
 def judged(truth, lower, upper):
-    """Whether each interval holds the truth, and its half width."""
+    """Return whether each interval contains the true value, and its half width."""
     lower, upper = np.atleast_1d(lower), np.atleast_1d(upper)
     covered = (lower <= truth) & (truth <= upper)
     return {"covered": covered.astype(int).tolist(), "half": np.round((upper - lower) / 2, 4).tolist()}
 
 
 def alone(y, of_verified, given, draw):
-    """Intervals of verified samples alone, of strata if they were drawn by their label."""
+    """Return intervals from verified samples alone; stratified by label if they were drawn so."""
     if draw is at_random:
         k = np.bincount(y, minlength=3)
         return beta.ppf((1 - LEVEL) / 2, k + 0.5, len(y) - k + 0.5), beta.ppf(
@@ -152,7 +152,7 @@ def alone(y, of_verified, given, draw):
 
 
 def inverted(given, y, of_verified, rng):
-    """Shares that T of the verified pairs makes into those of the noisy labels; quantiles of a bootstrap."""
+    """Solve noisy shares = T^T x class shares with T of the verified pairs; return quantiles of a bootstrap."""
     found = []
     for _ in range(200):
         rows = rng.integers(len(y), size=len(y))
@@ -169,7 +169,7 @@ ACCURACIES = ["accuracy of the labels", "accuracy of the classifier"]
 
 
 def cell(rows, method):
-    """Coverage with its standard error, and mean half width."""
+    """Format the coverage with its standard error, and the mean half width."""
     own = [row[method] for row in rows if method in row]
     if not own:
         return ""
@@ -193,8 +193,8 @@ def report():
         "shares.md",
         [
             "# Class shares and accuracies",
-            f"Coverage of 90 % intervals ± standard error, mean half width; {counts} repeats. {versions()}. See "
-            "`shares.py`.",
+            f"Coverage of 90 % intervals ± standard error, and mean half width; "
+            f"{' or '.join(map(str, counts))} repeats. {versions()}. See `shares.py`.",
             markdown(METHODS, lines),
             markdown(ACCURACIES, accuracies),
         ],
@@ -206,7 +206,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--report", action="store_true", help="only write the page of what is there")
+    parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
     if not args.report:
         done = {(row["problem"], row["seed"]) for row in read_rows(OUT)}

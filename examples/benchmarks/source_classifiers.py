@@ -1,12 +1,12 @@
-"""Classifiers trained on the labels of several sources, compared with the majority label.
+"""Compare classifiers trained on the labels of all sources and on the majority label.
 
-    python examples/benchmarks/source_classifiers.py [--data DIR]        # a second call adds what is missing
-    python examples/benchmarks/source_classifiers.py --report
+    python examples/benchmarks/source_classifiers.py [--data DIR]        # a second call adds missing results
+    python examples/benchmarks/source_classifiers.py --report            # only write the page
 
-Accuracy on test rows. "frequent" is trained on each row's most frequent label, "all" on the table with a column for
-each source; both know the same verified rows, 90 or 100 drawn at random. "verified" is the estimator on these rows
-alone. Problems: digits, each labelled by one, two or three of six people, who are right in 0.94 to 0.46 of the rows;
-with --data, LabelMe (59 people, `labelme_*` of fmenat/PyLearningCrowds).
+The measure is test accuracy. "frequent" is trained on the most frequent label of each sample, "all" on a table with one
+column for each source; both use the same 90 or 100 random verified samples. "verified" is the estimator on these
+samples only. Problems: digits, labelled by one, two or three of six people with accuracies of 0.94 to 0.46; with
+--data, LabelMe (59 people, `labelme_*` of fmenat/PyLearningCrowds).
 """
 
 import argparse
@@ -32,7 +32,7 @@ WRONG = {"Ann": 0.07, "Ben": 0.2, "Eve": 0.3, "Joe": 0.4, "Kim": 0.5, "Pat": 0.6
 
 
 def digits(rng, data, asked):
-    """1,200 rows with the labels of some of six people, and 597 test rows."""
+    """Return 1,200 digits with labels of `asked` of six people, and 597 test samples."""
     X, y = load_digits(return_X_y=True)
     order = rng.permutation(len(y))
     X, y = X[order] / 16, y[order]
@@ -43,7 +43,7 @@ def digits(rng, data, asked):
 
 
 def labelme(rng, data):
-    """1,000 photographs with labels of 59 people, and 1,188 test photographs."""
+    """Return 1,000 photographs with labels of 59 people, and 1,188 test photographs."""
     X, X_test = (np.load(data / f"labelme_LabelMe_VGG_avg_{part}.npy") for part in ("train", "test"))
     y, y_test = (np.loadtxt(data / f"labelme_LabelMe_Z_{part}.txt", dtype=int) for part in ("train", "test"))
     answers = np.loadtxt(data / "labelme_answers.txt", dtype=int)
@@ -64,7 +64,7 @@ ESTIMATORS = {
 
 
 def run(problem, name, seed, data):
-    """Accuracies of one estimator in one split."""
+    """Return the accuracies of one estimator in one split."""
     warnings.simplefilter("ignore")
     make, n_verified, module = PROBLEMS[problem]
     rng = np.random.default_rng(seed)
@@ -91,7 +91,7 @@ def run(problem, name, seed, data):
 
 
 def report(rows):
-    """Mean accuracies, and gains over the most frequent label with 95 % intervals."""
+    """Write the page: mean accuracies, and gains over the most frequent label with 95 % intervals."""
     lines = []
     for problem in PROBLEMS:
         for name in ["EM's network", *ESTIMATORS]:
@@ -102,17 +102,20 @@ def report(rows):
                 gain = points({"mean": mean, "low": low, "high": high})
                 labels = [f"{np.mean([row[key] for row in own]):.3f}" for key in ("frequent_labels", "labels")]
                 lines.append((f"{problem}; {name}", [*map(spread, values.values()), gain, *labels]))
-    heads = ["verified rows alone", "most frequent label", "all labels", "gain, points"]
+    heads = ["verified samples only", "most frequent label", "all labels", "gain, points"]
     heads += ["correct labels: most frequent", "correct labels: posterior"]
-    about = f"{SEEDS} seeds: mean ± standard deviation. Gains over the most frequent label have 95 % intervals."
-    publish("source_classifiers.md", ["# Classifiers and several sources of labels", about, markdown(heads, lines)])
+    about = f"Test accuracy, mean ± standard deviation over {SEEDS} seeds. Gains of all labels over the most frequent "
+    about += "label have paired 95 % intervals."
+    publish(
+        "source_classifiers.md", ["# Classifiers trained on labels of several sources", about, markdown(heads, lines)]
+    )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with labelme_*")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--report", action="store_true", help="only write the table")
+    parser.add_argument("--report", action="store_true", help="only write the table of the existing results")
     args = parser.parse_args()
     done = {(row["problem"], row["estimator"], row["seed"]) for row in read_rows(OUT)}
     todo = [

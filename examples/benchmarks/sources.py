@@ -1,18 +1,18 @@
-"""Labels of several sources combined by majority, other libraries and `LabelNoiseModel`.
+"""Compare ways to combine labels of several sources: majority, other libraries, `LabelNoiseModel`.
 
     pip install ".[benchmarks]" crowd-kit
-    python examples/benchmarks/sources.py [--data DIR]        # a second call adds what is missing
-    python examples/benchmarks/sources.py --report
+    python examples/benchmarks/sources.py [--data DIR]        # a second call adds missing results
+    python examples/benchmarks/sources.py --report            # only write the page
 
-Every method labels the rows of a table that nobody checked; the share of right labels is printed. 90 or 100 rows are
-verified, drawn at random; only `LabelNoiseModel` and "best source" (the one that is right in most verified rows) use
+Each method labels the samples that are not verified; the measure is the share of correct labels. 40, 90 or 100 random
+samples are verified; only `LabelNoiseModel` and "best source" (the most accurate source on the verified samples) use
 them. `LabelNoiseModel` and cleanlab get out-of-fold probabilities of logistic regression on the most frequent labels;
-Dawid-Skene and GLAD (crowd-kit) use labels alone. "independent" is `LabelNoiseModel` with all weights of the sources 1.
+Dawid-Skene and GLAD (crowd-kit) use labels only. "independent" is `LabelNoiseModel` with weight 1 for each source.
 
-Problems: digits with six people of different skill, three of whom label each row; the same with a share of rows in
-which all six give the same wrong label; three or five small models trained on a few rows each, which share their
-errors, on digits and a table; rules with abstentions on a table; with --data, LabelMe (59 people, `labelme_*` of
-fmenat/PyLearningCrowds) and CIFAR-10H (three labels a row, drawn from people's counts).
+Problems: digits labelled by six people of different skill, three for each sample; the same with samples where all six
+give the same wrong label; three or five small models, trained on a few samples each, with correlated errors, on digits
+and a table; rules with abstentions on a table. With --data: LabelMe (59 people, `labelme_*` of fmenat/PyLearningCrowds)
+and CIFAR-10H (three labels per sample, drawn from annotators' counts).
 """
 
 import argparse
@@ -44,7 +44,7 @@ SEEDS = 5
 
 # ---------------------------------------------------------------------------- problems: X, y, labels (-1: none)
 def people(rng, data, asked, copied=0.0):
-    """Six people of different skill, some of whom label each row of the digits."""
+    """Return digits with labels of six people of different skill; `asked` people label each image."""
     X, y = load_digits(return_X_y=True)
     noises = [symmetric_noise(10, rate) for rate in (0.1, 0.3, 0.5)] + [
         pair_noise(10, rate) for rate in (0.2, 0.4, 0.6)
@@ -57,7 +57,7 @@ def people(rng, data, asked, copied=0.0):
 
 
 def models(rng, data, load, n_models, n_rows):
-    """Small models that were trained on a few rows, overlapping ones in part."""
+    """Return labels of small models, each trained on a few samples, which partly overlap."""
     X, y = load(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     kinds = [KNeighborsClassifier(1), GaussianNB(), DecisionTreeClassifier(max_depth=4), LogisticRegression(C=0.01)]
@@ -71,7 +71,7 @@ def models(rng, data, load, n_models, n_rows):
 
 
 def rules(rng, data):
-    """Thresholds on six columns of a table, which say nothing of rows in between."""
+    """Return labels of rules: thresholds on six columns of a table, with abstentions between two thresholds."""
     X, y = load_breast_cancer(return_X_y=True)
     labels = []
     for column in (0, 1, 4, 7, 20, 27):
@@ -83,7 +83,7 @@ def rules(rng, data):
 
 
 def labelme(rng, data):
-    """Photographs with labels of 59 people, 2.5 a row."""
+    """Return photographs with labels of 59 people, 2.5 per image."""
     X, y = (
         np.load(data / "labelme_LabelMe_VGG_avg_train.npy"),
         np.loadtxt(data / "labelme_LabelMe_Z_train.txt", dtype=int),
@@ -92,7 +92,7 @@ def labelme(rng, data):
 
 
 def cifar10h(rng, data):
-    """3,000 images with three labels each, drawn from the counts of about 50 people an image."""
+    """Return 3,000 images with three labels each, drawn from the counts of about 50 annotators per image."""
     rows = rng.choice(10_000, 3000, replace=False)
     counts = np.load(data / "cifar10h_counts.npy")[rows]
     shares = counts / counts.sum(axis=1, keepdims=True)
@@ -113,7 +113,7 @@ PROBLEMS = {
 NEED_DATA = ("LabelMe, 59 people", "CIFAR-10H, three people")
 
 
-# ---------------------------------------------------------------------------- methods: labels of all rows
+# ---------------------------------------------------------------------------- methods: labels of all samples
 def dawid_skene(long):
     from crowdkit.aggregation import DawidSkene
 
@@ -135,7 +135,7 @@ def cleanlab(labels, proba):
 
 
 def run(problem, seed, data):
-    """Share of right labels of every method in one problem."""
+    """Return the share of correct labels of each method in one problem."""
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(seed)
     make, n_verified = PROBLEMS[problem]
@@ -198,16 +198,17 @@ def report():
         RESULTS / "sources.csv", METHODS, [(name, [cell.split(" ")[0] for cell in cells]) for name, cells in lines]
     )
     tested = ["correlation", "pvalue", "detectable", "weight"]
+    heads = ["correlation", "p-value", "detectable correlation", "weight"]
     publish(
         "sources.md",
         [
             "# Labels of several sources",
-            f"Share of right labels of rows that nobody checked; mean ± standard deviation over seeds. {versions()}. "
-            "See `sources.py`.",
+            f"Share of correct labels of samples that are not verified; mean ± standard deviation over seeds. "
+            f"{versions()}. See `sources.py`.",
             markdown(METHODS, lines),
-            "Correlation of two sources' errors in verified rows, p-value of independence (median), smallest "
-            "correlation that would be found in 80 % of all cases, mean weight of a source:",
-            markdown(tested, [(n, [f"{np.median([r[of] for r in rows[n]]):.3g}" for of in tested]) for n in names]),
+            "Test of independent errors, medians over seeds: correlation of two sources' errors on verified samples, "
+            "p-value, smallest correlation that the test detects in 80 % of all cases, mean weight of a source:",
+            markdown(heads, [(n, [f"{np.median([r[of] for r in rows[n]]):.3g}" for of in tested]) for n in names]),
         ],
     )
 
@@ -217,7 +218,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of LabelMe and CIFAR-10H")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--report", action="store_true", help="only write the page of what is there")
+    parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
     if not args.report:
         done = {(row["problem"], row["seed"]) for row in read_rows(OUT)}

@@ -1,12 +1,12 @@
-"""Time and memory compared with plain training, hand-written loops and other libraries.
+"""Compare time and memory with plain training, hand-written loops and other libraries.
 
-    python examples/benchmarks/speed.py                 # everything that is missing in the file of results
-    python examples/benchmarks/speed.py --only steps    # one group again
-    python examples/benchmarks/speed.py --report        # tables and plots of what is there
+    python examples/benchmarks/speed.py                 # add missing results
+    python examples/benchmarks/speed.py --only steps    # measure one group again
+    python examples/benchmarks/speed.py --report        # only write tables and plots
 
-What is compared takes turns in one process of one thread, and CPU time is counted, so that other work on the machine
-has little effect; medians and quartiles of the ratios of each turn. Memory is that of a fresh process for each fit.
-Algorithm 1 by `higher` and `torchopt` is timed where they are installed (``pip install higher torchopt``).
+Timings are interleaved in a single-threaded process and count CPU time, so other processes have little effect. Results
+are medians and quartiles of the ratio of each turn. Memory is measured in a new process for each fit. `higher` and
+`torchopt` are included if they are installed (``pip install higher torchopt``).
 """
 
 import argparse
@@ -41,7 +41,7 @@ OUT = RESULTS / "speed.jsonl"
 
 # ---------------------------------------------------------------------------- one step
 def steps():
-    """Steps of EM and of Algorithm 1 against plain steps, and against loops of Algorithm 1."""
+    """Time of steps of EM and of Algorithm 1, relative to plain steps and to hand-written loops of Algorithm 1."""
     cases = {
         "MLP 64-128-128-10, batch 128": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 128), 2.3, 0.8, 1.5),
         "MLP 64-128-128-10, batch 32": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 32), 2.3, 0.8, 1.5),
@@ -63,10 +63,10 @@ def steps():
 
 
 def growth():
-    """Epochs as multiples of plain ones, against batch, depth and classes.
+    """Time of an epoch relative to a plain epoch, by batch size, depth and number of classes.
 
-    Each epoch is a training of its own, of 5 to 128 batches (20 for each number of classes), so that what a training
-    writes at its start and after an epoch (T, its history) weighs more than in most fits.
+    Each epoch is a separate training of 5 to 128 batches (20 for each number of classes). So the fixed cost of a
+    training (recording T and the history) weighs more than in most fits.
     """
     problems = {
         ("batch", n): Problem(lambda: mlp(64, 128, 128, 10), (64,), n, max(5, 2048 // n)) for n in (16, 64, 256, 1024)
@@ -89,9 +89,9 @@ def growth():
 
 
 def precision():
-    """Steps in bf16 against the same steps in float32.
+    """Time of steps in bf16 relative to float32, with a network of five convolutions.
 
-    On a processor with units for bf16 (AVX512-BF16 or AMX); others are left out. A network of five convolutions.
+    Only measured on processors with bf16 units (AVX512-BF16 or AMX).
     """
     if not (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()):
         return
@@ -104,7 +104,7 @@ def precision():
 
 # ---------------------------------------------------------------------------- epochs, prediction
 def loops():
-    """An epoch against a bare torch loop, stock skorch and scikit-learn."""
+    """Throughput of an epoch, relative to a bare torch loop; also of stock skorch and scikit-learn."""
     cases = {
         "MLP 64-128-128-10, 60,000 rows, batch 128": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 128, 469), 0.9),
         "MLP 64-128-128-10, 15,000 rows, batch 32": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 32, 469), 0.8),
@@ -143,7 +143,7 @@ def scikit_learn(problem):
 
 
 def prediction():
-    """`predict_proba` against a forward pass in batches of the training size."""
+    """Time of `predict_proba`, relative to a bare forward pass with the same batch size."""
     for case, network, shape, n in (
         ("MLP 64-128-10, 20,000 rows", lambda: mlp(64, 128, 10), (64,), 20_000),
         ("CNN, 2,000 rows", lambda: cnn(False), (3, 32, 32), 2000),
@@ -160,7 +160,7 @@ def prediction():
 
 
 def bare(clf, X, batch_size):
-    """Return a forward pass without the library."""
+    """Return a forward pass in plain torch."""
 
     @torch.no_grad()
     def forward():
@@ -172,7 +172,7 @@ def bare(clf, X, batch_size):
 
 # ---------------------------------------------------------------------------- arrays
 def arrays():
-    """Seconds of functions of arrays."""
+    """Seconds of functions on arrays."""
     for name, n, c, goal, function in (
         ("em_transition_matrix", 10_000, 100, 0.3, maximised),
         ("em_transition_matrix", 10_000, 1000, 5.0, maximised),
@@ -185,7 +185,7 @@ def arrays():
 
 
 def drawn(n, c):
-    """Posteriors and noisy labels of overlapping classes, and T."""
+    """Draw posteriors, true and noisy labels of overlapping classes, and T."""
     rng, T = np.random.default_rng(0), symmetric_noise(c, 0.4)
     y = rng.integers(c, size=n)
     logits = rng.normal(size=(n, c)).astype(np.float32)
@@ -213,7 +213,7 @@ def posteriors(n, c):
     return lambda: label_posterior(proba, y_noisy, T)
 
 
-# ---------------------------------------------------------------------------- all of them
+# ---------------------------------------------------------------------------- all groups
 GROUPS = {
     "steps": steps,
     "growth": growth,
@@ -228,9 +228,9 @@ GROUPS = {
 
 
 def main():
-    """Measure what is missing, and report."""
+    """Add missing results, and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=GROUPS, nargs="+", help="measure these again")
+    parser.add_argument("--only", choices=GROUPS, nargs="+", help="measure these groups again")
     parser.add_argument("--report", action="store_true", help="only write tables and plots")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -269,20 +269,20 @@ def report(rows):
 
 
 def shown(row):
-    """Median and quartiles."""
+    """Format the median and quartiles."""
     spread = "" if row["low"] == row["high"] else f" [{row['low']:.2f}, {row['high']:.2f}]"
     return f"{row['ratio']:.2f}{spread}"
 
 
 def goal(row):
-    """Return the goal as text."""
+    """Format the goal."""
     if row["goal"] is None:
         return ""
     return f"{'at least' if 'throughput' in row['what'] else 'at most'} {row['goal']:g}"
 
 
 def plot(rows):
-    """Draw growth against batch, depth and classes."""
+    """Plot the time of an epoch against batch size, depth and number of classes."""
     import matplotlib.pyplot as plt
 
     axes_of = ("batch", "hidden layers", "classes")

@@ -1,4 +1,4 @@
-"""Time of whole fits of EM and of their parts, compared with cross-entropy; used by `speed.py`."""
+"""Time fits of EM and their parts, compared with cross-entropy (for `speed.py`)."""
 
 import re
 import time
@@ -14,7 +14,7 @@ from noisytransition.methods import _em_transition
 from noisytransition.transition import flip_labels, pair_noise
 
 N_TURNS = 5
-# trainings by their stages
+# patterns of stages, and the parts of a fit
 PARTS = {
     "warm_up": "warm-up, for the start of T",
     r"fold_\d": "three folds",
@@ -25,7 +25,7 @@ PARTS = {
 
 
 def fits():
-    """Fits of EM at the defaults and their parts against fits of cross-entropy; they take turns, five of each."""
+    """Time of EM's fit with default parameters, and of its parts, relative to a fit of cross-entropy; five turns."""
     rng = np.random.default_rng(0)
     for n in (1000, 5000, 20_000):
         y = rng.integers(10, size=n + 500)
@@ -45,7 +45,7 @@ def fits():
 
 
 def seconds_of_parts(X, y, meta):
-    """Fit EM; return CPU seconds of its parts."""
+    """Fit EM; return the CPU seconds of its parts."""
     seconds = Counter()
     trained = counted(Run._fit, seconds, stage)
     estimated = counted(_em_transition.estimate_transition, seconds, lambda *args: "T from the posteriors")
@@ -55,7 +55,7 @@ def seconds_of_parts(X, y, meta):
 
 
 def counted(function, seconds, part_of):
-    """Return the function, which adds its CPU seconds to a part."""
+    """Wrap a function so that it adds its CPU seconds to a part."""
 
     def call(*args, **params):
         started = time.process_time()
@@ -67,6 +67,6 @@ def counted(function, seconds, part_of):
 
 
 def stage(run, nets, *args):
-    """Part that a training belongs to."""
+    """Return the part of a training."""
     name = next(iter(nets))
     return next(part for pattern, part in PARTS.items() if re.fullmatch(pattern, name))

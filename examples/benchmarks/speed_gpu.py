@@ -1,14 +1,13 @@
-"""Steps of ResNet-18 and ResNet-50 on a GPU, compared with plain steps and tuned loops.
+"""Time steps of ResNet-18 and ResNet-50 on a GPU, compared with plain steps and tuned loops.
 
-    python examples/benchmarks/speed_gpu.py                  # what is missing in the file of results
-    python examples/benchmarks/speed_gpu.py --minutes 3      # begins no case after that time; a second call goes on
-    python examples/benchmarks/speed_gpu.py --report         # the page of what is there
-    python examples/benchmarks/speed_gpu.py --device cpu --smoke    # a short test, without results
+    python examples/benchmarks/speed_gpu.py                  # add missing results
+    python examples/benchmarks/speed_gpu.py --minutes 3      # start no case after 3 minutes; a second call continues
+    python examples/benchmarks/speed_gpu.py --report         # only write the page
+    python examples/benchmarks/speed_gpu.py --device cpu --smoke    # a short test that writes no results
 
-The library reads images (uint8) in memory and copies them to the GPU batch by batch, from pinned memory. A loop has
-them on the GPU from the start, and reads no loss. Both have channels last, cuDNN's choice of the fastest convolution
-and a fused optimiser. Epochs take turns; the clock waits for the GPU. In float32 convolutions use TF32, as torch does
-by default.
+The library copies images (uint8) from pinned memory to the GPU batch by batch. A loop has all images on the GPU and
+does not read the loss. Both use channels last, cuDNN's benchmark mode and a fused optimiser. Epochs are interleaved;
+the clock waits for the GPU. In float32, convolutions use TF32, torch's default.
 """
 
 import argparse
@@ -33,12 +32,12 @@ from noisytransition.nets import Rows
 from noisytransition.transition import symmetric_noise
 
 OUT = RESULTS / "speed_gpu.jsonl"
-STEP = 0.05  # of the running counts of EM
+STEP = 0.05  # rate of EM's running counts
 
 
 # ---------------------------------------------------------------------------- networks
 class Images(nn.Module):
-    """Channels first, near 0 and 1 in mean and variance."""
+    """Module that scales pixels to mean near 0 and variance near 1, channels first."""
 
     def forward(self, x):
         """Scale pixels."""
@@ -46,25 +45,25 @@ class Images(nn.Module):
 
 
 class Autocast(nn.Sequential):
-    """Network of a loop, which computes in a precision; logits are in float32."""
+    """Network of a loop in a given precision; logits are float32."""
 
     precision = "float32"
 
     def forward(self, x):
-        """Logits."""
+        """Return logits."""
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
             return super().forward(x).float()
 
 
 def small_images():
-    """ResNet-18 for images of 32 x 32: the stem is a convolution of 3 x 3 without stride and pooling."""
+    """Return ResNet-18 for images of 32 x 32: its stem is a convolution of 3 x 3 without stride or pooling."""
     net = resnet18(num_classes=10)
     net.conv1, net.maxpool = nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.Identity()
     return nn.Sequential(Images(), net)
 
 
 def larger_images():
-    """ResNet-50 as torchvision has it."""
+    """Return torchvision's ResNet-50."""
     return nn.Sequential(Images(), resnet50(num_classes=10))
 
 
@@ -94,7 +93,7 @@ class Case(Problem):
         return super().ours(**own, **pinned, optimizer__fused=True, **params)
 
     def loop(self, step):
-        """Return a function that runs a loop over an epoch of batches, all on the GPU."""
+        """Return a function that runs a loop over an epoch of batches, with all data on the GPU."""
         X, y, X_clean, y_clean = (
             torch.from_numpy(a).to(self.device) for rows in (self.noisy, self.clean) for a in (rows.X, rows.label)
         )
@@ -112,13 +111,13 @@ class Case(Problem):
         return epoch
 
     def all_ours(self):
-        """Epochs of the library, by method; the look-ahead of Algorithm 1 takes a network as it is."""
+        """Return epochs of the library, by method; Algorithm 1 does not support compiled networks."""
         meta = {} if self.is_compiled else {"Algorithm 1": self.meta()}
         return {"cross-entropy": self.ours(), "EM": self.em_with_clean_rows()} | meta
 
 
 class Counting(State):
-    """State of a loop with T, and the running counts that it comes from."""
+    """State of a loop, with T and its running counts."""
 
     def __init__(self, module, T, **params):
         super().__init__(module, T, **params)
@@ -135,7 +134,7 @@ class Counting(State):
 
 
 def em(state, x, y, x_clean, y_clean):
-    """Step of EM, with a quarter of a batch of clean rows in the same forward pass."""
+    """Run a step of EM, with a quarter of a batch of clean samples in the same forward pass."""
     n, n_clean = len(y), len(y) // 4
     logits = state.module(torch.cat([x, x_clean[:n_clean]]))
     state.step(state.loss(logits[:n], y) + F.cross_entropy(logits[n:], y_clean[:n_clean]))
@@ -146,8 +145,8 @@ def em(state, x, y, x_clean, y_clean):
 LOOPS = {"cross-entropy": plain, "EM": em, "Algorithm 1": double_backward_shared}
 
 
-# ---------------------------------------------------------------------------- what is measured
-# network, size of the images, batch, batches of an epoch
+# ---------------------------------------------------------------------------- measures
+# network, image size, batch size, batches per epoch
 NETWORKS = {
     "ResNet-18, batch 128": (small_images, 32, 128, 20),
     "ResNet-18, batch 512": (small_images, 32, 512, 6),
@@ -155,12 +154,12 @@ NETWORKS = {
     "ResNet-50, batch 512": (larger_images, 96, 512, 3),
 }
 PRECISIONS = ("float32", "bf16", "bf16, compiled")
-IN_A_SECOND = "images a second"
+IN_A_SECOND = "images a second"  # name in the result file
 CASES = [(name, precision) for precision in PRECISIONS for name in NETWORKS]
 
 
 def measured(name, precision, device, n_turns=4):
-    """Yield rows of one case."""
+    """Yield the results of one case."""
     case = Case(*NETWORKS[name], precision, device)
     ours = case.all_ours()
     loops = {f"loop, {method}": case.loop(LOOPS[method]) for method in ours}
@@ -178,14 +177,14 @@ def measured(name, precision, device, n_turns=4):
 
 
 def clock():
-    """Seconds, when the GPU has done what it was given."""
+    """Return the time after the GPU has finished its work."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 def peak(call):
-    """Bytes of the GPU's memory that a call needs beyond what is held before it."""
+    """Return the bytes of GPU memory that a call allocates at its peak."""
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     call()
@@ -193,18 +192,18 @@ def peak(call):
 
 
 def machine():
-    """Versions and the GPU."""
+    """Return the versions and the name of the GPU."""
     name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
     return f"{versions()}, {name}"
 
 
 def main():
-    """Measure what is missing, and report."""
+    """Add missing results, and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--report", action="store_true", help="only write the page")
+    parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     parser.add_argument("--minutes", type=float, default=np.inf)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--smoke", action="store_true", help="one small case, which is printed and not kept")
+    parser.add_argument("--smoke", action="store_true", help="print one small case, without writing results")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.backends.cudnn.benchmark = True
@@ -230,7 +229,7 @@ def main():
 
 
 def report(rows):
-    """Write the page, and the table of the docs: ratios alone."""
+    """Write the page, and the table of the docs with ratios only."""
     lines = {}
     for row in rows:
         cell = f"{row['ratio']:,.0f}" if row["what"] == IN_A_SECOND else shown(row)

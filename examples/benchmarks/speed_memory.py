@@ -1,4 +1,4 @@
-"""Memory of fits, and rows on disk: the part of `speed.py` that needs a fresh process for each fit."""
+"""Measure the memory of fits, and training from disk, with a new process for each fit (for `speed.py`)."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / X.n
 
 
 def memory():
-    """Peak memory of fits beyond the data, as a multiple of the data."""
+    """Peak memory of a fit in addition to the data, relative to the size of the data."""
     for name, fit in FITS.items():
         out = subprocess.run([sys.executable, "-c", MEMORY.format(fit=fit)], capture_output=True, text=True, check=True)
         yield ratio("60,000 rows of 1,000 columns, linear", f"memory of {name} / data", float(out.stdout), 1, 0.15)
@@ -78,9 +78,9 @@ print(time.process_time() - started, (max(seen) - before) / size)
 
 
 def disk(n=1_000_000):
-    """An epoch of rows on disk, memory-mapped or read by a Dataset, against rows in memory: one fit of each.
+    """Time and memory of an epoch from disk (memory-mapped array or Dataset), relative to data in memory; one fit each.
 
-    The file was just written, so that the system still has it in its cache. Memory is that of the process alone.
+    The file was just written, so it is in the cache of the operating system. Memory excludes this cache.
     """
     case, forms = f"{n:,} rows of 64 columns, linear", ("array in memory", "memory-mapped array", "Dataset")
     with tempfile.TemporaryDirectory() as folder:

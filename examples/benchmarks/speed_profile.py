@@ -1,8 +1,8 @@
-"""Profile of a step: calls of PyTorch's operators, and their time in matrix products and convolutions.
+"""Profile a step: calls of PyTorch's operators, and the share of matrix products and convolutions in their time.
 
     python examples/benchmarks/speed_profile.py
 
-`speed.py` has the ratios of whole steps; this is why they are what they are.
+The profile explains the ratios of whole steps in `speed.py`.
 """
 
 import os
@@ -27,11 +27,11 @@ CASES = {
     "CNN with batch normalisation, batch 128": lambda: Problem(lambda: cnn(True), (3, 32, 32), 128, 10),
     "1,000 classes": lambda: Problem(lambda: mlp(64, 128, 1000), (64,), 128, 200, n_classes=1000),
 }
-COLUMNS = ["microseconds", "calls of operators", "time inside of operators that is in products"]
+COLUMNS = ["microseconds", "operator calls", "share of products in operator time"]
 
 
 def main():
-    """Profile plain steps, EM's and those of Algorithm 1."""
+    """Profile plain steps, steps of EM and steps of Algorithm 1."""
     torch.set_num_threads(1)
     lines = []
     for case, made in CASES.items():
@@ -47,13 +47,13 @@ def main():
             print(*lines[-1], flush=True)
     publish(
         "speed_profile.md",
-        ["# What a step is made of", f"See `speed_profile.py`. {versions()}, one thread.", markdown(COLUMNS, lines)],
+        ["# Composition of a step", f"See `speed_profile.py`. {versions()}, one thread.", markdown(COLUMNS, lines)],
     )
     write_csv(RESULTS / "speed_profile.csv", COLUMNS, lines, corner="step")
 
 
 def profiled(epoch, n_steps, repeats=5):
-    """Microseconds of a step, its calls of operators, and the share of products and convolutions in their time."""
+    """Return the microseconds of a step, its operator calls, and the share of products in the time of operators."""
     seconds = np.median(turns({"epoch": epoch}, repeats)["epoch"])
     with profile(activities=[ProfilerActivity.CPU]) as prof:
         epoch()

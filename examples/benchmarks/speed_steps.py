@@ -1,4 +1,4 @@
-"""What speed.py times: an epoch by the library, by plain loops, and by double backward, `higher` and `torchopt`."""
+"""Epochs to time for `speed.py`: by the library, plain loops, double backward, `higher` and `torchopt`."""
 
 from importlib.util import find_spec
 from itertools import pairwise
@@ -18,13 +18,13 @@ LR, BETA, MOMENTUM = 1e-4, 1e-4, 0.9
 
 
 def mlp(*widths):
-    """Multilayer perceptron."""
+    """Return a multilayer perceptron."""
     layers = [part for a, b in pairwise(widths) for part in (nn.Linear(a, b), nn.ReLU())]
     return nn.Sequential(*layers[:-1])
 
 
 def cnn(norm):
-    """Three convolutions of images of 3 x 32 x 32, with or without batch normalisation."""
+    """Return a network of three convolutions for images of 3 x 32 x 32, with or without batch normalisation."""
     widths = (3, 16, 32, 64)
     layers = []
     for a, b in pairwise(widths):
@@ -33,7 +33,7 @@ def cnn(norm):
 
 
 def wide_cnn():
-    """Five convolutions of images of 3 x 32 x 32 with batch normalisation, 1.1 million parameters."""
+    """Return five convolutions with batch normalisation for images of 3 x 32 x 32; 1.1 million parameters."""
     layers = []
     for a, b, stride in ((3, 64, 1), (64, 64, 2), (64, 128, 1), (128, 256, 2), (256, 256, 2)):
         layers += [nn.Conv2d(a, b, 3, stride=stride, padding=1), nn.BatchNorm2d(b), nn.ReLU()]
@@ -41,7 +41,7 @@ def wide_cnn():
 
 
 class Problem:
-    """Random noisy and clean rows, and a function that makes the network."""
+    """Random noisy and clean samples, and a function that makes the network."""
 
     def __init__(self, network, shape, batch_size, n_batches=20, n_classes=10):
         rng = np.random.default_rng(0)
@@ -72,25 +72,25 @@ class Problem:
         return lambda: net.partial_fit(self.noisy, self.noisy.label, epochs=1)
 
     def forward(self):
-        """Forward: training through a fixed T."""
+        """Return an epoch of Forward: training through a fixed T."""
         return self.ours(criterion=ForwardLoss(self.T))
 
     def em(self):
-        """EM, without clean rows: T by posterior counts."""
+        """Return an epoch of EM without clean samples: T from posterior counts."""
         return self.ours(criterion=ForwardLoss(self.T), update=PosteriorCounts(0.05))
 
     def em_with_clean_rows(self, **params):
-        """EM, with a quarter of a batch of clean rows in each step."""
+        """Return an epoch of EM, with a quarter of a batch of clean samples in each step."""
         clean = CleanBatches(self.clean, self.batch_size // 4, joint=True)
         update = PosteriorCounts(0.05)
         return self.ours(criterion=ForwardLoss(self.T), update=update, clean_batches=clean, clean_weight=1.0, **params)
 
     def meta(self, **params):
-        """Algorithm 1, with a clean batch as large as the noisy one."""
+        """Return an epoch of Algorithm 1, with clean batches as large as noisy batches."""
         update = MetaGradient(CleanBatches(self.clean, self.batch_size), BETA)
         return self.ours(criterion=ForwardLoss(self.T), update=update, **params)
 
-    # ---- loops as one would write them
+    # ---- hand-written loops
     def loop(self, step):
         """Return a function that runs a loop over an epoch of batches."""
         X, y = torch.from_numpy(self.noisy.X), torch.from_numpy(self.noisy.label)
@@ -115,42 +115,42 @@ class State:
         self.optimizer = torch.optim.SGD(module.parameters(), lr=LR, momentum=MOMENTUM, **params)
 
     def loss(self, logits, y):
-        """Corrected cross-entropy."""
+        """Return the corrected cross-entropy."""
         return corrected_cross_entropy(logits, y, F.log_softmax(self.theta, 1))
 
     def step_theta(self, clean_loss):
-        """Step T along the gradient of the clean loss."""
+        """Update T by the gradient of the clean loss."""
         (gradient,) = torch.autograd.grad(clean_loss, self.theta)
         with torch.no_grad():
             self.theta -= BETA * gradient
 
     def step(self, loss):
-        """Step the network."""
+        """Update the network."""
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
 
 
 def plain(state, x, y, x_meta, y_meta):
-    """Plain step of cross-entropy."""
+    """Run a plain step of cross-entropy."""
     state.step(F.cross_entropy(state.module(x), y))
 
 
 def double_backward(state, x, y, x_meta, y_meta):
-    """Algorithm 1 by double backward; the real step computes the logits again."""
+    """Run a step of Algorithm 1 by double backward; the real step computes the logits again."""
     look_ahead(state, state.module(x), y, x_meta, y_meta)
     state.step(state.loss(state.module(x), y))
 
 
 def double_backward_shared(state, x, y, x_meta, y_meta):
-    """Algorithm 1 by double backward; the real step reuses the logits of the look-ahead."""
+    """Run a step of Algorithm 1 by double backward; the real step reuses the logits of the look-ahead."""
     logits = state.module(x)
     look_ahead(state, logits, y, x_meta, y_meta)
     state.step(state.loss(logits, y))
 
 
 def look_ahead(state, logits, y, x_meta, y_meta):
-    """Step T by the clean loss after a virtual step of the network."""
+    """Update T by the clean loss after a virtual step of the network."""
     of = dict(state.module.named_parameters())
     gradients = torch.autograd.grad(state.loss(logits, y), list(of.values()), create_graph=True)
     ahead = {name: w - LR * g for (name, w), g in zip(of.items(), gradients, strict=True)}
@@ -159,7 +159,7 @@ def look_ahead(state, logits, y, x_meta, y_meta):
 
 
 def with_higher(state, x, y, x_meta, y_meta):
-    """Algorithm 1 by the package higher."""
+    """Run a step of Algorithm 1 by the package higher."""
     import higher
 
     inner = torch.optim.SGD(state.module.parameters(), lr=LR)
@@ -170,7 +170,7 @@ def with_higher(state, x, y, x_meta, y_meta):
 
 
 def with_torchopt(state, x, y, x_meta, y_meta):
-    """Algorithm 1 by the package torchopt."""
+    """Run a step of Algorithm 1 by the package torchopt."""
     import torchopt
 
     inner = torchopt.MetaSGD(state.module, lr=LR)
@@ -181,7 +181,7 @@ def with_torchopt(state, x, y, x_meta, y_meta):
     state.step(state.loss(state.module(x), y))
 
 
-#: loops of Algorithm 1 by name; packages that are not installed are left out
+#: loops of Algorithm 1 by name; packages that are not installed are skipped
 LOOPS = {
     "double backward": double_backward,
     "double backward, one forward": double_backward_shared,

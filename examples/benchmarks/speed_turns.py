@@ -1,4 +1,4 @@
-"""Calls that take turns, and ratios of their times."""
+"""Interleaved timing of functions, and ratios of their times."""
 
 import time
 
@@ -8,7 +8,7 @@ TURNS = 11
 
 
 def turns(calls, n=TURNS, warm_up=True, clock=time.process_time):
-    """Seconds of each call by a clock (default: CPU seconds), by name; a turn before the first warms up."""
+    """Time calls in turns; return the seconds of each call by name (default: CPU seconds). The first turn warms up."""
     times = {name: [] for name in calls}
     for turn in range(n + warm_up):
         for name, call in calls.items():
@@ -20,6 +20,6 @@ def turns(calls, n=TURNS, warm_up=True, clock=time.process_time):
 
 
 def ratio(case, name, above, below, goal=None):
-    """Row of a ratio of two times."""
+    """Return a result: median and quartiles of the ratio of two times."""
     low, middle, high = np.percentile(above / below, [25, 50, 75])
     return {"case": case, "what": name, "ratio": middle, "low": low, "high": high, "goal": goal}

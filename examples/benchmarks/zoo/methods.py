@@ -1,4 +1,4 @@
-"""Methods of the zoo: classifiers at their defaults, and estimates of T that train no classifier of their own."""
+"""Methods of the zoo: classifiers with default parameters, and estimators of T without a classifier."""
 
 import time
 import warnings
@@ -58,7 +58,7 @@ def _cleanlab(data, proba):
 
 
 def _verified_pairs(data, proba):
-    """Rows of a class that has no verified row are uniform."""
+    """Count pairs of true and noisy labels; rows of T are uniform for classes without verified samples."""
     known = np.bincount(data.y_meta, minlength=proba.shape[1]) > 0
     smoothing = 0 if known.all() else 1e-9
     return count_transition_matrix(data.y_meta, data.y_meta_noisy, len(known), smoothing=smoothing)
@@ -75,7 +75,7 @@ METHODS = [*CLASSIFIERS, *MATRICES, LIMIT]
 
 
 def estimates(data, params, names):
-    """Give the named errors of T; the posteriors of a cross-entropy net outside its folds are computed once."""
+    """Return the errors of the named estimates of T; all share the out-of-fold posteriors of one cross-entropy net."""
     started = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,7 +96,7 @@ def _error(data, T):
 
 # ---------------------------------------------------------------------------- classifiers
 def fitted(data, params, name):
-    """Fit a classifier; give its measures."""
+    """Fit a classifier and return its measures."""
     clf, started = CLASSIFIERS[name](**params), time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -118,7 +118,7 @@ def _fit(clf, data, name):
 
 
 def _of_matrix(clf, data):
-    """Error of T, if there is one, and how many entries its intervals cover."""
+    """Return the error of T and the number of covered entries, for methods that estimate T and its error bars."""
     row, T = {}, data.transition_matrix
     if hasattr(clf, "transition_matrix_"):
         row |= _error(data, clf.transition_matrix_)
@@ -131,7 +131,7 @@ def _of_matrix(clf, data):
 
 
 def jsonable(value):
-    """Give a value as JSON can hold it."""
+    """Convert a value for JSON."""
     if isinstance(value, dict):
         return {str(key): jsonable(item) for key, item in value.items()}
     if hasattr(value, "_asdict"):

@@ -1,11 +1,11 @@
-"""Networks and trainings of the zoo: parameters of a classifier, by the numbers of columns and classes."""
+"""Networks and training parameters of the zoo, as functions of the number of columns and classes."""
 
 import torch
 from torch import nn
 
 
 def linear(n_columns, n_classes):
-    """Logistic regression."""
+    """Return the parameters of logistic regression."""
     return {
         "module": nn.Linear,
         "module__in_features": n_columns,
@@ -15,7 +15,7 @@ def linear(n_columns, n_classes):
 
 
 class SmallCNN(nn.Sequential):
-    """Two convolutions, for images of one channel."""
+    """Network of two convolutions for images with one channel."""
 
     def __init__(self, n_classes):
         super().__init__(
@@ -48,5 +48,5 @@ NETWORKS = {
     "Adam": lambda *_: {"module__hidden": 64, "batch_size": 64, "optimizer": torch.optim.Adam, "lr": 1e-3},
 }
 
-#: trained too little, on purpose
+#: too few epochs, on purpose
 TOO_SHORT = ("under-trained", "two epochs")

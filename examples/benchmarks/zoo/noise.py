@@ -1,4 +1,4 @@
-"""Noise of the zoo. A noise is a function of `Rows` and a seed that gives noisy labels, and T if one T made them."""
+"""Noise of the zoo: functions of `Rows` and a seed that return noisy labels and T (None if no single T exists)."""
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
@@ -12,9 +12,9 @@ from noisytransition.transition import digits_noise, flip_noise, pair_noise, sym
 from .rows import some_of_each
 
 
-# ---------------------------------------------------------------------------- one T for all rows
+# ---------------------------------------------------------------------------- class-conditional noise
 def one_matrix(matrix):
-    """Every label flips by the T that `matrix` gives for a number of classes."""
+    """Flip all labels by one T; `matrix` computes it from the number of classes."""
 
     def noise(rows, seed):
         T = matrix(rows.y.max() + 1)
@@ -33,17 +33,17 @@ def pair(rate):
 
 
 def asymmetric(rate):
-    """Flips between digits that look alike."""
+    """Flip labels between similar digits."""
     return one_matrix(lambda _: digits_noise(rate))
 
 
 def flips(rates):
-    """Flips {(true, noisy): rate}."""
+    """Flip labels with the rates {(true, noisy): rate}."""
     return one_matrix(lambda n_classes: flip_noise(rates, n_classes))
 
 
 def neighbours(rate):
-    """Ordered classes: to the next lower and the next higher class, each with half of the rate."""
+    """Flip labels of ordered classes to the two neighbouring classes, with half of the rate each."""
 
     def matrix(n_classes):
         T = np.eye(n_classes) * (1 - rate)
@@ -55,9 +55,9 @@ def neighbours(rate):
     return one_matrix(matrix)
 
 
-# ---------------------------------------------------------------------------- noise that depends on the row
+# ---------------------------------------------------------------------------- feature-dependent noise
 def in_a_part(inside, outside=None):
-    """Flips {(true, noisy): rate} of the rows in `part`, and others, or none, of the rest."""
+    """Flip labels with the rates `inside` for samples in `part`, and `outside` (or none) for the other samples."""
 
     def noise(rows, seed):
         n_classes = rows.y.max() + 1
@@ -70,7 +70,7 @@ def in_a_part(inside, outside=None):
 
 
 def hard_rows(rate):
-    """Rows near the boundary flip to their second class: the hardest with probability 2 rate, the easiest never."""
+    """Flip labels to the second most probable class, with probability 0 (easiest sample) to 2 rate (hardest)."""
 
     def noise(rows, seed):
         forest = RandomForestClassifier(100, min_samples_leaf=5, random_state=seed)
@@ -87,7 +87,7 @@ def hard_rows(rate):
 
 
 def small_model(per_class=8):
-    """Every label is that of a model which has half of the columns, and a few rows of each class to learn from."""
+    """Label all samples by a model trained on half of the columns and a few samples of each class."""
 
     def noise(rows, seed):
         rng = np.random.default_rng([seed, 1])
@@ -101,7 +101,7 @@ def small_model(per_class=8):
 
 
 def rule(n_columns):
-    """Every label is that of a rule about a few columns, two questions deep."""
+    """Label all samples by a decision tree of depth 2 on a few columns."""
 
     def noise(rows, seed):
         columns = np.random.default_rng([seed, 1]).permutation(rows.X.shape[1])[:n_columns]
@@ -112,9 +112,9 @@ def rule(n_columns):
     return noise
 
 
-# ---------------------------------------------------------------------------- labels of people, rules and models
+# ---------------------------------------------------------------------------- real noisy labels
 def answers(rows, seed):
-    """Give the noisy labels that came with the data."""
+    """Return the noisy labels of the data set."""
     return rows.answers, None
 
 

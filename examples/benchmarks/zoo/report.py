@@ -1,4 +1,4 @@
-"""The page of a half's results: accuracy, T and error bars of every problem, and what falls short."""
+"""Write the page of one half of the zoo: accuracy, T and error bars of every problem, and missed goals."""
 
 from collections import defaultdict
 
@@ -9,7 +9,7 @@ from zoo.catalogue import of_half
 from zoo.methods import CLASSIFIERS, LIMIT, MATRICES
 
 OURS = ["EM", "EM, pairs", "meta-transition"]
-# what the user has anyway, and the same with GCE in place of GLC
+# baselines, and the same with GCE in place of GLC
 PLAIN = ["clean rows only", "fine-tuning", "cross-entropy", "GLC"]
 WITH_GCE = [*PLAIN[:3], "GCE"]
 OTHER_MATRICES = ["identity", "GLC", "counting", "cleanlab"]
@@ -17,9 +17,9 @@ WITH_MATRIX = [*OURS, "GLC", *MATRICES, LIMIT]
 LEAST_COVERAGE = 0.85
 
 
-# ---------------------------------------------------------------------------- what was measured
+# ---------------------------------------------------------------------------- results of a problem
 class Results:
-    """Rows of one problem, by method and seed."""
+    """Results of one problem, by method and seed."""
 
     def __init__(self, problem, rows):
         self.problem, self.rows = problem, defaultdict(dict)
@@ -27,30 +27,30 @@ class Results:
             self.rows[row["method"]][row["seed"]] = row
 
     def values(self, what, *methods):
-        """Measures (n_methods, n_seeds) of the seeds that all these methods have."""
+        """Return an array (n_methods, n_seeds) of a measure, for the seeds that all these methods have."""
         found = [{s: r[what] for s, r in self.rows[m].items() if r.get(what) is not None} for m in methods]
         seeds = sorted(set.intersection(*(set(f) for f in found)))
         return np.array([[f[s] for s in seeds] for f in found])
 
     def best(self, what, methods, largest=True):
-        """Name of the method with the best mean, of those that have results."""
+        """Return the name of the method with the best mean, among the methods with results."""
         means = {m: self.values(what, m).mean() for m in methods if self.values(what, m).size}
         return (max if largest else min)(means, key=means.get) if means else None
 
     def coverage(self, method):
-        """Share of the entries of T, over seeds, that are in their intervals."""
+        """Return the share of entries of T that are in their intervals, over all seeds."""
         covered, entries = self.values("covered", method), self.values("entries", method)
         return covered.sum() / entries.sum() if covered.size else None
 
     def warned(self, method):
-        """Share of seeds with a warning about T."""
+        """Return the share of seeds with a warning about T."""
         rows = [row for row in self.rows[method].values() if "error" not in row]
         warned = [any(text.startswith("T may be wrong") for text in row["warnings"]) for row in rows]
         return np.mean(warned) if rows else None
 
 
 def read(half, path):
-    """Results of each problem of a half that has some."""
+    """Read the results of a half, by problem; problems without results are left out."""
     rows = defaultdict(list)
     for row in read_rows(path):
         rows[row["problem"]].append(row)
@@ -59,7 +59,7 @@ def read(half, path):
 
 # ---------------------------------------------------------------------------- differences
 def against_best(results, ours, others):
-    """Accuracy less that of the best of the others as text, and whether its interval lies below -1 point."""
+    """Return the difference of accuracy to the best of the others, and whether its interval is below -1 point."""
     best = results.best("accuracy", others)
     values = results.values("accuracy", ours, best) if best else np.empty((2, 0))
     if not values.size:
@@ -70,7 +70,7 @@ def against_best(results, ours, others):
 
 
 def against_mean(results, ours, others):
-    """Accuracy less the mean of the others, and whether that is below 0."""
+    """Return the difference of accuracy to the mean of the others as text, and whether it is below 0."""
     values = results.values("accuracy", ours, *others)
     if not values.size:
         return "", False
@@ -79,7 +79,7 @@ def against_mean(results, ours, others):
 
 
 def error_mark(results, ours):
-    """Error of T, and whether it is above the best other one by more than 2 standard errors."""
+    """Return the error of T minus the best other error as text, and whether it is above 2 standard errors."""
     best = results.best("transition_error", OTHER_MATRICES, largest=False)
     values = results.values("transition_error", ours, best) if best else np.empty((2, 0))
     if not values.size:
@@ -91,17 +91,17 @@ def error_mark(results, ours):
 
 # ---------------------------------------------------------------------------- tables
 def shown(values):
-    """Mean and standard deviation over seeds; nothing without values."""
+    """Format the mean and standard deviation over seeds; return an empty text without values."""
     return spread(values.ravel()) if values.size else ""
 
 
 def table(zoo, what, methods):
-    """Mean ± standard deviation of a measure."""
+    """Return a table of the mean ± standard deviation of a measure."""
     return markdown(methods, [(name, [shown(r.values(what, m)) for m in methods]) for name, r in zoo.items()])
 
 
 def marked(zoo, methods, cell):
-    """Table of cells with marks, and how many marks each method has."""
+    """Return a table of cells with marks, and the number of marks of each method."""
     lines, marks = [], dict.fromkeys(methods, 0)
     for name, results in zoo.items():
         cells = [cell(results, method) for method in methods]
@@ -112,7 +112,7 @@ def marked(zoo, methods, cell):
 
 
 def beside_cross_entropy(results, method):
-    """Accuracy less that of cross-entropy in points; marked below -5."""
+    """Return the difference of accuracy to cross-entropy in points; differences below -5 are marked."""
     values = results.values("accuracy", method, "cross-entropy")
     if not values.size:
         return "", False
@@ -121,7 +121,7 @@ def beside_cross_entropy(results, method):
 
 
 def coverage_table(zoo):
-    """Coverage of the 90 % intervals, and the shares of seeds with a warning about T, of methods with intervals."""
+    """Return a table of the coverage of 90 % intervals and of the share of seeds with a warning about T."""
     methods = [m for m in OURS if any(r.coverage(m) is not None for r in zoo.values())]
     heads = [f"{m}: {what}" for m in methods for what in ("covered", "warned")]
     lines = []
@@ -132,24 +132,24 @@ def coverage_table(zoo):
 
 
 def of_warnings(zoo, method):
-    """Say how often T is warned of: where intervals fail, where they are good, and where the assumptions hold."""
+    """Count warnings about T: where intervals fail, where they are good, and where the assumptions hold."""
     groups = {
         "whose intervals fail": lambda r: r.coverage(method) < LEAST_COVERAGE,
         "whose intervals are good": lambda r: r.coverage(method) >= LEAST_COVERAGE,
-        "with one T, clean rows of all classes and enough epochs": lambda r: r.problem.meets_assumptions,
+        "with one T, clean samples of all classes and enough epochs": lambda r: r.problem.meets_assumptions,
     }
     results = [r for r in zoo.values() if r.coverage(method) is not None]
     said = []
     for kind, belongs in groups.items():
         if shares := [r.warned(method) for r in results if belongs(r)]:
             most = np.sum(np.array(shares) > 0.5)
-            said.append(f"in {most} of the {len(shares)} problems {kind} ({np.mean(shares):.0%} of their fits)")
-    return f"* Warnings about T of {method} in most seeds: {', '.join(said)}."
+            said.append(f"{most} of the {len(shares)} problems {kind} ({np.mean(shares):.0%} of their fits)")
+    return f"* Problems where {method} warns about T in most seeds: {', '.join(said)}."
 
 
 # ---------------------------------------------------------------------------- by kind of noise
 def by_kind(zoo):
-    """Means over the problems of each kind of noise: heads, and lines of a kind and its cells."""
+    """Return the means over the problems of each kind of noise: column headings, and lines of a kind and its cells."""
     heads = ["problems", "accuracy: EM", "accuracy: meta-transition"]
     heads += ["T: EM", "T: EM, pairs", "T: best of others", "covered", "warned"]
     lines = []
@@ -160,7 +160,7 @@ def by_kind(zoo):
 
 
 def _means(results):
-    """Cells of one line of `by_kind`."""
+    """Return the cells of one line of `by_kind`."""
     gains = np.array([[_gain(r, method) for method in ("EM", "meta-transition")] for r in results])
     errors = np.array([[_error(r, method) for method in ("EM", "EM, pairs")] for r in results])
     others = [r.values("transition_error", r.best("transition_error", OTHER_MATRICES, largest=False)) for r in results]
@@ -175,7 +175,7 @@ def _means(results):
 
 
 def _gain(results, method):
-    """Accuracy less that of the best of what the user has anyway."""
+    """Return the difference of accuracy to the best of `PLAIN`."""
     values = results.values("accuracy", method, results.best("accuracy", PLAIN))
     return (values[0] - values[1]).mean()
 
@@ -186,39 +186,41 @@ def _error(results, method):
 
 # ---------------------------------------------------------------------------- the page
 def accuracies(zoo):
-    """Lines of the summary, and tables of differences of accuracy."""
+    """Return lines of the summary, and tables of differences of accuracy."""
     summary, tables = [], []
     for others in (PLAIN, WITH_GCE):
         names = ", ".join(others)
         best, below_best = marked(zoo, OURS, lambda r, m, others=others: against_best(r, m, others))
         mean, below_mean = marked(zoo, OURS, lambda r, m, others=others: against_mean(r, m, others))
         summary += [
-            f"* Accuracy below the best of {names} by more than a point: {counted(below_best)}",
+            f"* Accuracy more than one point below the best of {names}: {counted(below_best)}",
             f"* Accuracy below the mean of {names}: {counted(below_mean)}",
         ]
         tables += [
-            f"## Accuracy less the best of {names}\n\nIn points: the best by its mean over seeds, with the paired 95 % "
-            f"interval. *: the interval lies below -1.\n\n{best}",
-            f"## Accuracy less the mean of {names}\n\nIn points. *: below 0.\n\n{mean}",
+            f"## Difference of accuracy to the best of {names}\n\nIn points, with paired 95 % intervals. The best has "
+            f"the highest mean over seeds. *: the interval is below -1.\n\n{best}",
+            f"## Difference of accuracy to the mean of {names}\n\nIn points. *: below 0.\n\n{mean}",
         ]
     beside, below = marked(zoo, [m for m in CLASSIFIERS if m != "cross-entropy"], beside_cross_entropy)
     summary.append(f"* Accuracy more than 5 points below cross-entropy: {counted(below)}")
-    return summary, [*tables, f"## Accuracy less that of cross-entropy\n\nIn points. *: below -5.\n\n{beside}"]
+    return summary, [*tables, f"## Difference of accuracy to cross-entropy\n\nIn points. *: below -5.\n\n{beside}"]
 
 
 def matrices(zoo):
-    """Lines of the summary, and tables of T and its intervals."""
+    """Return lines of the summary, and tables of T and its intervals."""
     names = ", ".join(OTHER_MATRICES)
     errors, above = marked(zoo, OURS, error_mark)
     covered, with_intervals = coverage_table(zoo)
-    summary = [f"* T worse than the best of {names}: {counted(above)}"]
+    summary = [f"* Error of T more than 2 standard errors above the best of {names}: {counted(above)}"]
     for method in with_intervals:
         failing = sum(r.coverage(method) is not None and r.coverage(method) < LEAST_COVERAGE for r in zoo.values())
-        summary.append(f"* 90 % intervals of {method} that cover less than {LEAST_COVERAGE}: {failing}.")
+        summary.append(f"* 90 % intervals of {method} with a coverage below {LEAST_COVERAGE}: {failing}.")
     return summary + [of_warnings(zoo, method) for method in with_intervals], [
         "## Error of T\n\n" + table(zoo, "transition_error", WITH_MATRIX),
-        f"## Error of T less the best of {names}\n\n*: above by more than 2 standard errors, paired.\n\n{errors}",
-        f"## 90 % intervals\n\nShares of covered entries and of fits with a warning about T, over seeds.\n\n{covered}",
+        f"## Difference of the error of T to the best of {names}\n\n*: more than 2 paired standard errors above.\n\n"
+        + errors,
+        "## 90 % intervals\n\nShare of covered entries of T, and share of fits with a warning about T, over seeds.\n\n"
+        + covered,
     ]
 
 
@@ -227,7 +229,7 @@ def counted(marks):
 
 
 def failures(zoo):
-    """Methods that raised, with their messages."""
+    """List the methods that raised an error, with their messages."""
     lines = [
         f"* {name}, {method}, seed {seed}: {row['error']}"
         for name, results in zoo.items()
@@ -239,7 +241,7 @@ def failures(zoo):
 
 
 def report(half, path):
-    """Write the page beside the file of results, and print it."""
+    """Write the page next to the file of results, and print it."""
     zoo = read(half, path)
     if not zoo:
         print(f"{path} has no results of the {half} half.")
@@ -254,12 +256,13 @@ def report(half, path):
         f"# The zoo: {half} half",
         f"{len(zoo)} problems, {n_seeds} seeds, mean ± standard deviation. {versions()}. See `zoo/run.py`."
         + (f" Not run: {'; '.join(absent)}." if absent else ""),
-        f"Number of problems, of {len(zoo)}, with a mark:\n\n" + "\n".join([*of_accuracy, *of_matrices]),
-        "## By kind of noise\n\nMeans over problems. Accuracy: in points, less that of the best of "
-        f"{', '.join(PLAIN)}. T: error; the others are {', '.join(OTHER_MATRICES)}. Which one is the best, by its mean "
-        "over seeds, is known only afterwards. Covered and warned: of EM.\n\n" + markdown(*kinds),
+        f"Number of problems with a mark, of {len(zoo)}:\n\n" + "\n".join([*of_accuracy, *of_matrices]),
+        "## By kind of noise\n\nMeans over problems. Accuracy: difference in points to the best of "
+        f"{', '.join(PLAIN)}. T: error; the others are {', '.join(OTHER_MATRICES)}. The best is "
+        "selected afterwards, by its mean over seeds. Covered and warned: intervals and warnings of EM.\n\n"
+        + markdown(*kinds),
         "## Test accuracy\n\n" + table(zoo, "accuracy", list(CLASSIFIERS)),
         "## Balanced accuracy\n\n" + table(zoo, "balanced_accuracy", list(CLASSIFIERS)),
     ]
-    seconds = "## Seconds of one core\n\n" + table(zoo, "seconds", list(CLASSIFIERS))
+    seconds = "## CPU seconds\n\n" + table(zoo, "seconds", list(CLASSIFIERS))
     publish(path.resolve().with_suffix(".md"), [*head, *differences, *errors, seconds, failures(zoo)])

@@ -1,4 +1,4 @@
-"""What a problem is made of: rows with true labels, and the data that methods and measures are given."""
+"""Data of a problem: samples with true labels, and their split into noisy, clean and test samples."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-# mean square of a reduced row's norm: as of a standardised table with so many columns
+# mean squared norm of a sample after the reduction, equal to a standardised table with 30 columns
 NORM = 30
 
 
 class Rows(NamedTuple):
-    """Training and test rows, dense or sparse, with true labels 0..c-1, before any noise.
+    """Training and test samples, dense or sparse, with true labels 0..c-1, before any noise.
 
-    `part`: rows that column-dependent noise treats in one way. `answers`: noisy labels that came with the data.
+    `part`: mask of the samples that get one of two noise models. `answers`: noisy labels of the data set.
     """
 
     X: np.ndarray
@@ -27,7 +27,7 @@ class Rows(NamedTuple):
 
 
 class Data(NamedTuple):
-    """Noisy, clean and test rows of one seed. `transition_matrix` is P(noisy | true) of the noisy rows."""
+    """Noisy, clean and test samples of one seed. `transition_matrix` is P(noisy | true) of the noisy samples."""
 
     X: np.ndarray
     y: np.ndarray
@@ -41,20 +41,20 @@ class Data(NamedTuple):
 
 
 def split(X, y, n_train, n_test, seed, **columns):
-    """Draw training and test rows, the classes in equal shares; further columns are those of the training rows."""
+    """Draw a stratified split into training and test samples; `columns` are further arrays of the training samples."""
     index = np.arange(len(y))
     train, test = train_test_split(index, train_size=n_train, test_size=n_test, stratify=y, random_state=seed)
     return Rows(X[train], y[train], X[test], y[test], **{name: column[train] for name, column in columns.items()})
 
 
 def standardised(rows):
-    """Columns with the mean 0 and the variance 1 of the training rows."""
+    """Standardise columns by the training samples."""
     scale = StandardScaler().fit(rows.X).transform
     return rows._replace(X=scale(rows.X), X_test=scale(rows.X_test))
 
 
 def reduced(X, X_test, n_columns, reduction=PCA):
-    """So many components, fitted on the training rows."""
+    """Reduce to `n_columns` components, fitted on the training samples."""
     fitted = reduction(n_columns, random_state=0).fit(X)
     first, second = fitted.transform(X), fitted.transform(X_test)
     scale = np.sqrt(NORM / (first**2).sum(axis=1).mean())
@@ -62,11 +62,11 @@ def reduced(X, X_test, n_columns, reduction=PCA):
 
 
 def by_words(rows):
-    """Texts as sparse TF-IDF of their words, which the training rows know."""
+    """Convert texts to sparse TF-IDF, with the vocabulary of the training samples."""
     words = TfidfVectorizer().fit(rows.X)
     return rows._replace(X=words.transform(rows.X), X_test=words.transform(rows.X_test))
 
 
 def some_of_each(y, order, n):
-    """The first n rows of each class, in this order."""
+    """Return the first n samples of each class in this order."""
     return np.concatenate([order[y[order] == i][:n] for i in range(y.max() + 1)])

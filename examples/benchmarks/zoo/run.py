@@ -1,15 +1,15 @@
-"""Run all methods on a zoo of small problems; print what fails.
+"""Run all methods on the small problems of the zoo, and write a page with all missed goals.
 
     pip install ".[benchmarks]"
     python examples/benchmarks/zoo/run.py                        # the design half
     python examples/benchmarks/zoo/run.py --half check           # the check half, at the end
-    python examples/benchmarks/zoo/run.py --data DIR             # and the problems with labels of people
+    python examples/benchmarks/zoo/run.py --data DIR             # also the problems with real noisy labels
     python examples/benchmarks/zoo/run.py --methods "EM,GLC" --problems digits --seeds 2
-    python examples/benchmarks/zoo/run.py --report               # the page of what is there
+    python examples/benchmarks/zoo/run.py --report               # only write the page
 
-Every result is a line of JSON, and a second call runs what is missing. Methods have their defaults and each problem's
-network; nothing is tuned. "pairs": the noisy labels of the clean rows are given too (`y_meta_noisy`). `catalogue.py`
-has the problems and says which half they are in. --data is the folder that `folder.py` reads.
+Each result is a line of JSON; a second call adds missing results. Methods have their default parameters and the network
+of the problem; nothing is tuned. "pairs": the method also gets the noisy labels of the clean samples (`y_meta_noisy`).
+`catalogue.py` lists the problems and assigns them to the two halves. `folder.py` describes the folder --data.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from zoo.report import report
 
 # ---------------------------------------------------------------------------- one problem and seed
 def run(name, seed, methods, folder):
-    """Results of these methods on one problem and seed, and the seconds that they took."""
+    """Return the results of these methods on one problem and seed, and their run time in seconds."""
     torch.set_num_threads(1)
     (problem,) = (p for p in PROBLEMS if p.name == name)
     started, data = time.perf_counter(), problem.make(seed, folder)
@@ -51,13 +51,13 @@ def run(name, seed, methods, folder):
 def _or_error(measure, *args):
     try:
         return measure(*args)
-    except Exception as error:  # a method that fails is a result too
+    except Exception as error:  # an error is a result, too
         return {"error": f"{type(error).__name__}: {error}"[:300]}
 
 
-# ---------------------------------------------------------------------------- all of them
+# ---------------------------------------------------------------------------- all problems
 def fill(problems, seeds, methods, folder, out, n_jobs):
-    """Run what is missing, seed by seed, and write each problem's results when they come."""
+    """Run missing fits, seed by seed, and write the results of each problem immediately."""
     done = {(row["problem"], row["seed"], row["method"]) for row in read_rows(out)}
     missing = {(p.name, s): [m for m in methods if (p.name, s, m) not in done] for s in range(seeds) for p in problems}
     todo = [(*key, names, folder) for key, names in missing.items() if names]
@@ -72,29 +72,29 @@ def fill(problems, seeds, methods, folder, out, n_jobs):
 
 
 def available(problems, folder):
-    """Return the problems whose data is there; print which are not."""
+    """Return the problems with available data; print the others."""
     usable = []
     for problem in problems:
         if problem.needs_folder and folder is None:
-            print(f"skipped, since --data is not given: {problem.name}")
+            print(f"skipped (--data is not given): {problem.name}")
         elif (package := PACKAGES.get(problem.rows)) and find_spec(package) is None:
-            print(f"skipped, since {package} is not installed: {problem.name}")
+            print(f"skipped ({package} is not installed): {problem.name}")
         else:
             usable.append(problem)
     if any(problem.rows in (cifar10n, cifar10h) for problem in usable):
-        image_table(folder)  # once, before the processes start
+        image_table(folder)  # computed once, before the processes start
     return usable
 
 
 def chosen(text, names):
-    """Names in a comma-separated text; a name may itself contain a comma."""
+    """Split a comma-separated text into names, which may contain commas themselves."""
     found, rest = [], text
     for name in sorted(names, key=len, reverse=True):
         if name in rest:
             found.append(name)
             rest = rest.replace(name, "")
     if rest.strip(", "):
-        raise SystemExit(f"--methods: {rest.strip(', ')!r} is none of {', '.join(names)}")
+        raise SystemExit(f"--methods: {rest.strip(', ')!r} is not a method. Use names of {', '.join(names)}.")
     return [name for name in names if name in found]
 
 
@@ -102,13 +102,13 @@ def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=["design", "check", "all"], default="design")
-    parser.add_argument("--data", type=Path, help="folder of the data with labels of people, rules and models")
+    parser.add_argument("--data", type=Path, help="folder of the data sets with real noisy labels")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--methods", default=", ".join(METHODS), help="comma-separated; default: all")
-    parser.add_argument("--problems", default="", help="those whose name contains this text")
+    parser.add_argument("--problems", default="", help="only problems whose name contains this text")
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, help="file of results; default: results/zoo_HALF.jsonl")
-    parser.add_argument("--report", action="store_true", help="only write the page of what is there")
+    parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
     for half in ["design", "check"] if args.half == "all" else [args.half]:
         out = args.out or RESULTS / f"zoo_{half}.jsonl"
