@@ -45,8 +45,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             f_y(x) of clean labels;  predict the samples of fold k after several numbers of epochs
         T           = maximum-likelihood estimate from the out-of-fold posteriors after the best number of epochs
                       (`LabelNoiseModel`)
-        classifier  = network trained on all samples through T for this number of epochs, or for more if this improves
-                      the out-of-fold predictions;  fine-tuned on the clean samples if this lowers their log-loss
+        classifier  = network trained on all samples through T for this number of epochs, or for more if
+                      this improves the out-of-fold predictions;  fine-tuned on the clean samples if this
+                      lowers their log-loss
 
     This takes five trainings of the network and at most four short ones, or three in total with ``cv=None`` and
     ``fine_tune=False``. T is more precise if the verified samples keep their noisy labels. See
