@@ -4,10 +4,10 @@
     python examples/benchmarks/cifar10.py --data DIR --report   # only write the table
 
 Images are uint8 of shape (n, 32, 32, 3). Noise: asymmetric 0.4 (the four flips of `cifar10_noise`) and symmetric 0.4;
-2 seeds. One warm-up with cross-entropy for each seed and noise is the method "cross-entropy"; its gold estimate is the
-initial T of all methods. Nothing is tuned. "oracle EM" uses out-of-fold posteriors of the same net trained on the true
-labels. Each result is written immediately; a second call adds missing results. This takes less than an hour on two
-cores.
+2 seeds. Each seed and noise has one warm-up with cross-entropy. It is the method "cross-entropy", and its gold estimate
+is the initial T of all methods. Nothing is tuned. "oracle EM" uses out-of-fold posteriors of the same network trained
+on the true labels. Each result is written immediately; a second call adds missing results. This takes less than an hour
+on two cores.
 """
 
 import os

@@ -241,7 +241,7 @@ def write_tables(tables):
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--search", action="store_true", help="run the search for hyperparameters")
     parser.add_argument("--defaults", action="store_true", help="run all methods at their defaults")

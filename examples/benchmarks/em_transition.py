@@ -210,7 +210,7 @@ def error_goals(cells):
         for other in ("GLC", "cleanlab"):
             d = values(rows, "error", "EM") - values(rows, "error", other)
             if d.mean() > 2 * d.std(ddof=1) / np.sqrt(len(d)):
-                lines.append(f"* {cell}: EM's error is above that of {other} by {d.mean():.3f}")
+                lines.append(f"* {cell}: EM's error is above the error of {other} by {d.mean():.3f}")
     return f"EM is within 1.25 x in {near} of {len(cells)} cells (goal 90 %). Missed goals:\n\n" + "\n".join(
         lines or ["none"]
     )
@@ -284,7 +284,7 @@ def write_table():
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kinds", nargs="*", help=f"data sets of {list(NOISES)}; default: all")
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="number of seeds")

@@ -83,7 +83,7 @@ CLEANLAB = {"self-confidence": "self_confidence", "margin": "normalized_margin"}
 
 # ---------------------------------------------------------------------------- data and probabilities
 def human(folder, cell, seed):
-    """Return 10,000 images of CIFAR-10 or their features: 500 with true labels, the others with human labels."""
+    """Return 10,000 images of CIFAR-10 or their features: 500 with true labels, 9,500 with human labels."""
     y, folder = np.load(Path(folder) / "y_train.npy").astype(int), Path(folder)
     y_human = np.load(folder / f"cifar10n_{cell.removesuffix('-features')}.npy").astype(int)
     noisy, clean = cifar10.split(y, seed)
@@ -334,7 +334,7 @@ def report():
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cells", nargs="*", help=f"cells of {list(SEEDS)}; default: {DIGITS}")
     parser.add_argument("--data", help="folder of CIFAR-10 and its human labels")

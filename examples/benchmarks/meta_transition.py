@@ -204,7 +204,7 @@ def report():
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--select", action="store_true", help="select the defaults")
     parser.add_argument("--report", action="store_true", help="only write the page of the existing results")

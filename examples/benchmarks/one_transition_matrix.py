@@ -292,7 +292,7 @@ def report():
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="folder of CIFAR-10 and its human labels: only run that part")
     parser.add_argument("--report", action="store_true", help="only write the page of the existing results")

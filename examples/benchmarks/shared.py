@@ -30,6 +30,13 @@ SHOWN = {
     "EM, verified rows": "EM, verified samples",
     "trainings on the clean rows": "trainings on the clean samples",
     "networks that clean rows judge": "networks compared on clean samples",
+    " rows of 64 columns": " samples of 64 features",
+    " rows of 1,000 columns": " samples of 1,000 features",
+    "00 rows, batch": "00 samples, batch",
+    "60 rows, batch": "60 samples, batch",
+    "000 rows, 10": "000 samples, 10",
+    "throughput / that of a loop": "throughput / throughput of a loop",
+    "images a second": "images per second",
 }
 
 
@@ -78,7 +85,7 @@ def markdown(heads, lines):
 
 
 def spread(values):
-    """Format the mean and standard deviation over seeds; one value is formatted alone."""
+    """Format the mean and standard deviation over seeds; a single value has no deviation."""
     return f"{np.mean(values):.3f}" + (f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else "")
 
 

@@ -139,7 +139,7 @@ def judged(truth, lower, upper):
 
 
 def alone(y, of_verified, given, draw):
-    """Return intervals from verified samples alone; stratified by label if they were drawn so."""
+    """Return intervals from verified samples alone; stratified if they were drawn by label."""
     if draw is at_random:
         k = np.bincount(y, minlength=3)
         return beta.ppf((1 - LEVEL) / 2, k + 0.5, len(y) - k + 0.5), beta.ppf(
@@ -202,7 +202,7 @@ def report():
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=2)

@@ -214,7 +214,7 @@ def report():
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of LabelMe and CIFAR-10H")
     parser.add_argument("--jobs", type=int, default=2)

@@ -87,7 +87,7 @@ class Case(Problem):
         return super().made().to(memory_format=torch.channels_last)
 
     def ours(self, **params):
-        """Return a function that trains a net of the library for an epoch."""
+        """Return a function that trains a network by the library for an epoch."""
         own = {"device": self.device, "precision": self.precision, "compile": self.is_compiled}
         pinned = {"iterator_train__pin_memory": self.device == "cuda"}
         return super().ours(**own, **pinned, optimizer__fused=True, **params)

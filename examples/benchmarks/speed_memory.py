@@ -21,13 +21,13 @@ import numpy as np
 from noisytransition import *
 warnings.simplefilter("ignore")
 rng, p = np.random.default_rng(0), {{"module": "linear", "max_epochs": 1, "random_state": 0}}
-X = rng.standard_normal((60_000, 1000), dtype=np.float32)  # no doubles: a peak before the fit would hide that of it
+X = rng.standard_normal((60_000, 1000), dtype=np.float32)  # a float64 copy would hide the fit's peak
 y = rng.integers(10, size=60_000)
 X[np.arange(60_000), y] += 3
 X_meta, y_meta, checked = X[:1000].copy(), y[:1000], np.where(np.arange(60_000) < 1000, y, -1)
 def fit(X, y, X_meta, y_meta, checked):
     {fit}
-fit(X[:2000].copy(), y[:2000], X_meta, y_meta, checked[:2000])  # loads what is loaded once
+fit(X[:2000].copy(), y[:2000], X_meta, y_meta, checked[:2000])  # warm-up: loads modules
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 fit(X, y, X_meta, y_meta, checked)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / X.nbytes)
@@ -54,7 +54,7 @@ class Rows(torch.utils.data.Dataset):
         return len(self.X)
     def __getitem__(self, i):
         return torch.from_numpy(np.array(self.X[i]))
-def anonymous():  # memory that is not the file's: the system drops pages of a file when it needs them
+def anonymous():  # without pages of the file, which the system can drop
     status = Path("/proc/self/status").read_text()
     return int(status.partition("RssAnon:")[2].split()[0]) * 1024
 def watch():
@@ -68,7 +68,7 @@ size, y, ended, seen = X.nbytes, np.load(f"{folder}/y.npy"), threading.Event(), 
 X = Rows(X) if form == "Dataset" else X
 part = torch.utils.data.Subset(X, range(2000)) if form == "Dataset" else X[:2000]
 clf = CrossEntropyClassifier("linear", max_epochs=1, batch_size=512, random_state=0)
-clf.fit(part, y[:2000])  # loads what is loaded once
+clf.fit(part, y[:2000])  # warm-up: loads modules
 before, started, watching = anonymous(), time.process_time(), threading.Thread(target=watch)
 watching.start()
 clf.fit(X, y)

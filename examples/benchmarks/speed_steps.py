@@ -59,7 +59,7 @@ class Problem:
 
     # ---- the library
     def ours(self, **params):
-        """Return a function that trains a net of the library for an epoch."""
+        """Return a function that trains a network by the library for an epoch."""
         net = NoisyLabelNet(
             self.made(),
             classes=np.arange(self.n_classes),

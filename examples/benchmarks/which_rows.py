@@ -213,7 +213,7 @@ def report():
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cells", nargs="*", help=f"cells of {list(CELLS)}; default: all")
     parser.add_argument("--data", type=Path)

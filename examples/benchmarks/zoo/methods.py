@@ -23,7 +23,7 @@ from noisytransition import (
     transition_error,
 )
 
-LEVEL = 0.9  # of intervals
+LEVEL = 0.9  # confidence level of intervals
 CLASSIFIERS = {
     "clean rows only": CrossEntropyClassifier,
     "fine-tuning": FineTuningClassifier,
@@ -54,7 +54,7 @@ def _cleanlab(data, proba):
     from cleanlab.count import compute_confident_joint, estimate_latent
 
     joint = compute_confident_joint(data.y, proba)
-    return estimate_latent(joint, data.y)[1].T  # its own columns sum to 1
+    return estimate_latent(joint, data.y)[1].T  # transposed, since columns of cleanlab's matrix sum to 1
 
 
 def _verified_pairs(data, proba):

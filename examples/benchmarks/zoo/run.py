@@ -72,7 +72,7 @@ def fill(problems, seeds, methods, folder, out, n_jobs):
 
 
 def available(problems, folder):
-    """Return the problems with available data; print the others."""
+    """Return the problems with available data, and print the skipped problems."""
     usable = []
     for problem in problems:
         if problem.needs_folder and folder is None:
@@ -99,7 +99,7 @@ def chosen(text, names):
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=["design", "check", "all"], default="design")
     parser.add_argument("--data", type=Path, help="folder of the data sets with real noisy labels")
