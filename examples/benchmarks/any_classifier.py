@@ -331,7 +331,7 @@ def main():
     """Add missing results and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the data sets with real noisy labels; default: skip them")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes")
     parser.add_argument("--machine", default="two CPU cores", help="machine to name on the page")
     parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()

@@ -104,10 +104,10 @@ def _means(rows):
 def main():
     """Add missing results and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--half", choices=["design", "check", "all"], default="design")
+    parser.add_argument("--half", choices=["design", "check", "all"], default="design", help="half of the zoo")
     parser.add_argument("--data", type=Path, help="folder of the data sets with real noisy labels")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--n-jobs", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
+    parser.add_argument("--n-jobs", type=int, default=2, help="number of processes")
     parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
     if not args.report:

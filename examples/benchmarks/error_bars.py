@@ -153,8 +153,8 @@ def main():
     """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cells", nargs="*", help=f"cells of {list(CELLS)}; default: all")
-    parser.add_argument("--repeats", type=int, default=100)
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=100, help="number of repeats of each cell")
+    parser.add_argument("--processes", type=int, default=2, help="number of processes")
     parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
     if not args.report:

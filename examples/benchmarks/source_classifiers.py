@@ -114,7 +114,7 @@ def report(rows):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with labelme_*")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
     parser.add_argument("--report", action="store_true", help="only write the table of the existing results")
     args = parser.parse_args()
     done = {(row["problem"], row["estimator"], row["seed"]) for row in read_rows(OUT)}

@@ -201,8 +201,8 @@ def main():
     """Add missing results, and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
-    parser.add_argument("--minutes", type=float, default=np.inf)
-    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="start no case after this time")
+    parser.add_argument("--device", default="cuda", help="device of torch")
     parser.add_argument("--smoke", action="store_true", help="print one small case, without writing results")
     args = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -216,9 +216,9 @@ def main():
     """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cells", nargs="*", help=f"cells of {list(CELLS)}; default: all")
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--splits", type=int, default=20)
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--data", type=Path, help="folder of the data sets")
+    parser.add_argument("--splits", type=int, default=20, help="number of splits")
+    parser.add_argument("--processes", type=int, default=2, help="number of processes")
     parser.add_argument("--report", action="store_true", help="only write the tables of the existing results")
     args = parser.parse_args()
     if not args.report:

@@ -101,12 +101,12 @@ def chosen(text, names):
 def main():
     """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--half", choices=["design", "check", "all"], default="design")
+    parser.add_argument("--half", choices=["design", "check", "all"], default="design", help="half of the zoo")
     parser.add_argument("--data", type=Path, help="folder of the data sets with real noisy labels")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=5, help="number of seeds")
     parser.add_argument("--methods", default=", ".join(METHODS), help="comma-separated; default: all")
     parser.add_argument("--problems", default="", help="only problems whose name contains this text")
-    parser.add_argument("--n-jobs", type=int, default=2)
+    parser.add_argument("--n-jobs", type=int, default=2, help="number of processes")
     parser.add_argument("--out", type=Path, help="file of results; default: results/zoo_HALF.jsonl")
     parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
