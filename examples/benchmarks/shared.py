@@ -35,6 +35,13 @@ SHOWN = {
     "00 rows, batch": "00 samples, batch",
     "60 rows, batch": "60 samples, batch",
     "000 rows, 10": "000 samples, 10",
+    "throughput of ours": "throughput of noisytransition",
+    "warm-up, for the start of T": "warm-up, for the initial T",
+    "| 16 batch:": "| batch 16:",
+    "| 64 batch:": "| batch 64:",
+    "| 256 batch:": "| batch 256:",
+    "| 1,024 batch:": "| batch 1,024:",
+    "1 hidden layers": "1 hidden layer",
     "throughput / that of a loop": "throughput / throughput of a loop",
     "images a second": "images per second",
 }
