@@ -84,7 +84,7 @@ def compare(
         classifiers = {name: cls.as_published() for name, cls in METHODS.items() if cls._PUBLISHED is not None}
     named = classifiers.values() if isinstance(classifiers, Mapping) else [None]
     if not all(isinstance(clf, NoisyLabelClassifier) for clf in named):
-        raise TypeError(f"classifiers={classifiers!r}; pass a dict of names to classifiers of this library.")
+        raise TypeError(f"classifiers={classifiers!r:.90}; pass a dict from names to classifiers of this library.")
     found = joblib.Parallel(n_jobs, verbose=verbose)(_tasks(data, classifiers, _checked_seeds(seeds)))
     errors = [f"{row['method']}, seed {row['seed']}: {row.pop('error')}" for row in found if "error" in row]
     if errors and len(errors) == len(classifiers) * len({row["seed"] for row in found}):
@@ -151,7 +151,7 @@ def _checked_data(data: Any) -> ComparisonData:
     if data.X_test is None or data.y_test is None:
         raise ValueError("X_test or y_test is None. Pass test samples and their true labels.")
     if unknown := _labels(data.y_test) - _labels(data.y) - _labels(data.y_meta):
-        raise ValueError(f"y_test has classes without training labels: {sorted(unknown, key=str)}.")
+        raise ValueError(f"y_test has classes without training labels: {sorted(unknown, key=str)}. Drop them.")
     if _equal(data.X_meta, data.X_test):
         raise ValueError("X_test equals X_meta, which is used in training. Pass other clean samples to test on.")
     return data

@@ -97,7 +97,7 @@ class TrustedKFold(BaseCrossValidator):
         is_verified, labels = known_labels(y_verified, n, "y_verified", not has_minus_one(given))
         verified, others = np.flatnonzero(is_verified), np.flatnonzero(~is_verified)
         if len(verified) < self.n_splits:
-            raise ValueError(f"n_splits={self.n_splits} exceeds the number of verified samples: {len(verified)}.")
+            raise ValueError(f"n_splits={self.n_splits}, but {len(verified)} samples are verified. Use fewer folds.")
         folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
         for train, test in folds.split(verified, labels):
             # `learning_curve` takes the first indices, so mix verified and other samples in proportion

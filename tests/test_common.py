@@ -104,7 +104,7 @@ def test_clean_rows_as_many_as_X_are_not_cut_in_a_search_as_a_pair(blobs):
 @every
 def test_an_unscaled_clean_set_is_warned_of(cls, blobs):
     X, y, X_meta, y_meta, *_ = blobs
-    with pytest.warns(UserWarning, match="were they scaled alike"):
+    with pytest.warns(UserWarning, match="not scaled in the same way"):
         small(cls).fit(X, y, meta=(X_meta + 100, y_meta))
 
 

@@ -279,7 +279,7 @@ def test_labels_of_a_Dataset_of_pairs_are_the_given_ones(verified):
 def test_true_labels_in_place_of_given_ones_are_warned_of(verified):
     X, y, mask, true = verified
     mixed = np.where(mask, true, y)
-    with pytest.warns(UserWarning, match="agree"):
+    with pytest.warns(UserWarning, match="equal the true labels"):
         small(CrossEntropyClassifier).fit(X, mixed, y_verified=np.where(mask, true, -1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -347,7 +347,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             if isinstance(rows.sample_shape, tuple) and all(isinstance(n, int) for n in rows.sample_shape):
                 raise
             raise ValueError(
-                f"X has other parts than the X of fit ({error}). Pass X in the format used in fit."
+                f"X has parts that differ from the X of fit ({error}). Pass X in the format used in fit."
             ) from error
 
     def predict(self, X: Samples) -> NDArray:

@@ -34,18 +34,18 @@ class NoiseModelMixin:
     @property
     def transition_matrix_(self) -> NDArray[np.float64]:
         """Noise transition matrix T: entry (i, j) is P(noisy = classes_[j] | true = classes_[i])."""
-        return self.noise_model_.transition_matrix_
+        return self._model().transition_matrix_
 
     @property
     def class_counts_(self) -> NDArray[np.float64]:
         """Expected number of noisy samples of each true class."""
-        return self.noise_model_.class_counts_
+        return self._model().class_counts_
 
     # ---- error bars and summary of T
     @property
     def transition_std_(self) -> NDArray[np.float64]:
         """Standard errors of T, of shape (n_classes, n_classes), if T has error bars."""
-        return self.noise_model_.transition_std_
+        return self._model().transition_std_
 
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Compute confidence intervals for T in the population that the samples come from.

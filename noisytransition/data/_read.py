@@ -50,8 +50,8 @@ DRAWS = ("iterator_train", "iterator_train__sampler", "iterator_train__shuffle",
 
 # end of error messages about clean data
 HOW_TO_PASS = (
-    "Pass true labels of verified samples as fit(X, df[['label', 'verified']]) or fit(X, y, y_verified=labels), with "
-    "missing values for other samples, or separate clean samples as fit(X, y, meta=(X_meta, y_meta))."
+    "Pass the true labels of verified samples as fit(X, df[['label', 'verified']]) or fit(X, y, y_verified=labels), "
+    "missing for all others; or pass separate clean samples as fit(X, y, meta=(X_meta, y_meta))."
 )
 # end of error messages about classes that differ from y
 _ENCODE_ALL = (
@@ -90,7 +90,7 @@ def read_rows(
         Labels of all rows of X by several sources.
     """
     if sample_weight is not None and (drawn := sorted(set(DRAWS) & set(estimator.get_params(deep=False)))):
-        raise ValueError(f"sample_weight cannot be combined with {drawn}: both control sampling.")
+        raise ValueError(f"sample_weight cannot be combined with {drawn}: both control sampling. Omit one.")
     warn_of_order(X, y)
     if y is None and (isinstance(X, Dataset) or _are_samples(X)):
         y = _labels_of_pairs(X, "X")
@@ -138,12 +138,12 @@ def separate_rows(
     of_X = given_and_verified(y, y_verified, sources=sources)
     given = [n for n, v in {"y_verified": of_X.verified, "meta": meta, "X_meta": X_meta}.items() if v is not None]
     if len(given) > 1:
-        raise ValueError(f"clean data was given {len(given)} times, as {given}; pass one of them. {HOW_TO_PASS}")
+        raise ValueError(f"clean data was given {len(given)} times, as {given}. Pass one of them.")
     if (X_meta is None) != (y_meta is None):
         alone = "X_meta" if y_meta is None else "y_meta"
-        raise ValueError(f"X_meta and y_meta go together, but only {alone} was given. {HOW_TO_PASS}")
+        raise ValueError(f"X_meta and y_meta go together, but only {alone} was given. Pass both.")
     if y_meta_noisy is not None and given in ([], ["y_verified"]):
-        raise ValueError(f"y_meta_noisy was given without clean samples; also pass meta. {HOW_TO_PASS}")
+        raise ValueError("y_meta_noisy was given without meta. Pass noisy labels of verified samples of X in y.")
     if meta is None:
         return of_X, X_meta, y_meta
     if isinstance(meta, Dataset):
@@ -151,7 +151,7 @@ def separate_rows(
         return of_X, meta, _labels_of_pairs(meta, "meta")
     if not isinstance(meta, tuple | list) or len(meta) != 2:
         what = f"{type(meta).__name__} of length {len(meta)}" if hasattr(meta, "__len__") else type(meta).__name__
-        raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}.")
+        raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {what}. Pass noisy labels as y_meta_noisy.")
     return of_X, *meta
 
 
@@ -312,8 +312,8 @@ def _column(y: Any, n: int, name: str) -> Any:
         raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {given.shape}. {advice}.")
     column = column_or_1d(given, warn=True)
     if len(column) != n:
-        cut = "" if name == "y" else " Pass one per sample. Cross-validation only splits arguments as long as X."
-        raise ValueError(f"{name} has {len(column)} labels for {n} samples (inconsistent numbers of samples).{cut}")
+        cut = "Pass one each" + ("." if name == "y" else "; cross-validation only splits arguments as long as X.")
+        raise ValueError(f"{name} has {len(column)} labels for {n} samples (inconsistent numbers of samples). {cut}")
     return y if isinstance(y, list | tuple) and given.ndim == 1 else column
 
 
@@ -352,8 +352,8 @@ def _check_verified(has_given: NDArray[np.bool_], is_verified: NDArray[np.bool_]
     """Raise unless there are verified and other samples."""
     if not (has_given & ~is_verified).any():
         raise ValueError(
-            "all samples are verified, so there is no noisy sample to train on. Pass true labels (no mask), and None, "
-            "NaN or, if it is not a class, -1 for samples that are not verified."
+            "all samples are verified, so there is no noisy sample to train on. Pass the true label of each verified "
+            "sample (not a mask), and None, NaN or, if it is not a class, -1 for all others."
         )
     if not is_verified.any():
         raise ValueError(
@@ -385,7 +385,7 @@ def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
     if _kind(y) != _kind(model):
         raise ValueError(
             f"y has {_kind(model)} labels such as {model.item(0)!r}, but {name} has {_kind(y)} labels such as "
-            f"{y.item(0)!r}. Use the same classes in both (verified labels are no mask); {_ENCODE_ALL}."
+            f"{y.item(0)!r}. Use the same classes in both, and true labels instead of a mask; {_ENCODE_ALL}."
         )
     if y.dtype.kind == "O" and model.dtype.kind == "U":
         return y.astype(str)
@@ -400,7 +400,7 @@ def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
     if len(found) < 2:
         raise ValueError(f"the noisy labels need at least 2 classes, got one class: y only has {found}.")
     if classes.dtype.kind == "f" and np.abs(classes).max() >= LARGEST_FLOAT:
-        raise ValueError(f"floats cannot tell apart labels up to {np.abs(classes).max():.6g}. Use str.")
+        raise ValueError(f"floats cannot represent all labels up to {np.abs(classes).max():.6g}. Use str.")
     name = "y_verified" if "y_verified" in labels else "y_meta"
     noisy = set(labels["y"].tolist()) | set(labels.get(_IN_Y, labels["y"]).tolist())
     clean = set(labels.get(name, labels["y"]).tolist())

@@ -50,8 +50,8 @@ def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
     (mean, variance), (of_clean, _) = moments
     if np.median(np.abs(of_clean - mean) / np.maximum(np.sqrt(variance), 1e-12)) > _FAR:
         warnings.warn(
-            "The clean samples are far from X in most features: were they scaled alike? A Pipeline does not transform "
-            "meta or X_meta; use Pipeline(..., transform_input=['X_meta']) with metadata routing, or y_verified.",
+            "The clean samples are far from X in most features, so they are probably not scaled in the same way. A "
+            "Pipeline does not transform meta: use y_verified, or X_meta with transform_input=['X_meta'].",
             UserWarning,
             stacklevel=4,
         )
@@ -69,7 +69,7 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
     if found > 2 * by_chance + _BY_CHANCE:
         warnings.warn(
             f"{found} of the {len(of_clean)} clean samples are also in X and count twice. Pass their labels as "
-            "y_verified instead, with one entry for each row of X.",
+            "y_verified instead, with one entry for each sample of X.",
             UserWarning,
             stacklevel=4,
         )
@@ -79,9 +79,9 @@ def warn_of_true_labels(true: NDArray, noisy: NDArray, *, in_y: bool) -> None:
     """Warn if all given labels of clean samples are true: then T would underestimate the noise."""
     if len(true) < _MANY or not np.array_equal(true, noisy):
         return
-    advice = "If y was corrected there, set it to missing" if in_y else "Check that y_meta_noisy was not corrected"
+    advice = "If y was corrected, set it to missing there" if in_y else "Check that y_meta_noisy was not corrected"
     warnings.warn(
-        f"The true and noisy labels of all {len(true)} clean samples agree. {advice}.", UserWarning, stacklevel=5
+        f"The noisy labels of all {len(true)} clean samples equal the true labels. {advice}.", UserWarning, stacklevel=5
     )
 
 

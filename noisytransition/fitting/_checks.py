@@ -78,7 +78,7 @@ def _check_module(module: Any, given: list[str]) -> None:
     if not isinstance(module, nn.Module):
         return
     if given:
-        raise ValueError(f"{given} need a module class, but module is an instance of {type(module)}.")
+        raise ValueError(f"{given} require a module class, but module is an instance. Set them in the instance.")
     if not any(p.requires_grad for p in module.parameters()):
         raise ValueError(
             f"{type(module).__name__} has no trainable parameter: all are frozen, or there are none. Set requires_grad "
@@ -92,7 +92,7 @@ def _check_optimizer(value: Any) -> None:
         return
     is_class = isinstance(value, type)
     if isinstance(value, str) or not (issubclass(value, torch.optim.Optimizer) if is_class else callable(value)):
-        given = value if is_class or isinstance(value, str) else type(value).__name__
+        given = value if is_class or isinstance(value, str) else f"instance of {type(value).__name__}"
         raise ValueError(
             f"optimizer={given!r} is not valid. Pass a class such as torch.optim.SGD or its name (no instance), and "
             "its parameters as optimizer__... or by functools.partial."
@@ -151,7 +151,7 @@ def _check_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> Non
     """Raise for invalid callbacks, for settings of unknown callbacks, and for scores without a `train_split`."""
     is_list = isinstance(callbacks, Sequence) and not isinstance(callbacks, str)
     if not (callbacks is None or (is_list and all(map(_is_callback, callbacks)))):
-        raise TypeError(f"callbacks={callbacks!r} is not a list of skorch callbacks or pairs (name, callback).")
+        raise TypeError(f"callbacks={callbacks!r}; pass a list of skorch callbacks or pairs (name, callback).")
     for setting in (name for name in net_params if name.startswith("callbacks__")):
         if setting.split("__")[1] not in (known := _callback_names(callbacks) - _OURS):
             raise ValueError(f"{setting!r} sets no callback of yours or of skorch. Valid names are {sorted(known)}.")

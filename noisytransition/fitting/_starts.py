@@ -99,9 +99,9 @@ def _check_start(run: Run, init: str | ArrayLike) -> None:
         )
     lacks = ""
     if init.startswith("gold") and not len(run.clean):
-        lacks = "clean data: fit(..., meta=(X_meta, y_meta))"
+        lacks = "clean data. Pass y_verified, or meta=(X_meta, y_meta)"
     if init == "count" and "noisy_label" not in run.clean.columns:
-        lacks = "noisy labels of the clean samples: y_verified and labels in y, or y_meta_noisy"
+        lacks = "noisy labels of the clean samples. Pass them in y (with y_verified), or as y_meta_noisy"
     if lacks:
         raise ValueError(f"transition_init={init!r} needs {lacks}.")
 
@@ -123,8 +123,8 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
     missing = None
     if absent := classes_without_clean_rows(run):
         warnings.warn(
-            f"No clean sample of class {shortened(absent)}: its row of the initial T is that of an anchor point. "
-            "Verify samples of it.",
+            f"No clean sample of class {shortened(absent)}: an anchor point gives its row of the initial T. Verify "
+            "samples of this class.",
             UserWarning,
             stacklevel=5,
         )

@@ -315,7 +315,7 @@ def _stacked(X: Any, X_meta: Any) -> Any:
         return X
     if hasattr(X, "iloc"):
         if list(getattr(X_meta, "columns", ())) != list(getattr(X, "columns", ())) or not hasattr(X_meta, "iloc"):
-            raise ValueError("X is a data frame or Series. X_meta must have the same type and the same columns.")
+            raise ValueError("X is a data frame or Series. Pass X_meta with the same type and the same columns.")
         from pandas import concat
 
         return concat([X, X_meta], ignore_index=True)

@@ -184,7 +184,7 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray
     y = check_label_indices(y_noisy, n_classes, n_rows, name="y_noisy")
     counts = proba.T @ np.eye(n_classes)[y]
     if (empty := np.flatnonzero(counts.sum(axis=1) == 0)).size:
-        raise ValueError(f"proba gives classes {empty.tolist()} no probability; remove their columns.")
+        raise ValueError(f"classes {empty.tolist()} have probability 0 in all rows of proba; remove their columns.")
     return normalise_rows(counts)
 
 

@@ -159,7 +159,7 @@ def read_held_out(
     if not n:
         raise ValueError("proba has no rows; pass the probabilities of at least one sample that is not verified.")
     if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
-        raise ValueError("proba_clean and y_clean go together; y_clean_noisy requires both.")
+        raise ValueError("proba_clean and y_clean go together. Pass both or none; y_clean_noisy requires both.")
     m = 0 if proba_clean is None else len(checked_probabilities(proba_clean, c, "proba_clean"))
     y_noisy, y_verified, by_source, probability = given_and_verified(y_noisy, y_verified, "y_noisy", sources)
     if probability is not None and verified_probability is not None:

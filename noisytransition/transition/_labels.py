@@ -320,11 +320,11 @@ def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArra
     try:
         found = np.unique(y)
     except TypeError as error:  # labels that cannot be compared
-        raise ValueError(f"{name} has labels of several kinds or missing labels: {error}.") from None
+        raise ValueError(f"{name} has labels of several kinds or missing labels ({error}). Use one kind.") from None
     if n_classes is not None and len(found) != n_classes:
         raise ValueError(
-            f"{name}: {len(found)} different labels {shortened(found)} for {n_classes} classes. Pass classes=, the "
-            "labels in the order of the rows of T and of the columns of proba."
+            f"{len(found)} different labels {shortened(found)} in {name}, but T or proba has {n_classes} "
+            "classes. Pass classes=, the labels in the order of the rows of T and of the columns of proba."
         )
     return found
 

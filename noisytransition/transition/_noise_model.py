@@ -208,8 +208,8 @@ class LabelNoiseModel:
         check_prior(self.prior, c)
         if not len(held_out.clean) and self.proba_of is None:
             raise ValueError(
-                "no sample is verified. Pass proba_of='noisy' for a classifier trained on noisy labels, "
-                "proba_of='true' for one that predicts the true label."
+                "no sample is verified. Pass y_verified; or proba_of='noisy' if the classifier was trained on noisy "
+                "labels, or proba_of='true' if it predicts the true label."
             )
         anchors = None
         if self.proba_of == "noisy" and not len(held_out.clean):
@@ -461,7 +461,7 @@ class LabelNoiseModel:
         elif y_noisy is None:
             found = population.class_shares()
         else:
-            raise ValueError("y_noisy is the labels of another batch. Also pass proba, its probabilities.")
+            raise ValueError("y_noisy was given without proba. Also pass proba, the probabilities of the same batch.")
         lower, upper = found.interval(level)
         share = np.clip(found.share / found.share.sum(), lower, upper)
         return DataFrame({"share": share, "lower": lower, "upper": upper}, index=self.classes_)
@@ -743,7 +743,7 @@ class LabelNoiseModel:
         check_count(max_rows, 0, "max_rows")
         if len(self.labels_) > len(self.classes_):
             others = self.labels_[len(self.classes_) :].tolist()
-            raise ValueError(f"noise_report does not support labels that are no classes, such as {others}.")
+            raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
         n, judged = len(samples.noisy), samples.judge(self.transition_matrix_)
         shown = [""] * n if display_rows is None else display_rows
@@ -820,7 +820,7 @@ class LabelNoiseModel:
     def _clean(self, proba: Any, y: Any, y_noisy: Any, calibrate: bool) -> Clean | None:
         """Clean samples of a report."""
         if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
-            raise ValueError("proba_clean and y_clean go together; y_clean_noisy requires both.")
+            raise ValueError("proba_clean and y_clean (X_meta and y_meta) go together. Pass both with noisy labels.")
         if proba is None:
             return None
         given = self._proba(proba, calibrate)

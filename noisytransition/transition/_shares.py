@@ -173,7 +173,7 @@ class Population:
         self.model, self.c, self.d = model, len(model.classes_), len(model.labels_)
         self.of: Any = getattr(model, "held_out_", None)
         if self.of is None or len(self.of.clean) < 2:
-            raise ValueError("class shares and accuracies require a model fitted to at least two verified samples.")
+            raise ValueError("class shares and accuracies require two verified samples. Call fit with y_verified.")
         how = "chosen because their labels look wrong" if self.of.draw().by_suspicion else ""
         if model.meta_sampling == "stratified" or "unknown_shares" in model.diagnostics_:
             how = "stratified by class"

@@ -14,7 +14,7 @@ NAMES = np.array(["ant", "bee", "cat"])
 FOLDS = [
     Case("folds: groups", "folds", {"groups": Y}, "takes no groups"),
     Case("folds: no verified labels", "folds", {"y_verified": None}, "'verified'"),
-    Case("folds: no verified row", "folds", {"y_verified": [None] * 60}, "verified samples: 0"),
+    Case("folds: no verified row", "folds", {"y_verified": [None] * 60}, "0 samples are verified"),
     Case("folds: labels of two axes", "folds", {"y_verified": Y[:, None]}, "one label per sample"),
     Case("folds: short labels", "folds", {"y": Y[:-1]}, "one label per sample"),
     Case("folds: masked labels", "folds", {"y_verified": masked(Y)}, "masked"),
