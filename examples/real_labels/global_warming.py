@@ -51,7 +51,11 @@ def embeddings(folder, texts):
 
 def load(seed, folder):
     """Load the samples of a split."""
-    X, y, y_noisy = read(folder)
+    return split_samples(*read(folder), seed)
+
+
+def split_samples(X, y, y_noisy, seed):
+    """Draw the test samples, and the verified samples of the others."""
     order = np.random.default_rng(1000 + seed).permutation(len(y))
     test, train = order[:N_TEST], order[N_TEST:]
     return split(X[train], y[train], y_noisy[train], X[test], y[test], seed)
