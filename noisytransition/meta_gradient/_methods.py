@@ -197,11 +197,11 @@ def candidate_methods(module: nn.Module) -> tuple[str, ...]:
     """Return the methods to try for a module, the fastest first; all but "difference" are exact.
 
     The next method is used if autograd lacks a rule. The order is fixed instead of timed, since methods differ by
-    rounding errors and fits must be reproducible bit by bit. Forward mode is first for batch normalisation, which is
-    slow to differentiate twice in reverse mode (examples/benchmarks/results/cost.md).
+    rounding errors and fits must be reproducible bit by bit. Forward mode is first for 2D convolutions and batch
+    normalisation, which are slow to differentiate twice in reverse mode (examples/benchmarks/results/cost.md).
     """
     if is_relu_mlp(module):
         return ("factored", "double-vjp", "dual")
-    if any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in module.modules()):
+    if any(isinstance(m, nn.Conv2d | nn.modules.batchnorm._BatchNorm) for m in module.modules()):
         return ("dual", "dual-math", "double-vjp", "difference")
     return ("double-vjp", "dual", "dual-math", "difference")

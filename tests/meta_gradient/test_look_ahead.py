@@ -87,8 +87,8 @@ def test_the_engine_is_algorithm_1(name, method):
     assert logits < 1e-10
 
 
-@pytest.mark.parametrize("name", [n for n in MODULES if "batch-norm" in n])
-def test_batch_norm_uses_forward_mode(name):
+@pytest.mark.parametrize("name", [n for n in MODULES if "batch-norm" in n] + ["group-norm"])
+def test_batch_norm_and_convolutions_use_forward_mode(name):
     assert candidate_methods(make(name)[0])[0] == "dual"
 
 
