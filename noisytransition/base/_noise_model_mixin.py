@@ -143,7 +143,7 @@ class NoiseModelMixin:
         threshold: float = 0.5,
         as_frame: bool = True,
     ) -> Any:
-        """Find samples whose label is probably wrong, ranked by this probability, without verified samples.
+        """Find samples that are not verified and whose label is probably wrong, most probable first.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class NoiseModelMixin:
     def relabel(
         self, X: Samples, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, threshold: float = 0.9
     ) -> Any:
-        """Replace labels whose true class is nearly certain or verified.
+        """Replace labels whose true class is verified or nearly certain.
 
         Parameters
         ----------

@@ -42,15 +42,15 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         start       = T estimated from a warm-up by cross-entropy (`transition_init`)
         for k in folds:
             train the network f and T outside fold k, by the likelihoods sum_i f_i(x) T[i, y] of noisy labels and
-            f_y(x) of clean labels;  predict the samples of fold k after several numbers of epochs
-        T           = maximum-likelihood estimate from the out-of-fold posteriors after the best number of epochs
+            f_y(x) of clean labels;  predict the samples of fold k at several epochs
+        T           = maximum-likelihood estimate from the out-of-fold posteriors at the best epoch
                       (`LabelNoiseModel`)
-        classifier  = network trained on all samples through T for this number of epochs, or for more if
-                      this improves the out-of-fold predictions;  fine-tuned on the clean samples if this
+        classifier  = network trained on all samples through T up to this epoch, or longer if this
+                      improves the out-of-fold predictions;  fine-tuned on the clean samples if this
                       lowers their log-loss
 
-    This takes five trainings of the network and at most four short ones, or three in total with ``cv=None`` and
-    ``fine_tune=False``. T is more precise if the verified samples keep their noisy labels. See
+    `fit` trains the network five times and fine-tunes it at most four times; with ``cv=None`` and ``fine_tune=False``,
+    it trains three times. T is more precise if the verified samples keep their noisy labels. See
     :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
 
     With several sources, T describes the most frequent label of each sample; `noise_model_` has a T for each source.
@@ -61,21 +61,22 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     meta_weight : float or "auto", default="auto"
         Weight of the mean loss of a clean batch; a noisy batch has weight 1. "auto": ``sqrt(n_meta / n_samples)``.
     cv : int or None, default=3
-        Number of folds. None: hold out a third of the noisy and half of the clean samples once, to estimate T.
+        Number of folds. None: estimate T on one held-out set, a third of the noisy and half of the clean samples.
     transition_prior : "symmetric", array-like or None, default="symmetric"
-        Matrix that T is shrunk towards: `prior` of `em_transition_matrix`.
+        Matrix that T is shrunk towards, as `prior` of `em_transition_matrix`.
     meta_sampling : {"random", "stratified"}, default="random"
-        How the clean samples were drawn. "stratified" (a fixed number per class) corrects their class prior.
+        How the clean samples were drawn. "stratified": a fixed number per class; `fit` corrects their class prior.
     fine_tune : bool, default=True
-        If True, fine-tune for 50 epochs when this lowers the cross-validated log-loss by one standard error. Requires 6
-        or more clean samples, with all classes. Fine-tuning omits callbacks that follow a score or schedule.
+        Fine-tune on the clean samples for 50 epochs if this lowers their cross-validated log-loss by one standard
+        error. Requires six clean samples, and each class among them. Callbacks that monitor a score or set a learning
+        rate are omitted.
     n_jobs : int, optional
-        Number of folds trained in parallel by `joblib.Parallel`. It does not change the result.
+        Number of folds trained in parallel by `joblib.Parallel`. The result is the same.
     transition_init : array-like or str, default="gold-shrunk"
         Initial T, or its estimator: "gold", "gold-shrunk", "anchor", "confusion", "count" or "diagonal"
         (:doc:`/initial_t`).
     warm_up_epochs : int, optional
-        Epochs of the cross-entropy warm-up that the initial T is estimated from. Default: `max_epochs`.
+        Epochs of the cross-entropy warm-up, which estimates the initial T. Default: `max_epochs`.
     **params
         Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
@@ -84,17 +85,18 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
         Noise transition matrix T: entry (i, j) is P(noisy = classes_[j] | true = classes_[i]).
     noise_model_ : LabelNoiseModel
-        T with its error bars, the calibration of the posteriors, and diagnostics.
+        Model of the noise: T, its error bars, calibration and diagnostics.
     diagnostics_ : dict of str to str
-        Reasons not to trust T, and notes; see `LabelNoiseModel`. `fit` warns of the reasons.
+        Reasons to doubt T, and notes, by name (:doc:`/trust`). `fit` warns of most.
     oof_proba_ : ndarray of shape (n_samples, n_classes), float32
         Calibrated out-of-fold P(true class | x). Only set if `cv` is not None; excludes samples of weight 0.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy samples of each true class.
     cv_results_ : dict of ndarray
-        Compared numbers of ``epochs`` and their ``log_evidence``; `n_epochs_` is the number of the last training.
+        Candidate numbers of ``epochs`` and their ``log_evidence``. The last training has `n_epochs_` epochs.
     selected_classifier_ : {"own", "fine-tuned"}
-        Selected network; `selection_losses_` has the cross-validated log-losses of both, if `fit` could fine-tune.
+        Selected network, trained through T only ("own") or also fine-tuned. `selection_losses_` has their
+        cross-validated log-losses, if `fit` compared them.
     transition_init_, transition_history_
         Initial T; initial and final T.
     classes_, net_, histories_, n_features_in_

@@ -20,8 +20,9 @@ from ..updates import MetaGradient
 class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     r"""Learn the noise transition matrix T and the classifier jointly, by a meta-gradient on the clean samples.
 
-    A warm-up trains the network by cross-entropy. The initial T is its mean posterior on the clean samples of each
-    class. Then every iteration draws a noisy and a clean batch and computes, with the forward-corrected loss
+    Use it to study the meta-gradient; `EMTransitionClassifier` estimates T more accurately. A warm-up trains the
+    network by cross-entropy. The initial T is its mean posterior over the clean samples of each class. Each iteration
+    then draws a noisy and a clean batch and computes, with the forward-corrected loss
     ``L(W, T) = mean - log sum_i f_i(x; W) T[i, y]``::
 
         W_hat(T) = W - inner_lr * grad_W L(W, T)                            look-ahead, plain SGD
@@ -31,9 +32,9 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     The meta-gradient in the second line is exact, in closed form (`noisytransition.meta_gradient`).
 
     If the network fits the clean samples easily, the meta-gradient carries little information and T drifts away from a
-    good initial T. Therefore the initial T is kept unless an interpolation towards the learned T clearly increases the
-    likelihood of held-out noisy labels (`noisytransition.selection.HeldOutLikelihood`). This does not affect the
-    network.
+    good initial T. Therefore `fit` keeps the initial T, unless an interpolation towards the learned T raises the
+    log-likelihood of held-out noisy labels by more than two standard errors
+    (`noisytransition.selection.HeldOutLikelihood`). The network is the same in both cases.
 
     Parameters
     ----------
@@ -43,8 +44,8 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     transition_lr : float, default=10.0
-        Learning rate of the logits of T (beta in the paper). 0 keeps the initial T. The meta-gradient is proportional
-        to `inner_lr`.
+        Learning rate of the logits of T (beta in the paper). 0: T is fixed. The meta-gradient is proportional to
+        `inner_lr`.
     inner_lr : float or None, default=0.1
         Learning rate of the look-ahead. None, as published: the current learning rate of each parameter group.
     meta_weight : float, default=0.0
@@ -52,10 +53,9 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     meta_batch_size : int, optional
         Number of clean samples per step. Default: `batch_size`.
     validation_fraction : float in [0, 1), default=0.1
-        Fraction of the noisy samples held out to select T. 0, as published, selects the last T. A `train_split`
-        replaces this parameter.
+        Fraction of the noisy samples held out to select T. 0, as published: the last T. `train_split` overrides this.
     from_warm_up : bool, default=True
-        Whether to start from the weights of the warm-up. False, as published, starts from the initial weights.
+        Start from the weights of the warm-up. False, as published: from the initial weights.
     **params
         Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
@@ -66,7 +66,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     transition_init_ : ndarray of shape (n_classes, n_classes)
         Initial T.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
-        T at the start and after each epoch of the training; with more than 500 classes, only initial and final T.
+        Initial T, and T after each epoch. With more than 500 classes: initial and final T only.
     noise_model_, class_counts_
         As in `NoiseModelMixin`.
     classes_, net_, histories_, n_features_in_

@@ -53,8 +53,8 @@ _DENOISING = 50
 class LabelNoiseModel:
     """Estimate the transition matrix T and P(true | x, label) from out-of-sample probabilities of any classifier.
 
-    `sklearn.model_selection.cross_val_predict` computes such probabilities. Some samples have a verified true label.
-    The steps of `fit` are::
+    `sklearn.model_selection.cross_val_predict` computes such probabilities. Verify some samples, or set `proba_of`. The
+    steps of `fit` are::
 
         calibration   softmax(A log proba + b), fitted to verified and noisy labels
         T             maximum-likelihood estimate from all labels, shrunk by the evidence
@@ -67,12 +67,12 @@ class LabelNoiseModel:
     Parameters
     ----------
     prior : "symmetric", array-like or None, default="symmetric"
-        Matrix that T is shrunk towards: `prior` of `em_transition_matrix`.
+        Matrix that T is shrunk towards, as `prior` of `em_transition_matrix`.
     meta_sampling : {"random", "stratified"}, default="random"
-        How the verified samples were drawn. "stratified" (a fixed number per class) corrects their class prior.
+        How the verified samples were drawn. "stratified": a fixed number per class; `fit` corrects their class prior.
     proba_of : {"true", "noisy"}, optional
-        Which label `proba` predicts; required without verified samples, otherwise ignored. "noisy", for a classifier
-        trained on noisy labels: the probabilities are denoised by anchor points (Patrini et al., 2017).
+        Label that `proba` predicts; required without verified samples, otherwise ignored. "noisy": the classifier was
+        trained on noisy labels, and `fit` denoises the probabilities by anchor points (Patrini et al., 2017).
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class LabelNoiseModel:
     class_counts_ : ndarray of shape (c,)
         Expected number of samples of each true class, without verified samples.
     diagnostics_ : dict of str to str
-        Reasons not to trust T, which `fit` also warns of, and notes without a warning, such as "drawn_by_label".
+        Reasons to doubt T, and notes, by name (:doc:`/trust`). `fit` warns of most.
     uncertainty_ : TransitionUncertainty or None
         Error bars of T; None with more than 50 classes, or if T was given.
     calibration_ : Calibration or None
@@ -103,10 +103,10 @@ class LabelNoiseModel:
     instance_dependence_ : float
         Exponent a of feature-dependent noise (:doc:`/trust`); 0 if all samples share one T.
     held_out_ : HeldOut
-        Probabilities of the best candidate, and the labels, that T was estimated from.
+        Data that T was estimated from: all labels, and the probabilities of the best candidate.
     sources_ : SourceFit or None
-        T and weight of each of several sources (see `source_summary`); `transition_matrix_` then describes the most
-        frequent label of each sample.
+        T and weight of each source (see `source_summary`), if there are several. `transition_matrix_` then describes
+        the most frequent label of each sample.
     log_evidence_, best_candidate_ : ndarray of shape (n_candidates,), int
         Log-evidence of each candidate, and the position of the highest. `fit` has one candidate.
 
@@ -168,9 +168,9 @@ class LabelNoiseModel:
         proba : array-like of shape (n, c)
             Out-of-sample probabilities of the samples, from any classifier.
         y_noisy : array-like of shape (n,) or data frame
-            Noisy labels in the order of the rows of `proba`; only verified samples can miss one. A data frame can have
-            the columns "verified" and "verified_probability" in place of the arguments below. Each other column has the
-            labels of one source, possibly with missing values.
+            Noisy labels in the order of `proba`; only verified samples can miss one. In a data frame, the columns
+            "verified" and "verified_probability" replace the arguments below. Each other column has the labels of one
+            source, possibly with missing values.
         y_verified : array-like of shape (n,), optional
             True labels of verified samples; missing for all others (None, NaN, NA, or -1 if -1 is not a class).
         proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
@@ -178,14 +178,14 @@ class LabelNoiseModel:
         y_clean_noisy : array-like of shape (n_clean,), optional
             Noisy labels of these samples; missing if unknown.
         classes : array-like of shape (c,) or (d,), optional
-            Labels in the order of the columns of `proba`; d - c further labels are noisy labels that are no classes,
-            such as "unsure". Default: the columns of a data frame `proba` if they are the labels, else 0..c-1 or the
+            Labels in the order of the columns of `proba`, then d - c noisy labels that are not classes, such as
+            "unsure". Default: the columns of a data frame `proba` if they are the labels, else 0..c-1 or the
             sorted labels.
         sources : array-like of shape (n,), optional
-            Source of each noisy label, if each sample has the label of one of several sources.
+            Source of each noisy label, if each sample was labelled by one of several sources.
         verified_probability : array-like of shape (n,), optional
             Probability with which each verified sample was drawn, relative to a draw at random: ``probability`` of
-            `suggest_rows`. Missing, or 1: drawn at random. Other samples are ignored.
+            `suggest_rows`. Missing or 1: drawn at random. Values of other samples are ignored.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class LabelNoiseModel:
         Raises
         ------
         ValueError
-            If an input is not valid, all samples are verified, or none is and `proba_of` is None.
+            If an input is not valid, if all samples are verified, or if none is verified and `proba_of` is None.
 
         Warns
         -----
@@ -438,9 +438,9 @@ class LabelNoiseModel:
         level : float in (0, 1), default=0.9
             Confidence level of the intervals.
         proba, y_noisy : array-like of shape (n_batch, c) and (n_batch,), optional
-            Probabilities by the same classifier and, if known, noisy labels of another batch with other class shares,
-            such as data of the next month. Its T and its distribution of features in each class must be the same.
-            Default: the samples of `fit`.
+            Probabilities by the same classifier and, if known, noisy labels of another batch with other class priors,
+            such as data of the next month. T and the distribution of features in each class must be the same. Default:
+            the samples of `fit`.
 
         Returns
         -------
@@ -450,7 +450,7 @@ class LabelNoiseModel:
         Raises
         ------
         ValueError
-            If no sample is verified, or if verified samples were stratified by class or chosen by suspicion.
+            If no sample is verified, or if verified samples were stratified or selected as suspicious.
         """
         from pandas import DataFrame  # slow to import
 
@@ -474,8 +474,8 @@ class LabelNoiseModel:
         level : float in (0, 1), default=0.9
             Confidence level of the interval.
         of : {"classifier", "labels"}, default="classifier"
-            "classifier": the most probable class by calibrated probabilities. "labels": the noisy label (of several
-            sources, the most frequent label).
+            "classifier": the class with the highest calibrated probability. "labels": the noisy label (of
+            several sources, the most frequent label).
 
         Returns
         -------
@@ -485,7 +485,7 @@ class LabelNoiseModel:
         Raises
         ------
         ValueError
-            As in `class_shares`; for the labels also if no verified sample has a noisy label.
+            As in `class_shares`; with ``of="labels"``, also if no verified sample has a noisy label.
         """
         check_level(level)
         if of not in ("classifier", "labels"):
@@ -498,9 +498,9 @@ class LabelNoiseModel:
     def suggest_rows(self, n: int, target: str = "shares", *, random_state: RandomState = None) -> Any:
         """Draw samples to verify next, with known probabilities (:doc:`/which_rows`).
 
-        Half of the probability is the same for all samples. The other half is proportional to the posterior standard
-        deviation of the sample's class (T and shares), or of whether its prediction is correct (accuracy). In the next
-        `fit`, pass ``probability`` as the `verified_probability` of these samples.
+        Half of each probability is uniform. The other half is proportional to a posterior standard deviation: of the
+        sample's class (for T and shares), or of the correctness of its prediction (for accuracy). In the next `fit`,
+        pass ``probability`` as the `verified_probability` of these samples.
 
         Parameters
         ----------
@@ -521,7 +521,7 @@ class LabelNoiseModel:
         Raises
         ------
         ValueError
-            If fewer than n samples are not verified, verified samples were stratified by class, or T was given.
+            If fewer than n samples are not verified, if verified samples were stratified, or if T was given.
         """
         return suggest_rows(self, n, target, random_state)
 
@@ -540,8 +540,8 @@ class LabelNoiseModel:
         Returns
         -------
         Plan
-            With `table`, `n_rows` and `words` (also by ``str``). For T, ``n_to_verify`` is the number of samples of
-            each true class that have a noisy label; otherwise, of samples of any class drawn by `suggest_rows`.
+            With `table`, `n_rows` and `words` (also by ``str``). ``n_to_verify`` is the number of verified pairs per
+            true class (for T), or of samples drawn by `suggest_rows`.
 
         Raises
         ------
@@ -617,7 +617,7 @@ class LabelNoiseModel:
         as_frame: bool = True,
         calibrate: bool = True,
     ) -> Any:
-        """Find samples whose label is probably wrong, ranked by this probability, without verified samples.
+        """Find samples that are not verified and whose label is probably wrong, most probable first.
 
         Parameters
         ----------
@@ -638,7 +638,7 @@ class LabelNoiseModel:
         References
         ----------
         Northcutt, Jiang, Chuang, "Confident Learning: Estimating Uncertainty in Dataset Labels", JAIR 70, 2021, rank by
-        ``proba[n, y]`` without the probabilities of flips.
+        ``proba[n, y]``, without T.
         """
         check_rate(threshold, "threshold")
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
@@ -665,7 +665,7 @@ class LabelNoiseModel:
         threshold: float = 0.9,
         calibrate: bool = True,
     ) -> Any:
-        """Replace labels of samples whose true class is nearly certain.
+        """Replace labels whose true class is verified or nearly certain.
 
         Parameters
         ----------
@@ -712,8 +712,8 @@ class LabelNoiseModel:
         proba, y_noisy, calibrate
             As in `posterior`.
         y_verified : array-like of shape (n,), optional
-            True labels of verified samples, as in `fit`. They serve as clean samples; with ``calibrate=False`` only for
-            the share of wrong labels, since the classifier may have been trained on them.
+            True labels of verified samples, as in `fit`, used as clean samples. With ``calibrate=False``, they only
+            give the share of wrong labels, since the classifier may have been trained on them.
         proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
             Clean samples for the calibration of the classifier, in place of verified samples.
         y_clean_noisy : array-like of shape (n_clean,), optional
