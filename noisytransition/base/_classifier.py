@@ -30,14 +30,14 @@ from ._save import save
 
 @with_merged_signature
 class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """Base class of all classifiers. Subclasses implement their training in `_fit`.
+    """Base class of all classifiers; subclasses implement their training in `_fit`.
 
     Parameters
     ----------
     module : nn.Module class or instance, "mlp" or "linear", default="mlp"
         Network that returns logits of shape (n_samples, n_classes). An instance is copied. "mlp" is an `MLP` sized from
-        the data; "linear" is the same without a hidden layer (logistic regression). Both centre features that are not
-        mostly 0, and scale features that are not of the order of 1.
+        the data; "linear" has no hidden layer (logistic regression). Both centre features that are not mostly 0, and
+        scale features that are not of the order of 1.
     lr : float or "auto", default="auto"
         Learning rate of the network. "auto": 0.1 for SGD; otherwise 0.005 for a network with a single trainable weight
         matrix, 0.001 for other networks.
@@ -324,7 +324,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self._predicted(self.net_.predict_proba, X)
 
     def predict_log_proba(self, X: Samples) -> NDArray:
-        """Predict logarithms of `predict_proba`, from the logits: finite even if a probability is rounded to 0.
+        """Predict log-probabilities from the logits, which are finite even if a probability is rounded to 0.
 
         Parameters
         ----------
@@ -384,8 +384,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             True labels; or, as in `fit`, noisy labels and a column "verified". Optional for a Dataset of pairs of input
             and label.
         sample_weight : array-like of shape (n_samples,), optional
-            Sample weights. Default: equal weights; for verified samples that were stratified by noisy label, weights
-            that restore the shares of the noisy labels.
+            Sample weights. Default: equal weights; for verified samples drawn by their noisy label, weights that
+            restore the frequencies of the noisy labels.
         y_verified : array-like of shape (n_samples,), optional
             As in `fit`. Searches pass it if metadata routing is enabled.
 

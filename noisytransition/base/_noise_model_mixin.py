@@ -48,7 +48,7 @@ class NoiseModelMixin:
         return self._model().transition_std_
 
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compute confidence intervals for T in the population that the samples come from.
+        """Compute confidence intervals for T in the population of the samples.
 
         Parameters
         ----------

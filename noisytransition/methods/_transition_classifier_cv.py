@@ -41,22 +41,22 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     Some samples must be verified, and should keep their noisy label. The steps of `fit` are::
 
         round 0     train clones on the noisy labels; predict out-of-fold probabilities
-        T           fit a `LabelNoiseModel` to these probabilities, the noisy and the verified labels
+        T           fit a LabelNoiseModel to these probabilities, the noisy and the verified labels
         round 1, 2  relabel each sample with its most probable true class, weighted by P(true | x, noisy label);
                     verified samples get their true label. Train clones on these labels, and calibrate their
                     out-of-fold probabilities by a noise model
         result      a clone trained on all samples with the labels of the last round, and its calibration
 
-    With several sources, round 0 uses the most frequent label of each sample, and the posterior depends on x and all
-    labels. Rounds end early if the out-of-fold log-loss on verified samples rises by one standard error; that round is
-    discarded. An estimator without `sample_weight` is trained on the same labels without weights.
+    With several sources, round 0 uses the most frequent label of each sample, and P(true | x, all labels) replaces the
+    posterior. A round that increases the out-of-fold log-loss on verified samples by one standard error is discarded,
+    and no further round follows. An estimator without `sample_weight` is trained on the same labels without weights.
 
     Parameters
     ----------
     estimator : classifier
-        Classifier with `fit` and `predict_proba`. X is passed to it unchanged: text, missing values, data frames.
+        Classifier with `fit` and `predict_proba`. It gets X unchanged, e.g. text, missing values or data frames.
     cv : int, default=3
-        Number of folds.
+        Number of folds of each round.
     transition_prior : "symmetric", array-like or None, default="symmetric"
         Matrix that T is shrunk towards: `prior` of `LabelNoiseModel`.
     meta_sampling : {"random", "stratified"}, default="random"
@@ -77,7 +77,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     noise_model_ : LabelNoiseModel
         Noise model of round 0, with T.
     oof_proba_ : ndarray of shape (n_samples, n_classes)
-        Calibrated out-of-fold P(true class | x); excludes samples of weight 0.
+        Calibrated out-of-fold P(true class | x), without samples of weight 0.
     transition_matrix_, class_counts_, diagnostics_, classes_
         As in `EMTransitionClassifier`.
     n_features_in_, feature_names_in_
