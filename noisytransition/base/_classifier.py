@@ -36,8 +36,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     ----------
     module : nn.Module class or instance, "mlp" or "linear", default="mlp"
         Network that returns logits of shape (n_samples, n_classes). An instance is copied. "mlp" is an `MLP` sized from
-        the data; "linear" has no hidden layer (logistic regression). Both centre features that are not mostly 0, and
-        scale features that are not of the order of 1.
+        the data; "linear" has no hidden layer (logistic regression). Both centre features, unless they are mostly 0, and
+        scale features, unless they are of the order of 1.
     lr : float or "auto", default="auto"
         Learning rate of the network. "auto": 0.1 for SGD; otherwise 0.005 for a network with a single trainable weight
         matrix, 0.001 for other networks.
@@ -130,7 +130,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @classmethod
     def as_published(cls, **params: Any) -> Self:
-        """Create a classifier with the algorithm of its paper, trained by SGD with a learning rate of 0.1.
+        """Create a classifier with the published algorithm, trained by SGD with a learning rate of 0.1.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self._predicted(self.net_.predict_proba, X)
 
     def predict_log_proba(self, X: Samples) -> NDArray:
-        """Predict log-probabilities from the logits, which are finite even if a probability is rounded to 0.
+        """Predict log-probabilities of the true class, finite even if a probability is rounded to 0.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         *,
         y_verified: ArrayLike | None = None,
     ) -> float:
-        """Compute the accuracy, on verified samples only if these are marked.
+        """Compute the accuracy; if samples are marked as verified, on these only.
 
         Parameters
         ----------

@@ -143,7 +143,7 @@ class NoiseModelMixin:
         threshold: float = 0.5,
         as_frame: bool = True,
     ) -> Any:
-        """Find samples that are not verified and whose label is probably wrong, most probable first.
+        """Find labels that are probably wrong, most probably first, among samples that are not verified.
 
         Parameters
         ----------

@@ -617,7 +617,7 @@ class LabelNoiseModel:
         as_frame: bool = True,
         calibrate: bool = True,
     ) -> Any:
-        """Find samples that are not verified and whose label is probably wrong, most probable first.
+        """Find labels that are probably wrong, most probably first, among samples that are not verified.
 
         Parameters
         ----------
