@@ -36,8 +36,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     ----------
     module : nn.Module class or instance, "mlp" or "linear", default="mlp"
         Network that returns logits of shape (n_samples, n_classes). An instance is copied. "mlp" is an `MLP` sized from
-        the data; "linear" has no hidden layer (logistic regression). Both centre features, unless they are mostly 0, and
-        scale features, unless they are of the order of 1.
+        the data; "linear" has no hidden layer (logistic regression). Both centre features, unless they are mostly 0,
+        and scale features, unless they are of the order of 1.
     lr : float or "auto", default="auto"
         Learning rate of the network. "auto": 0.1 for SGD; otherwise 0.005 for a network with a single trainable weight
         matrix, 0.001 for other networks.
