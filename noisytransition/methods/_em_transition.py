@@ -68,8 +68,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         How the clean samples were drawn. "stratified": a fixed number per class; `fit` corrects their class prior.
     fine_tune : bool, default=True
         Fine-tune on the clean samples for 50 epochs if this lowers their cross-validated log-loss by one standard
-        error. Requires six clean samples, and each class among them. Callbacks that monitor a score or set a learning
-        rate are omitted.
+        error. Requires six clean samples, and each class among them. Callbacks for scores, checkpoints and
+        learning rates are omitted.
     n_jobs : int, optional
         Number of folds trained in parallel by `joblib.Parallel`. The result is the same.
     transition_init : array-like or str, default="gold-shrunk"
