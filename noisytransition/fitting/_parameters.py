@@ -43,6 +43,9 @@ _LARGEST = 5.0
 _LEAST_SPREAD, _MOST_SPREAD = 0.3, 3.0
 # features with a smaller ratio of spread to mean are constant in float32
 _PRECISION = 1e-6
+# parameters of torch's Adam that select an implementation; by default one fused loop, which takes 0.75 of a step's time
+# (MLP of 64, 128 and 10 units, batches of 32)
+_IMPLEMENTATIONS = ("fused", "foreach", "capturable", "differentiable")
 
 
 def as_python(value: Any) -> Any:
@@ -65,7 +68,9 @@ def net_params_of(shared: dict[str, Any], module: nn.Module | None, own: dict[st
         params = {name: value for name, value in params.items() if not name.startswith("module__")}
         params["module"] = copy.deepcopy(given)
     params |= own
-    return params | {"optimizer": as_optimizer(params["optimizer"])}
+    optimizer = as_optimizer(params["optimizer"])
+    is_fused = optimizer is torch.optim.Adam and not any(f"optimizer__{name}" in params for name in _IMPLEMENTATIONS)
+    return params | {"optimizer": optimizer} | ({"optimizer__fused": True} if is_fused else {})
 
 
 # ---------------------------------------------------------------------------- automatic defaults

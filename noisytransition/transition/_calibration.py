@@ -5,6 +5,7 @@ the selection of classifiers and the error bars use the same map.
 """
 
 from collections.abc import Callable
+from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -160,8 +161,8 @@ class CalibratedLikelihood:
         known = self.pairs + pseudo_counts
         if self.x is None:
             self.x = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T))
-        elif self.c > SLOW_CLASSES:
-            most, unit = min(most, _MAX_ITER_AGAIN), self.units(self.x, known)
+        else:
+            most, unit = min(most, _MAX_ITER_AGAIN if self.c > SLOW_CLASSES else most), self.units(self.x, known)
         found = self._search(unit, known, min(most, _MAX_ITER_IN_ONE_UNIT))
         n_iter = found.nit
         if n_iter == _MAX_ITER_IN_ONE_UNIT < most:
@@ -179,6 +180,13 @@ class CalibratedLikelihood:
         found = minimum(lambda x: self.objective(x, known), self.x, unit, max_iter)
         self.x = found.x
         return found
+
+    def without(self, out: NDArray[np.bool_]) -> "CalibratedLikelihood":
+        """Likelihood without some of the clean samples; `maximise` continues from the present maximum."""
+        other, ends = copy(self), np.cumsum([len(u) for u, *_ in self.clean_blocks])[:-1]
+        parts = zip(self.clean_blocks, np.split(~out[:, None], ends), strict=True)
+        other.clean_blocks = [[u, clean, weight * kept] for (u, clean, weight), kept in parts]
+        return other
 
     # ---- parameters
     def pack(self, log_scale: float, bias: NDArray, matrix: NDArray, logits_T: NDArray) -> NDArray[np.float64]:

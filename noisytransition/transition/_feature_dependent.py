@@ -84,7 +84,7 @@ def fit_feature_dependent_noise(
     if prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, unshrunk)[2])
     maps = one_T.calibration, likelihood.calibration(x[:-1])
-    before, after = (_log_score(f, proba_meta, y_meta, meta_offset) for f in maps)
+    before, after = (log_scores(f, proba_meta, y_meta, meta_offset).sum() for f in maps)
     if evidence <= POSITIVE_EVIDENCE or after < before:
         return None
     counts = dependent.sums(x).counts
@@ -92,10 +92,12 @@ def fit_feature_dependent_noise(
     return FeatureDependentEstimate(T, counts, maps[1], float(x[-1]), float(evidence))
 
 
-def _log_score(calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray | float) -> float:
-    """Log-likelihood of the labels of clean samples."""
+def log_scores(
+    calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray | float
+) -> NDArray[np.float64]:
+    """Log-likelihood of the label of each clean sample."""
     assert calibration is not None  # there are clean samples
-    return float(finite_log(shift_class_prior(calibration(proba), offset)[np.arange(len(y)), y]).sum())
+    return finite_log(shift_class_prior(calibration(proba), offset)[np.arange(len(y)), y])
 
 
 class FeatureDependentLikelihood:
