@@ -18,15 +18,15 @@ from ._pair_posterior import PairEstimate, fit_pair_posterior, wrong_true_labels
 from ._shrinkage import Prior, shrunk_to_symmetric
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty, transition_uncertainty
 
-# Clean samples get the same total weight as the noisy ones, unless each weighs 1 and predicts clean samples out-of-fold
-# better by this many standard errors. Error of T at equal totals, at weight 1 and by this rule: 0.154, 0.223, 0.156 and
-# with verified pairs 0.121, 0.141, 0.123 (design half of examples/benchmarks/zoo), where noise depends on the features
-# in most problems; 0.089, 0.031, 0.047 in large problems with one T (seeds 0 to 2 of examples/paper/many_seeds.py)
+# Clean samples get the same total weight as the noisy ones, unless weight 1 of each predicts clean samples out-of-fold
+# better by this many standard errors. Error of T on the design half of examples/benchmarks/zoo (two seeds), where noise
+# often depends on the features: 0.154 with equal totals, 0.223 at weight 1, 0.156 by this rule; in large problems with
+# one T (seeds 0 to 2 of examples/paper/many_seeds.py): 0.085, 0.031, 0.058
 _LEAST_GAIN = 1.0
-_N_FOLDS = 5
-_N_ITER = 40
-# power of the weight with verified pairs: at 1 the calibrated clean samples contradict one T too often (error of T
-# 0.100 instead of 0.090)
+# folds of the clean samples, and iterations of each fit without a fold, which start from the fit to all of them
+_N_FOLDS, _N_ITER = 5, 40
+# power of the weight with verified pairs: at 1 the calibrated clean samples contradict one T too often (error of T in
+# the same problems 0.100 instead of 0.090)
 _POWER_WITH_PAIRS = 0.5
 # power in the fit of feature-dependent noise: at 3/4 and 1 it is detected in data without noise
 _POWER_OF_FEATURES = 0.5
@@ -147,7 +147,7 @@ class TransitionFit:
         """Log-likelihood of each clean sample by a calibration fitted without its fold, starting from this result."""
         proba, y, scores = self.best.proba_meta.astype(np.float64), self.held_out.clean, np.empty(len(self.weights))
         pseudo_counts = np.zeros_like(self.pairs) if found.prior is None else found.strength * found.prior
-        for out in random_folds(len(y), _N_FOLDS):
+        for out in folds_of(np.argsort(proba[np.arange(len(y)), y]), _N_FOLDS):  # whatever the order of the samples
             assert isinstance(of.likelihood, CalibratedLikelihood)  # there are clean samples
             maximum = of.likelihood.without(out).maximise(found.transition_matrix, pseudo_counts, _N_ITER, 0.0)
             scores[out] = log_scores(maximum.calibration, proba[out], y[out], self.offset)
@@ -265,15 +265,14 @@ def cross_fitted(
     A calibration predicts the clean samples it was fitted to too well. Folds are random: with fixed class shares, a
     class would be rarer in a fit if it is more frequent in the fold, and predicted too seldom.
     """
-    for out in random_folds(len(held_out.clean), n_folds):
+    for out in folds_of(np.random.default_rng(0).permutation(len(held_out.clean)), n_folds):
         yield np.flatnonzero(out), TransitionFit(held_out.without(out), start, prior, stratified=stratified)
 
 
-def random_folds(n: int, n_folds: int) -> Iterator[NDArray[np.bool_]]:
-    """Masks of the samples of each fold, unless it has all samples or none."""
-    order = np.random.default_rng(0).permutation(n)
+def folds_of(order: NDArray[np.intp], n_folds: int) -> Iterator[NDArray[np.bool_]]:
+    """Masks of folds, each of every n-th sample in this order, unless a fold has all samples or none."""
     for k in range(n_folds):
-        out = np.zeros(n, dtype=bool)
+        out = np.zeros(len(order), dtype=bool)
         out[order[k::n_folds]] = True
         if out.any() and not out.all():
             yield out

@@ -52,9 +52,9 @@ def loss(x, proba, noisy, proba_clean, clean, pairs, weight):
 
 
 def slow_noise_model(proba, noisy, proba_clean, clean, pairs, weight):
-    """T, and the calibrated probabilities of the noisy samples."""
+    """T, and a function that calibrates probabilities."""
     c = len(pairs)
     data = [np.asarray(a).tolist() for a in (proba, noisy, proba_clean, clean, pairs)]
     found = minimize(loss, np.zeros(1 + c + 2 * c * c), args=(*data, weight), method="BFGS", options={"gtol": 1e-4})
     scale, bias, matrix, T = unpack(found.x, c)
-    return np.array(T), np.array([calibrated(p, scale, bias, matrix) for p in data[0]])
+    return np.array(T), lambda proba: np.array([calibrated(p, scale, bias, matrix) for p in proba.tolist()])
