@@ -53,8 +53,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
                       improves the out-of-fold predictions;  fine-tuned on the clean samples if this
                       lowers their log-loss
 
-    `fit` trains the network five times and fine-tunes it at most four times; with ``cv=None`` and ``fine_tune=False``,
-    it trains three times. T is more precise if the verified samples keep their noisy labels. See
+    `fit` trains the network four times after a short warm-up, and fine-tunes it at most four times; with ``cv=None``
+    and ``fine_tune=False``, it trains twice after the warm-up. T is more precise if the verified samples keep their noisy labels. See
     :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
 
     With several sources, T describes the most frequent label of each sample; `noise_model_` has a T for each source.
