@@ -54,8 +54,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
                       lowers their log-loss
 
     `fit` trains the network four times after a short warm-up, and fine-tunes it at most four times; with ``cv=None``
-    and ``fine_tune=False``, it trains twice after the warm-up. T is more precise if the verified samples keep their noisy
-    labels. See :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
+    and ``fine_tune=False``, it trains twice after the warm-up. T is more precise if the verified samples keep their
+    noisy labels. See :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
 
     With several sources, T describes the most frequent label of each sample; `noise_model_` has a T for each source.
     The last training then maximises the likelihood of all labels, ``sum_i f_i(x) P(labels of the sample | i)``.
