@@ -284,7 +284,7 @@ def _fitted(estimator: object, attribute: str, labels: Iterable | None) -> tuple
         return getattr(estimator, attribute), getattr(estimator, "classes_", None) if labels is None else labels
     if hasattr(estimator, "fit"):
         check_is_fitted(estimator)
-    valid = "a fitted classifier that estimates T, a Pipeline or search (refit=True) of such a classifier, or the array"
+    valid = "a fitted classifier that estimates T, or a Pipeline or search of it; TransitionMatrixDisplay(T) plots T"
     raise ValueError(f"{type(estimator).__name__} has no {attribute}. Pass {valid}.")
 
 

@@ -53,6 +53,8 @@ HOW_TO_PASS = (
     "Pass the true labels of verified samples as fit(X, df[['label', 'verified']]) or fit(X, y, y_verified=labels), "
     "missing for all others; or pass separate clean samples as fit(X, y, meta=(X_meta, y_meta))."
 )
+# end of error messages about X
+_ENCODE_X = "Encode text, categories and dates as numbers first."
 # end of error messages about classes that differ from y
 _ENCODE_ALL = (
     "if y was encoded as 0, 1, 2, ... by VotingClassifier or cross_val_predict(method='predict_proba'), encode y and "
@@ -91,7 +93,7 @@ def read_rows(
     """
     if sample_weight is not None and (drawn := sorted(set(DRAWS) & set(estimator.get_params(deep=False)))):
         raise ValueError(f"sample_weight cannot be combined with {drawn}: both control sampling. Omit one.")
-    warn_of_order(X, y)
+    warn_of_order(X, y, y_verified)
     if y is None and (isinstance(X, Dataset) or _are_samples(X)):
         y = _labels_of_pairs(X, "X")
     of_X, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources)
@@ -164,6 +166,8 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
     if isinstance(X, Mapping) and not issparse(X):  # a DOK matrix is a Mapping too
         return rows_of_parts(X, name)
     refuse_masked(X, name)
+    if not issparse(X) and getattr(X, "ndim", isinstance(X, list)) == 1 and isinstance(next(iter(X), None), str):
+        raise ValueError(f"{name} contains texts. Convert them to numbers, e.g. make_pipeline(TfidfVectorizer(), clf).")
     if _are_samples(X):
         if has_parts(separated(X[0])[0]):
             _check_dataset(X, name)
@@ -173,10 +177,12 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
         X = canonical(X)
     try:
         values = validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True, accept_sparse="csr")
-    except ValueError as error:
-        raise ValueError(re.sub(r"\bX\b", name, str(error))) from error
+    except (ValueError, np.exceptions.DTypePromotionError) as error:
+        text = re.sub(r"^(could not convert|The DType).*", f"{name} is not numeric. {_ENCODE_X}", str(error))
+        text = re.sub(r"(?s):?\n(array=)?\[.*\]\.?", ".", text)  # without the values of a large array
+        raise ValueError(re.sub(r"\bX\b", name, text)) from error
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"{name} has dtype {values.dtype}. Encode text, categories and dates as numbers first.")
+        raise ValueError(f"{name} has dtype {values.dtype}. {_ENCODE_X}")
     if values.dtype.itemsize > 8:  # torch has no such type
         with np.errstate(over="ignore"):
             values = values.astype(np.float64)
@@ -329,7 +335,7 @@ def _check_kind(labels: NDArray, name: str) -> None:
                 warnings.filterwarnings("ignore", "The number of unique classes is greater")
             check_classification_targets(labels)
     except TypeError as error:  # labels that cannot be compared, or bytes
-        raise ValueError(f"{name} has labels of type {type(labels[0]).__name__}: {error}. Use str.") from error
+        raise ValueError(f"{name} has labels of type {type(labels[0]).__name__} ({error}). Use str.") from error
 
 
 def _labels_of_pairs(data: Any, name: str) -> NDArray:
@@ -340,9 +346,7 @@ def _labels_of_pairs(data: Any, name: str) -> NDArray:
     for i in range(len(data)):
         _, rest = separated(data[i])
         if len(rest) != 1:
-            raise ValueError(
-                f"sample {i} of {name} is not a pair (input, label), and no labels were given. Pass labels."
-            )
+            raise ValueError(f"sample {i} of {name} is not a pair (input, label). Pass pairs, or labels as y.")
         label = rest[0]
         labels.append(label.item() if isinstance(label, Tensor) and not label.ndim else label)
     return np.array(labels)
@@ -353,13 +357,10 @@ def _check_verified(has_given: NDArray[np.bool_], is_verified: NDArray[np.bool_]
     if not (has_given & ~is_verified).any():
         raise ValueError(
             "all samples are verified, so there is no noisy sample to train on. Pass the true label of each verified "
-            "sample (not a mask), and None, NaN or, if it is not a class, -1 for all others."
+            "sample (not a mask), and None, NaN or, if y has no label -1, -1 for all others."
         )
     if not is_verified.any():
-        raise ValueError(
-            "the clean set is empty: no sample is verified (in cross-validation, use TrustedKFold or shuffle). "
-            f"{HOW_TO_PASS}"
-        )
+        raise ValueError(f"no sample is verified (in cross-validation, use TrustedKFold or shuffle). {HOW_TO_PASS}")
 
 
 def _weighted_rows(sample_weight: ArrayLike, is_noisy: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray]:
@@ -407,8 +408,7 @@ def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
     if absent := sorted(set(labels.get("y_meta_noisy", labels["y"]).tolist()) - noisy - clean):
         raise ValueError(
             f"y_meta_noisy has labels {shortened(absent)} that are in neither y nor y_meta; y has "
-            f"{shortened(sorted(noisy))}. "
-            f"Correct them; {_ENCODE_ALL}."
+            f"{shortened(sorted(noisy))}. Correct them; {_ENCODE_ALL}."
         )
     if absent := sorted(clean - noisy):
         warnings.warn(
@@ -474,10 +474,7 @@ def rows_to_score(
     minus_one_is_missing = not has_minus_one(given, getattr(classifier, "classes_", None))
     is_verified, labels = known_labels(y_verified, n, "y_verified", minus_one_is_missing)
     if not len(labels):
-        raise ValueError(
-            "no sample is verified, but scores need verified samples. Use a cv with verified samples in each test set, "
-            "such as TrustedKFold."
-        )
+        raise ValueError("no sample is verified, but scores need verified samples. Use cv=TrustedKFold(...).")
     rows = np.flatnonzero(is_verified)
     weights = None if sample_weight is None else _safe_indexing(sample_weight, rows)
     if (drawn := relative_probabilities(probability, is_verified)) is not None:

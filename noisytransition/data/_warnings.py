@@ -26,13 +26,12 @@ _BY_CHANCE = 2
 _LARGEST_SIZE = 100.0
 
 
-def warn_of_order(X: Any, y: Any) -> None:
-    """Warn if the pandas indices of X and y have a different order: samples are matched by position."""
-    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or X.index.equals(y.index):
-        return
-    if len(X) == len(y) and set(X.index) == set(y.index):
+def warn_of_order(*data: Any) -> None:
+    """Warn if the pandas indices of X, y or y_verified have a different order: samples are matched by position."""
+    first, *others = [of.index for of in data if hasattr(of, "iloc")] or [None]
+    if any(not i.equals(first) and len(i) == len(first) and set(i) == set(first) for i in others):
         warnings.warn(
-            "The index of y is in another order than the index of X, but samples are matched by position. Pass "
+            "The indices of X and of the labels differ in their order, but samples are matched by position. Pass "
             "y.reindex(X.index), or y.to_numpy() if the order is correct.",
             UserWarning,
             stacklevel=4,

@@ -83,8 +83,8 @@ def start_of_transition(
 def _check_validation_fraction(run: Run, fraction: float) -> None:
     if fraction and run.params.get("train_split") is None and len(run.noisy) * (1 - fraction) < 1:
         raise ValueError(
-            f"validation_fraction={fraction} of {len(run.noisy)} noisy samples leaves none to train on. Use 0 or more "
-            "samples."
+            f"validation_fraction={fraction} of {len(run.noisy)} noisy samples leaves none to train on. Use a smaller "
+            "fraction."
         )
 
 

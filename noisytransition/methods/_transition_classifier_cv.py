@@ -18,6 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_para
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import HOW_TO_PASS, read_labels, separate_rows
+from ..data._warnings import warn_of_order
 from ..fitting._checks import COUNT
 from ..fitting._cross_fitting import fold_of_rows
 from ..transition._calibration import Calibration
@@ -202,6 +203,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         sources: Any,
     ) -> _Rows:
         """Validate all inputs except X, which the estimator validates."""
+        warn_of_order(X, y, y_verified)
         of_X, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources)
         n, n_meta = _num_samples(X), None if X_meta is None else _num_samples(X_meta)
         labels = read_labels(n, of_X, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
@@ -319,6 +321,8 @@ def _stacked(X: Any, X_meta: Any) -> Any:
         from pandas import concat
 
         return concat([X, X_meta], ignore_index=True)
+    if hasattr(X, "shape") and hasattr(X_meta, "shape") and X.shape[1:] != X_meta.shape[1:]:
+        raise ValueError(f"X has shape {X.shape}, but X_meta {X_meta.shape}. Pass samples of the same shape.")
     if sparse.issparse(X):
         return sparse.vstack([X, X_meta], format="csr")
     return [*X, *X_meta] if isinstance(X, list) else np.concatenate([np.asarray(X), np.asarray(X_meta)])

@@ -105,7 +105,7 @@ def test_labels_that_name_the_rows_in_another_order_are_warned_of():
     clf = small(CrossEntropyClassifier, max_epochs=1)
     for same in (y, y.to_numpy(), y.set_axis(y.index + 100)):  # other names say nothing
         assert not told(clf, X, same)
-    with pytest.warns(UserWarning, match="another order") as caught:
+    with pytest.warns(UserWarning, match="differ in their order") as caught:
         clf.fit(X, y[::-1])
     assert caught[0].filename == __file__
 
