@@ -120,7 +120,7 @@ def check_weights(net: "NoisyLabelNet") -> None:
     """Raise if trained weights, or parameters of the loss, are not finite."""
     if bad := _not_finite(net):
         raise DivergenceError(f"weights are not finite after epoch {len(net.history)}, in {bad}: {_advice(net)}")
-    if bad := [name for name, value in net.criterion_.named_parameters() if bool(torch.isnan(value).any())]:
+    if bad := [name for name, w in net.criterion_.named_parameters() if w.sum().isnan() and w.isnan().any()]:
         raise DivergenceError(
             f"{type(net.criterion_).__name__} has NaN in {bad} after epoch {len(net.history)}. Lower the learning rate "
             "of its parameters."
