@@ -69,7 +69,8 @@ def growth():
     training (recording T and the history) weighs more than in most fits.
     """
     problems = {
-        ("batch", n): Problem(lambda: mlp(64, 128, 128, 10), (64,), n, max(5, 2048 // n)) for n in (16, 64, 256, 1024)
+        ("samples per batch", n): Problem(lambda: mlp(64, 128, 128, 10), (64,), n, max(5, 2048 // n))
+        for n in (16, 64, 256, 1024)
     }
     problems |= {("hidden layers", d): Problem(lambda d=d: mlp(64, *[128] * d, 10), (64,), 128) for d in (1, 2, 4, 8)}
     for c in (10, 100, 1000, 10_000):
@@ -106,16 +107,20 @@ def precision():
 def loops():
     """Throughput of an epoch, relative to a bare torch loop; also of stock skorch and scikit-learn."""
     cases = {
-        "MLP 64-128-128-10, 60,000 rows, batch 128": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 128, 469), 0.9),
-        "MLP 64-128-128-10, 15,000 rows, batch 32": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 32, 469), 0.8),
-        "CNN, 2,560 rows, batch 128": (Problem(lambda: cnn(False), (3, 32, 32), 128, 20), 0.9),
+        "MLP 64-128-128-10, 60,000 samples, batch 128": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 128, 469), 0.9),
+        "MLP 64-128-128-10, 15,000 samples, batch 32": (Problem(lambda: mlp(64, 128, 128, 10), (64,), 32, 469), 0.8),
+        "CNN, 2,560 samples, batch 128": (Problem(lambda: cnn(False), (3, 32, 32), 128, 20), 0.9),
     }
     for case, (problem, goal) in cases.items():
-        calls = {"ours": problem.ours(), "bare loop": problem.loop(plain), "stock skorch": stock_skorch(problem)}
+        calls = {
+            "noisytransition": problem.ours(),
+            "bare loop": problem.loop(plain),
+            "stock skorch": stock_skorch(problem),
+        }
         if case.startswith("MLP"):
             calls["scikit-learn's MLPClassifier"] = scikit_learn(problem)
         times = turns(calls, 7)
-        for name in ("ours", *list(calls)[2:]):
+        for name in ("noisytransition", *list(calls)[2:]):
             yield ratio(case, f"throughput of {name} / bare loop", times["bare loop"], times[name], goal)
             goal = None
 
@@ -145,8 +150,8 @@ def scikit_learn(problem):
 def prediction():
     """Time of `predict_proba`, relative to a bare forward pass with the same batch size."""
     for case, network, shape, n in (
-        ("MLP 64-128-10, 20,000 rows", lambda: mlp(64, 128, 10), (64,), 20_000),
-        ("CNN, 2,000 rows", lambda: cnn(False), (3, 32, 32), 2000),
+        ("MLP 64-128-10, 20,000 samples", lambda: mlp(64, 128, 10), (64,), 20_000),
+        ("CNN, 2,000 samples", lambda: cnn(False), (3, 32, 32), 2000),
     ):
         X = np.random.default_rng(0).normal(size=(n, *shape)).astype(np.float32)
         for batch_size in (32, 128):
@@ -181,7 +186,7 @@ def arrays():
     ):
         call = function(n, c)
         seconds = turns({name: call}, 3)[name]
-        yield ratio(f"{n:,} rows, {c} classes", f"{name}, seconds", seconds, 1, goal)
+        yield ratio(f"{n:,} samples, {c:,} classes", f"{name}, seconds", seconds, 1, goal)
 
 
 def drawn(n, c):
@@ -285,7 +290,7 @@ def plot(rows):
     """Plot the time of an epoch against batch size, depth and number of classes."""
     import matplotlib.pyplot as plt
 
-    axes_of = ("batch", "hidden layers", "classes")
+    axes_of = ("samples per batch", "hidden layers", "classes")
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharey=True, layout="constrained")
     for ax, axis in zip(axes, axes_of, strict=True):
         for name in ("Forward", "EM", "Algorithm 1"):

@@ -1,4 +1,4 @@
-"""Time fits of EM and their parts, compared with cross-entropy (for `speed.py`)."""
+"""Time whole fits: EM and its parts, and TransitionClassifierCV (for `speed.py`)."""
 
 import re
 import time
@@ -6,67 +6,86 @@ from collections import Counter
 from unittest import mock
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from speed_turns import ratio, turns
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, LabelNoiseModel, TransitionClassifierCV
 from noisytransition.fitting._run import Run
-from noisytransition.methods import _em_transition
 from noisytransition.transition import flip_labels, pair_noise
 
 N_TURNS = 5
+# goals of EM / cross-entropy, by the number of noisy samples
+GOALS = {1000: 8, 5000: 5.5, 20_000: 4.5}
 # patterns of stages, and the parts of a fit
 PARTS = {
-    "warm_up": "warm-up, for the start of T",
+    "warm_up": "warm-up, for the initial T",
     r"fold_\d": "three folds",
-    r"(clean_fold|fold)_\d_.*|fine_tuned.*|clean_rows": "trainings on the clean rows",
-    "em|continued": "network through T",
-    "(continued_on_)?noisy_rows": "networks that clean rows judge",
+    r"(fold_\d_)?fine_tuned": "trainings on the clean samples",
+    "em": "network through T",
 }
 
 
 def fits():
-    """Time of EM's fit with default parameters, and of its parts, relative to a fit of cross-entropy; five turns."""
-    rng = np.random.default_rng(0)
-    for n in (1000, 5000, 20_000):
-        y = rng.integers(10, size=n + 500)
-        X = (0.35 * rng.normal(size=(10, 64))[y] + rng.normal(size=(n + 500, 64))).astype(np.float32)
-        y_noisy, meta = flip_labels(y, pair_noise(10, 0.4), random_state=0)[500:], (X[:500], y[:500])
+    """Time of EM's fit with default parameters, and of its parts, relative to a fit of cross-entropy; five turns.
+
+    TransitionClassifierCV is compared with its estimator alone. There are 500 clean samples.
+    """
+    for n, goal in GOALS.items():
+        X, y, meta = drawn(n)
         parts = []
         calls = {
-            "cross-entropy": lambda X=X, y=y_noisy: CrossEntropyClassifier(random_state=0).fit(X[500:], y),
-            "EM": lambda X=X, y=y_noisy, m=meta, p=parts: p.append(seconds_of_parts(X[500:], y, m)),
+            "cross-entropy": lambda X=X, y=y: CrossEntropyClassifier(random_state=0).fit(X, y),
+            "EM": lambda X=X, y=y, m=meta, p=parts: p.append(seconds_of_parts(X, y, m)),
         }
         times = turns(calls, N_TURNS)
-        case, one = f"{n:,} rows of 64 columns", times["cross-entropy"]
-        yield ratio(case, "EM at its defaults / cross-entropy", times["EM"], one, 6)
+        case, one = f"{n:,} samples of 64 features", times["cross-entropy"]
+        yield ratio(case, "EM at its defaults / cross-entropy", times["EM"], one, goal)
         for part in parts[-1]:
             taken = np.array([of_turn[part] for of_turn in parts[-N_TURNS:]])
             yield ratio(case, f"{part} / cross-entropy", taken, one)
+    X, y, meta = drawn(5000)
+    for estimator in LogisticRegression(), RandomForestClassifier(random_state=0):
+        wrapped = TransitionClassifierCV(estimator, random_state=0)
+        calls = {
+            "alone": lambda of=estimator, X=X, y=y: of.fit(X, y),
+            "CV": lambda of=wrapped, X=X, y=y, m=meta: of.fit(X, y, meta=m),
+        }
+        times = turns(calls, N_TURNS)
+        name = type(estimator).__name__
+        yield ratio("5,000 samples of 64 features", f"TransitionClassifierCV / {name}", times["CV"], times["alone"])
+
+
+def drawn(n):
+    """Draw n noisy samples with pair noise, and 500 clean samples."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(10, size=n + 500)
+    X = (0.35 * rng.normal(size=(10, 64))[y] + rng.normal(size=(n + 500, 64))).astype(np.float32)
+    return X[500:], flip_labels(y, pair_noise(10, 0.4), random_state=0)[500:], (X[:500], y[:500])
 
 
 def seconds_of_parts(X, y, meta):
     """Fit EM; return the CPU seconds of its parts."""
     seconds = Counter()
-    trained = counted(Run._fit, seconds, stage)
-    estimated = counted(_em_transition.estimate_transition, seconds, lambda *args: "T from the posteriors")
-    with mock.patch.object(Run, "_fit", trained), mock.patch.object(_em_transition, "estimate_transition", estimated):
+    trained = counted(Run._train, seconds, lambda run, stage, *args: part_of(stage))
+    estimated = counted(LabelNoiseModel.fit_candidates, seconds, lambda *args: "T from the posteriors")
+    with mock.patch.object(Run, "_train", trained), mock.patch.object(LabelNoiseModel, "fit_candidates", estimated):
         EMTransitionClassifier(random_state=0).fit(X, y, meta=meta)
     return seconds
 
 
-def counted(function, seconds, part_of):
+def counted(function, seconds, part):
     """Wrap a function so that it adds its CPU seconds to a part."""
 
     def call(*args, **params):
         started = time.process_time()
         result = function(*args, **params)
-        seconds[part_of(*args)] += time.process_time() - started
+        seconds[part(*args)] += time.process_time() - started
         return result
 
     return call
 
 
-def stage(run, nets, *args):
+def part_of(stage):
     """Return the part of a training."""
-    name = next(iter(nets))
-    return next(part for pattern, part in PARTS.items() if re.fullmatch(pattern, name))
+    return next(part for pattern, part in PARTS.items() if re.fullmatch(pattern, stage))

@@ -13,7 +13,7 @@ FITS = {
     "GLC": "GLCClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
     "meta-transition": "MetaTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
     "EM": "EMTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
-    "EM, verified rows": "EMTransitionClassifier(**p).fit(X, y, y_verified=checked)",
+    "EM, verified samples": "EMTransitionClassifier(**p).fit(X, y, y_verified=checked)",
 }
 MEMORY = """
 import resource, warnings
@@ -38,7 +38,7 @@ def memory():
     """Peak memory of a fit in addition to the data, relative to the size of the data."""
     for name, fit in FITS.items():
         out = subprocess.run([sys.executable, "-c", MEMORY.format(fit=fit)], capture_output=True, text=True, check=True)
-        yield ratio("60,000 rows of 1,000 columns, linear", f"memory of {name} / data", float(out.stdout), 1, 0.15)
+        yield ratio("60,000 samples of 1,000 features, linear", f"memory of {name} / data", float(out.stdout), 1, 0.15)
 
 
 DISK = """
@@ -82,7 +82,7 @@ def disk(n=1_000_000):
 
     The file was just written, so it is in the cache of the operating system. Memory excludes this cache.
     """
-    case, forms = f"{n:,} rows of 64 columns, linear", ("array in memory", "memory-mapped array", "Dataset")
+    case, forms = f"{n:,} samples of 64 features, linear", ("array in memory", "memory-mapped array", "Dataset")
     with tempfile.TemporaryDirectory() as folder:
         rng = np.random.default_rng(0)
         np.save(Path(folder) / "X.npy", rng.standard_normal((n, 64), dtype=np.float32))

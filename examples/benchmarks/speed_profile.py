@@ -1,4 +1,4 @@
-"""Profile a step: calls of PyTorch's operators, and the share of matrix products and convolutions in their time.
+"""Profile a step: calls of PyTorch's operators, multiplications, and the share of products in the operators' time.
 
     python examples/benchmarks/speed_profile.py
 
@@ -15,6 +15,7 @@ from shared import RESULTS, markdown, publish, versions, write_csv
 from speed_steps import Problem, cnn, mlp, plain
 from speed_turns import turns
 from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
 
 # operators whose time grows with the network
 PRODUCTS = ("aten::addmm", "aten::mm", "aten::bmm", "aten::baddbmm", "aten::mkldnn_convolution")
@@ -27,7 +28,7 @@ CASES = {
     "CNN with batch normalisation, batch 128": lambda: Problem(lambda: cnn(True), (3, 32, 32), 128, 10),
     "1,000 classes": lambda: Problem(lambda: mlp(64, 128, 1000), (64,), 128, 200, n_classes=1000),
 }
-COLUMNS = ["microseconds", "operator calls", "share of products in operator time"]
+COLUMNS = ["microseconds", "operator calls", "multiplications / plain step", "share of products in operator time"]
 
 
 def main():
@@ -36,6 +37,7 @@ def main():
     lines = []
     for case, made in CASES.items():
         problem = made()
+        multiplied = multiplications(problem.ours())
         for name, epoch in (
             ("bare loop", problem.loop(plain)),
             ("plain", problem.ours()),
@@ -43,6 +45,7 @@ def main():
             ("Algorithm 1", problem.meta()),
         ):
             found = profiled(epoch, len(problem.noisy) // problem.batch_size)
+            found.insert(2, f"{multiplications(epoch) / multiplied:.2f}")
             lines.append((f"{case}: {name}", found))
             print(*lines[-1], flush=True)
     publish(
@@ -62,6 +65,13 @@ def profiled(epoch, n_steps, repeats=5):
     calls = sum(event.count for event in events) / n_steps
     share = sum(inside.get(key, 0) for key in PRODUCTS) / sum(inside.values())
     return [f"{seconds / n_steps * 1e6:,.0f}", f"{calls:.0f}", f"{share:.2f}"]
+
+
+def multiplications(epoch):
+    """Count the multiplications of matrix products and convolutions in an epoch."""
+    with FlopCounterMode(display=False) as counter:
+        epoch()
+    return counter.get_total_flops()
 
 
 if __name__ == "__main__":

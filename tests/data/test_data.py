@@ -108,9 +108,6 @@ def test_labels_that_name_the_rows_in_another_order_are_warned_of():
     with pytest.warns(UserWarning, match="differ in their order") as caught:
         clf.fit(X, y[::-1])
     assert caught[0].filename == __file__
-    for labels in (y.to_numpy(), y):
-        with pytest.warns(UserWarning, match="differ in their order"):
-            clf.fit(X, labels, y_verified=y.where(y.index < 9)[::-1])
 
 
 @pytest.mark.parametrize("form", ["verified", "some both labels", "noisy labels beside", "beside", "none"])
