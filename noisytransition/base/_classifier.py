@@ -226,9 +226,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             )
             if by_source is not None and not self._takes_sources:
                 raise ValueError(
-                    f"{type(self).__name__} accepts labels of one source, but got {by_source.names.tolist()[:3]}. "
-                    "Use EMTransitionClassifier or TransitionClassifierCV, or pass one column of labels, and true "
-                    "labels in a column 'verified'."
+                    f"{type(self).__name__} accepts labels of one source, but got {by_source.names.tolist()[:3]}. Pass "
+                    "one column of labels and a column 'verified', or use EMTransitionClassifier."
                 )
             if self._needs_clean_data and not len(clean):
                 raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")

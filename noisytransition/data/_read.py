@@ -311,9 +311,8 @@ def _column(y: Any, n: int, name: str) -> Any:
         )
         if given.shape[1:] == (2,) and not (given.dtype.kind == "f" and np.isfinite(given).all()):
             advice = (
-                f"Pass a data frame with a column {VERIFIED!r}, or one for each of several sources; instead of "
-                "cross_val_predict(method='predict_proba'), which converts it to an array, use `oof_proba_` of "
-                "EMTransitionClassifier"
+                f"Pass a data frame with a column {VERIFIED!r}, or with one for each source; if cross_val_predict has "
+                "converted it to this array, use `oof_proba_` of EMTransitionClassifier instead"
             )
         raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {given.shape}. {advice}.")
     column = column_or_1d(given, warn=True)

@@ -34,6 +34,7 @@ from ..transition._shrinkage import Prior, check_prior
 # five rules that select the round by verified samples or by the evidence gained less than 0.1 points of accuracy over
 # two fixed rounds; the early stop is for noise that the noise model does not fit
 _MOST_ROUNDS = 2
+_NO_PROBA = "{0} has no predict_proba. Pass a classifier or parameters with it, or CalibratedClassifierCV({0}(...))."
 
 
 class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -174,8 +175,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         """
         self._validate_params()
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
-            name = type(self.estimator).__name__
-            raise ValueError(f"{name} has no predict_proba. Pass a classifier that has it, or CalibratedClassifierCV.")
+            raise ValueError(_NO_PROBA.format(type(self.estimator).__name__))
         rows = self._read(X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
         first, best, losses = self._rounds(rows)
         self.estimator_ = _trained(self.estimator, rows, best.labels, best.weight)
@@ -356,6 +356,8 @@ def _weight_name(estimator: Any) -> str | None:
 
 def _proba(fitted: Any, X: Any, classes: NDArray) -> NDArray[np.float64]:
     """Predict probabilities of all classes, 0 for classes that the estimator was not fitted on."""
+    if not hasattr(fitted, "predict_proba"):  # with some parameters, e.g. SVC(probability=False)
+        raise ValueError(_NO_PROBA.format(type(fitted).__name__))
     found = check_probabilities(fitted.predict_proba(X), len(fitted.classes_))
     proba = np.zeros((len(found), len(classes)))
     proba[:, np.searchsorted(classes, fitted.classes_)] = found

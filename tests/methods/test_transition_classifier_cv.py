@@ -19,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from training import refused
 
@@ -295,6 +295,8 @@ def test_errors_before_training():
         clone(clf).set_params(n_jobs=0).fit(X, y_noisy, y_verified=only(y, verified))
     with refused("has no predict_proba"):
         TransitionClassifierCV(LinearSVC()).fit(X, y_noisy, y_verified=only(y, verified))
+    with refused("SVC has no predict_proba"):  # SVC has the method, but not with its default parameters
+        TransitionClassifierCV(SVC()).fit(X, y_noisy, y_verified=only(y, verified))
     assert not Recorder.fits
     with pytest.raises(NotFittedError):
         clf.predict(X)
