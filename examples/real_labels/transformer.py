@@ -183,8 +183,9 @@ def write(rows, folder):
     lines = [(method, cells(table, method)) for method in table.methods]
     for kind in KINDS:
         table = Results([row for row in rows if row["kind"] == kind], METHODS)
-        complete = [method for method in table.methods if len(table.of[method]) == SEEDS]
-        lines += [(f"{kind}: {method}", cells(table, method)) for method in complete]
+        for method in table.methods:
+            missing = "" if (n := len(table.of[method])) == SEEDS else f" ({n} of {SEEDS} splits)"
+            lines.append((f"{kind}: {method}{missing}", cells(table, method)))
     about = (
         f"{SEEDS} splits, {common.N_VERIFIED} verified samples: mean ± standard deviation, differences with 95 % "
         "intervals; median CPU seconds of a fit on one core of a busy machine (AMD EPYC). Last epoch; nothing is tuned."
