@@ -5,6 +5,15 @@ from training import Batches
 from noisytransition import CrossEntropyClassifier, FineTuningClassifier
 
 
+def test_adam_is_fused_unless_another_implementation_is_selected(blobs):
+    X, y, *_ = blobs
+    fused = CrossEntropyClassifier(max_epochs=3, random_state=0).fit(X, y)
+    looped = CrossEntropyClassifier(max_epochs=3, random_state=0, optimizer__fused=False).fit(X, y)
+    assert fused.net_.optimizer_.defaults["fused"]
+    assert not looped.net_.optimizer_.defaults["fused"]
+    np.testing.assert_allclose(fused.predict_proba(X), looped.predict_proba(X), atol=1e-5)
+
+
 def test_fine_tuning_of_no_epochs_is_cross_entropy_to_the_bit(blobs):
     X, y, X_meta, y_meta, *_ = blobs
     plain = small(CrossEntropyClassifier).fit(X, y)

@@ -137,6 +137,7 @@ def test_without_folds_three_trainings_are_enough():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
     clf = EMTransitionClassifier(**OF_T, cv=None).fit(X, y, meta=meta)
     assert list(clf.histories_) == ["warm_up", "fold_0", "em"]
+    assert len(clf.histories_["warm_up"]) == np.ceil(clf.max_epochs / 4)
     assert clf.noise_model_.transition_counts_.sum() == pytest.approx(500)
     assert clf.class_counts_.sum() == pytest.approx(1500)
     assert not hasattr(clf, "oof_proba_")

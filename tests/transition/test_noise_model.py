@@ -108,6 +108,15 @@ def test_T_of_exact_posteriors_is_at_the_sampling_limit(T):
     assert np.mean(errors) < 1.5 * np.mean(limits)
 
 
+def test_few_clean_samples_do_not_limit_T_of_many_noisy_ones():
+    T, errors = pair_noise(4, 0.35), []
+    for seed in range(4):
+        proba, y, noisy = simulated(seed, T, n=6040)
+        model = quiet_fit(proba[40:], noisy[40:], proba_clean=proba[:40], y_clean=y[:40])
+        errors.append(transition_error(T, model.transition_matrix_))
+    assert np.median(errors) < 1.5 * sampling_limit(T, np.bincount(y))
+
+
 def slowly_chosen(proba, noisy, proba_clean, y_clean, counts, weight):
     """Whether a weight of 1 predicts each fold of the clean samples better, by more than one standard error."""
     n = len(y_clean)
