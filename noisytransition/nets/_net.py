@@ -115,8 +115,7 @@ class NoisyLabelNet(LeanNet):
 
     def prepare(self, x: Any) -> Any:
         """Move a batch of inputs to the device, cast it and, in training mode, augment it."""
-        is_part = has_parts(x)
-        x = x if is_part or isinstance(x, Tensor) else to_tensor(x, device=self.device)
+        x = x if (is_part := has_parts(x)) or isinstance(x, Tensor) else to_tensor(x, device=self.device)
         dtype_of = partial(_input_dtype, self.dtype, self.plain_module_, is_part=is_part)
         x = each_part(lambda part: on_device(part, self.device, dtype_of(part)), x)
         if self.module_.training and self.batch_transform is not None:
@@ -175,7 +174,8 @@ class NoisyLabelNet(LeanNet):
     # ---- the step
     def train_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Take one step. The clean batch is drawn once, even if the optimiser repeats evaluations (LBFGS)."""
-        self._set_training(True)
+        if not all(part.training for part in (*self.module_.modules(), *self.criterion_.modules())):
+            self._set_training(True)  # slow
         batch = self.prepared(batch)
         if self.clean_batches is not None and self.clean_weight:
             batch.clean = self.clean_batches.draw(self)
