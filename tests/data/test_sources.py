@@ -158,7 +158,7 @@ def renamed(*names):
         (np.array([0, 1, 2]), {"sources": ["p", None, "q"]}, "sources is missing for 1"),
         (np.array([0, 1, 2]), {"sources": ["p", "q"]}, "for 3 labels"),
         (np.array([0, 1, 2]), {"sources": np.array([["p"], ["q"], ["p"]])}, "shape"),
-        (np.array([[0, 1], [1, 1]]), {"y_verified": [0, None]}, "several sources"),
+        (np.array([[0, 1], [1, 1]]), {"y_verified": [0, None]}, "one for each source"),
     ],
 )
 def test_labels_that_cannot_be_read_are_refused(table, given, word):
