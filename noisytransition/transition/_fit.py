@@ -21,8 +21,10 @@ from ._uncertainty import MOST_CLASSES, TransitionUncertainty, transition_uncert
 # Clean samples get the same total weight as the noisy ones, unless weight 1 of each predicts clean samples out-of-fold
 # better by this many standard errors. Error of T on the design half of examples/benchmarks/zoo (two seeds), where noise
 # often depends on the features: 0.154 with equal totals, 0.223 at weight 1, 0.156 by this rule; in large problems with
-# one T (seeds 0 to 2 of examples/paper/many_seeds.py): 0.085, 0.031, 0.058
+# one T (seeds 0 to 2 of examples/paper/many_seeds.py): 0.085, 0.031, 0.058, and 0.044 with the largest weight
 _LEAST_GAIN = 1.0
+# largest weight of a clean sample, about the largest n / n_meta in the zoo
+_LARGEST_WEIGHT = 20.0
 # folds of the clean samples, and iterations of each fit without a fold, which start from the fit to all of them
 _N_FOLDS, _N_ITER = 5, 40
 # power of the weight with verified pairs: at 1 the calibrated clean samples contradict one T too often (error of T in
@@ -120,8 +122,8 @@ class TransitionFit:
 
     # ---- one T
     def _balanced_weight(self) -> float:
-        """Weight of a clean sample that gives clean and noisy samples the same total weight."""
-        return len(self.held_out.noisy) / len(self.held_out.clean)
+        """Weight of a clean sample that gives clean and noisy samples the same total weight, unless it is too large."""
+        return min(len(self.held_out.noisy) / len(self.held_out.clean), _LARGEST_WEIGHT)
 
     def _weight(self) -> float:
         """Weight of a clean sample in the calibration; 1 for each sample if the clean ones were not drawn at random."""
