@@ -251,7 +251,8 @@ def test_each_fold_needs_a_row():
 
 def test_T_starts_from_shrunk_mean_posteriors():
     X, y, (X_meta, y_meta), _ = overlapping(pair_noise(3, 0.4))
-    proba = CrossEntropyClassifier(**FAST).fit(X, y).predict_proba(X_meta)
+    warm_up = CrossEntropyClassifier(**FAST | {"max_epochs": FAST["max_epochs"] // 4})
+    proba = warm_up.fit(X, y).predict_proba(X_meta)
     gold = gold_transition_matrix(proba, y_meta)
     shrunk = floored(shrunk_to_symmetric(gold, proba, y_meta))
     clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=(X_meta, y_meta))
