@@ -145,7 +145,7 @@ def test_confusion_counts_noisy_labels_by_probability(rows):
         counts[:, label] += p
     T = confusion_transition_matrix(proba, y)
     np.testing.assert_allclose(T, counts / counts.sum(1, keepdims=True), rtol=1e-9)
-    with pytest.raises(ValueError, match="no probability"):
+    with pytest.raises(ValueError, match="have probability 0"):
         confusion_transition_matrix([[1.0, 0.0]], [0])
 
 
