@@ -19,7 +19,6 @@ from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..losses import ForwardLoss, SourcesLoss
-from ..nets import Rows
 from ..nets._checks import DivergenceError
 from ..transition import LabelNoiseModel
 from ..transition._class_offset import weights_of_clean_rows
@@ -168,7 +167,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _fit(self, run: Run) -> None:
         short = ceil(run.params["max_epochs"] * _WARM_UP) if self.warm_up_epochs is None else self.warm_up_epochs
         start, warm_up = start_of_transition(run, self.transition_init, short)
-        joint = JointTraining(start, self._clean_weight(run))
+        weight = (len(run.clean) / len(run.noisy)) ** 0.5 if isinstance(self.meta_weight, str) else self.meta_weight
+        joint = JointTraining(start, weight)
         # a fine-tuned network would forget a class without clean samples
         fine_tuning = self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
         held_out, fine_tuned = cross_fit(run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=fine_tuning)
@@ -179,7 +179,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
         if "chosen" in model.diagnostics_:  # selected clean samples mislead: give them their weight in the likelihood
             joint, fine_tuned = joint._replace(weight=len(run.clean) / len(run.noisy)), None
-        T, clean = model.transition_matrix_, self._weighted_clean_rows(run, model)
+        T, clean = model.transition_matrix_, run.clean
+        if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
+            clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
         if "drawn_by_label" in model.diagnostics_:  # T of the noisy samples without the verified ones
             share = len(held_out.noisy) / len(run.noisy)
             T = normalise_rows(model.transition_counts_ - share * held_out.pairs + _SMALLEST_COUNT * T)
@@ -207,17 +209,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         reasons = worse_than_labels(of_clean, held_out.clean, held_out.noisy_of_clean)
         warn_of_reasons(reasons, stacklevel=4)
         self.diagnostics_ |= reasons
-
-    def _weighted_clean_rows(self, run: Run, model: LabelNoiseModel) -> Rows:
-        """Add weights to stratified clean samples, so that batches have the class prior of the noisy samples."""
-        if self.meta_sampling != "stratified":
-            return run.clean
-        return run.clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, run.clean.label))
-
-    def _clean_weight(self, run: Run) -> float:
-        if isinstance(self.meta_weight, str):
-            return float((len(run.clean) / len(run.noisy)) ** 0.5)
-        return self.meta_weight
 
     def _keep(self, model: LabelNoiseModel, held_out: HeldOut, start: NDArray) -> None:
         """Set the fitted attributes of T and warn of its diagnostics."""

@@ -104,7 +104,7 @@ class TransitionFit:
         if held_out.pairs.any():
             self.revised = self._by_pairs()
         elif len(held_out.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
-            self.revised = self._by_features(self._balanced_weight() ** _POWER_OF_FEATURES)
+            self.revised = self._by_features(self._weight() ** _POWER_OF_FEATURES)
         found = self.one_T if self.revised is None else self.revised
         self.transition_matrix, self.counts = found.transition_matrix, found.counts
         self.calibration = self.one_T.calibration
@@ -121,17 +121,17 @@ class TransitionFit:
         return proba if self.calibration is None else self.calibration(proba)
 
     # ---- one T
-    def _balanced_weight(self) -> float:
-        """Weight of a clean sample that gives clean and noisy samples the same total weight, unless it is too large."""
-        return min(len(self.held_out.noisy) / len(self.held_out.clean), _LARGEST_WEIGHT)
-
     def _weight(self) -> float:
-        """Weight of a clean sample in the calibration; 1 for each sample if the clean ones were not drawn at random."""
-        if not len(self.held_out.clean):
+        """Weight of a clean sample in the calibration: clean and noisy samples have the same total weight, up to a limit.
+
+        If the clean samples were not drawn at random, each has weight 1.
+        """
+        of = self.held_out
+        if not len(of.clean):
             return 1.0
         if self.draw.by_label or self.draw.by_suspicion:
-            return float(self._share() * self.held_out.n_clean.sum() / len(self.held_out.clean))
-        return self._balanced_weight() ** (_POWER_WITH_PAIRS if self.held_out.pairs.any() else 1.0)
+            return float(self._share() * of.n_clean.sum() / len(of.clean))
+        return min(len(of.noisy) / len(of.clean), _LARGEST_WEIGHT) ** (_POWER_WITH_PAIRS if of.pairs.any() else 1.0)
 
     def _more_predictive(self, balanced: FirstMaximum) -> EMResult:
         """T at this weight of a clean sample, or at weight 1 if this predicts clean samples out-of-fold better.
