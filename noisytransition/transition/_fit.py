@@ -122,7 +122,7 @@ class TransitionFit:
 
     # ---- one T
     def _weight(self) -> float:
-        """Weight of a clean sample in the calibration: clean and noisy samples have the same total weight, up to a limit.
+        """Weight of a clean sample in the calibration, for equal totals of clean and noisy samples, up to a limit.
 
         If the clean samples were not drawn at random, each has weight 1.
         """
