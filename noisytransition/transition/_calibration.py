@@ -162,7 +162,9 @@ class CalibratedLikelihood:
         if self.x is None:
             self.x = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T))
         else:
-            most, unit = min(most, _MAX_ITER_AGAIN if self.c > SLOW_CLASSES else most), self.units(self.x, known)
+            unit = self.units(self.x, known)
+            if self.c > SLOW_CLASSES:
+                most = min(most, _MAX_ITER_AGAIN)
         found = self._search(unit, known, min(most, _MAX_ITER_IN_ONE_UNIT))
         n_iter = found.nit
         if n_iter == _MAX_ITER_IN_ONE_UNIT < most:
