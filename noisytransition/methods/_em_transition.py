@@ -79,7 +79,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         Initial T, or its estimator: "gold", "gold-shrunk", "anchor", "confusion", "count" or "diagonal"
         (:doc:`/initial_t`).
     warm_up_epochs : int, optional
-        Epochs of the cross-entropy warm-up, which estimates the initial T. Default: `max_epochs`.
+        Epochs of the cross-entropy warm-up, which estimates the initial T. Default: a quarter of
+        `max_epochs`.
     **params
         Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
