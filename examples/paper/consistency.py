@@ -28,17 +28,21 @@ OUT = RESULTS / "consistency.jsonl"
 def run(n_noisy, n_meta, seed, name, data_root, features_dir):
     """Fit a method and return its result row, with the sampling limit."""
     torch.set_num_threads(1)
-    started, T = time.perf_counter(), cifar10_noise(0.4)
-    data = LOADERS["cifar10"](
-        folder_of(data_root, "cifar10"), noise=T, n_noisy=n_noisy, n_meta=n_meta, random_state=seed
-    )
-    data = with_features(data, "cifar10", features_dir)
-    (cell,) = matching(cells("cifar10", "features", [seed], ["linear"], n_meta, [name]), ["asymmetric 0.4"])
+    started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf = fitted(cell, data, Places(data_root, features_dir))
+        clf, data = fitted_to_features(n_noisy, n_meta, seed, name, Places(data_root, features_dir))
     row = {"n_noisy": n_noisy, "n_meta": n_meta, "seed": seed, "method": name}
     return row | measures(clf, data, time.perf_counter() - started)
+
+
+def fitted_to_features(n_noisy, n_meta, seed, name, places):
+    """Fitted method and its data: frozen features of CIFAR-10 with asymmetric noise."""
+    root = folder_of(places.data_root, "cifar10")
+    data = LOADERS["cifar10"](root, noise=cifar10_noise(0.4), n_noisy=n_noisy, n_meta=n_meta, random_state=seed)
+    data = with_features(data, "cifar10", places.features_dir)
+    (cell,) = matching(cells("cifar10", "features", [seed], ["linear"], n_meta, [name]), ["asymmetric 0.4"])
+    return fitted(cell, data, places), data
 
 
 def main():

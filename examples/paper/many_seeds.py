@@ -18,24 +18,20 @@ from sklearn.model_selection import train_test_split
 
 from examples.benchmarks.problems import digits, gaussians, table
 from examples.benchmarks.shared import markdown, read_rows, run_all
-from examples.paper.data import LOADERS, Places, folder_of, with_features
-from examples.paper.run import RESULTS, fitted, matching, measures
+from examples.paper.consistency import fitted_to_features
+from examples.paper.data import Places
+from examples.paper.run import RESULTS, measures
 from examples.paper.study import options, write_page
-from examples.paper.tables import cells
 from noisytransition import ComparisonData, EMTransitionClassifier
-from noisytransition.transition import cifar10_noise, flip_labels, pair_noise
+from noisytransition.transition import flip_labels, pair_noise
 
 SEEDS = range(20)
 OUT = RESULTS / "many_seeds.jsonl"
 
 
 def cifar10(seed, places, n_meta):
-    """Fitted classifier and data: frozen features of CIFAR-10."""
-    root, T = folder_of(places.data_root, "cifar10"), cifar10_noise(0.4)
-    data = LOADERS["cifar10"](root, noise=T, n_noisy=10_000, n_meta=n_meta, random_state=seed)
-    data = with_features(data, "cifar10", places.features_dir)
-    (cell,) = matching(cells("cifar10", "features", [seed], ["linear"], n_meta, ["EM"]), ["asymmetric 0.4"])
-    return fitted(cell, data, places), data
+    """Fitted classifier and data of the study of consistency."""
+    return fitted_to_features(10_000, n_meta, seed, "EM", places)
 
 
 def mnist(seed, places):
