@@ -32,10 +32,11 @@ _MAX_LOG_SCALE = 10.0
 # more iterations hardly increase the likelihood, and T does not improve: 10,000 images of CIFAR-10 (seed 0 of
 # examples/benchmarks/cv_none.py), error of T after 200, 500, 850 iterations (the last) 0.103, 0.110, 0.116
 _MAX_ITER = 500
-# After this many iterations, the logits of T are rescaled: the likelihood is nearly flat along logits of small entries,
-# which would take most steps. Not from the start: with an under-trained network there are other maxima, with a wrong T
-# ("digits, pair 0.4, under-trained" of examples/benchmarks/zoo)
-_MAX_ITER_IN_ONE_UNIT = 100
+# Iterations of the first maximisation, which compares candidates. Later ones rescale the logits of T: the likelihood is
+# nearly flat along logits of small entries, which would take most steps. Not from the start: with an under-trained
+# network there are other maxima, with a wrong T ("digits, pair 0.4, under-trained" of examples/benchmarks/zoo, whose
+# design half has errors of T 0.159, 0.154, 0.152, 0.154 after 40, 60, 100 and, with one rescaling, 500 iterations)
+_MAX_ITER_FIRST = 60
 # added to the curvature of the mean loss along a logit of T, since an entry may have no samples
 _LEAST_CURVATURE = 1e-4
 # with many classes, T without a prior and the map overfit: simulated pair noise, 100 classes, error of T after 30, 60,
@@ -156,32 +157,25 @@ class CalibratedLikelihood:
         self.x: NDArray | None = None  # result of the last maximisation
 
     def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
-        """Find the maximum by L-BFGS, adding `pseudo_counts` to the pairs; a second call continues from the first."""
-        most, unit = min(max_iter, _MAX_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES), np.ones(())
-        known = self.pairs + pseudo_counts
+        """Find the maximum by L-BFGS, adding `pseudo_counts` to the pairs.
+
+        The first call is short; a later one continues from it.
+        """
+        known, most = self.pairs + pseudo_counts, _MAX_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES
         if self.x is None:
-            self.x = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T))
+            self.x, unit = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T)), np.ones(())
+            most = min(most, _MAX_ITER_FIRST)
         else:
             unit = self.units(self.x, known)
             if self.c > SLOW_CLASSES:
-                most = min(most, _MAX_ITER_AGAIN)
-        found = self._search(unit, known, min(most, _MAX_ITER_IN_ONE_UNIT))
-        n_iter = found.nit
-        if n_iter == _MAX_ITER_IN_ONE_UNIT < most:
-            found = self._search(self.units(self.x, known), known, most - n_iter)
-            n_iter += found.nit
+                most = _MAX_ITER_AGAIN
+        found = minimum(lambda x: self.objective(x, known), self.x, unit, min(most, max_iter))
+        self.x = found.x
         counts, calibration = self.counts(self.x), self.calibration(self.x)
         T = special.softmax(self.unpack(self.x)[3], axis=1)
         T = normalise_rows(counts + known, T)
-        converged = bool(found.success) or n_iter < max_iter  # or stopped early on purpose
-        return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, n_iter)
-
-    def _search(self, unit: NDArray, known: NDArray, max_iter: int) -> Any:
-        """Continue from x, with parameters in these units."""
-        assert self.x is not None  # set by `maximise`
-        found = minimum(lambda x: self.objective(x, known), self.x, unit, max_iter)
-        self.x = found.x
-        return found
+        converged = bool(found.success) or found.nit < max_iter  # or stopped early on purpose
+        return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, found.nit)
 
     def without(self, out: NDArray[np.bool_]) -> "CalibratedLikelihood":
         """Likelihood without some of the clean samples; `maximise` continues from the present maximum."""

@@ -264,18 +264,12 @@ def test_T_starts_from_shrunk_mean_posteriors():
 
 @pytest.mark.parametrize("more", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_one_clean_row_of_each_class(more):
-    """A mean posterior of one row makes the network exchange classes; so it does if one class has a second row."""
     T, rng, m = pair_noise(12, 0.4), np.random.default_rng(0), 12 + more
     y = np.concatenate([np.arange(m) % 12, rng.integers(12, size=1500)])
     X = rng.normal(size=(12, 10))[y] + rng.normal(size=(len(y), 10))
-    noisy, params = flip_labels(y[m:], T, random_state=0), OF_T | {"module": "linear", "lr": 0.1}
-    shrunk, gold = (
-        EMTransitionClassifier(**params, transition_init=start).fit(X[m:], noisy, meta=(X[:m], y[:m]))
-        for start in ("gold-shrunk", "gold")
-    )
-    error = transition_error(T, shrunk.transition_matrix_)
-    assert error < 0.2
-    assert transition_error(T, gold.transition_matrix_) > 1.5 * error
+    clf = EMTransitionClassifier(**OF_T | {"module": "linear", "lr": 0.1})
+    clf.fit(X[m:], flip_labels(y[m:], T, random_state=0), meta=(X[:m], y[:m]))
+    assert transition_error(T, clf.transition_matrix_) < 0.2
 
 
 class Locked(Callback):
