@@ -138,6 +138,8 @@ _OURS = {
 }
 # callbacks that depend on the scores, epochs or files of one training
 _BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
+# fraction of `lr` near the end of usual schedules: steps of 0.1, cosine, linear
+_AFTER_SCHEDULE = 0.01
 # scores that skorch computes on the samples held out by `train_split`
 _HELD_OUT = {f"valid_{score}{best}" for score in ("loss", "acc", "noisy_loss", "noisy_acc") for best in ("", "_best")}
 
@@ -198,13 +200,17 @@ def _callback_names(callbacks: Callbacks) -> set[str]:
 
 
 def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove callbacks that belong to another training, and their settings."""
+    """Remove callbacks that belong to another training, and their settings.
+
+    A learning-rate schedule is replaced by a rate near its end.
+    """
     given = params["callbacks"] or ()
-    pairs = zip(given, named_callbacks(given), strict=True)
-    kept = [one for one, (_, callback) in pairs if not issubclass(kind_of(callback), _BOUND)]
+    kinds = [kind_of(callback) for _, callback in named_callbacks(given)]
+    kept = [one for one, kind in zip(given, kinds, strict=True) if not issubclass(kind, _BOUND)]
+    rate = {"lr": _AFTER_SCHEDULE * params["lr"]} if any(issubclass(kind, LRScheduler) for kind in kinds) else {}
     settings = [name for name in params if name.startswith("callbacks__")]
     without = {name for name in settings if name.split("__")[1] not in _callback_names(kept)}
-    return {name: value for name, value in params.items() if name not in without} | {"callbacks": kept}
+    return {name: value for name, value in params.items() if name not in without} | {"callbacks": kept} | rate
 
 
 def check_checkpoints(callbacks: Sequence | None, net_params: Mapping[str, Any]) -> None:

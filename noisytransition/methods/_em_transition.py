@@ -72,7 +72,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     fine_tune : bool, default=True
         Fine-tune on the clean samples for 50 epochs if this lowers their cross-validated log-loss by one standard
         error. Requires six clean samples, and each class among them. Callbacks for scores, checkpoints and
-        learning rates are omitted.
+        learning rates are omitted; instead of a schedule of the learning rate, it has ``lr / 100``.
     n_jobs : int, optional
         Number of folds trained in parallel by `joblib.Parallel`. The result is the same.
     transition_init : array-like or str, default="gold-shrunk"

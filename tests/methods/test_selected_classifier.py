@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Checkpoint, EarlyStopping, LRScheduler
+from skorch.callbacks import Callback, Checkpoint, EarlyStopping, LRScheduler
 from skorch.dataset import ValidSplit
 from torch import nn
 from training import StopAfter, refused
@@ -147,6 +147,18 @@ def test_a_choice_is_saved(tmp_path):
 def test_settings_for_many_rows_do_not_fail_on_few(params):
     clf = fit(*problem(60, 7), **params)
     assert np.isfinite(list(clf.selection_losses_.values())).all()
+
+
+def test_fine_tuning_has_a_low_learning_rate_instead_of_a_schedule():
+    rates, halved = [], LRScheduler(torch.optim.lr_scheduler.StepLR, step_size=1, gamma=0.5)
+
+    class Rates(Callback):
+        def on_train_begin(self, net, **kwargs):
+            rates.append(net.lr)
+
+    fit(*problem(60, 7), lr=0.2, callbacks=[halved, Rates()], cv=2)
+    assert rates.count(0.2) == 4  # warm-up, folds, last network
+    assert rates.count(0.002) == len(rates) - 4 >= 2  # fine-tuning of each fold
 
 
 def test_a_checkpoint_is_of_the_method_s_own_training(tmp_path):
