@@ -32,11 +32,11 @@ _MAX_LOG_SCALE = 10.0
 # more iterations hardly increase the likelihood, and T does not improve: 10,000 images of CIFAR-10 (seed 0 of
 # examples/benchmarks/cv_none.py), error of T after 200, 500, 850 iterations (the last) 0.103, 0.110, 0.116
 _MAX_ITER = 500
-# Iterations of the first maximisation, which compares candidates. Later ones rescale the logits of T: the likelihood is
-# nearly flat along logits of small entries, which would take most steps. Not from the start: with an under-trained
-# network there are other maxima, with a wrong T ("digits, pair 0.4, under-trained" of examples/benchmarks/zoo, whose
-# design half has errors of T 0.159, 0.154, 0.152, 0.154 after 40, 60, 100 and, with one rescaling, 500 iterations)
-_MAX_ITER_FIRST = 60
+# Iterations of the first maximisation, which compares candidates. If it needs more, later ones rescale the logits of T:
+# the likelihood is nearly flat along logits of small entries, which would take most steps. Not from the start: with an
+# under-trained network there are other maxima, with a wrong T ("digits, pair 0.4, under-trained" of
+# examples/benchmarks/zoo). After 60, T is as good there, but worse in large problems with one T (many_seeds.py)
+MAX_ITER_FIRST = 100
 # added to the curvature of the mean loss along a logit of T, since an entry may have no samples
 _LEAST_CURVATURE = 1e-4
 # with many classes, T without a prior and the map overfit: simulated pair noise, 100 classes, error of T after 30, 60,
@@ -159,12 +159,12 @@ class CalibratedLikelihood:
     def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
         """Find the maximum by L-BFGS, adding `pseudo_counts` to the pairs.
 
-        The first call is short; a later one continues from it.
+        The first call has at most 100 iterations; a later one continues from it.
         """
         known, most = self.pairs + pseudo_counts, _MAX_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES
         if self.x is None:
             self.x, unit = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T)), np.ones(())
-            most = min(most, _MAX_ITER_FIRST)
+            most = min(most, MAX_ITER_FIRST)
         else:
             unit = self.units(self.x, known)
             if self.c > SLOW_CLASSES:

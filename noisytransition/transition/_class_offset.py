@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ._calibration import SLOW_CLASSES, CalibratedLikelihood
+from ._calibration import SLOW_CLASSES, CalibratedLikelihood, Calibration
 from ._em import MAX_ITER, replace_zeros
 from ._estimation import finite_log
 
@@ -55,8 +55,6 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
     is_slow = len(init) > SLOW_CLASSES
     for _ in range(_MAX_ROUNDS_IF_SLOW if is_slow else _MAX_ROUNDS):
         likelihood.meta_offset = np.log(of_clean / shares)
-        if not is_slow:
-            likelihood.x = None
         likelihood.maximise(start, none, MAX_ITER, 0.0)
         x: Any = likelihood.x
         before, of_noisy = shares, likelihood.counts(x).sum(axis=1)
@@ -75,3 +73,11 @@ def weights_of_clean_rows(offset: NDArray, y_meta: NDArray) -> NDArray[np.float6
 def shift_class_prior(proba: NDArray, offset: NDArray | float) -> NDArray:
     """Multiply the class prior behind posteriors by exp(offset); return `proba` itself if the offset is 0."""
     return special.softmax(finite_log(proba) + offset, axis=1) if np.any(offset) else proba
+
+
+def log_scores(
+    calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray | float
+) -> NDArray[np.float64]:
+    """Log-likelihood of the label of each clean sample."""
+    assert calibration is not None  # there are clean samples
+    return finite_log(shift_class_prior(calibration(proba), offset)[np.arange(len(y)), y])

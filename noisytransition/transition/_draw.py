@@ -29,6 +29,11 @@ class Draw(NamedTuple):
     by_suspicion: bool = False
     by_probability: bool = False
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether clean samples were not drawn at random, with unknown probabilities."""
+        return self.by_label or self.by_suspicion
+
 
 def is_drawn_by_label(of_verified: NDArray, of_all: NDArray) -> bool:
     """Whether given labels of verified and of all samples, counted by label, differ (chi-squared test)."""

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._calibration import MOST_CLASSES_WITH_MATRIX, SLOW_CLASSES, TOLERANCE, CalibratedLikelihood, Calibration, Maximum
+from ._calibration import (
+    MAX_ITER_FIRST,
+    MOST_CLASSES_WITH_MATRIX,
+    SLOW_CLASSES,
+    TOLERANCE,
+    CalibratedLikelihood,
+    Calibration,
+    Maximum,
+)
 from ._checks import (
     as_floats,
     check_count,
@@ -272,7 +280,7 @@ class FirstMaximum(NamedTuple):
         """Alternate maximisation and fit of the prior until its strength converges."""
         found, M, a, (prior, max_iter, tol) = self.found, self.prior, self.strength, self.search
         M_next, a_next = M, a
-        if not a and isinstance(self.likelihood, CalibratedLikelihood):  # its first maximisation is short
+        if not a and found.n_iter == MAX_ITER_FIRST:
             found = self.likelihood.maximise(found.transition_matrix, np.zeros_like(self.init), max_iter, tol)
         for _ in range(_MAX_ROUNDS if a else 0):
             M, a = M_next, a_next

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ._calibration import CalibratedLikelihood, Calibration, minimum
-from ._class_offset import shift_class_prior
+from ._class_offset import log_scores
 from ._em import MAX_ITER, EMResult, prior_at_maximum, replace_zeros
-from ._estimation import POSITIVE_EVIDENCE, TINY, finite_log, normalise_rows
+from ._estimation import POSITIVE_EVIDENCE, TINY, normalise_rows
 from ._shrinkage import Prior
 
 # initial power; the power is 0 if one T holds for all samples
@@ -90,14 +90,6 @@ def fit_feature_dependent_noise(
     counts = dependent.sums(x).counts
     T = normalise_rows(counts + one_T.transition_matrix)  # a class without samples keeps its row of T
     return FeatureDependentEstimate(T, counts, maps[1], float(x[-1]), float(evidence))
-
-
-def log_scores(
-    calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray | float
-) -> NDArray[np.float64]:
-    """Log-likelihood of the label of each clean sample."""
-    assert calibration is not None  # there are clean samples
-    return finite_log(shift_class_prior(calibration(proba), offset)[np.arange(len(y)), y])
 
 
 class FeatureDependentLikelihood:

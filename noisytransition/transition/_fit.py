@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood
-from ._class_offset import class_offset, shift_class_prior
+from ._class_offset import class_offset, log_scores, shift_class_prior
 from ._draw import Draw
 from ._em import EMResult, FirstMaximum, first_maximum
 from ._estimation import POSITIVE_EVIDENCE, anchor_transition_matrix, gold_transition_matrix
-from ._feature_dependent import FeatureDependentEstimate, fit_feature_dependent_noise, log_scores
+from ._feature_dependent import FeatureDependentEstimate, fit_feature_dependent_noise
 from ._held_out import Candidate, HeldOut
 from ._pair_posterior import PairEstimate, fit_pair_posterior, wrong_true_labels
 from ._shrinkage import Prior, shrunk_to_symmetric
@@ -129,7 +129,7 @@ class TransitionFit:
         of = self.held_out
         if not len(of.clean):
             return 1.0
-        if self.draw.by_label or self.draw.by_suspicion:
+        if self.draw.is_unknown:
             return float(self._share() * of.n_clean.sum() / len(of.clean))
         return min(len(of.noisy) / len(of.clean), _LARGEST_WEIGHT) ** (_POWER_WITH_PAIRS if of.pairs.any() else 1.0)
 
@@ -139,7 +139,7 @@ class TransitionFit:
         If one T holds, weight 1 is the most precise. Otherwise clean and noisy samples contradict each other.
         """
         T, n = balanced.finish(), len(self.held_out.clean)
-        if n < _N_FOLDS or len(self.start) > MOST_CLASSES_WITH_MATRIX or self.draw.by_label or self.draw.by_suspicion:
+        if n < _N_FOLDS or len(self.start) > MOST_CLASSES_WITH_MATRIX or self.draw.is_unknown:
             return T
         likely, T_likely = self.at_weight_one
         gain = self._out_of_fold_scores(likely, T_likely) - self._out_of_fold_scores(balanced, T)
