@@ -280,7 +280,7 @@ class FirstMaximum(NamedTuple):
         """Alternate maximisation and fit of the prior until its strength converges."""
         found, M, a, (prior, max_iter, tol) = self.found, self.prior, self.strength, self.search
         M_next, a_next = M, a
-        if not a and found.n_iter == MAX_ITER_FIRST:
+        if not a and found.n_iter == MAX_ITER_FIRST:  # it has not converged
             found = self.likelihood.maximise(found.transition_matrix, np.zeros_like(self.init), max_iter, tol)
         for _ in range(_MAX_ROUNDS if a else 0):
             M, a = M_next, a_next
