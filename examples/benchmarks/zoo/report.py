@@ -167,7 +167,7 @@ def _means(results):
     shares = [[r.coverage("EM"), r.warned("EM")] for r in results]
     return [
         str(len(results)),
-        *(f"{100 * gain:+.1f}" for gain in np.mean(gains, axis=0)),
+        *(f"{100 * gain:+.1f}" if np.isfinite(gain) else "" for gain in np.mean(gains, axis=0)),
         *(f"{error:.3f}" for error in np.mean(errors, axis=0)),
         f"{np.mean([error.mean() for error in others]):.3f}",
         *(f"{share:.2f}" for share in np.mean(shares, axis=0)),
