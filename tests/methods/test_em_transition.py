@@ -262,12 +262,14 @@ def test_T_starts_from_shrunk_mean_posteriors():
     np.testing.assert_allclose(named.transition_init_, floored(gold), atol=1e-6)
 
 
+@pytest.mark.parametrize("start", ["gold", "gold-shrunk"])
 @pytest.mark.parametrize("more", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_one_clean_row_of_each_class(more):
+def test_one_clean_row_of_each_class(more, start):
+    """Whether or not the mean posterior of one row is shrunk, and if one class has a second row."""
     T, rng, m = pair_noise(12, 0.4), np.random.default_rng(0), 12 + more
     y = np.concatenate([np.arange(m) % 12, rng.integers(12, size=1500)])
     X = rng.normal(size=(12, 10))[y] + rng.normal(size=(len(y), 10))
-    clf = EMTransitionClassifier(**OF_T | {"module": "linear", "lr": 0.1})
+    clf = EMTransitionClassifier(**OF_T | {"module": "linear", "lr": 0.1}, transition_init=start)
     clf.fit(X[m:], flip_labels(y[m:], T, random_state=0), meta=(X[:m], y[:m]))
     assert transition_error(T, clf.transition_matrix_) < 0.2
 
