@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from skorch.callbacks import Callback, EarlyStopping, EpochScoring, PassthroughScoring
+from skorch.dataset import get_len
 from skorch.utils import to_tensor
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -161,7 +162,15 @@ class NoisyLabelNet(LeanNet):
 
     def predict_proba(self, X: Any) -> NDArray:
         """Predict posteriors; raise if one is not finite."""
-        proba = super().predict_proba(X)
+        dataset, posterior_of = self.get_dataset(X), self._get_predict_nonlinearity()
+        # skorch keeps the small output of each batch between large freed inputs, which fragments memory
+        proba, n = np.empty(0), 0
+        for logits in self.forward_iter(dataset):
+            part = posterior_of(logits).numpy()
+            if not n:
+                proba = np.empty((get_len(dataset), *part.shape[1:]), part.dtype)
+            proba[n : n + len(part)] = part
+            n += len(part)
         check_proba(self, proba)
         return proba
 
