@@ -24,6 +24,7 @@ from ..transition import LabelNoiseModel
 from ..transition._class_offset import weights_of_clean_rows
 from ..transition._diagnostics import warn_of_reasons, worse_than_labels
 from ..transition._estimation import normalise_rows
+from ..transition._fit import LARGEST_WEIGHT
 from ..transition._held_out import HeldOut, fine_tuning_helps, select_epochs
 from ..transition._labels import in_class_order
 from ..transition._shrinkage import Prior, check_prior
@@ -62,7 +63,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Parameters
     ----------
     meta_weight : float or "auto", default="auto"
-        Weight of the mean loss of a clean batch; a noisy batch has weight 1. "auto": ``sqrt(n_meta / n_samples)``.
+        Weight of the mean loss of a clean batch; a noisy batch has weight 1. "auto": ``sqrt(n_meta / n_samples)``, or
+        less if a clean sample would have more than 4.5 times the weight of a noisy one.
     cv : int or None, default=3
         Number of folds. None: estimate T on one held-out set, a third of the noisy and half of the clean samples.
     transition_prior : "symmetric", array-like or None, default="symmetric"
@@ -168,7 +170,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _fit(self, run: Run) -> None:
         short = ceil(run.params["max_epochs"] * _WARM_UP) if self.warm_up_epochs is None else self.warm_up_epochs
         start, warm_up = start_of_transition(run, self.transition_init, short)
-        weight = (len(run.clean) / len(run.noisy)) ** 0.5 if isinstance(self.meta_weight, str) else self.meta_weight
+        ratio, weight = len(run.clean) / len(run.noisy), self.meta_weight
+        if isinstance(weight, str):
+            weight = min(ratio**0.5, ratio * LARGEST_WEIGHT**0.5)
         joint = JointTraining(start, weight)
         # a fine-tuned network would forget a class without clean samples
         fine_tuning = self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
@@ -179,7 +183,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self._keep(model, held_out, start)
 
         if "chosen" in model.diagnostics_:  # selected clean samples mislead: give them their weight in the likelihood
-            joint, fine_tuned = joint._replace(weight=len(run.clean) / len(run.noisy)), None
+            joint, fine_tuned = joint._replace(weight=ratio), None
         T, clean = model.transition_matrix_, run.clean
         if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
