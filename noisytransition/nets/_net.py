@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from skorch.callbacks import Callback, EarlyStopping, EpochScoring, PassthroughScoring
 from skorch.dataset import get_len
-from skorch.utils import to_tensor
+from skorch.utils import to_numpy, to_tensor
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
@@ -166,11 +166,12 @@ class NoisyLabelNet(LeanNet):
         # skorch keeps the small output of each batch between large freed inputs, which fragments memory
         proba, n = np.empty(0), 0
         for logits in self.forward_iter(dataset):
-            part = posterior_of(logits).numpy()
+            part = to_numpy(posterior_of(logits))
             if not n:
                 proba = np.empty((get_len(dataset), *part.shape[1:]), part.dtype)
             proba[n : n + len(part)] = part
             n += len(part)
+        proba = proba[:n]  # a loader with drop_last omits samples
         check_proba(self, proba)
         return proba
 

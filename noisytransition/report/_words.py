@@ -50,7 +50,8 @@ def _noise(facts: Facts) -> list[str]:
         if low > counted["high"] or counted["low"] > high:
             verdict = "The estimates disagree: verified samples are not a random sample, or one T is not enough."
         found.append(
-            f"Of {of(counted['n_rows'], 'verified sample')}, {number(counted['n_wrong'])} have a wrong label: "
+            f"Of {of(counted['n_rows'], 'verified sample')}, {number(counted['n_wrong'])} "
+            f"{'has' if counted['n_wrong'] == 1 else 'have'} a wrong label: "
             f"{percent(counted['rate'])} ({percents(counted['low'], counted['high'])}). {verdict}"
         )
     return found

@@ -15,6 +15,8 @@ _MOST_NAMED = 10
 LARGEST_FLOAT = 2**53
 # Columns of a data frame of labels: true labels of verified samples, and probabilities of their draw
 VERIFIED, PROBABILITY = "verified", "verified_probability"
+# a column with more own labels than this and than half of its samples is an index
+_FEW_LABELS = 20
 
 
 def class_indices(
@@ -59,14 +61,16 @@ class SourceLabels(NamedTuple):
         return SourceLabels(self.names, labels, place[self.codes].astype(np.int32))
 
     def check(self, others: NDArray, name: str = "y") -> None:
-        """Raise for a column whose labels no other column and no verified sample has: an index or a feature."""
+        """Raise for an index or a feature: most of its labels occur in no other column and no verified sample."""
         used = [np.unique(of_source[of_source >= 0]) for of_source in self.codes.T]
         n_columns = np.bincount(np.concatenate(used), minlength=len(self.labels))
         shared = set(self.labels[n_columns > 1].tolist()) | set(others.tolist())
-        for source, codes in zip(self.names.tolist(), used, strict=True):
-            if len(used) > 1 and len(codes) > 1 and shared.isdisjoint(of_source := self.labels[codes].tolist()):
+        n_labels = (self.codes >= 0).sum(axis=0)
+        for source, codes, n in zip(self.names.tolist(), used, n_labels, strict=True):
+            own = [label for label in self.labels[codes].tolist() if label not in shared]
+            if len(used) > 1 and len(codes) > 1 and (len(own) == len(codes) or len(own) > max(n / 2, _FEW_LABELS)):
                 raise ValueError(
-                    f"column {source!r} of {name} has labels such as {of_source[0]!r} that no other column and no "
+                    f"column {source!r} of {name} has labels such as {own[0]!r} that no other column and no "
                     "verified sample has. Drop columns that are no labels."
                 )
 
@@ -101,7 +105,9 @@ def given_and_verified(y: Any, y_verified: Any = None, name: str = "y", sources:
             raise ValueError(f"verified labels were given twice, as y_verified and as a column of {name}. Pass one.")
         if not of_sources:
             raise ValueError(f"{name} has only the column {VERIFIED!r}. Pass the noisy labels in other columns.")
-        y_verified, given = y[VERIFIED], y[of_sources[0]]
+        y_verified = y[VERIFIED]
+    if of_sources and len(of_sources) < len(names):
+        given = y[of_sources[0]]
     if len(of_sources) < 2:
         by_source = None if sources is None else _long_form(given, sources, name)
         return GivenLabels(given, y_verified, by_source, probability)

@@ -201,3 +201,18 @@ def test_a_noise_model_refuses_what_classifiers_refuse():
     ]:
         with pytest.raises(ValueError, match=word):
             LabelNoiseModel().fit(proba, table, **given)
+
+
+def test_a_column_with_a_label_of_its_own_in_each_row_is_refused():
+    rows = np.arange(60)
+    labels = {"id": rows, "label": rows % 3, "other": (rows + 1) % 3}
+    with pytest.raises(ValueError, match="column 'id' of y"):
+        given_and_verified(pd.DataFrame(labels)).by_source.check(rows[:10] % 3)
+    given_and_verified(pd.DataFrame(labels).drop(columns="id")).by_source.check(rows[:10] % 3)
+
+
+def test_probabilities_of_the_draw_are_no_source():
+    labels = pd.DataFrame({"label": [0, 1, 2], "verified_probability": [1.0, 0.5, 0.5]})
+    found = given_and_verified(labels, y_verified=[0, -1, -1])
+    pd.testing.assert_series_equal(found.given, labels["label"])
+    assert found.by_source is None

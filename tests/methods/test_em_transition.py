@@ -273,7 +273,7 @@ def test_one_clean_row_of_each_class(more):
         clf = EMTransitionClassifier(**OF_T | {"module": "linear", "lr": 0.1}, transition_init=start)
         errors[start] = transition_error(T, clf.fit(X[m:], y_noisy, meta=(X[:m], y[:m])).transition_matrix_)
     assert errors["gold-shrunk"] < 0.2
-    assert errors["gold-shrunk"] < errors["gold"]
+    assert more or errors["gold"] > 1.5 * errors["gold-shrunk"]
 
 
 class Locked(Callback):

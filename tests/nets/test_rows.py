@@ -1,12 +1,15 @@
 import numpy as np
 import pytest
 import torch
+from estimators import small
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from skorch.callbacks import EpochScoring
 from torch import nn
 from torch.utils.data import Dataset, RandomSampler, Subset, TensorDataset, default_collate
 
+from noisytransition import CrossEntropyClassifier
 from noisytransition.nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows
 from noisytransition.nets._batches import Batch, BatchLoader, rows_at_once
 from noisytransition.nets._rows import as_rows, concatenate
@@ -193,3 +196,13 @@ def test_predictions_do_not_depend_on_how_many_rows_come_at_once(given_, sizes):
     assert seen == sizes
     one = np.concatenate([net.predict_proba(Rows(X[i : i + 1])) for i in range(600)])
     np.testing.assert_allclose(proba, one, atol=1e-6)
+
+
+def test_a_loader_may_omit_rows_and_a_score_may_keep_the_graph(blobs):
+    X, y = blobs[0][:60], blobs[1][:60]
+    scores = [("train_acc", EpochScoring("accuracy", on_train=True, name="train_acc"))]
+    clf = small(CrossEntropyClassifier, iterator_valid__drop_last=True, iterator_valid__batch_size=25, callbacks=scores)
+    clf.fit(X, y)
+    assert len(clf.history_[:, "train_acc"]) == clf.max_epochs
+    whole = small(CrossEntropyClassifier).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(clf.predict_proba(X), whole[:50], rtol=1e-5)

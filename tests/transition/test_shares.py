@@ -1,5 +1,7 @@
 """Class shares and accuracies with intervals: slow references, properties, coverage, inputs without information."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -180,6 +182,17 @@ def test_models_and_draws_that_tell_no_shares_are_refused():
             fitted(y, noisy, proba, by_class, **parameters).class_shares()
     with pytest.raises(ValueError, match="look wrong"):
         fitted(y, noisy, proba, np.argsort(proba[np.arange(len(y)), noisy])[:100]).accuracy_interval()
+
+
+def test_classes_that_were_not_verified_are_warned_of_unless_they_are_rare():
+    y, noisy, proba = table()
+    without = np.flatnonzero(y < 2)
+    with pytest.warns(UserWarning, match="although several were expected"):
+        fitted(y, noisy, proba, without[:150]).class_shares()
+    few = fitted(y, noisy, proba, without[:15])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        few.class_shares()
 
 
 def test_a_class_without_verified_samples_has_a_share_and_none_in_a_batch():
