@@ -75,7 +75,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     calibration_ : Calibration
         Calibration that `predict_proba` applies to them.
     round_losses_ : ndarray of shape (n_rounds,)
-        Mean out-of-fold log-loss on verified samples in each round.
+        Mean out-of-fold log-loss on verified samples in each round; too low after round 0, since the labels of noisy
+        samples then depend on all verified labels.
     noise_model_ : LabelNoiseModel
         Noise model of round 0, with T.
     oof_proba_ : ndarray of shape (n_samples, n_classes)
