@@ -194,7 +194,7 @@ class Population:
                 f"No verified sample is of class {shortened(missing)}, although several were expected: shares and "
                 "accuracies may be biased. Verify samples drawn at random from all samples.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
     def class_shares(self) -> Estimate:
