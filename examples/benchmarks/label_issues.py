@@ -25,8 +25,9 @@ of four kinds:
 * true label, GLC out-of-fold (digits only): three networks trained through EM's T, as the docs recommend for networks
   that memorise.
 
-Results of digits are of version 0.3.0, the others of 0.2.0. "ours" is `label_quality` with T. "counted T" is counted with the true labels, an upper bound for better estimates
-of T. cleanlab is `get_label_quality_scores` by self-confidence (its default) and by normalised margin.
+"ours" is `label_quality` with T. "counted T" is counted with the true labels, an upper bound for better estimates
+of T. cleanlab is `get_label_quality_scores` by self-confidence (its default) and by normalised margin. Results of
+digits are of version 0.3.0, the others of 0.2.0.
 """
 
 import argparse
