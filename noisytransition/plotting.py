@@ -199,7 +199,7 @@ def plot_transition_history(
     top: int = 8,
     display_labels: Iterable[Any] | None = None,
 ) -> Any:
-    """Plot the largest off-diagonal entries of T over the epochs.
+    """Plot the largest off-diagonal entries of T over the epochs, or of the initial and final T.
 
     With ``true_matrix``, dashed lines are the true values, and a panel on the left shows the error of T and of the
     identity matrix (:func:`~noisytransition.transition_error`).
@@ -244,7 +244,7 @@ def plot_transition_history(
         _draw_error(panels[0], history, truth)
     _draw_entries(panels[-1], history, truth, entries, labels)
     for axes in panels:
-        axes.set(xlabel="epoch", ylim=(0, None))
+        axes.set(xlabel="epoch" if len(history) > 2 else "initial T (0), final T (1)", ylim=(0, None))
         axes.xaxis.get_major_locator().set_params(integer=True)
     return panels[0] if truth is None else panels
 

@@ -123,6 +123,13 @@ def test_history_draws_the_largest_entries():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cat → dog", "frog → cat"]
 
 
+def test_an_initial_and_a_final_T_are_no_epochs():
+    assert plot_transition_history(HISTORY).get_xlabel() == "epoch"
+    for history in (HISTORY[[0, -1]], HISTORY[:1]):
+        for ax in plot_transition_history(history, true_matrix=T_TRUE):
+            assert "epoch" not in ax.get_xlabel()
+
+
 def test_history_beside_the_truth():
     truth = np.array([[0.5, 0.0, 0.5], [0, 1, 0], [0, 0, 1.0]])  # its largest entry was missed
     axes = plt.subplots(1, 2)[1]
