@@ -195,8 +195,13 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
 
 
 def samples_of_fit(model: Any) -> Any:
-    """Samples of the fit; raise without a fit, or if T was given."""
+    """Samples of the fit; raise without a fit, if T was given, or if some samples have no probabilities."""
     held_out = getattr(model, "held_out_", None)
     if held_out is None:
         raise ValueError("the model was not fitted to samples. Call fit with probabilities and labels.")
+    if len(held_out.noisy) < held_out.n_noisy:
+        raise ValueError(
+            f"{len(held_out.noisy)} of {held_out.n_noisy} noisy samples have out-of-fold probabilities, but all need "
+            "them. Fit EMTransitionClassifier with cv=3 instead of cv=None."
+        )
     return held_out

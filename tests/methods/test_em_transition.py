@@ -141,6 +141,13 @@ def test_without_folds_three_trainings_are_enough():
     assert clf.noise_model_.transition_counts_.sum() == pytest.approx(500)
     assert clf.class_counts_.sum() == pytest.approx(1500)
     assert not hasattr(clf, "oof_proba_")
+    for target in ("shares", "accuracy"):  # of the held-out samples alone, they would count too few
+        with refused("cv=3"):
+            clf.noise_model_.plan(target)
+        with refused("cv=3"):
+            clf.noise_model_.suggest_rows(5, target)
+    assert clf.noise_model_.plan("transition").n_rows >= 0
+    assert clf.noise_model_.class_shares().share.sum() == pytest.approx(1)
 
 
 def test_error_bars_hold_T_and_are_told_in_words():
