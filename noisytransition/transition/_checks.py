@@ -21,7 +21,7 @@ def check_transition_matrix(
     if n_classes is not None and len(T) != n_classes:
         raise ValueError(
             f"{name} has {len(T)} rows and columns, but there are {n_classes} classes; pass one row and one "
-            "column per class, in sorted order of the labels."
+            "column per class, in the order of the classes."
         )
     _check_finite_and_not_negative(T, name, "pass probabilities.")
     sums = T.sum(axis=1)
