@@ -23,6 +23,7 @@ class TrustedKFold(BaseCrossValidator):
     All other samples are in every training set and in no test set, so that scores are computed on held-out verified
     samples. Pass the verified labels in a data frame,
     ``cross_val_score(clf, X, df[["label", "verified"]], cv=TrustedKFold(3))``, or as `y_verified` by metadata routing.
+    `StackingClassifier` and `cross_val_predict` predict all samples: use a shuffled `StratifiedKFold` for them.
 
     Parameters
     ----------
