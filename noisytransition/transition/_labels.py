@@ -113,6 +113,11 @@ def given_and_verified(y: Any, y_verified: Any = None, name: str = "y", sources:
         return GivenLabels(given, y_verified, by_source, probability)
     if sources is not None:
         raise ValueError(f"{name} has one column for each of {len(of_sources)} sources. Omit sources=.")
+    if like := [other for other in of_sources if str(other).lower() in (VERIFIED, PROBABILITY, "y_verified", "true")]:
+        raise ValueError(
+            f"{name} has a column {like[0]!r}, which would be a source of noisy labels. Rename true labels to "
+            f"{VERIFIED!r}, probabilities of their draw to {PROBABILITY!r}, and a source to another name."
+        )
     table = _wide_form(y, of_sources, name)
     codes = table.combined()
     labels = np.array([*table.labels.tolist(), None], dtype=object) if (codes < 0).any() else table.labels
