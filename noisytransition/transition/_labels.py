@@ -93,7 +93,7 @@ def given_and_verified(y: Any, y_verified: Any = None, name: str = "y", sources:
 
     The column "verified" has the true labels, "verified_probability" the probabilities of their draw, and each other
     column the labels of a source. Of several sources, the given label of a sample is the most frequent one. In long
-    form, `sources` has the source of each sample.
+    form, `sources` has the source of each sample; a single source is the same as none.
     """
     names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
     if twice := [name for name, n in Counter(names).items() if n > 1]:
@@ -157,8 +157,8 @@ def _codes_of_columns(
     return labels, codes
 
 
-def _long_form(y: Any, sources: Any, name: str) -> SourceLabels:
-    """Labels of samples that each have the label of one source."""
+def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
+    """Labels of samples that each have the label of one source; None if all have the same source."""
     given, n = as_array(sources, "sources"), len(as_array(y, name))
     if given.ndim != 1 or len(given) != n:
         raise ValueError(f"sources has shape {given.shape} for {n} labels; pass one source per label.")
@@ -171,7 +171,7 @@ def _long_form(y: Any, sources: Any, name: str) -> SourceLabels:
     by_source = np.full((n, len(names)), -1, dtype=np.int32)
     at = np.flatnonzero(has_source)
     by_source[at, np.searchsorted(names, named)] = codes[at, 0]
-    return SourceLabels(names, of_all, by_source)
+    return SourceLabels(names, of_all, by_source) if len(names) > 1 else None
 
 
 def labels_of_samples(

@@ -11,7 +11,7 @@ from estimators import CLASSIFIERS, small
 from hypothesis import strategies as st
 from training import refused
 
-from noisytransition import EMTransitionClassifier, LabelNoiseModel
+from noisytransition import EMTransitionClassifier, GLCClassifier, LabelNoiseModel
 from noisytransition.data._read import read_labels, separate_rows
 from noisytransition.transition._labels import given_and_verified
 
@@ -72,11 +72,12 @@ def test_long_form_is_a_table_with_one_label_in_each_row(rows):
     _, _, long, _ = given_and_verified(np.array(labels, dtype=object), sources=list(sources))
     columns = sorted(set(sources))
     if len(columns) == 1:
-        columns.append("nobody")
+        assert long is None
+        return
     wide = {name: [label if of == name else None for label, of in rows] for name in columns}
     y, _, by_source, _ = given_and_verified(pd.DataFrame(wide))
     assert y.tolist() == list(labels)
-    np.testing.assert_array_equal(long.codes, by_source.codes[:, : len(long.names)])
+    np.testing.assert_array_equal(long.codes, by_source.codes)
     np.testing.assert_array_equal(long.labels, by_source.labels)
 
 
@@ -145,6 +146,9 @@ def renamed(*names):
         (renamed("a", "a", "verified"), {}, "several columns named 'a'"),
         (renamed("a", "verified", "verified"), {}, "several columns"),
         (TABLE[["verified"]], {}, "only the column"),
+        (renamed("a", "b", "Verified"), {}, "'verified'"),
+        (renamed("a", "true", "verified"), {}, "column 'true'"),
+        (TABLE.assign(Verified_Probability=0.5), {}, "'verified_probability'"),
         (TABLE, {"y_verified": [0] * 6}, "twice"),
         (TABLE, {"sources": list("pqpqpq")}, "Omit sources="),
         (TABLE.assign(a=[0, 1, 2, None, 1, 2], b=[0, 1, 2, None, 1, 2]), {}, "for 1 of 6 samples"),
@@ -188,6 +192,21 @@ def test_other_methods_say_who_takes_several_sources(cls):
         small(cls).fit(X, TABLE)
     with refused("EMTransitionClassifier"):
         small(cls).fit(X, TABLE["a"], y_verified=TABLE["verified"], sources=list("pqpqpq"))
+
+
+def test_one_source_is_the_same_as_none():
+    given = np.array([0, 1, 2, 0, 1, 2] * 5)
+    proba, verified = np.eye(3)[given] * 0.7 + 0.1, [*given[:12], *[None] * 18]
+    one, none = (LabelNoiseModel().fit(proba, given, y_verified=verified, sources=of) for of in (["ann"] * 30, None))
+    assert one.sources_ is None
+    np.testing.assert_array_equal(one.posterior_of_fit(), none.posterior_of_fit())
+    X = np.arange(60.0).reshape(30, 2)
+    assert small(GLCClassifier).fit(X, given, y_verified=verified, sources=["ann"] * 30).predict(X).shape == (30,)
+
+
+def test_a_single_column_may_have_any_name():
+    assert given_and_verified(TABLE[["a"]].set_axis(["true"], axis=1)).by_source is None
+    assert given_and_verified(TABLE[["a", "verified"]].set_axis(["true", "verified"], axis=1)).by_source is None
 
 
 def test_a_noise_model_refuses_what_classifiers_refuse():
