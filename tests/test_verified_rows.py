@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_blobs
-from sklearn.ensemble import VotingClassifier
+from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
@@ -252,8 +252,20 @@ def test_minus_one_is_missing_unless_it_is_a_given_label(verified):
     by_nan = as_read(verified, np.where(mask, true, np.nan))
     for kind in (int, float, pd.Int64Dtype()):
         assert_equal_rows(as_read(verified, pd.Series(np.where(mask, true, -1), dtype=kind)), by_nan)
-    with refused("all samples are verified"):
+    with refused("all samples are verified, since -1 is a label in y"):
         shifted.fit(X, y - 1, y_verified=np.where(mask, true - 1, -1))
+
+
+@pytest.mark.parametrize("unlabelled", ["verified samples", "others"])
+def test_minus_one_in_both_is_refused_with_the_reason(unlabelled, verified):
+    X, y, mask, true = verified
+    given, checked = np.where(mask == (unlabelled == "verified samples"), -1, y), np.where(mask, true, -1)
+    for name, fit in (("y", small(GLCClassifier).fit), ("y_noisy", LabelNoiseModel().fit)):
+        with pytest.raises(ValueError, match=f"-1 is a label in {name} "):
+            fit(np.full((len(y), 3), 1 / 3), given, y_verified=checked)
+    if unlabelled == "verified samples":  # with the mark that the error names
+        given, checked = (np.where(labels == -1, np.nan, labels) for labels in (given, checked))
+        assert small(GLCClassifier).fit(X, given, y_verified=checked).classes_.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, csr_array, lambda X: TensorDataset(torch.tensor(X)), np.ndarray.tolist])
@@ -300,6 +312,7 @@ def test_true_labels_in_place_of_given_ones_are_warned_of(verified):
         (lambda t: t.assign(verified=None), "no sample is verified"),
         (lambda t: t.assign(verified=t.verified.notna()), "mask"),
         (lambda t: t.assign(text="ant"), "columns"),
+        (lambda t: t.rename(columns={"verified": "Verified"}), "'verified'"),
         (lambda t: t.rename(columns={"verified": "checked"}), "'verified'"),
         (lambda t: t.to_numpy(), "oof_proba_"),
         (lambda t: t.iloc[:-1], "labels for"),
@@ -461,6 +474,8 @@ def test_other_tools_of_scikit_learn_take_keywords(verified):
         CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(X, y, y_verified=checked)
     with sklearn.config_context(enable_metadata_routing=True):
         CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(X, y, y_verified=checked)
+        stack = StackingClassifier([("clf", clf)], clf, cv=shuffled).fit(X, y, y_verified=checked)
+        assert stack.predict(X).shape == y.shape
         voted = VotingClassifier([("clf", clf)]).fit(X, y, y_verified=checked)
         np.testing.assert_array_equal(voted.predict(X), clf.fit(X, labels).predict(X))
 

@@ -26,7 +26,9 @@ from ..transition._labels import (
     VERIFIED,
     GivenLabels,
     SourceLabels,
+    check_unverified,
     complete_labels,
+    encode,
     given_and_verified,
     has_minus_one,
     known_labels,
@@ -259,7 +261,12 @@ def read_labels(
         _column(y, n, "y"), None if y_verified is None else _column(y_verified, n, "y_verified"), n
     )
     if y_verified is not None:
-        _check_verified(has_given, is_clean)
+        check_unverified(has_given, is_clean, verified)
+        if not len(verified):
+            raise ValueError(
+                f"no sample is verified: y_verified, or the column {VERIFIED!r}, has no label. Enter true labels; in "
+                "cross-validation, shuffle the folds or, for scores and searches, use TrustedKFold."
+            )
     is_noisy, weights = has_given & ~is_clean, None
     if sample_weight is not None:
         is_noisy, weights = _weighted_rows(sample_weight, is_noisy)
@@ -351,17 +358,6 @@ def _labels_of_pairs(data: Any, name: str) -> NDArray:
     return np.array(labels)
 
 
-def _check_verified(has_given: NDArray[np.bool_], is_verified: NDArray[np.bool_]) -> None:
-    """Raise unless there are verified and other samples."""
-    if not (has_given & ~is_verified).any():
-        raise ValueError(
-            "all samples are verified, so there is no noisy sample to train on. Pass the true label of each verified "
-            "sample (not a mask), and None, NaN or, if y has no label -1, -1 for all others."
-        )
-    if not is_verified.any():
-        raise ValueError(f"no sample is verified (in cross-validation, use TrustedKFold or shuffle). {HOW_TO_PASS}")
-
-
 def _weighted_rows(sample_weight: ArrayLike, is_noisy: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray]:
     """Select noisy samples with a weight above 0; return the mask and their weights, with mean 1."""
     column = is_noisy[:, None]  # has the required length
@@ -443,12 +439,7 @@ def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
 # ---------------------------------------------------------------------------- labels of a fitted classifier
 def label_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
     """Encode the labels of n samples as indices in `classes`. Raise for unknown labels."""
-    labels = validate_labels(y, n, name)
-    if unknown := sorted(set(labels.tolist()) - set(classes.tolist()), key=str):
-        raise ValueError(
-            f"{name} has labels {shortened(unknown)}, not among classes_ {shortened(classes)}. Correct or drop them."
-        )
-    return np.searchsorted(classes, labels)
+    return encode(validate_labels(y, n, name), classes, name)
 
 
 def rows_to_score(

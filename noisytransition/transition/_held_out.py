@@ -20,6 +20,7 @@ from ._draw import (
 from ._estimation import pair_counts
 from ._labels import (
     SourceLabels,
+    check_unverified,
     classes_of_columns,
     complete_labels,
     encode_all,
@@ -165,6 +166,7 @@ def read_held_out(
     if probability is not None and verified_probability is not None:
         raise ValueError("verified_probability was given twice, as an argument and as a column of y_noisy. Pass one.")
     has_given, all_given, is_verified, verified = labels_of_samples(y_noisy, y_verified, n, "y_noisy", classes)
+    check_unverified(has_given, is_verified, verified, "y_noisy")
     has_noisy, given_of_others = known_labels(y_clean_noisy, m, "y_clean_noisy", not has_minus_one(all_given, classes))
     others = complete_labels(y_clean, m, "y_clean") if m else verified[:0]
     given = {"y_noisy": all_given, "y_verified": verified, "y_clean": others, "y_clean_noisy": given_of_others}
@@ -177,12 +179,10 @@ def read_held_out(
     names, codes = encode_all(given, c + n_others, classes)
     for name in ("y_verified", "y_clean"):
         if (codes[name] >= c).any():
-            raise ValueError(f"{name} has the label {names[codes[name].max()]!r}, but proba has no column for it.")
-    if not (has_given & ~is_verified).any():
-        raise ValueError(
-            "all samples are verified: use count_transition_matrix. If y_verified is a mask, pass true labels, missing "
-            "where not verified."
-        )
+            raise ValueError(
+                f"{name} has the label {names.tolist()[codes[name].max()]!r}, but proba has no column for it. Add "
+                "the column, from a classifier trained on this class, or set the label to missing."
+            )
     if not np.ptp(codes["y_noisy"]):
         raise ValueError("y_noisy has only one class; at least two are required.")
     of_rows = check_probabilities(in_class_order(proba, names[:c], rows=False))

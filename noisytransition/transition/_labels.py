@@ -190,6 +190,18 @@ def labels_of_samples(
     return has_given, given, is_verified, verified
 
 
+def check_unverified(has_given: NDArray, is_verified: NDArray, verified: NDArray, name: str = "y") -> None:
+    """Raise unless some samples with a given label are not verified."""
+    if not (has_given & ~is_verified).any():
+        why = "all samples are verified, so there is no noisy sample to learn from"
+        if has_minus_one(verified):
+            why = f"all samples are verified, since -1 is a label in {name} and therefore in y_verified"
+        raise ValueError(
+            f"{why}. Pass the true label of each verified sample (not a mask), and NaN for missing labels; if all are "
+            "verified, T is count_transition_matrix."
+        )
+
+
 def known_labels(y: Any, n: int, name: str, minus_one_is_missing: bool = True) -> tuple[NDArray[np.bool_], NDArray]:
     """Mask of n samples with a label, and these labels. None, NaN, NA, NaT and optionally -1 are missing.
 
@@ -334,8 +346,8 @@ def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArra
         raise ValueError(f"{name} has labels of several kinds or missing labels ({error}). Use one kind.") from None
     if n_classes is not None and len(found) != n_classes:
         raise ValueError(
-            f"{len(found)} different labels {shortened(found)} in {name}, but T or proba has {n_classes} "
-            "classes. Pass classes=, the labels in the order of the rows of T and of the columns of proba."
+            f"{len(found)} different labels {shortened(found)} in {name}, but T or proba has {n_classes} classes. Pass "
+            "classes=, the labels in the order of the rows of T and of the columns of proba; true labels need a column."
         )
     return found
 
@@ -360,7 +372,7 @@ def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
     if (unknown := classes[index] != y).any():
         raise ValueError(
             f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among classes {shortened(classes)}. "
-            "Correct it, drop its samples, or add it to classes in fit."
+            "Correct it, drop its samples, or add it in fit (to classes, and a true label to proba, if passed)."
         )
     return index
 

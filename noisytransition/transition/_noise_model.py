@@ -208,8 +208,8 @@ class LabelNoiseModel:
         check_prior(self.prior, c)
         if not len(held_out.clean) and self.proba_of is None:
             raise ValueError(
-                "no sample is verified. Pass y_verified; or proba_of='noisy' if the classifier was trained on noisy "
-                "labels, or proba_of='true' if it predicts the true label."
+                "no sample is verified. Enter true labels in y_verified or in the column 'verified'; or pass proba_of, "
+                "'noisy' if the classifier was trained on noisy labels, or 'true' if it predicts the true label."
             )
         anchors = None
         if self.proba_of == "noisy" and not len(held_out.clean):
@@ -390,7 +390,8 @@ class LabelNoiseModel:
         DataFrame
             One row per source, with the columns ``n_labels``, ``n_verified``, ``right`` (share of correct labels),
             ``lower``, ``upper``, ``worst_flip`` and its probability ``flip``, ``weight`` in the posterior, and
-            ``log_evidence`` that T of the source differs from the common T.
+            ``log_evidence`` that T of the source differs from the common T. With ``EMTransitionClassifier(cv=None)``,
+            all refer to the held-out samples only: a third of the noisy and half of the verified ones.
 
         Raises
         ------
@@ -515,13 +516,15 @@ class LabelNoiseModel:
         Returns
         -------
         DataFrame
-            Columns ``position`` in the samples of `fit`, and ``probability`` of the draw, relative to a random draw
-            (``n / n_not_verified``). It is at least 0.5, unless all more probable samples are drawn with certainty.
+            Columns ``position`` in the samples of `fit` (of a data frame: ``X.iloc[position]``), and ``probability`` of
+            the draw, relative to a random draw (``n / n_not_verified``). It is at least 0.5, unless all more probable
+            samples are drawn with certainty.
 
         Raises
         ------
         ValueError
-            If fewer than n samples are not verified, if verified samples were stratified, or if T was given.
+            If fewer than n samples are not verified, if verified samples were stratified, if T was given, or if only
+            some samples have out-of-fold probabilities (``EMTransitionClassifier(cv=None)``).
         """
         return suggest_rows(self, n, target, random_state)
 
@@ -546,7 +549,7 @@ class LabelNoiseModel:
         Raises
         ------
         ValueError
-            As in `class_shares`, for shares and accuracy.
+            As in `class_shares` and `suggest_rows`, for shares and accuracy.
         """
         return plan(self, target, width, level)
 

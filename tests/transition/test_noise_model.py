@@ -290,8 +290,27 @@ def test_a_model_of_a_given_T_has_no_error_bars():
     + [((T3, NAMES, counts), "class_counts") for counts in ([1, 2], [1, 2, -3], [1, 2, np.nan])],
 )
 def test_a_given_T_is_checked(args, word):
-    with pytest.raises(ValueError, match=word):
+    with pytest.raises(ValueError, match=word) as error:
         LabelNoiseModel.from_transition_matrix(*args)
+    assert "sorted" not in str(error.value)  # T is in the order of the given classes
+
+
+@pytest.mark.parametrize("classes", [None, [0, 1, 2], [0, 1, 2, 3]])
+def test_a_verified_class_without_a_column_needs_one(classes):
+    """Whatever the errors say of classes, they say so, and it is enough."""
+    proba, noisy, verified, _ = problem()
+    verified = np.where(np.arange(len(noisy)) == np.flatnonzero(verified >= 0)[0], 3, verified)
+    with pytest.raises(ValueError, match=r"needs? a column|column for it|true label to proba"):
+        LabelNoiseModel().fit(proba, noisy, y_verified=verified, classes=classes)
+    assert len(quiet_fit(np.pad(proba, ((0, 0), (0, 1))), noisy, y_verified=verified).classes_) == 4
+
+
+def test_an_empty_column_of_verified_labels_is_named():
+    proba, noisy, *_ = problem()
+    labels = pd.DataFrame({"label": noisy, "verified": np.nan})
+    with pytest.raises(ValueError, match="column 'verified'"):
+        LabelNoiseModel().fit(proba, labels)
+    assert quiet_fit(proba, labels, proba_of="noisy").calibration_ is None
 
 
 # ---------------------------------------------------------------------------- forms of the clean samples
@@ -757,7 +776,7 @@ def test_abstaining_at_random_changes_nothing_else():
 def test_labels_that_are_no_classes_are_no_true_labels():
     proba, noisy, verified, _ = abstaining(0)
     with pytest.raises(ValueError, match="unsure"):
-        quiet_fit(proba, LABELS[noisy], y_verified=LABELS[noisy], classes=LABELS)
+        quiet_fit(proba, LABELS[noisy], y_verified=[*LABELS[noisy][:-1], None], classes=LABELS)
     with pytest.raises(ValueError, match="unsure"):  # they are to be named
         quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=NAMES)
     with pytest.raises(ValueError, match="prior"):
