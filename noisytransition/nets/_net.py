@@ -160,29 +160,25 @@ class NoisyLabelNet(LeanNet):
         params = {"batch_size": rows_at_once(dataset, self.batch_size)} | self.get_params_for("iterator_valid")
         return params | ({"batch_size": len(dataset)} if params["batch_size"] == -1 else {})
 
-    def predict_proba(self, X: Any) -> NDArray:
-        """Predict posteriors; raise if one is not finite."""
-        proba = self._of_logits(X, self._get_predict_nonlinearity())
-        check_proba(self, proba)
+    def predict_proba(self, X: Any, *, log: bool = False) -> NDArray:
+        """Predict posteriors, or their logarithms; raise if a posterior is not finite."""
+        dataset = self.get_dataset(X)
+        posterior_of = partial(torch.log_softmax, dim=-1) if log else self._get_predict_nonlinearity()
+        # skorch keeps the small output of each batch between large freed inputs, which fragments memory
+        proba, n = np.empty(0), 0
+        for logits in self.forward_iter(dataset):
+            part = to_numpy(posterior_of(logits))
+            if not n:
+                proba = np.empty((get_len(dataset), *part.shape[1:]), part.dtype)
+            proba[n : n + len(part)] = part
+            n += len(part)
+        proba = proba[:n]  # a loader with drop_last omits samples
+        check_proba(self, np.exp(proba) if log else proba)
         return proba
 
     def predict_log_proba(self, X: Any) -> NDArray:
         """Predict log-posteriors; raise if a posterior is not finite."""
-        log_proba = self._of_logits(X, partial(torch.log_softmax, dim=-1))
-        check_proba(self, np.exp(log_proba))
-        return log_proba
-
-    def _of_logits(self, X: Any, function: Callable[[Tensor], Tensor]) -> NDArray:
-        """Apply a function to the logits of all samples, batch by batch."""
-        # skorch keeps the small output of each batch between large freed inputs, which fragments memory
-        dataset, values, n = self.get_dataset(X), np.empty(0), 0
-        for logits in self.forward_iter(dataset):
-            part = to_numpy(function(logits))
-            if not n:
-                values = np.empty((get_len(dataset), *part.shape[1:]), part.dtype)
-            values[n : n + len(part)] = part
-            n += len(part)
-        return values[:n]  # a loader with drop_last omits samples
+        return self.predict_proba(X, log=True)
 
     # ---- the step
     def train_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
