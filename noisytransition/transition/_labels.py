@@ -346,8 +346,8 @@ def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArra
         raise ValueError(f"{name} has labels of several kinds or missing labels ({error}). Use one kind.") from None
     if n_classes is not None and len(found) != n_classes:
         raise ValueError(
-            f"{len(found)} different labels {shortened(found)} in {name}, but T or proba has {n_classes} classes. Pass "
-            "classes=, the labels in the order of the rows of T and of the columns of proba; true labels need a column."
+            f"{len(found)} different labels {shortened(found)} in {name}, but T or proba has {n_classes} "
+            "classes. Pass classes=, the labels in the order of the rows of T and of the columns of proba."
         )
     return found
 
@@ -372,7 +372,7 @@ def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
     if (unknown := classes[index] != y).any():
         raise ValueError(
             f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among classes {shortened(classes)}. "
-            "Correct it, drop its samples, or add it in fit (to classes, and a true label to proba, if passed)."
+            "Correct it, drop its samples, or add it to classes in fit."
         )
     return index
 

@@ -295,13 +295,11 @@ def test_a_given_T_is_checked(args, word):
     assert "sorted" not in str(error.value)  # T is in the order of the given classes
 
 
-@pytest.mark.parametrize("classes", [None, [0, 1, 2], [0, 1, 2, 3]])
-def test_a_verified_class_without_a_column_needs_one(classes):
-    """Whatever the errors say of classes, they say so, and it is enough."""
+def test_a_verified_class_without_a_column_needs_one():
     proba, noisy, verified, _ = problem()
     verified = np.where(np.arange(len(noisy)) == np.flatnonzero(verified >= 0)[0], 3, verified)
-    with pytest.raises(ValueError, match=r"needs? a column|column for it|true label to proba"):
-        LabelNoiseModel().fit(proba, noisy, y_verified=verified, classes=classes)
+    with pytest.raises(ValueError, match="no column for it"):
+        LabelNoiseModel().fit(proba, noisy, y_verified=verified, classes=[0, 1, 2, 3])
     assert len(quiet_fit(np.pad(proba, ((0, 0), (0, 1))), noisy, y_verified=verified).classes_) == 4
 
 
