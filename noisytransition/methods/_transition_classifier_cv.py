@@ -1,6 +1,7 @@
 """Meta-estimator that trains any scikit-learn classifier on noisy labels."""
 
 from __future__ import annotations
+from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -31,10 +32,10 @@ from ..transition._labels import SourceLabels, in_class_order
 from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import Prior, check_prior
 
-# five rules that select the round by verified samples or by the evidence gained less than 0.1 points of accuracy over
-# two fixed rounds; the early stop is for noise that the noise model does not fit
-_MOST_ROUNDS = 2
 _NO_PROBA = "{0} has no predict_proba. Pass a classifier or parameters with it, or CalibratedClassifierCV({0}(...))."
+
+#: training label of each sample, -1 for none, and weights
+_Target = tuple[NDArray[np.intp], NDArray[np.float64]]
 
 
 class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -42,16 +43,18 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     Some samples must be verified, and should keep their noisy label. The steps of `fit` are::
 
-        round 0     train clones on the noisy labels; predict out-of-fold probabilities
-        T           fit a LabelNoiseModel to these probabilities, the noisy and the verified labels
-        round 1, 2  relabel each sample with its most probable true class, weighted by P(true | x, noisy label);
-                    verified samples get their true label. Train clones on these labels, and calibrate their
-                    out-of-fold probabilities by a noise model
-        result      a clone trained on all samples with the labels of the last round, and its calibration
+        round 0  train clones on the noisy labels; predict out-of-fold probabilities
+        T        fit a LabelNoiseModel to these probabilities, the noisy and the verified labels
+        round 1  relabel each sample with its most probable true class, weighted by P(true | x, noisy label);
+                 verified samples get their true label. Train clones on these labels
+        round 2  train clones on the verified samples only
+        result   a clone trained on all samples with the labels of round 1 or 2, whichever has the lower log-loss on
+                 held-out verified samples, and its calibration by a noise model
 
-    With several sources, round 0 uses the most frequent label of each sample, and P(true | x, all labels) replaces the
-    posterior. A round that increases the out-of-fold log-loss on verified samples by one standard error is discarded,
-    and no further round follows. An estimator without `sample_weight` is trained on the same labels without weights.
+    The losses are not too low: the labels that round 1 trains on without a fold, and the calibration of the fold, are
+    from noise models without its verified samples. Round 2 requires verified samples of each class. With several
+    sources, round 0 uses the most frequent label of each sample, and P(true | x, all labels) replaces the
+    posterior. An estimator without `sample_weight` is trained on the same labels without weights.
 
     Parameters
     ----------
@@ -74,9 +77,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         Clone trained on all samples. Its probabilities are not calibrated.
     calibration_ : Calibration
         Calibration that `predict_proba` applies to them.
-    round_losses_ : ndarray of shape (n_rounds,)
-        Mean out-of-fold log-loss on verified samples in each round; too low after round 0, since the labels of noisy
-        samples then depend on all verified labels.
+    round_losses_ : ndarray of shape (2,) or (3,)
+        Mean log-loss of each round on held-out verified samples.
     noise_model_ : LabelNoiseModel
         Noise model of round 0, with T.
     oof_proba_ : ndarray of shape (n_samples, n_classes)
@@ -178,14 +180,16 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
             raise ValueError(_NO_PROBA.format(type(self.estimator).__name__))
         rows = self._read(X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
-        first, best, losses = self._rounds(rows)
-        self.estimator_ = _trained(self.estimator, rows, best.labels, best.weight)
-        self.classes_, self.noise_model_, self.diagnostics_ = rows.classes, first.model, first.model.diagnostics_
-        assert best.model.calibration_ is not None  # set by clean samples
-        self.calibration_, self.round_losses_ = best.model.calibration_, losses
-        of_noisy, of_clean = np.split(best.model.calibrate(best.proba), [rows.n_noisy])
-        self.oof_proba_ = best.model.held_out_.in_order(of_noisy, of_clean)
-        self.diagnostics_ |= worse_than_labels(of_clean, rows.true, rows.given[rows.n_noisy :])
+        first, second, *alone = rounds = self._rounds(rows)
+        best = min([second, *alone], key=lambda of: of.loss)
+        model, self.noise_model_ = best.models[-1], first.models[-1]
+        target = rows.relabelled(model) if best is second else rows.verified
+        self.estimator_, self.classes_ = _trained(self.estimator, rows, *target), rows.classes
+        assert model.calibration_ is not None  # set by clean samples
+        self.calibration_, self.round_losses_ = model.calibration_, np.array([of.loss for of in rounds])
+        self.oof_proba_ = model.held_out_.in_order(best.of_noisy, best.of_clean)
+        reasons = worse_than_labels(best.of_clean, rows.true, rows.given[rows.n_noisy :])
+        self.diagnostics_ = self.noise_model_.diagnostics_ | reasons
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
             setattr(self, name, getattr(self.estimator_, name))
         warn_of_reasons(self.diagnostics_, stacklevel=3)
@@ -232,33 +236,36 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             labels.drawn,
         )
 
-    def _rounds(self, rows: _Rows) -> tuple[_Round, _Round, NDArray[np.float64]]:
-        """Relabel in rounds; return the first round, the best round, and the mean loss of each."""
+    def _rounds(self, rows: _Rows) -> list[_Round]:
+        """Train on noisy, new and verified labels; without the last if the verified samples are too few for it."""
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         noisy = rows.given[: rows.n_noisy]
         folds = np.concatenate([fold_of_rows(labels, self.cv, random) for labels in (noisy, rows.true)])
-        labels, weight, rounds = rows.given, rows.weight, []
-        for k in range(1 + _MOST_ROUNDS):
-            proba = np.empty((len(folds), len(rows.classes)))
-            tasks = (delayed(_held_out_proba)(self.estimator, rows, labels, weight, folds == i) for i in range(self.cv))
-            for i, of_fold in enumerate(Parallel(self.n_jobs)(tasks)):
-                proba[folds == i] = of_fold
-            model = self._noise_model(rows, proba)
-            of_true = model.calibrate(proba[rows.n_noisy :])[np.arange(len(rows.true)), rows.true]
-            rounds.append(_Round(labels, weight, proba, model, -finite_log(of_true)))
-            rise = rounds[k].losses - rounds[k - 1].losses  # 0 in round 0
-            if rise.mean() > rise.std() / len(rise) ** 0.5:
-                break
-            best, posterior = rounds[k], model.posterior_of_fit()
-            labels = np.concatenate([posterior.argmax(axis=1), rows.true])
-            weight = rows.weight * np.concatenate([posterior.max(axis=1), np.ones(len(rows.true))])
-        return rounds[0], best, np.array([r.losses.mean() for r in rounds])
+        first = self._round(rows, folds, [(rows.given, rows.weight)] * self.cv)
+        rounds = [first, self._round(rows, folds, [rows.relabelled(model) for model in first.models])]
+        if len(set(rows.true)) == len(rows.classes):  # else no loss of the classes that it never predicts
+            with suppress(ValueError):  # such as of an estimator with folds
+                rounds.append(self._round(rows, folds, [rows.verified] * self.cv))
+        return rounds
 
-    def _noise_model(self, rows: _Rows, proba: NDArray) -> LabelNoiseModel:
+    def _round(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> _Round:
+        """Train without each fold on its targets, predict it, and calibrate by noise models without it."""
+        proba, out = np.empty((len(folds), len(rows.classes))), folds[rows.n_noisy :]
+        tasks = (delayed(_held_out_proba)(self.estimator, rows, *targets[i], folds == i) for i in range(self.cv))
+        for i, of_fold in enumerate(Parallel(self.n_jobs)(tasks)):
+            proba[folds == i] = of_fold
+        models = [self._noise_model(rows, proba, out == i) for i in range(self.cv + 1)]  # the last of all samples
+        of_noisy, of_clean = np.split(proba, [rows.n_noisy])
+        crossed = np.array([model.calibrate(of_clean) for model in models])[out, np.arange(len(out))]
+        losses = -finite_log(crossed[np.arange(len(out)), rows.true])
+        return _Round(models, models[-1].calibrate(of_noisy), crossed, float(losses.mean()))
+
+    def _noise_model(self, rows: _Rows, proba: NDArray, out: NDArray[np.bool_]) -> LabelNoiseModel:
+        """Fit without some clean samples."""
         noisy, of_clean = np.split(rows.given, [rows.n_noisy])
         candidate = Candidate(0, *np.split(proba, [rows.n_noisy]))
         held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)
-        held_out = held_out._replace(sources=rows.sources, drawn=rows.drawn)
+        held_out = held_out._replace(sources=rows.sources, drawn=rows.drawn).without(out)
         prior = in_class_order(self.transition_prior, rows.classes)
         model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
         return model.fit_candidates(held_out, rows.classes, shrunk_gold_start(held_out))
@@ -301,15 +308,25 @@ class _Rows(NamedTuple):
     def n_noisy(self) -> int:
         return len(self.given) - len(self.true)
 
+    @property
+    def verified(self) -> _Target:
+        """Labels and weights of the clean samples only."""
+        return np.concatenate([np.full(self.n_noisy, -1), self.true]), self.weight
+
+    def relabelled(self, model: LabelNoiseModel) -> _Target:
+        """Most probable true class of each noisy sample, weighted by its probability, and the true labels."""
+        posterior, n = model.posterior_of_fit(), len(self.true)
+        weight = self.weight * np.concatenate([posterior.max(axis=1), np.ones(n)])
+        return np.concatenate([posterior.argmax(axis=1), self.true]), weight
+
 
 class _Round(NamedTuple):
-    """Training labels of a round, out-of-fold probabilities, and their noise model."""
+    """Noise models without each fold and of all clean samples, calibrated out-of-fold probabilities and their loss."""
 
-    labels: NDArray[np.intp]
-    weight: NDArray[np.float64]
-    proba: NDArray[np.float64]
-    model: LabelNoiseModel
-    losses: NDArray[np.float64]  # out-of-fold log-loss of each clean sample
+    models: list[LabelNoiseModel]
+    of_noisy: NDArray[np.float64]
+    of_clean: NDArray[np.float64]
+    loss: float  # mean log-loss of clean samples
 
 
 def _stacked(X: Any, X_meta: Any) -> Any:
