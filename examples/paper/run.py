@@ -37,7 +37,7 @@ from examples.benchmarks.shared import add_row, crop_and_flip, crop_flip_and_cut
 from examples.paper.data import Places, identity_of_features, load
 from examples.paper.networks import HEADS, NETWORKS, parameters
 from examples.paper.tables import METHODS, N_CLASSES, PAIRS, SCALES, TABLES, TRUE_T, cells, key, make
-from noisytransition import sampling_limit, transition_error
+from noisytransition import __version__, sampling_limit, transition_error
 
 RESULTS = Path(__file__).parent / "results"
 # with more classes, a result has only the diagonal of T, which keeps files small
@@ -123,7 +123,7 @@ def measures(clf, data, seconds):
 
 def versions(device="cpu"):
     """Return the versions of libraries that determine results, and the GPU."""
-    libraries = {name: version(name) for name in ("noisytransition", "numpy", "skorch")}
+    libraries = {"noisytransition": __version__} | {name: version(name) for name in ("numpy", "skorch")}
     gpu = {"gpu": torch.cuda.get_device_name(device)} if is_gpu(device) else {}
     return {"python": platform.python_version(), **libraries, "torch": str(torch.__version__), **gpu}
 
