@@ -48,13 +48,14 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         round 1  relabel each sample with its most probable true class, weighted by P(true | x, noisy label);
                  verified samples get their true label. Train clones on these labels
         round 2  train clones on the verified samples only
-        result   a clone trained on all samples with the labels of round 1 or 2, whichever has the lower log-loss on
-                 held-out verified samples, and its calibration by a noise model
+        result   the round, 1 or 2, with the lower log-loss on held-out verified samples: a clone trained on all samples,
+                 relabelled again with the probabilities of round 1, or on the verified samples only; and the
+                 calibration of this round
 
     The losses are not too low: the labels that round 1 trains on without a fold, and the calibration of the fold, are
     from noise models without its verified samples. Round 2 requires verified samples of each class. With several
-    sources, round 0 uses the most frequent label of each sample, and P(true | x, all labels) replaces the
-    posterior. An estimator without `sample_weight` is trained on the same labels without weights.
+    sources, round 0 uses the most frequent label of each sample, and P(true | x, all labels) replaces the posterior. An
+    estimator without `sample_weight` is trained on the same labels without weights.
 
     Parameters
     ----------
