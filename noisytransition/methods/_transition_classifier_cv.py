@@ -48,8 +48,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         round 1  relabel each sample with its most probable true class, weighted by P(true | x, noisy label);
                  verified samples get their true label. Train clones on these labels
         round 2  train clones on the verified samples only
-        result   the round, 1 or 2, with the lower log-loss on held-out verified samples: a clone trained on all samples,
-                 relabelled again with the probabilities of round 1, or on the verified samples only; and the
+        result   of the round, 1 or 2, with the lower log-loss on held-out verified samples: a clone trained on all
+                 samples, relabelled again with the probabilities of round 1, or on the verified samples only; and the
                  calibration of this round
 
     The losses are not too low: the labels that round 1 trains on without a fold, and the calibration of the fold, are
