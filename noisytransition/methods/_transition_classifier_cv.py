@@ -75,7 +75,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     Attributes
     ----------
     estimator_ : classifier
-        Clone trained on all samples. Its probabilities are not calibrated.
+        Clone trained on all samples, or on the verified ones only. Its probabilities are not calibrated.
     calibration_ : Calibration
         Calibration that `predict_proba` applies to them.
     round_losses_ : ndarray of shape (2,) or (3,)

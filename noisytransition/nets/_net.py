@@ -160,10 +160,9 @@ class NoisyLabelNet(LeanNet):
         params = {"batch_size": rows_at_once(dataset, self.batch_size)} | self.get_params_for("iterator_valid")
         return params | ({"batch_size": len(dataset)} if params["batch_size"] == -1 else {})
 
-    def predict_proba(self, X: Any, *, log: bool = False) -> NDArray:
-        """Predict posteriors, or their logarithms; raise if a posterior is not finite."""
-        dataset = self.get_dataset(X)
-        posterior_of = partial(torch.log_softmax, dim=-1) if log else self._get_predict_nonlinearity()
+    def predict_proba(self, X: Any) -> NDArray:
+        """Predict posteriors; raise if one is not finite."""
+        dataset, posterior_of = self.get_dataset(X), self._get_predict_nonlinearity()
         # skorch keeps the small output of each batch between large freed inputs, which fragments memory
         proba, n = np.empty(0), 0
         for logits in self.forward_iter(dataset):
@@ -173,12 +172,14 @@ class NoisyLabelNet(LeanNet):
             proba[n : n + len(part)] = part
             n += len(part)
         proba = proba[:n]  # a loader with drop_last omits samples
-        check_proba(self, np.exp(proba) if log else proba)
+        check_proba(self, proba)
         return proba
 
     def predict_log_proba(self, X: Any) -> NDArray:
         """Predict log-posteriors; raise if a posterior is not finite."""
-        return self.predict_proba(X, log=True)
+        log_proba = to_numpy(torch.log_softmax(self.forward(X), dim=-1))
+        check_proba(self, np.exp(log_proba))
+        return log_proba
 
     # ---- the step
     def train_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
