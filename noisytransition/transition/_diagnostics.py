@@ -118,7 +118,7 @@ def _no_probability(proba: NDArray, classes: NDArray) -> str:
 
 def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
     absent = classes[n_clean[: len(classes)] == 0]
-    return f"no clean sample of class {shortened(absent)}, so shares may be biased; verify some" if len(absent) else ""
+    return f"no clean sample of class {shortened(absent)}; verify some samples of it" if len(absent) else ""
 
 
 def _unknown_shares(fit: TransitionFit) -> str:

@@ -1,5 +1,6 @@
 """Estimate class shares and accuracies with intervals, by prediction-powered inference on the posterior."""
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._estimation import TINY, jeffreys_interval, normalise_rows
 from ._fit import cross_fitted
+from ._labels import shortened
 from ._posterior import LabelledSamples
 from ._shrinkage import with_other_labels
 
@@ -25,6 +27,8 @@ _PSEUDO_SAMPLES = 20.0
 # A bound is 0 or 1 if fewer cases are expected there (Brown, Cai, DasGupta, "Interval Estimation for a Binomial
 # Proportion", 2001)
 _LEAST_CASES = 0.5
+# A class with more expected verified samples is hardly missing by chance (probability below exp(-7))
+_MOST_EXPECTED = 7.0
 # Fewest degrees of freedom: Student's t has no variance below 3
 _LEAST_DF = 5
 
@@ -183,6 +187,15 @@ class Population:
         if how:
             raise ValueError(f"verified samples were {how}, which biases shares. Verify samples drawn at random.")
         self.truth = np.eye(self.c)[self.of.clean]
+        # not the calibrated probabilities: their calibration has learned that these classes do not occur
+        expected = self.of.candidates[0].proba[:, : self.c].mean(axis=0) * len(self.truth)
+        if len(missing := model.classes_[(self.truth.sum(axis=0) == 0) & (expected > _MOST_EXPECTED)]):
+            warnings.warn(
+                f"No verified sample is of class {shortened(missing)}, although several were expected: shares and "
+                "accuracies may be biased. Verify samples drawn at random from all samples.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def class_shares(self) -> Estimate:
         """Estimate the shares of the true classes."""
