@@ -28,7 +28,6 @@ from ..transition._labels import (
     SourceLabels,
     check_unverified,
     complete_labels,
-    encode,
     given_and_verified,
     has_minus_one,
     known_labels,
@@ -439,7 +438,12 @@ def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
 # ---------------------------------------------------------------------------- labels of a fitted classifier
 def label_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
     """Encode the labels of n samples as indices in `classes`. Raise for unknown labels."""
-    return encode(validate_labels(y, n, name), classes, name)
+    labels = validate_labels(y, n, name)
+    if unknown := sorted(set(labels.tolist()) - set(classes.tolist()), key=str):
+        raise ValueError(
+            f"{name} has labels {shortened(unknown)}, not among classes_ {shortened(classes)}. Correct or drop them."
+        )
+    return np.searchsorted(classes, labels)
 
 
 def rows_to_score(

@@ -208,12 +208,12 @@ LABEL_ISSUES = [
         f"{target}: {name}",
         target,
         {"y_noisy": value},
-        words + "|not among classes|text|missing|for 60|the label|another kind",
+        words + "|not among classes_|text|missing|for 60|the label|another kind",
     )
     for target in ("label_posterior", "label_quality", "find_label_issues", "relabel", "sample_weights")
     for name, value, words in [
         *((name, value, words) for name, value, words in LABELS if words != "at least 2 classes"),
-        ("an unknown class", Y + 1, "not among classes"),
+        ("an unknown class", Y + 1, "not among classes_"),
     ]
     if not name.startswith("one ")
 ]
