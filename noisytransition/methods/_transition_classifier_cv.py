@@ -53,9 +53,10 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
                  calibration of this round
 
     The losses are not too low: the labels that round 1 trains on without a fold, and the calibration of the fold, are
-    from noise models without its verified samples. Round 2 requires verified samples of each class. With several
-    sources, round 0 uses the most frequent label of each sample, and P(true | x, all labels) replaces the posterior. An
-    estimator without `sample_weight` is trained on the same labels without weights.
+    from noise models without its verified samples. Round 2 requires verified samples of each class, and is omitted if
+    the estimator raises a ValueError on so few samples. With several sources, round 0 uses the most frequent label of
+    each sample, and P(true | x, all labels) replaces the posterior. An estimator without `sample_weight` is trained on
+    the same labels without weights.
 
     Parameters
     ----------
