@@ -270,9 +270,8 @@ class LabelNoiseModel:
             crossed[rows] = fit.calibrated(of_clean[rows])[:, :c]
         codes = sources.at(of.in_order(of.rows, of.rows_of_clean))
         true = of.in_order(np.full(len(proba), -1), of.clean)
-        found = fit_sources(of.in_order(proba, crossed), codes, true, sources.names, len(self.labels_))
-        self.sources_ = found
-        self.diagnostics_ |= found.reasons()
+        self.sources_ = fit_sources(of.in_order(proba, crossed), codes, true, sources.names, len(self.labels_))
+        self.diagnostics_ |= self.sources_.reasons()
 
     @classmethod
     def from_transition_matrix(

@@ -121,9 +121,10 @@ def test_few_clean_samples_do_not_limit_T_of_many_noisy_ones():
 
 
 @pytest.mark.slow
-def test_weight_one_is_not_used_if_its_T_is_another_one():
+@pytest.mark.parametrize(("n", "m"), [(4000, 200), (2000, 100)])
+def test_a_weight_between_is_used_if_both_give_another_T(n, m):
     """Noise depends on the features, and the classifier is uncertain: T at weight 1 is nearly symmetric."""
-    c, n, m, gains = 10, 4000, 200, []
+    c, gains = 10, []
     for seed in range(3):
         random = np.random.default_rng(seed)
         z = 1.2 * random.normal(size=(n + m, c))
@@ -142,11 +143,8 @@ def test_weight_one_is_not_used_if_its_T_is_another_one():
 
 
 def slowly_chosen(proba, noisy, proba_clean, y_clean, counts, weight):
-    """Whether weight 1 gives a similar T and predicts each fold of the clean samples better by a standard error."""
+    """This weight; or 1, if it predicts each fold of the clean samples better by a standard error, with a similar T."""
     n = len(y_clean)
-    of_all = [slow_noise_model(proba, noisy, proba_clean, y_clean, counts, w)[0] for w in (1.0, weight)]
-    if np.abs(of_all[0] - of_all[1]).sum(axis=1).mean() > 0.25:
-        return False
     order, gain = np.argsort(proba_clean[np.arange(n), y_clean]), np.empty(n)
     for k in range(5):
         out = order[k::5]
@@ -156,7 +154,10 @@ def slowly_chosen(proba, noisy, proba_clean, y_clean, counts, weight):
             _, calibrate = slow_noise_model(proba, noisy, proba_clean[kept], y_clean[kept], counts, w)
             scores.append(np.log(calibrate(proba_clean[out])[np.arange(len(out)), y_clean[out]]))
         gain[out] = scores[0] - scores[1]
-    return gain.sum() > gain.std() * n**0.5
+    if gain.sum() <= gain.std() * n**0.5:
+        return weight
+    both = [slow_noise_model(proba, noisy, proba_clean, y_clean, counts, w)[0] for w in (1.0, weight)]
+    return weight**0.75 if np.abs(both[0] - both[1]).sum(axis=1).mean() > 0.25 else 1.0
 
 
 @pytest.mark.parametrize("pairs", [True, False])
@@ -171,9 +172,7 @@ def test_it_agrees_with_the_slow_twin(c, n, m, pairs):
     else:
         model = quiet_fit(proba[new], noisy[new], proba_clean=proba[~new], y_clean=y[~new], prior=None)
     data = proba[new], noisy[new], proba[~new], y[~new], counts
-    if slowly_chosen(*data, weight):
-        weight = 1.0
-    T, calibrate = slow_noise_model(*data, weight)
+    T, calibrate = slow_noise_model(*data, slowly_chosen(*data, weight))
     np.testing.assert_allclose(model.transition_matrix_, T, atol=1e-3)
     np.testing.assert_allclose(model.calibrate(proba[new]), calibrate(proba[new]), atol=1e-3)
 
