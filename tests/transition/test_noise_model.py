@@ -121,10 +121,10 @@ def test_few_clean_samples_do_not_limit_T_of_many_noisy_ones():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "m"), [(4000, 200), (2000, 100)])
-def test_a_weight_between_is_used_if_both_give_another_T(n, m):
+@pytest.mark.parametrize(("m", "between"), [(200, True), (100, False)])
+def test_a_weight_between_is_used_if_both_give_another_T(m, between):
     """Noise depends on the features, and the classifier is uncertain: T at weight 1 is nearly symmetric."""
-    c, gains = 10, []
+    c, n, gains = 10, 20 * m, []
     for seed in range(3):
         random = np.random.default_rng(seed)
         z = 1.2 * random.normal(size=(n + m, c))
@@ -139,11 +139,11 @@ def test_a_weight_between_is_used_if_both_give_another_T(n, m):
         found = quiet_fit(proba[:n], noisy[:n], **clean).transition_matrix_
         at_one = em_transition_matrix(proba[:n], noisy[:n], proba_meta=proba[n:], y_meta=y[n:])
         gains.append(transition_error(T, at_one) - transition_error(T, found))
-    assert min(gains) > 0.04
+    assert min(gains) > 0.04 if between else max(np.abs(gains)) < 0.01
 
 
 def slowly_chosen(proba, noisy, proba_clean, y_clean, counts, weight):
-    """This weight; or 1, if it predicts each fold of the clean samples better by a standard error, with a similar T."""
+    """This weight, or 1 if it predicts each fold of the clean samples better by a standard error."""
     n = len(y_clean)
     order, gain = np.argsort(proba_clean[np.arange(n), y_clean]), np.empty(n)
     for k in range(5):
@@ -157,7 +157,8 @@ def slowly_chosen(proba, noisy, proba_clean, y_clean, counts, weight):
     if gain.sum() <= gain.std() * n**0.5:
         return weight
     both = [slow_noise_model(proba, noisy, proba_clean, y_clean, counts, w)[0] for w in (1.0, weight)]
-    return weight**0.75 if np.abs(both[0] - both[1]).sum(axis=1).mean() > 0.25 else 1.0
+    differ = np.abs(both[0] - both[1]).sum(axis=1).mean() > 0.25
+    return weight**0.75 if differ and n > len(counts) ** 2 else 1.0
 
 
 @pytest.mark.parametrize("pairs", [True, False])
