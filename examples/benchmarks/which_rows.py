@@ -1,6 +1,6 @@
 """Compare samples to verify: from `suggest_rows`, at random, and with the lowest label quality.
 
-    python examples/benchmarks/which_rows.py --data DIR           # 20 splits; each result is written immediately
+    python examples/benchmarks/which_rows.py --data DIR           # 15 splits; each result is written immediately
     python examples/benchmarks/which_rows.py --report             # only write the page
 
 Each split starts with 50 random verified samples. Three rounds verify 50, 100 and 100 more; each round fits
@@ -187,7 +187,7 @@ def report():
         found.setdefault((row["cell"], row["draw"]), []).append(row)
     parts = [
         "# Selection of samples to verify",
-        f"Mean half widths of 90 % intervals over 20 splits. {versions()}. See `which_rows.py`.",
+        f"Mean half widths of 90 % intervals over 15 splits. {versions()}. See `which_rows.py`.",
         '"error": `transition_error` of T, root mean squared error of class shares, absolute error of the accuracy; ± '
         'standard error. "coverage": share of intervals that contain the true value for all samples. "samples needed": '
         'verified samples for the half width of 300 random samples, as a share of 300. "most suspicious" has no class '
@@ -217,7 +217,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cells", nargs="*", help=f"cells of {list(CELLS)}; default: all")
     parser.add_argument("--data", type=Path, help="folder of the data sets")
-    parser.add_argument("--splits", type=int, default=20, help="number of splits")
+    parser.add_argument("--splits", type=int, default=15, help="number of splits")
     parser.add_argument("--processes", type=int, default=2, help="number of processes")
     parser.add_argument("--report", action="store_true", help="only write the tables of the existing results")
     args = parser.parse_args()
