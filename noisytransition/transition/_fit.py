@@ -26,7 +26,7 @@ from ._uncertainty import MOST_CLASSES, TransitionUncertainty, transition_uncert
 _LEAST_GAIN = 1.0
 # If one T holds, both weights give about the same T: they differ by at most 0.15 in the zoo's design half and in large
 # problems with one T. They differ by 0.3 to 0.9 in networks on 10,000 images with human labels (seeds 0 to 2), and in
-# 24 generated problems with an uncertain classifier and noise that depends on the features (as in
+# 21 generated problems with an uncertain classifier and noise that depends on the features (as in
 # tests/transition/test_noise_model.py). There, T at weight 1 is nearly symmetric (error 0.36 and 0.49), equal totals
 # overfit few clean samples (0.23 and 0.46), and a weight between them is the most robust (0.24 and 0.40). With fewer
 # clean samples than the map has parameters, T is better too, but a classifier trained through it is not (1,900 noisy
