@@ -1,18 +1,19 @@
 """Joint training of network and T on noisy and clean samples, and out-of-fold posteriors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from skorch.callbacks import Callback
+from torch import nn
 
-from ..losses import ForwardLoss
-from ..nets import CleanBatches, NoisyLabelNet, Rows
+from ..nets import NoisyLabelNet, Rows
 from ..nets._checks import DivergenceError
+from ..nets._rows import noisy_and_clean
 from ..transition._estimation import pair_counts
 from ..transition._held_out import Candidate, HeldOut
 from ..updates import PosteriorCounts
@@ -63,33 +64,20 @@ class HeldOutPosteriors(Callback):
         return self.posteriors_[min(epochs, max(self.posteriors_))]
 
 
-class JointTraining(NamedTuple):
-    """Training on a noisy batch through T and on a clean batch in each step."""
-
-    start: NDArray  # initial T of each training that learns T
-    weight: float  # of the mean loss of a clean batch; a noisy batch has weight 1
-
-    def learn_transition(
-        self, run: Run, stage: str, noisy: Rows, clean: Rows, posteriors: HeldOutPosteriors
-    ) -> NoisyLabelNet:
-        """Train a network jointly with T, which follows running counts of the posteriors in the batches."""
-        size, epochs = run.params["batch_size"], run.params["max_epochs"]
-        size = size if 0 < size < len(noisy) else len(noisy)
-        rate = min(size / (_AVERAGED_EPOCHS * len(noisy)), _HIGHEST_RATE)
-        return run.train(
-            stage,
-            noisy,
-            loss=ForwardLoss(self.start),
-            update=PosteriorCounts(rate, burn_in=int(_BURN_IN * epochs * len(noisy) / size)),
-            callbacks=[("held_out_posteriors", posteriors)],
-            **self.clean_batches(run, clean),
-        )
-
-    def clean_batches(self, run: Run, clean: Rows) -> dict[str, Any]:
-        """Parameters of `Run.train` for a clean batch in each step, of a quarter of the batch size."""
-        batch_size = run.params["batch_size"]
-        size = max(batch_size // 4, 1) if batch_size > 0 else -1
-        return {"clean_batches": CleanBatches(clean, size, joint=True), "clean_weight": self.weight}
+def learn_transition(
+    run: Run, stage: str, noisy: Rows, clean: Rows, loss: Callable[[], nn.Module], posteriors: HeldOutPosteriors
+) -> NoisyLabelNet:
+    """Train a network jointly with T, which follows running counts of the posteriors in the batches."""
+    size, epochs = run.params["batch_size"], run.params["max_epochs"]
+    size = size if 0 < size < len(noisy) else len(noisy)
+    rate = min(size / (_AVERAGED_EPOCHS * len(noisy)), _HIGHEST_RATE)
+    return run.train(
+        stage,
+        noisy_and_clean(noisy, clean),
+        loss=loss,
+        update=PosteriorCounts(rate, burn_in=int(_BURN_IN * epochs * len(noisy) / size)),
+        callbacks=[("held_out_posteriors", posteriors)],
+    )
 
 
 def fine_tune(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, **params: Any) -> NoisyLabelNet:
@@ -102,7 +90,7 @@ def fine_tune(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, **params: A
 
 
 def cross_fit(
-    run: Run, joint: JointTraining, *, cv: int | None, n_jobs: int | None = None, fine_tuning: bool = False
+    run: Run, loss: Callable[[], nn.Module], *, cv: int | None, n_jobs: int | None = None, fine_tuning: bool = False
 ) -> tuple[HeldOut, NDArray | None]:
     """Train outside each fold in turn and return out-of-fold posteriors after each number of epochs, in sample order.
 
@@ -112,7 +100,7 @@ def cross_fit(
     most, c, y = run.params["max_epochs"], len(run.classes), run.clean.label
     epochs = sorted({ceil(most * k / _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
     folds = _draw_folds(run, cv)
-    task = partial(_train_without, joint=joint, epochs=epochs, fine_tuning=fine_tuning)
+    task = partial(_train_without, loss=loss, epochs=epochs, fine_tuning=fine_tuning)
     done = run.train_parts({f"fold_{k}": partial(task, fold=fold) for k, fold in enumerate(folds)}, n_jobs)
     posteriors, fine_tuned = zip(*done, strict=True)
     noisy, clean = (np.concatenate(rows) for rows in zip(*folds, strict=True))
@@ -145,7 +133,7 @@ def _train_without(
     run: Run,
     stage: str,
     *,
-    joint: JointTraining,
+    loss: Callable[[], nn.Module],
     fold: tuple[NDArray, NDArray],
     epochs: Sequence[int],
     fine_tuning: bool,
@@ -158,7 +146,7 @@ def _train_without(
     noisy, clean = (rows.take(np.delete(np.arange(len(rows)), out)) for rows, out in both)
     of_fold = [rows.take(out) for rows, out in both]
     posteriors = HeldOutPosteriors(of_fold, epochs)
-    net = joint.learn_transition(run, stage, noisy, clean, posteriors)
+    net = learn_transition(run, stage, noisy, clean, loss, posteriors)
     fine_tuned = None
     if fine_tuning:
         with suppress(DivergenceError):

@@ -1,6 +1,6 @@
 """Forward correction: cross-entropy of the noisy label under P(true | x) T; gold loss correction."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -112,7 +112,7 @@ class ForwardLoss(nn.Module):
         self.transition_logits = nn.Parameter(by_label.T, requires_grad=False)
         # cache: the logits, their state, log row sums, and T by label unless it is large
         self._known: tuple[Tensor, tuple[int, int], Tensor, Tensor | None] | None = None
-        #: P(true | x, noisy label) of the noisy samples of the last batch, unless T is learned by gradients
+        #: P(true | x, label) of the last batch, unless T is learned by gradients
         self.posterior_: Tensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -134,39 +134,13 @@ class ForwardLoss(nn.Module):
         """T transposed, in the dtype of its logits: row j belongs to noisy label j."""
         return torch.softmax(self.transition_logits.detach().T, dim=0)
 
-    @property
-    def takes_clean_rows(self) -> bool:
-        """Whether `forward` accepts clean samples; a subclass may not."""
-        return type(self).forward is ForwardLoss.forward
+    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
+        """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
+        return self._weighted_mean(logits, self._columns(y), logits.new_ones(len(y)))
 
-    def forward(self, logits: Tensor, y: Tensor, y_clean: Tensor | None = None, clean_weight: float = 0.0) -> Tensor:
-        """Compute the mean loss of noisy samples, plus the weighted mean cross-entropy of clean samples.
-
-        Parameters
-        ----------
-        logits : Tensor of shape (n_samples + n_clean, n_classes)
-            Logits of the noisy samples, followed by the clean samples.
-        y : Tensor of shape (n_samples,)
-            Noisy labels.
-        y_clean : Tensor of shape (n_clean,), optional
-            True labels.
-        clean_weight : float, default=0.0
-            Weight of the mean loss of clean samples, relative to 1 for noisy samples.
-
-        Returns
-        -------
-        Tensor
-            A scalar.
-        """
-        n, n_clean = len(y), len(logits) - len(y)
-        columns = self._columns(y).to(logits.dtype)
-        weights = logits.new_full((n,), 1 / max(n, 1))
-        if y_clean is not None:
-            certain = columns.new_full((n_clean, columns.shape[1]), -torch.inf).scatter_(1, y_clean[:, None], 0)
-            columns = torch.cat([columns, certain])
-            weights = torch.cat([weights, weights.new_full((n_clean,), clean_weight / max(n_clean, 1))])
-        loss, posterior = marginal_cross_entropy(logits, columns, weights)
-        self.posterior_ = None if self.transition_logits.requires_grad else posterior[:n]
+    def _weighted_mean(self, logits: Tensor, columns: Tensor, weights: Tensor) -> Tensor:
+        loss, posterior = marginal_cross_entropy(logits, columns.to(logits.dtype), weights / max(len(weights), 1))
+        self.posterior_ = None if self.transition_logits.requires_grad else posterior
         return loss
 
     def log_likelihood(self, logits: Tensor, y: Tensor) -> Tensor:
@@ -259,33 +233,6 @@ class ForwardLoss(nn.Module):
         return product
 
 
-class SourcesLoss(ForwardLoss):
-    """Loss of samples with labels of several sources, ``- log sum_i f_i(x) P(labels | i)``.
-
-    The column ``row`` of a batch has the positions of its samples in `likelihood`.
-
-    Parameters
-    ----------
-    likelihood : ndarray of shape (n_rows, n_classes)
-        Probability of all labels of each sample given each true class, up to a factor per sample.
-    """
-
-    columns, takes_clean_rows = ("row",), True
-    _logs: Tensor
-
-    def __init__(self, likelihood: NDArray[np.float64]) -> None:
-        super().__init__(np.eye(likelihood.shape[1]))
-        logs = np.log(np.maximum(likelihood, MIN_ENTRY))
-        self.register_buffer("_logs", torch.as_tensor(logs, dtype=torch.get_default_dtype()), persistent=False)
-
-    def forward(self, logits: Tensor, y: Tensor, *clean: Any, row: Tensor) -> Tensor:  # type: ignore[override]
-        """Mean loss of the samples at these positions; ignores `y`. Clean samples as in `ForwardLoss`."""
-        return super().forward(logits, row, *clean)
-
-    def _columns(self, y: Tensor) -> Tensor:
-        return self._logs[y]
-
-
 class GoldCorrectionLoss(ForwardLoss):
     """Corrected loss of noisy samples (`ForwardLoss`); cross-entropy of clean samples, marked by ``is_clean``.
 
@@ -293,6 +240,8 @@ class GoldCorrectionLoss(ForwardLoss):
     ----------
     transition_matrix : array-like of shape (n_classes, n_classes)
         Noise transition matrix: entry (i, j) is P(noisy = j | true = i).
+    clean_weight : float, default=1.0
+        Weight of a clean sample relative to a noisy one.
 
     References
     ----------
@@ -300,13 +249,49 @@ class GoldCorrectionLoss(ForwardLoss):
     NeurIPS 2018, Algorithm 1.
     """
 
-    columns = ("is_clean",)
+    columns: ClassVar = ("is_clean",)
+
+    def __init__(self, transition_matrix: ArrayLike, clean_weight: float = 1.0) -> None:
+        super().__init__(transition_matrix)
+        self.clean_weight = clean_weight
 
     def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor) -> Tensor:  # type: ignore[override]
-        """Mean loss of logits of shape (n_samples, n_classes); `y` and `is_clean` have shape (n_samples,)."""
-        clean = F.cross_entropy(logits, y, reduction="none")
-        noisy = -self.log_likelihood(logits, y)
-        return torch.where(is_clean, clean, noisy).mean()
+        """Weighted sum of the losses over n_samples, for logits of shape (n_samples, n_classes).
+
+        Labels `y` and `is_clean` have shape (n_samples,).
+        """
+        return self._of_both(logits, y, is_clean, self._columns(y))
+
+    def _of_both(self, logits: Tensor, y: Tensor, is_clean: Tensor, columns: Tensor) -> Tensor:
+        certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
+        weights = torch.where(is_clean, self.clean_weight, 1.0).to(logits.dtype)
+        return self._weighted_mean(logits, torch.where(is_clean[:, None], certain, columns), weights)
+
+
+class SourcesLoss(GoldCorrectionLoss):
+    """Loss of samples with labels of several sources, ``- log sum_i f_i(x) P(labels | i)``; clean samples as above.
+
+    The column ``row`` of a batch has the positions of its noisy samples in `likelihood`.
+
+    Parameters
+    ----------
+    likelihood : ndarray of shape (n_rows, n_classes)
+        Probability of all labels of each sample given each true class, up to a factor per sample.
+    clean_weight : float, default=1.0
+        As in `GoldCorrectionLoss`.
+    """
+
+    columns: ClassVar = ("is_clean", "row")
+    _logs: Tensor
+
+    def __init__(self, likelihood: NDArray[np.float64], clean_weight: float = 1.0) -> None:
+        super().__init__(np.eye(likelihood.shape[1]), clean_weight)
+        logs = np.log(np.maximum(likelihood, MIN_ENTRY))
+        self.register_buffer("_logs", torch.as_tensor(logs, dtype=torch.get_default_dtype()), persistent=False)
+
+    def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor, row: Tensor) -> Tensor:  # type: ignore[override]
+        """Loss as in `GoldCorrectionLoss`; `y` has the labels of clean samples, and is ignored for others."""
+        return self._of_both(logits, y, is_clean, self._logs[row])
 
 
 def _state(logits: Tensor) -> tuple[int, int]:

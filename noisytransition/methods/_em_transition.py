@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 from contextlib import suppress
+from functools import partial
 from math import ceil
 from numbers import Integral
 from typing import Any, ClassVar
@@ -14,12 +15,13 @@ from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
 from ..fitting._checks import COUNT, NUMBER
-from ..fitting._cross_fitting import JointTraining, cross_fit, fine_tune, n_folds
+from ..fitting._cross_fitting import cross_fit, fine_tune, n_folds
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
-from ..losses import ForwardLoss, SourcesLoss
+from ..losses import GoldCorrectionLoss, SourcesLoss
 from ..nets._checks import DivergenceError
+from ..nets._rows import noisy_and_clean
 from ..transition import LabelNoiseModel
 from ..transition._class_offset import weights_of_clean_rows
 from ..transition._diagnostics import warn_of_reasons, worse_than_labels
@@ -32,6 +34,8 @@ from ..transition._shrinkage import Prior, check_prior
 # fraction of the epochs for the warm-up: T and accuracy are no worse than after all epochs (design half of
 # examples/benchmarks/zoo, error of T 0.159 and 0.174, accuracy 0.802 and 0.799)
 _WARM_UP = 0.25
+# power of n_samples / n_meta in the weight of a clean sample
+_POWER = 0.25
 # with fewer clean samples, each of the three folds would compare networks on one sample
 _LEAST_CLEAN_ROWS = 6
 # pseudo-count of T's row, for classes without remaining samples
@@ -63,8 +67,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Parameters
     ----------
     meta_weight : float or "auto", default="auto"
-        Weight of the mean loss of a clean batch; a noisy batch has weight 1. "auto": ``sqrt(n_meta / n_samples)``, or
-        less if a clean sample would have more than 4.5 times the weight of a noisy one.
+        Weight of a clean sample in the training, relative to a noisy one. "auto": ``(n_samples / n_meta) ** 0.25``, at
+        most 2.1.
     cv : int or None, default=3
         Number of folds. None: estimate T on one held-out set, a third of the noisy and half of the clean samples.
     transition_prior : "symmetric", array-like or None, default="symmetric"
@@ -170,21 +174,21 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _fit(self, run: Run) -> None:
         short = ceil(run.params["max_epochs"] * _WARM_UP) if self.warm_up_epochs is None else self.warm_up_epochs
         start, warm_up = start_of_transition(run, self.transition_init, short)
-        ratio, weight = len(run.clean) / len(run.noisy), self.meta_weight
-        if isinstance(weight, str):
-            weight = min(ratio**0.5, ratio * LARGEST_WEIGHT**0.5)
-        joint = JointTraining(start, weight)
+        weight: Any = self.meta_weight
+        if weight == "auto":
+            weight = min(len(run.noisy) / len(run.clean), LARGEST_WEIGHT) ** _POWER
         # a fine-tuned network would forget a class without clean samples
         fine_tuning = self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
-        held_out, fine_tuned = cross_fit(run, joint, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=fine_tuning)
+        loss = partial(GoldCorrectionLoss, start, weight)
+        held_out, fine_tuned = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=fine_tuning)
         prior = in_class_order(self.transition_prior, run.classes)
         model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
         model.fit_candidates(held_out, run.classes, start, show=run.progress("transition matrix"))
         self._keep(model, held_out, start)
 
         if "chosen" in model.diagnostics_:  # selected clean samples mislead: give them their weight in the likelihood
-            joint, fine_tuned = joint._replace(weight=ratio), None
-        T, clean = model.transition_matrix_, run.clean
+            weight, fine_tuned = 1.0, None
+        T, noisy, clean = model.transition_matrix_, run.noisy, run.clean
         if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
         if "drawn_by_label" in model.diagnostics_:  # T of the noisy samples without the verified ones
@@ -194,12 +198,12 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.n_epochs_ = chosen.epochs
         # only an under-trained network continues from the warm-up: others would keep labels that it has memorised
         module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None
-        loss, noisy = ForwardLoss(T), run.noisy
+        final: Any = GoldCorrectionLoss(T, weight)
         if run.sources is not None:
-            likelihood: Any = model._likelihood_of_fit(noisy.positions)
-            loss, noisy = SourcesLoss(likelihood), noisy.with_columns(row=np.arange(len(noisy)))
-        params = joint.clean_batches(run, clean) | {"max_epochs": self.n_epochs_}
-        self.net_ = run.train("em", noisy, loss=loss, module=module, **params)
+            final = SourcesLoss(model._likelihood_of_fit(noisy.positions), weight)
+            noisy, clean = noisy.with_columns(row=np.arange(len(noisy))), clean.with_columns(row=0)
+        both = noisy_and_clean(noisy, clean)
+        self.net_ = run.train("em", both, loss=final, module=module, max_epochs=self.n_epochs_)
         self.selected_classifier_ = "own"
         self.selection_losses_: dict[str, float] = {}
         of_clean = chosen.proba_meta

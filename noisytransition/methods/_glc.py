@@ -11,7 +11,7 @@ from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import GoldCorrectionLoss
-from ..nets._rows import concatenate
+from ..nets._rows import noisy_and_clean
 
 
 class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
@@ -72,6 +72,6 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _fit(self, run: Run) -> None:
         T, _ = start_of_transition(run, self.transition_init, self.warm_up_epochs)
-        both = concatenate(run.noisy.with_columns(is_clean=False), run.clean.with_columns(is_clean=True))
+        both = noisy_and_clean(run.noisy, run.clean)
         self.net_ = run.train("gold_loss_correction", both, loss=GoldCorrectionLoss(T))
         keep_transition(self, run, T)

@@ -122,14 +122,11 @@ class CleanBatches:
         Clean samples; a column ``sample_weight`` gives weights.
     batch_size : int
         Number of samples in a batch; -1 for all.
-    joint : bool, default=False
-        Whether clean and noisy samples pass through the module as one batch, also for batch normalisation.
     """
 
-    def __init__(self, rows: Rows, batch_size: int, *, joint: bool = False) -> None:
+    def __init__(self, rows: Rows, batch_size: int) -> None:
         self.rows: Rows | None = rows
         self.size = len(rows) if batch_size < 0 else min(batch_size, len(rows))
-        self.joint = joint
         weights = rows.columns.get("sample_weight")
         self.sampler = None if weights is None or not np.ptp(weights) else ProportionalSampler(weights)
 

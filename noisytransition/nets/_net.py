@@ -208,8 +208,6 @@ class NoisyLabelNet(LeanNet):
         known, batch.logits = batch.logits, None  # valid once, since weights change
         if not self.clean_weight or batch.clean is None:
             return self._output(batch.x) if known is None else known
-        if self.clean_batches is not None and self.clean_batches.joint:
-            return self._output(each_part(lambda *both: torch.cat(both), batch.x, batch.clean[0]))
         noisy = self._output(batch.x) if known is None else known
         return torch.cat([noisy, self._output(batch.clean[0])])
 
@@ -220,16 +218,15 @@ class NoisyLabelNet(LeanNet):
         """Loss of noisy samples, with the columns that the criterion names, and of clean samples."""
         loss, n = self.criterion_, len(batch.label)
         if batch.clean is not None and len(logits) > n:
-            y_clean = batch.clean[1]
-            if getattr(loss, "takes_clean_rows", False):
-                return loss(logits, batch.label, y_clean, self.clean_weight, **batch.named(loss))
-            return self._loss(logits[:n], batch) + self.clean_weight * F.cross_entropy(logits[n:], y_clean)
+            return self._loss(logits[:n], batch) + self.clean_weight * F.cross_entropy(logits[n:], batch.clean[1])
         return loss(logits, batch.label, **batch.named(loss))
 
     def validation_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Compute the training loss of a validation batch."""
         self._set_training(False)
         batch = self.prepared(batch)
+        # samples of the user's (`predefined_split`) are noisy
+        batch.columns.setdefault("is_clean", torch.zeros_like(batch.label, dtype=torch.bool))
         with torch.no_grad():
             logits = self._output(batch.x)
             loss = self._loss(logits, batch)

@@ -193,8 +193,15 @@ def canonical(X: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------- two sets of rows as one
-def concatenate(first: Rows, second: Rows) -> Rows:
-    """Concatenate two sets of samples with their shared columns; inputs are copied batch by batch."""
+def noisy_and_clean(first: Rows, second: Rows) -> Rows:
+    """Concatenate noisy and clean samples, marked by a column ``is_clean``; inputs are copied batch by batch.
+
+    Other columns are kept if both have them. Samples without a ``sample_weight`` get the weight 1.
+    """
+    first, second = first.with_columns(is_clean=False), second.with_columns(is_clean=True)
+    if "sample_weight" in first.columns | second.columns:
+        both = (rows.with_columns(sample_weight=rows.columns.get("sample_weight", 1.0)) for rows in (first, second))
+        first, second = both
     shared = [name for name in first.columns if name in second.columns]
     columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in shared}
     if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):

@@ -23,7 +23,7 @@ _LEAST_SHARE = 1e-3
 class PosteriorCounts(Update):
     """Estimate T by a moving average of posterior counts over the training batches (online EM).
 
-    After each batch of n samples with the posterior ``q[n, i] = P(true i | x_n, y_n)``::
+    After each batch, with the posterior ``q[n, i] = P(true i | x_n, y_n)`` of noisy samples and 0 of clean samples::
 
         C = (1 - rate) C + rate * mean_n q[n, :] e_{y_n}'
         T = C with normalised rows
@@ -62,10 +62,12 @@ class PosteriorCounts(Update):
 
     @torch.no_grad()
     def after_step(self, net: "NoisyLabelNet", batch: "Batch", logits: Tensor) -> None:
-        """Count the batch and, after the burn-in, update T."""
+        """Count the noisy samples of the batch and, after the burn-in, update T."""
         loss: ForwardLoss = net.criterion_
         posterior = loss.posterior(logits, batch.label) if loss.posterior_ is None else loss.posterior_
         posterior = posterior.to(self.counts_.dtype)
+        if "is_clean" in batch.columns:
+            posterior = posterior * ~batch.columns["is_clean"][:, None]
         self.share_ *= 1 - self.rate
         if is_whole := self.share_ < _LEAST_SHARE:
             self._normalize()

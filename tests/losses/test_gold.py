@@ -17,6 +17,15 @@ def problems(draw):
     return z, y, torch.tensor(draw(hnp.arrays(bool, len(y)))), draw(transition_matrices(4, least=0.05))
 
 
+def twin(z, y, is_clean, T, weight=1.0):
+    """The algorithm box of the paper, row by row."""
+    total = 0.0
+    for n in range(len(y)):
+        p = F.softmax(z[n], 0)
+        total -= weight * torch.log(p[y[n]]) if is_clean[n] else torch.log((p @ T)[y[n]])
+    return total / len(y)
+
+
 def exact(loss, T):
     """The loss with T in double precision."""
     loss.transition_logits = nn.Parameter(torch.log(torch.tensor(T)), requires_grad=False)
@@ -27,14 +36,19 @@ def gold_loss(T):
     return exact(GoldCorrectionLoss(T), T)
 
 
-@given(problems())
-def test_the_loss_is_the_sum_of_both_losses_over_the_batch(problem):
+@given(problems(), st.floats(0, 3), st.booleans())
+def test_the_loss_is_the_sum_of_both_losses_over_the_batch(problem, weight, learned):
     z, y, is_clean, T = problem
-    total = 0.0
-    for n in range(len(y)):  # the algorithm box of the paper, row by row
-        p = F.softmax(z[n], 0)
-        total -= torch.log(p[y[n]]) if is_clean[n] else torch.log((p @ torch.tensor(T))[y[n]])
-    torch.testing.assert_close(gold_loss(T)(z, y, is_clean=is_clean), total / len(y))
+    loss, theta = exact(GoldCorrectionLoss(T, weight), T), torch.log(torch.tensor(T)).requires_grad_(learned)
+    loss.requires_grad_(learned)
+    z.requires_grad_()
+    found, expected = loss(z, y, is_clean=is_clean), twin(z, y, is_clean, torch.softmax(theta, 1), weight)
+    torch.testing.assert_close(found, expected)
+    leaves = [(z, z), (loss.transition_logits, theta)][: 1 + learned]
+    for ours, theirs in leaves:
+        (gradient,) = torch.autograd.grad(found, ours, retain_graph=True)
+        (of_twin,) = torch.autograd.grad(expected, theirs, retain_graph=True, materialize_grads=True)
+        torch.testing.assert_close(gradient, of_twin)
 
 
 @given(problems())

@@ -111,7 +111,7 @@ def waits(monkeypatch):
 @pytest.mark.parametrize("method", [None, "factored", *METHODS])
 @pytest.mark.parametrize("network", [lambda: nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)), module])
 def test_no_step_waits_for_the_device(waits, network, method):
-    clean = CleanBatches(ROWS, 5, joint=method is None)
+    clean = CleanBatches(ROWS, 5)
     if method is None:
         given = {"update": PosteriorCounts(0.1), "clean_batches": clean, "clean_weight": 1.0}
     else:

@@ -10,6 +10,7 @@ from training import Batches, fit, refused
 
 from noisytransition import (
     CrossEntropyClassifier,
+    EMTransitionClassifier,
     FineTuningClassifier,
     GLCClassifier,
     MetaTransitionClassifier,
@@ -18,7 +19,7 @@ from noisytransition.nets import MLP
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
-N_ROWS_OF_LAST_STAGE = {FineTuningClassifier: 60, GLCClassifier: 360}  # others: the 300 noisy rows
+N_ROWS_OF_LAST_STAGE = {FineTuningClassifier: 60, GLCClassifier: 360, EMTransitionClassifier: 360}  # others: 300
 
 
 def test_cross_entropy_is_skorch_s_own_training_to_the_bit(blobs):

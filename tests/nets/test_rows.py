@@ -12,7 +12,7 @@ from torch.utils.data import Dataset, RandomSampler, Subset, TensorDataset, defa
 from noisytransition import CrossEntropyClassifier
 from noisytransition.nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows
 from noisytransition.nets._batches import Batch, BatchLoader, rows_at_once
-from noisytransition.nets._rows import as_rows, concatenate
+from noisytransition.nets._rows import as_rows, noisy_and_clean
 
 
 def rows(n):
@@ -59,12 +59,16 @@ def test_a_torch_dataset_gives_inputs_and_the_columns_stay_beside_it(as_pair):
 
 
 def test_two_sets_together_keep_the_columns_that_both_have():
-    both = concatenate(rows(3).with_columns(index=np.arange(3)), rows(2))
-    assert sorted(both.columns) == ["group", "label"]
+    both = noisy_and_clean(rows(3).with_columns(index=np.arange(3)), rows(2))
+    assert sorted(both.columns) == ["group", "is_clean", "label"]
+    assert both.columns["is_clean"].tolist() == [False] * 3 + [True] * 2
     assert both.label.tolist() == [0, 1, 0, 0, 1]
+    weighted = rows(1).with_columns(sample_weight=3.0)
+    assert noisy_and_clean(rows(2), weighted).columns["sample_weight"].tolist() == [1, 1, 3]
+    assert noisy_and_clean(weighted, rows(2)).columns["sample_weight"].tolist() == [3, 1, 1]
     squares = DatasetRows(Squares(2), [1, 0], group=[7, 8])
     for first, second in ((squares, Rows(np.ones((1, 1)), [1], group=[9])), (squares, squares)):
-        ((x, _),) = BatchLoader(both := concatenate(first, second), batch_size=9)
+        ((x, _),) = BatchLoader(both := noisy_and_clean(first, second), batch_size=9)
         assert x.dtype == torch.float32
         assert both.columns["group"].tolist() == [7, 8, *second.columns["group"]]
 
@@ -87,7 +91,7 @@ def test_two_sets_are_read_as_one_array(data, first, second):
     values = [np.arange(float(3 * n)).reshape(n, 3) + 100 * n for n in (4, 6)]
     sets = [as_rows(FORMS[form](X)) for form, X in zip((first, second), values, strict=True)]
     picked = [data.draw(st.lists(st.integers(0, len(X) - 1), min_size=1)) for X in values]
-    both = concatenate(*(part.take(indices) for part, indices in zip(sets, picked, strict=True)))
+    both = noisy_and_clean(*(part.take(indices) for part, indices in zip(sets, picked, strict=True)))
     expected = np.concatenate(
         [FORMS[f](X[i]).astype(float) @ np.eye(3) for f, X, i in zip((first, second), values, picked, strict=True)]
     )
@@ -101,7 +105,7 @@ def test_two_sets_are_read_as_one_array(data, first, second):
 
 def test_two_sets_of_different_shapes_are_an_error():
     with pytest.raises(ValueError, match="dimension"):
-        concatenate(Rows(np.zeros((2, 1, 3))), Rows(np.zeros((2, 3, 3))))
+        noisy_and_clean(Rows(np.zeros((2, 1, 3))), Rows(np.zeros((2, 3, 3))))
 
 
 # ---------------------------------------------------------------------------- batches

@@ -59,6 +59,21 @@ def test_a_doubled_batch_counts_once(several):
     np.testing.assert_allclose(double, single, rtol=1e-9, atol=1e-12)
 
 
+@given(several)
+def test_clean_rows_are_not_counted(several):
+    update, net = begun(0.5)
+    for z, y in several:
+        is_clean = torch.tensor([False] * len(y) + [True] * len(y))
+        update.after_step(net, Batch(z, {"label": torch.cat([y, y]), "is_clean": is_clean}), torch.cat([z, z]))
+    # half of each batch is counted
+    T, counts = START, START / 3
+    for z, y in several:
+        q = label_posterior(torch.softmax(z, 1).numpy(), y.numpy(), T)
+        counts = counts / 2 + sum(np.outer(p, np.eye(3)[j]) for p, j in zip(q, y.numpy(), strict=True)) / len(y) / 4
+        T = counts / counts.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(net.criterion_.transition_matrix, T, atol=1e-7)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_class_without_posterior_keeps_its_row(dtype):
     update, net = begun(0.5)
