@@ -113,7 +113,7 @@ def glc(noisy, clean, seed):
 
 
 def em(noisy, clean, seed):
-    clf = EMTransitionClassifier(transition_init="count", cv=None, meta_weight=0.2, random_state=seed, **PLAIN, **SMALL)
+    clf = EMTransitionClassifier(transition_init="count", cv=None, random_state=seed, **PLAIN, **SMALL)
     return clf.fit(*noisy, meta=clean[:2], y_meta_noisy=clean[2])
 
 

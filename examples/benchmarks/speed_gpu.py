@@ -86,11 +86,11 @@ class Case(Problem):
         """Return a network with the same initial weights each time, with channels last."""
         return super().made().to(memory_format=torch.channels_last)
 
-    def ours(self, **params):
+    def ours(self, rows=None, **params):
         """Return a function that trains a network by the library for an epoch."""
         own = {"device": self.device, "precision": self.precision, "compile": self.is_compiled}
         pinned = {"iterator_train__pin_memory": self.device == "cuda"}
-        return super().ours(**own, **pinned, optimizer__fused=True, **params)
+        return super().ours(rows, **own, **pinned, optimizer__fused=True, **params)
 
     def loop(self, step):
         """Return a function that runs a loop over an epoch of batches, with all data on the GPU."""
@@ -100,6 +100,7 @@ class Case(Problem):
         module = Autocast(*self.made()).to(self.device)
         module.precision = self.precision
         state = Counting(module, torch.from_numpy(self.T).float().to(self.device), fused=True)
+        state.n_clean = self.batch_size * len(X_clean) // len(X)
         if self.is_compiled:
             state.module = torch.compile(state.module)
 
@@ -134,10 +135,10 @@ class Counting(State):
 
 
 def em(state, x, y, x_clean, y_clean):
-    """Run a step of EM, with a quarter of a batch of clean samples in the same forward pass."""
-    n, n_clean = len(y), len(y) // 4
+    """Run a step of EM, with the share of clean samples that a batch has on average."""
+    n, n_clean = len(y), state.n_clean
     logits = state.module(torch.cat([x, x_clean[:n_clean]]))
-    state.step(state.loss(logits[:n], y) + F.cross_entropy(logits[n:], y_clean[:n_clean]))
+    state.step(state.loss(logits[:n], y) + F.cross_entropy(logits[n:], y_clean[:n_clean], reduction="sum") / n)
     state.count(logits[:n], y)
 
 

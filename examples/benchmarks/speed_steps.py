@@ -9,8 +9,9 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from noisytransition.losses import ForwardLoss, corrected_cross_entropy
+from noisytransition.losses import ForwardLoss, GoldCorrectionLoss, corrected_cross_entropy
 from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
+from noisytransition.nets._rows import noisy_and_clean
 from noisytransition.transition import symmetric_noise
 from noisytransition.updates import MetaGradient, PosteriorCounts
 
@@ -58,8 +59,9 @@ class Problem:
         return self.network()
 
     # ---- the library
-    def ours(self, **params):
-        """Return a function that trains a network by the library for an epoch."""
+    def ours(self, rows=None, **params):
+        """Return a function that trains a network by the library for an epoch, on the noisy samples by default."""
+        rows = self.noisy if rows is None else rows
         net = NoisyLabelNet(
             self.made(),
             classes=np.arange(self.n_classes),
@@ -69,7 +71,7 @@ class Problem:
             verbose=0,
             **params,
         ).initialize()
-        return lambda: net.partial_fit(self.noisy, self.noisy.label, epochs=1)
+        return lambda: net.partial_fit(rows, rows.label, epochs=1)
 
     def forward(self):
         """Return an epoch of Forward: training through a fixed T."""
@@ -80,10 +82,9 @@ class Problem:
         return self.ours(criterion=ForwardLoss(self.T), update=PosteriorCounts(0.05))
 
     def em_with_clean_rows(self, **params):
-        """Return an epoch of EM, with a quarter of a batch of clean samples in each step."""
-        clean = CleanBatches(self.clean, self.batch_size // 4, joint=True)
-        update = PosteriorCounts(0.05)
-        return self.ours(criterion=ForwardLoss(self.T), update=update, clean_batches=clean, clean_weight=1.0, **params)
+        """Return an epoch of EM on noisy and clean samples."""
+        both = noisy_and_clean(self.noisy, self.clean)
+        return self.ours(both, criterion=GoldCorrectionLoss(self.T), update=PosteriorCounts(0.05), **params)
 
     def meta(self, **params):
         """Return an epoch of Algorithm 1, with clean batches as large as noisy batches."""

@@ -64,22 +64,6 @@ class HeldOutPosteriors(Callback):
         return self.posteriors_[min(epochs, max(self.posteriors_))]
 
 
-def learn_transition(
-    run: Run, stage: str, noisy: Rows, clean: Rows, loss: Callable[[], nn.Module], posteriors: HeldOutPosteriors
-) -> NoisyLabelNet:
-    """Train a network jointly with T, which follows running counts of the posteriors in the batches."""
-    size, epochs = run.params["batch_size"], run.params["max_epochs"]
-    size = size if 0 < size < len(noisy) else len(noisy)
-    rate = min(size / (_AVERAGED_EPOCHS * len(noisy)), _HIGHEST_RATE)
-    return run.train(
-        stage,
-        noisy_and_clean(noisy, clean),
-        loss=loss,
-        update=PosteriorCounts(rate, burn_in=int(_BURN_IN * epochs * len(noisy) / size)),
-        callbacks=[("held_out_posteriors", posteriors)],
-    )
-
-
 def fine_tune(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, **params: Any) -> NoisyLabelNet:
     """Fine-tune a network on clean samples, without schedules and scores of the noisy training."""
     of_clean = {"train_split": None, "labels": "clean", "max_epochs": _FINE_TUNING_EPOCHS}
@@ -138,7 +122,7 @@ def _train_without(
     epochs: Sequence[int],
     fine_tuning: bool,
 ) -> tuple[list[list[NDArray]], NDArray | None]:
-    """Train outside a fold; return its posteriors after each number of epochs.
+    """Train a network jointly with T outside a fold; return posteriors of the fold after each number of epochs.
 
     With `fine_tuning`, also return the posteriors of its clean samples after fine-tuning, or None if this diverges.
     """
@@ -146,7 +130,16 @@ def _train_without(
     noisy, clean = (rows.take(np.delete(np.arange(len(rows)), out)) for rows, out in both)
     of_fold = [rows.take(out) for rows, out in both]
     posteriors = HeldOutPosteriors(of_fold, epochs)
-    net = learn_transition(run, stage, noisy, clean, loss, posteriors)
+    size, n_epochs = run.params["batch_size"], run.params["max_epochs"]
+    size = size if 0 < size < len(noisy) else len(noisy)
+    rate = min(size / (_AVERAGED_EPOCHS * len(noisy)), _HIGHEST_RATE)
+    net = run.train(
+        stage,
+        noisy_and_clean(noisy, clean),
+        loss=loss,
+        update=PosteriorCounts(rate, burn_in=int(_BURN_IN * n_epochs * len(noisy) / size)),
+        callbacks=[("held_out_posteriors", posteriors)],
+    )
     fine_tuned = None
     if fine_tuning:
         with suppress(DivergenceError):

@@ -34,7 +34,10 @@ from ..transition._shrinkage import Prior, check_prior
 # fraction of the epochs for the warm-up: T and accuracy are no worse than after all epochs (design half of
 # examples/benchmarks/zoo, error of T 0.159 and 0.174, accuracy 0.802 and 0.799)
 _WARM_UP = 0.25
-# power of n_samples / n_meta in the weight of a clean sample
+# power of n_samples / n_meta in the weight of a clean sample. Compared with clean samples in separate batches, whose
+# weight had the power 1/2, powers 0 and 1/4 change the error of T on the zoo's design half by +0.012 and +0.002 and the
+# accuracy by -0.7 and -0.3 points (three seeds); 1/2 changes T by +0.014 (one seed). Networks on 10,000 images with human
+# labels (seeds 3 to 5) are 1.6 and 1.9 points better, at 1/2 0.8 (two seeds)
 _POWER = 0.25
 # with fewer clean samples, each of the three folds would compare networks on one sample
 _LEAST_CLEAN_ROWS = 6
@@ -50,7 +53,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         start       = T estimated from a warm-up by cross-entropy (`transition_init`)
         for k in folds:
             train the network f and T outside fold k, by the likelihoods sum_i f_i(x) T[i, y] of noisy labels and
-            f_y(x) of clean labels;  predict the samples of fold k at several epochs
+            f_y(x) of clean labels in the same batches;  predict the samples of fold k at several epochs
         T           = maximum-likelihood estimate from the out-of-fold posteriors at the best epoch
                       (`LabelNoiseModel`)
         classifier  = network trained on all samples through T up to this epoch, or longer if this

@@ -78,10 +78,13 @@ def test_it_finds_who_labels_well_and_labels_rows_better_than_the_majority(fitte
     assert fitted.score(X, table) == fitted.score(X[~is_noisy], true[~is_noisy])
 
 
-def test_no_worse_than_the_majority_on_new_rows(clf, fitted, data):
-    X, table, _, X_test, y_test = data
-    one = clone(clf).fit(X, majority(table))
-    assert fitted.score(X_test, y_test) > one.score(X_test, y_test) - 0.02
+def test_no_worse_than_the_majority_on_new_rows(clf):
+    gains = []
+    for seed in range(3):
+        X, table, _, X_test, y_test = people(seed=seed)
+        several, one = (clone(clf).fit(X, labels) for labels in (table, majority(table)))
+        gains.append(several.score(X_test, y_test) - one.score(X_test, y_test))
+    assert np.mean(gains) > -0.02
 
 
 def test_the_labels_of_rows_are_judged_by_all_sources(fitted, data):
