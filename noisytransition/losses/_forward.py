@@ -249,7 +249,7 @@ class GoldCorrectionLoss(ForwardLoss):
     NeurIPS 2018, Algorithm 1.
     """
 
-    columns: ClassVar = ("is_clean",)
+    columns: ClassVar[tuple[str, ...]] = ("is_clean",)
 
     def __init__(self, transition_matrix: ArrayLike, clean_weight: float = 1.0) -> None:
         super().__init__(transition_matrix)
@@ -281,7 +281,7 @@ class SourcesLoss(GoldCorrectionLoss):
         As in `GoldCorrectionLoss`.
     """
 
-    columns: ClassVar = ("is_clean", "row")
+    columns: ClassVar[tuple[str, ...]] = ("is_clean", "row")
     _logs: Tensor
 
     def __init__(self, likelihood: NDArray[np.float64], clean_weight: float = 1.0) -> None:

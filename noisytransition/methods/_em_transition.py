@@ -36,8 +36,8 @@ from ..transition._shrinkage import Prior, check_prior
 _WARM_UP = 0.25
 # power of n_samples / n_meta in the weight of a clean sample. Compared with clean samples in separate batches, whose
 # weight had the power 1/2, powers 0 and 1/4 change the error of T on the zoo's design half by +0.012 and +0.002 and the
-# accuracy by -0.7 and -0.3 points (three seeds); 1/2 changes T by +0.014 (one seed). Networks on 10,000 images with human
-# labels (seeds 3 to 5) are 1.6 and 1.9 points better, at 1/2 0.8 (two seeds)
+# accuracy by -0.7 and -0.3 points (three seeds); 1/2 changes T by +0.014 (one seed). Networks on 10,000 images with
+# human labels (seeds 3 to 5) are 1.6 and 1.9 points better, at 1/2 0.8 (two seeds)
 _POWER = 0.25
 # with fewer clean samples, each of the three folds would compare networks on one sample
 _LEAST_CLEAN_ROWS = 6
@@ -203,7 +203,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None
         final: Any = GoldCorrectionLoss(T, weight)
         if run.sources is not None:
-            final = SourcesLoss(model._likelihood_of_fit(noisy.positions), weight)
+            likelihood: Any = model._likelihood_of_fit(noisy.positions)
+            final = SourcesLoss(likelihood, weight)
             noisy, clean = noisy.with_columns(row=np.arange(len(noisy))), clean.with_columns(row=0)
         both = noisy_and_clean(noisy, clean)
         self.net_ = run.train("em", both, loss=final, module=module, max_epochs=self.n_epochs_)

@@ -95,7 +95,7 @@ def digits():
 
 
 # ---------------------------------------------------------------------------- methods
-EM = {"cv": 2, "meta_weight": 0.2}
+EM = {"cv": 2, "meta_weight": 1.5}
 PLAIN_EM = EM | {"fine_tune": False}
 METHODS = {
     "cross_entropy": ("CrossEntropyClassifier", {}),
