@@ -136,10 +136,10 @@ class ForwardLoss(nn.Module):
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
-        return self._weighted_mean(logits, self._columns(y), logits.new_ones(len(y)))
+        return self._weighted_sum(logits, self._columns(y), logits.new_full((len(y),), 1 / max(len(y), 1)))
 
-    def _weighted_mean(self, logits: Tensor, columns: Tensor, weights: Tensor) -> Tensor:
-        loss, posterior = marginal_cross_entropy(logits, columns.to(logits.dtype), weights / max(len(weights), 1))
+    def _weighted_sum(self, logits: Tensor, columns: Tensor, weights: Tensor) -> Tensor:
+        loss, posterior = marginal_cross_entropy(logits, columns.to(logits.dtype), weights)
         self.posterior_ = None if self.transition_logits.requires_grad else posterior
         return loss
 
@@ -256,16 +256,17 @@ class GoldCorrectionLoss(ForwardLoss):
         self.clean_weight = clean_weight
 
     def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor) -> Tensor:  # type: ignore[override]
-        """Weighted sum of the losses over n_samples, for logits of shape (n_samples, n_classes).
+        """Weighted sum of the losses, divided by n_samples.
 
-        Labels `y` and `is_clean` have shape (n_samples,).
+        Logits have shape (n_samples, n_classes); labels `y` and `is_clean` have shape (n_samples,).
         """
         return self._of_both(logits, y, is_clean, self._columns(y))
 
     def _of_both(self, logits: Tensor, y: Tensor, is_clean: Tensor, columns: Tensor) -> Tensor:
         certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
-        weights = torch.where(is_clean, self.clean_weight, 1.0).to(logits.dtype)
-        return self._weighted_mean(logits, torch.where(is_clean[:, None], certain, columns), weights)
+        n = max(len(y), 1)
+        weights = torch.where(is_clean, self.clean_weight / n, 1 / n).to(logits.dtype)
+        return self._weighted_sum(logits, torch.where(is_clean[:, None], certain, columns), weights)
 
 
 class SourcesLoss(GoldCorrectionLoss):
