@@ -265,7 +265,7 @@ class GoldCorrectionLoss(ForwardLoss):
     def _of_both(self, logits: Tensor, y: Tensor, is_clean: Tensor, columns: Tensor) -> Tensor:
         certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
         n = max(len(y), 1)
-        weights = torch.where(is_clean, self.clean_weight / n, 1 / n).to(logits.dtype)
+        weights = logits.new_full((len(y),), 1 / n).masked_fill_(is_clean, self.clean_weight / n)
         return self._weighted_sum(logits, torch.where(is_clean[:, None], certain, columns), weights)
 
 
