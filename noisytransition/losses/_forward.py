@@ -255,14 +255,15 @@ class GoldCorrectionLoss(ForwardLoss):
         super().__init__(transition_matrix)
         self.clean_weight = clean_weight
 
-    def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(  # type: ignore[override]
+        self, logits: Tensor, y: Tensor, is_clean: Tensor, columns: Tensor | None = None
+    ) -> Tensor:
         """Weighted sum of the losses, divided by n_samples.
 
-        Logits have shape (n_samples, n_classes); labels `y` and `is_clean` have shape (n_samples,).
+        Logits have shape (n_samples, n_classes); labels `y` and `is_clean` have shape (n_samples,). `columns` are
+        log P(label | true) of each sample, by default by T.
         """
-        return self._of_both(logits, y, is_clean, self._columns(y))
-
-    def _of_both(self, logits: Tensor, y: Tensor, is_clean: Tensor, columns: Tensor) -> Tensor:
+        columns = self._columns(y) if columns is None else columns
         certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
         n = max(len(y), 1)
         weights = logits.new_full((len(y),), 1 / n).masked_fill_(is_clean, self.clean_weight / n)
@@ -292,7 +293,7 @@ class SourcesLoss(GoldCorrectionLoss):
 
     def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor, row: Tensor) -> Tensor:  # type: ignore[override]
         """Loss as in `GoldCorrectionLoss`; `y` has the labels of clean samples, and is ignored for others."""
-        return self._of_both(logits, y, is_clean, self._logs[row])
+        return super().forward(logits, y, is_clean, self._logs[row])
 
 
 def _state(logits: Tensor) -> tuple[int, int]:
