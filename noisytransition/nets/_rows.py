@@ -16,8 +16,8 @@ from ..meta_gradient._forward_pass import ARRAYS, each_part, first_part, has_par
 
 Indices = Sequence[int] | NDArray[np.integer]
 
-# bytes of inputs that are copied at once: a batch is then read in 8 instead of 26 microseconds
-_COPIED = 2**26
+# bytes of dense inputs that are copied at once: a batch is then read in 8 instead of 26 microseconds
+_COPIED = 2**24
 
 
 class Rows(Dataset):
@@ -213,7 +213,8 @@ def noisy_and_clean(first: Rows, second: Rows) -> Rows:
         return Rows({name: _Both(first.part(name), second.part(name)) for name in first.source}, **columns)
     inputs = _Both(first, second)
     n_bytes = np.prod(inputs.shape) * inputs.dtype.itemsize
-    return Rows(np.asarray(inputs) if n_bytes <= _COPIED else inputs, **columns)
+    is_copied = type(first) is type(second) is Rows and n_bytes <= _COPIED
+    return Rows(np.asarray(inputs) if is_copied else inputs, **columns)
 
 
 class _Both:

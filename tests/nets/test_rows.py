@@ -88,7 +88,7 @@ def test_a_selection_does_not_copy_inputs():
 FORMS = {"array": np.asarray, "float32": np.float32, "sparse": csr_array}
 
 
-@given(st.data(), st.sampled_from(list(FORMS)), st.sampled_from(list(FORMS)), st.sampled_from([0, 2**26]))
+@given(st.data(), st.sampled_from(list(FORMS)), st.sampled_from(list(FORMS)), st.sampled_from([0, 2**24]))
 def test_two_sets_are_read_as_one_array(data, first, second, copied):
     values = [np.arange(float(3 * n)).reshape(n, 3) + 100 * n for n in (4, 6)]
     sets = [as_rows(FORMS[form](X)) for form, X in zip((first, second), values, strict=True)]
