@@ -73,6 +73,16 @@ def fine_tune(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, **params: A
     return run.train(stage, clean, params=params, module=net.plain_module_)
 
 
+def train_on_both(run: Run, stage: str, noisy: Rows, clean: Rows, **params: Any) -> NoisyLabelNet:
+    """Train on noisy and clean samples in the same batches; an epoch has as many steps as on the noisy samples.
+
+    The batches are larger than `batch_size`, at most twice as large.
+    """
+    size, share = run.params["batch_size"], min(len(clean) / len(noisy), 1.0)
+    size = ceil(size * (1 + share)) if size > 0 else size
+    return run.train(stage, noisy_and_clean(noisy, clean), batch_size=size, **params)
+
+
 def cross_fit(
     run: Run, loss: Callable[[], nn.Module], *, cv: int | None, n_jobs: int | None = None, fine_tuning: bool = False
 ) -> tuple[HeldOut, NDArray | None]:
@@ -133,9 +143,11 @@ def _train_without(
     size, n_epochs = run.params["batch_size"], run.params["max_epochs"]
     size = size if 0 < size < len(noisy) else len(noisy)
     rate = min(size / (_AVERAGED_EPOCHS * len(noisy)), _HIGHEST_RATE)
-    net = run.train(
+    net = train_on_both(
+        run,
         stage,
-        noisy_and_clean(noisy, clean),
+        noisy,
+        clean,
         loss=loss,
         update=PosteriorCounts(rate, burn_in=int(_BURN_IN * n_epochs * len(noisy) / size)),
         callbacks=[("held_out_posteriors", posteriors)],

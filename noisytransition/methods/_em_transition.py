@@ -15,13 +15,12 @@ from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
 from ..fitting._checks import COUNT, NUMBER
-from ..fitting._cross_fitting import cross_fit, fine_tune, n_folds
+from ..fitting._cross_fitting import cross_fit, fine_tune, n_folds, train_on_both
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..losses import GoldCorrectionLoss, SourcesLoss
 from ..nets._checks import DivergenceError
-from ..nets._rows import noisy_and_clean
 from ..transition import LabelNoiseModel
 from ..transition._class_offset import weights_of_clean_rows
 from ..transition._diagnostics import warn_of_reasons, worse_than_labels
@@ -206,8 +205,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             likelihood: Any = model._likelihood_of_fit(noisy.positions)
             final = SourcesLoss(likelihood, weight)
             noisy, clean = noisy.with_columns(row=np.arange(len(noisy))), clean.with_columns(row=0)
-        both = noisy_and_clean(noisy, clean)
-        self.net_ = run.train("em", both, loss=final, module=module, max_epochs=self.n_epochs_)
+        self.net_ = train_on_both(run, "em", noisy, clean, loss=final, module=module, max_epochs=self.n_epochs_)
         self.selected_classifier_ = "own"
         self.selection_losses_: dict[str, float] = {}
         of_clean = chosen.proba_meta
