@@ -50,13 +50,10 @@ class HeldOutPosteriors(Callback):
 
     def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         if len(net.history) in self.epochs:
-            self._predict(net)
+            self.on_train_end(net)
 
     def on_train_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Predict at the end: EarlyStopping may have stopped the training or restored an earlier epoch."""
-        self._predict(net)
-
-    def _predict(self, net: NoisyLabelNet) -> None:
+        """Predict, also at the end: EarlyStopping may have stopped the training or restored an earlier epoch."""
         self.posteriors_[len(net.history)] = [net.predict_proba(rows) for rows in self.sets]
 
     def after(self, epochs: int) -> list[NDArray]:

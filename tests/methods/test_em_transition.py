@@ -1,6 +1,7 @@
 """Classifier and T by joint likelihood: held-out samples, selection, results."""
 
 import threading
+from typing import ClassVar
 
 import joblib
 import numpy as np
@@ -95,6 +96,29 @@ def test_the_weight_of_a_clean_sample_is_a_root_of_the_ratio_with_a_limit(n, wei
     )
     np.testing.assert_array_equal(auto, same)
     assert not np.array_equal(auto, other)
+
+
+class Sizes(Callback):
+    """Record the number of samples of each batch, by training."""
+
+    sizes: ClassVar[list[list[int]]] = []
+
+    def on_train_begin(self, net, **kwargs):
+        self.sizes.append([])
+
+    def on_batch_end(self, net, batch, training, **kwargs):
+        self.sizes[-1].append(len(batch[1]))
+
+
+@pytest.mark.parametrize(("n", "largest", "steps"), [(1500, 68, 24), (180, 96, 3), (45, 128, 2)])
+def test_clean_samples_enlarge_the_batches_up_to_twice(n, largest, steps):
+    """With at most as many clean as noisy samples, an epoch has as many steps as on the noisy samples."""
+    X, y, meta, _ = overlapping(PAIR, n)
+    Sizes.sizes.clear()
+    EMTransitionClassifier(**OF_T | {"max_epochs": 1, "callbacks": [Sizes()], "cv": None}).fit(X, y, meta=meta)
+    warm_up, _, last = Sizes.sizes
+    assert (max(last), len(last), sum(last)) == (largest, steps, n + 90)
+    assert len(warm_up) == -(-n // 64)
 
 
 @pytest.mark.xdist_group("workers")
