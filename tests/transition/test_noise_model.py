@@ -143,7 +143,7 @@ def test_a_weight_between_is_used_if_both_give_another_T(m, between):
 
 
 def slowly_chosen(proba, noisy, proba_clean, y_clean, counts, weight):
-    """This weight, or 1 if it predicts each fold of the clean samples better by a standard error."""
+    """This weight; 1 if it predicts the clean samples better by a standard error, or a power if T then differs."""
     n = len(y_clean)
     order, gain = np.argsort(proba_clean[np.arange(n), y_clean]), np.empty(n)
     for k in range(5):
