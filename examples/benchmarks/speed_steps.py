@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 from itertools import pairwise
+from math import ceil
 
 import numpy as np
 import torch
@@ -67,9 +68,8 @@ class Problem:
             classes=np.arange(self.n_classes),
             lr=LR,
             optimizer__momentum=MOMENTUM,
-            batch_size=self.batch_size,
             verbose=0,
-            **params,
+            **{"batch_size": self.batch_size} | params,
         ).initialize()
         return lambda: net.partial_fit(rows, rows.label, epochs=1)
 
@@ -82,8 +82,9 @@ class Problem:
         return self.ours(criterion=ForwardLoss(self.T), update=PosteriorCounts(0.05))
 
     def em_with_clean_rows(self, **params):
-        """Return an epoch of EM on noisy and clean samples."""
+        """Return an epoch of EM on noisy and clean samples, with as many steps as on the noisy samples."""
         both = noisy_and_clean(self.noisy, self.clean)
+        params["batch_size"] = ceil(self.batch_size * len(both) / len(self.noisy))
         return self.ours(both, criterion=GoldCorrectionLoss(self.T), update=PosteriorCounts(0.05), **params)
 
     def meta(self, **params):
