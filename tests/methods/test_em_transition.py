@@ -87,12 +87,17 @@ def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
     assert len(clf.history_) == clf.n_epochs_
 
 
-@pytest.mark.parametrize(("n", "weight"), [(120, (120 / 90) ** 0.25), (3000, 20**0.25)])
-def test_the_weight_of_a_clean_sample_is_a_root_of_the_ratio_with_a_limit(n, weight):
-    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n)
-    short = OF_T | {"max_epochs": 2}
+@pytest.mark.parametrize(
+    ("n", "n_clean", "ratio"),
+    [(120, 90, 120 / 90), (1500, 90, 600 / 90), (1500, 10, 20), (80, 90, 1)],
+    ids=["all", "200 of each class", "20 at most", "1 at least"],
+)
+def test_the_weight_of_a_clean_sample_is_a_root_of_a_ratio_with_limits(n, n_clean, ratio):
+    X, y, (X_clean, y_clean), _ = overlapping(PAIR, n)
+    clean, short = (X_clean[:n_clean], y_clean[:n_clean]), OF_T | {"max_epochs": 2}
     auto, same, other = (
-        EMTransitionClassifier(**short, meta_weight=of).fit(X, y, meta=meta).oof_proba_ for of in ("auto", weight, 0.1)
+        EMTransitionClassifier(**short, meta_weight=of).fit(X, y, meta=clean).oof_proba_
+        for of in ("auto", ratio**0.5, 0.1)
     )
     np.testing.assert_array_equal(auto, same)
     assert not np.array_equal(auto, other)
