@@ -35,9 +35,9 @@ from ..transition._shrinkage import Prior, check_prior
 _WARM_UP = 0.25
 # The weight of a clean sample is the root of n_samples / n_meta, which counts at most this number of noisy samples of
 # each class. On the zoo's design half (three seeds), accuracy and error of T change by +0.3 +- 0.2 points and +0.004 +-
-# 0.005 compared with the fourth root of n_samples / n_meta, which was better than weight 1. Twice the square of this
-# weight is better still there (+0.8 +- 0.3, -0.005 +- 0.004), but overfits ten clean samples of a class in short
-# trainings (scikit-learn's digits, three kinds of noise: 2 to 3 points lower)
+# 0.005 compared with the fourth root of n_samples / n_meta, which was better than weight 1. The ratio itself, with 100
+# instead of 200, is better still there (+0.8 +- 0.3, -0.005 +- 0.004), but overfits ten clean samples of a class in
+# short trainings (scikit-learn's digits, three kinds of noise: 2 to 3 points lower)
 _MOST_OF_CLASS = 200
 # with fewer clean samples, each of the three folds would compare networks on one sample
 _LEAST_CLEAN_ROWS = 6
@@ -70,8 +70,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Parameters
     ----------
     meta_weight : float or "auto", default="auto"
-        Weight of a clean sample in the training, relative to a noisy one. "auto": the root of
-        ``min(n_samples, 200 * n_classes) / n_meta``, which is at least 1 and at most 20.
+        Weight of a clean sample in the training, relative to a noisy one. "auto":
+        ``sqrt(min(n_samples, 200 * n_classes) / n_meta)``, at least 1 and at most 4.5.
     cv : int or None, default=3
         Number of folds. None: estimate T on one held-out set, a third of the noisy and half of the clean samples.
     transition_prior : "symmetric", array-like or None, default="symmetric"
