@@ -4,7 +4,7 @@ The calibration map is affine in the logarithms of the probabilities, with a pri
 the selection of classifiers and the error bars use the same map.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ _LOG_SCALES = (-3.0, 2.0)
 TOLERANCE = 1e-7
 # sums and products of exponentials of smaller logits neither overflow nor underflow
 _LARGE_LOGIT = {"d": 300.0, "f": 80.0}
-# larger tables are in single precision, which halves the time; sums over blocks are in double precision
+# a larger table of noisy samples is in single precision, which halves the time; sums are in double precision
 _MOST_IN_DOUBLE = 2**17
 # numbers in a block of samples: 256 or 512 KiB
 _BLOCK_SIZE = 2**16
@@ -136,24 +136,18 @@ class CalibratedLikelihood:
         meta_offset: NDArray | float = 0.0,
     ) -> None:
         self.c, self.pairs, self.meta_offset = len(pairs), pairs, meta_offset
-        self.meta_weight = float(np.mean(meta_weight))
-        relative_weight = np.broadcast_to(np.reshape(meta_weight, (-1, 1)) / self.meta_weight, (len(y_meta), 1))
         self.n_rows = len(y) + len(y_meta)
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
-        clean = np.eye(self.c)[y_meta]
-        self.n_clean = clean.sum(axis=0)
-        self.absent = np.logical_and.reduce([_without_probability(rows) for rows in (proba, proba_meta, clean)])
+        self.n_clean = np.bincount(y_meta, minlength=self.c)
+        self.absent = _without_probability(proba) & _without_probability(proba_meta) & (self.n_clean == 0)
         self.floor = _floor((proba, proba_meta), self.absent)
         u = centred_logits(np.concatenate([proba[order], proba_meta]), self.absent, self.floor)
         self.precision = map_precision(u, self.absent)
-        tables = [_in_precision(np.array(of)) for of in (u[len(y) :], clean)]  # a view would keep all of u in memory
-        most = max(1, _BLOCK_SIZE // self.c)
-        self.clean_blocks = [
-            [of[i : i + most] for of in (*tables, relative_weight.astype(tables[0].dtype))]
-            for i in range(0, len(y_meta), most)
-        ]
-        self.rows = (_RowsOfFewClasses if self.with_matrix else _RowsByLabel)(u[: len(y)], y[order], self.c)
+        blocks, weight = _in_blocks(u[len(y) :], y_meta), np.broadcast_to(meta_weight, len(y_meta))
+        self.clean_blocks = [(of_block, places, weight[rows]) for rows, of_block, places in blocks]
+        noisy = u[: len(y)].astype(np.float32 if y.size * self.c > _MOST_IN_DOUBLE else np.float64)
+        self.rows = (_RowsOfFewClasses if self.with_matrix else _RowsByLabel)(noisy, y[order], self.c)
         self.x: NDArray | None = None  # result of the last maximisation
 
     def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
@@ -179,9 +173,9 @@ class CalibratedLikelihood:
 
     def without(self, out: NDArray[np.bool_]) -> "CalibratedLikelihood":
         """Likelihood without some of the clean samples; `maximise` continues from the present maximum."""
-        other, ends = copy(self), np.cumsum([len(u) for u, *_ in self.clean_blocks])[:-1]
-        parts = zip(self.clean_blocks, np.split(~out[:, None], ends), strict=True)
-        other.clean_blocks = [[u, clean, weight * kept] for (u, clean, weight), kept in parts]
+        other, ends = copy(self), np.cumsum([len(weight) for *_, weight in self.clean_blocks])[:-1]
+        parts = zip(self.clean_blocks, np.split(~out, ends), strict=True)
+        other.clean_blocks = [(u, places, weight * kept) for (u, places, weight), kept in parts]
         return other
 
     # ---- parameters
@@ -226,14 +220,16 @@ class CalibratedLikelihood:
     ) -> tuple[float, NDArray[np.float64]]:
         """Mean loss per sample and its gradient: add clean samples and priors to sums of noisy samples and pairs."""
         log_scale, bias, matrix, _ = self.unpack(x)
-        scale, offset, of_clean_rows = _scale(log_scale), self.bias_of_all(bias) + self.meta_offset, 0.0
-        for u, clean, weight in self.clean_blocks:
-            log_p = _log_softmax(scale * u + (u @ matrix.T if self.with_matrix else 0) + offset.astype(u.dtype))
-            of_clean = self.meta_weight * (weight * (clean - np.exp(log_p)))
-            of_bias = of_bias + of_clean.sum(axis=0)
-            of_matrix = of_matrix + (of_clean.T @ u if self.with_matrix else (of_clean * u).sum(axis=0))  # or diagonal
-            of_clean_rows += float((weight * (clean * log_p)).sum())
-        log_likelihood = of_rows + (self.meta_weight * of_clean_rows + of_known)
+        scale, offset = _scale(log_scale), (self.bias_of_all(bias) + self.meta_offset)[:, None]
+        log_likelihood = of_rows + of_known
+        for u, places, weight in self.clean_blocks:
+            z = self.linear(log_scale, matrix) @ u if self.with_matrix else scale * u
+            log_p = _log_softmax(z + offset, axis=0)
+            of_clean = -weight * np.exp(log_p)
+            of_clean.reshape(-1)[places] += weight
+            of_bias = of_bias + of_clean.sum(axis=1)
+            of_matrix = of_matrix + (of_clean @ u.T if self.with_matrix else (of_clean * u).sum(axis=1))  # or diagonal
+            log_likelihood += float(weight @ log_p.take(places))
         prior = -(log_scale**2 + (bias**2).sum() + self.precision * (matrix**2).sum()) / 2
         gradient = self.pack(
             scale * (np.trace(of_matrix) if self.with_matrix else of_matrix.sum()) - log_scale,
@@ -258,14 +254,9 @@ class _RowsOfFewClasses:
     """Noisy samples with logits ``s u + B u + b``, in blocks of shape (c, n); `u` has shape (n, c)."""
 
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
-        self.c, most = c, max(1, _BLOCK_SIZE // c)
-        u = _in_precision(u)
-        self.dtype = u.dtype
+        self.c, self.dtype = c, u.dtype
         self.largest = np.abs(u).max(axis=0, initial=0.0)
-        starts = (slice(i, i + most) for i in range(0, len(y), most))
-        self.blocks = [(np.ascontiguousarray(u[rows].T), y[rows]) for rows in starts]
-        # flat indices of the labels in a block
-        self.places = [y * len(y) + np.arange(len(y)) for _, y in self.blocks]
+        self.blocks = [(of_block, y[rows], places) for rows, of_block, places in _in_blocks(u, y)]
 
     def sums(self, scale: float, bias: NDArray, matrix: NDArray, T: NDArray) -> Sums:
         """Sums over all samples; the gradient by the matrix has shape (c, c)."""
@@ -274,7 +265,7 @@ class _RowsOfFewClasses:
         of_noisy, of_true = (np.ascontiguousarray(a, dtype=self.dtype) for a in (T.T, T))
         linear, b = (matrix + scale * np.eye(self.c)).astype(self.dtype), bias.astype(self.dtype)[:, None]
         bound = float((np.abs(linear) @ self.largest + np.abs(b[:, 0])).max())
-        for (u, _), places in zip(self.blocks, self.places, strict=True):
+        for u, _, places in self.blocks:
             p = linear @ u
             p += b
             p = _exp(p, axis=0, bound=bound)
@@ -294,7 +285,7 @@ class _RowsByLabel:
     """Noisy samples of many classes, sorted by label, with logits ``s u + b``; a block needs one column of T."""
 
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
-        self.c, self.u = c, _in_precision(u)
+        self.c, self.u = c, u
         self.largest = max(self.u.max(initial=0.0), -self.u.min(initial=0.0))
         most, edges = max(1, _BLOCK_SIZE // c), np.concatenate([[0], np.bincount(y, minlength=c).cumsum()])
         self.blocks: list[tuple[int, slice]] = []
@@ -325,9 +316,12 @@ class _RowsByLabel:
         return log_likelihood, counts.T, of_bias, of_diagonal
 
 
-def _in_precision(u: NDArray) -> NDArray:
-    """Convert large tables of logits to single precision."""
-    return u.astype(np.float32) if u.size > _MOST_IN_DOUBLE else u
+def _in_blocks(u: NDArray, y: NDArray) -> Iterator[tuple[slice, NDArray, NDArray[np.intp]]]:
+    """Yield blocks of samples: their rows, `u` with shape (c, n), and the flat indices of their labels in it."""
+    most = max(1, _BLOCK_SIZE // u.shape[1])
+    for rows in (slice(i, i + most) for i in range(0, len(y), most)):
+        of_block = np.array(u[rows].T, order="C")  # a view would keep all of u in memory
+        yield rows, of_block, y[rows] * of_block.shape[1] + np.arange(of_block.shape[1])
 
 
 def _exp(z: NDArray, axis: int, bound: float) -> NDArray[np.float64]:
@@ -361,10 +355,10 @@ def minimum(
     return found
 
 
-def _log_softmax(z: NDArray) -> NDArray[np.float64]:
-    """Log-softmax of each row, several times faster than scipy's for small arrays."""
-    z = z - z.max(axis=1, keepdims=True)
-    return z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+def _log_softmax(z: NDArray, axis: int = 1) -> NDArray[np.float64]:
+    """Log-softmax, several times faster than scipy's for small arrays."""
+    z = z - z.max(axis=axis, keepdims=True)
+    return z - np.log(np.exp(z).sum(axis=axis, keepdims=True))
 
 
 def _scale(log_scale: float) -> float:

@@ -127,7 +127,7 @@ class FeatureDependentLikelihood:
         R, power, c = special.softmax(logits, axis=1), float(x[-1]), len(bias)
         total: list[Any] = [0.0, np.zeros((c, c)), np.zeros((c, c)), np.zeros(c), np.zeros((c, c)), 0.0]
         blocks: Any = self.one_T.rows.blocks
-        for u, y in blocks:
+        for u, y, _ in blocks:
             of_block = _of_block(u, y, special.log_softmax(linear @ u + offset, axis=0), R, power)
             total = [a + b for a, b in zip(total, of_block, strict=True)]
         return _Sums(*total)
