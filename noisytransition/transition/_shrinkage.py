@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, zeta
 
 from ._checks import as_array, check_transition_matrix
 from ._estimation import TINY, finite_log, normalise_rows
@@ -14,6 +14,8 @@ from ._noise import symmetric_noise
 _STRENGTHS = np.geomspace(0.1, 1e6, 71)
 # first try every seventh strength, then the neighbours of the best
 _STRIDE = 7
+# scipy's zeta function is faster for at most this number of arguments
+_FEW_NUMBERS = 100
 
 Prior = str | ArrayLike | None
 
@@ -144,11 +146,13 @@ def _information(prior: NDArray, counts: NDArray) -> float:
 
 
 def _trigamma(x: NDArray) -> NDArray[np.float64]:
-    """Trigamma function of positive numbers, with a relative error of 1e-12, in a tenth of the time of scipy's.
+    """Trigamma function of positive numbers, with a relative error of 1e-12.
 
-    Recurrence up to arguments of at least 10, then the asymptotic series (Abramowitz and Stegun, Handbook of
-    Mathematical Functions, 1964, equations 6.4.6 and 6.4.12).
+    For many numbers, the recurrence up to arguments of at least 10 and the asymptotic series (Abramowitz and Stegun,
+    Handbook of Mathematical Functions, 1964, equations 6.4.6 and 6.4.12) take a tenth of the time of scipy's function.
     """
+    if x.size <= _FEW_NUMBERS:
+        return np.asarray(zeta(2.0, x))
     x, found = np.array(x), np.zeros(x.shape)
     for _ in range(10):
         found += 1 / (x * x)
