@@ -102,7 +102,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     diagnostics_ : dict of str to str
         Reasons to doubt T, and notes, by name (:doc:`/trust`). `fit` warns of most.
     oof_proba_ : ndarray of shape (n_samples, n_classes), float32
-        Calibrated out-of-fold P(true class | x). Only set if `cv` is not None; excludes samples of weight 0.
+        Calibrated out-of-fold P(true class | x). Only set if `cv` is not None; excludes samples of
+        weight 0 that are not verified.
     class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy samples of each true class.
     cv_results_ : dict of ndarray

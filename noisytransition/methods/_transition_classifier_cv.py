@@ -84,7 +84,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     noise_model_ : LabelNoiseModel
         Noise model of round 0, with T.
     oof_proba_ : ndarray of shape (n_samples, n_classes)
-        Calibrated out-of-fold P(true class | x), without samples of weight 0.
+        Calibrated out-of-fold P(true class | x), without samples of weight 0 that are not verified.
     transition_matrix_, class_counts_, diagnostics_, classes_
         As in `EMTransitionClassifier`.
     n_features_in_, feature_names_in_
@@ -222,7 +222,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         n_noisy, n_clean = len(labels.noisy), len(labels.clean)
         for found, kind in (n_noisy, "noisy"), (n_clean, "clean"):
             if found < self.cv:
-                raise ValueError(f"cv={self.cv} needs at least {self.cv} {kind} samples, got {found}. Use fewer folds.")
+                raise ValueError(f"cv={self.cv} needs at least {self.cv} {kind} samples, got {found}. Pass more.")
         beside = np.flatnonzero(labels.is_clean) if X_meta is None else n + np.arange(n_clean)
         order = np.concatenate([np.flatnonzero(labels.is_noisy), beside])
         of_clean = np.full(n_clean, -1) if labels.noisy_of_clean is None else labels.noisy_of_clean

@@ -69,7 +69,7 @@ def _transition(facts: Facts) -> list[str]:
     if facts["data"]["error_bars"]:
         found.append("The intervals assume one T for all samples and verified samples drawn at random.")
     else:
-        found.append("There are no intervals: they require EMTransitionClassifier and at most 50 classes.")
+        found.append("There are no intervals: they require EM or a LabelNoiseModel, and at most 50 classes.")
     if left_out := facts["transition"]["n_left_out"]:
         found.append(f'{of(left_out, "class")} with less noise are summed as "others".')
     return found
@@ -82,8 +82,10 @@ def _classes(facts: Facts) -> list[str]:
         named = [short(of_class["class"], _NAME) for of_class in listed[:_MOST_NAMED] if of_class["risks"]]
         more = f" and {number(n - len(named))} more" if n > len(named) else ""
         found = [f"{of(n, 'class')} {'is' if n == 1 else 'are'} at risk: {', '.join(named)}{more}."]
-    else:
+    elif facts["data"]["error_bars"]:
         found = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
+    else:
+        found = ["No class has a high estimated noise rate or few samples. Without intervals, T may be wrong."]
     if classes["n_left_out"]:
         found.append(f"{of(classes['n_left_out'], 'class')} with fewer risks and less noise are not listed.")
     if n_rows := classes["n_to_verify"]:

@@ -424,8 +424,8 @@ class LabelNoiseModel:
     def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
         if self.uncertainty_ is None:
             raise error(
-                f"T of {len(self.classes_)} classes has no error bars. Use EMTransitionClassifier, "
-                f"TransitionClassifierCV or LabelNoiseModel.fit, with at most {MOST_CLASSES} classes."
+                f"T of {len(self.classes_)} classes has no error bars: they require EMTransitionClassifier, "
+                f"TransitionClassifierCV or LabelNoiseModel.fit, and at most {MOST_CLASSES} classes."
             )
         return self.uncertainty_
 

@@ -187,10 +187,11 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
     columns = {"estimate": p, "half_width": half_width, "n_verified": np.full(len(p), m), "n_to_verify": more}
     n = int(more.max())
     words = f"{what[0].upper()}{what[1:]} is known within ± {width:g}."
-    if n:
-        words = f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_rows(target={target!r})."
     if (goal <= 0).any():
-        words += f" Even if all are verified, an interval is ± {z * np.sqrt(least.max()):.2g}."
+        lowest = f"{z * np.sqrt(least.max()):.2g}"
+        words = f"± {width:g} is out of reach: if all samples are verified, an interval of {what} is ± {lowest}."
+    elif n:
+        words = f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_rows(target={target!r})."
     return Plan(DataFrame(columns, index=table.index), n, words)
 
 

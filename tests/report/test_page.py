@@ -85,6 +85,9 @@ def test_what_is_missing_is_said_in_a_sentence():
     for reason in ("There are no intervals", "No clean samples were given", "Not tested", "no interval"):
         assert reason in text
     assert report.facts["calibration"] is report.facts["noise"]["low"] is None
+    report = make(SomeClassifier(NAMES, T=np.eye(4), counts=np.full(4, 50.0), bars=None))
+    assert "at risk" not in str(report)
+    assert "T may be wrong" in str(report)
 
 
 def test_a_report_without_noise_and_without_wrong_labels():

@@ -172,7 +172,8 @@ def test_a_plan_of_rates_needs_no_samples_but_a_matrix():
 def test_a_width_that_all_samples_do_not_give_is_said(model):
     plan = model.plan("shares", 0.01)
     assert plan.n_rows == 1900
-    assert "if all are verified" in str(plan)
+    assert "if all samples are verified" in str(plan)
+    assert "verify about" not in str(plan)
 
 
 @pytest.mark.slow
