@@ -222,7 +222,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         n_noisy, n_clean = len(labels.noisy), len(labels.clean)
         for found, kind in (n_noisy, "noisy"), (n_clean, "clean"):
             if found < self.cv:
-                raise ValueError(f"cv={self.cv} needs {self.cv} {kind} samples, got {found}. Pass more or lower cv.")
+                raise ValueError(f"cv needs at least {self.cv} {kind} samples, got {found}. Pass more or lower cv.")
         beside = np.flatnonzero(labels.is_clean) if X_meta is None else n + np.arange(n_clean)
         order = np.concatenate([np.flatnonzero(labels.is_noisy), beside])
         of_clean = np.full(n_clean, -1) if labels.noisy_of_clean is None else labels.noisy_of_clean
