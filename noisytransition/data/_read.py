@@ -94,7 +94,7 @@ def read_rows(
     """
     if sample_weight is not None and (drawn := sorted(set(DRAWS) & set(estimator.get_params(deep=False)))):
         raise ValueError(f"sample_weight cannot be combined with {drawn}: both control sampling. Omit one.")
-    warn_of_order(X, y, y_verified)
+    warn_of_order(X, y, y_verified, sample_weight, sources)
     if y is None and (isinstance(X, Dataset) or _are_samples(X)):
         y = _labels_of_pairs(X, "X")
     of_X, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources)

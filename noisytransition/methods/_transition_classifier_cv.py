@@ -210,7 +210,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         sources: Any,
     ) -> _Rows:
         """Validate all inputs except X, which the estimator validates."""
-        warn_of_order(X, y, y_verified)
+        warn_of_order(X, y, y_verified, sample_weight, sources)
         of_X, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources)
         n, n_meta = _num_samples(X), None if X_meta is None else _num_samples(X_meta)
         labels = read_labels(n, of_X, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)

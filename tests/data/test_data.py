@@ -105,9 +105,12 @@ def test_labels_that_name_the_rows_in_another_order_are_warned_of():
     clf = small(CrossEntropyClassifier, max_epochs=1)
     for same in (y, y.to_numpy(), y.set_axis(y.index + 100)):  # other names say nothing
         assert not told(clf, X, same)
-    with pytest.warns(UserWarning, match="differ in their order") as caught:
-        clf.fit(X, y[::-1])
-    assert caught[0].filename == __file__
+    weight = pd.Series(np.arange(1.0, 41))
+    assert not told(clf, X, y, sample_weight=weight)
+    for labels, others in ((y[::-1], {}), (y, {"sample_weight": weight[::-1]})):
+        with pytest.warns(UserWarning, match="differ in their order") as caught:
+            clf.fit(X, labels, **others)
+        assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("form", ["verified", "some both labels", "noisy labels beside", "beside", "none"])
