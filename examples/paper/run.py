@@ -97,7 +97,7 @@ def classifier(cell, data, places):
     given = {"random_state": cell.seed, "device": places.device}
     given |= {"iterator_train__pin_memory": True} if is_gpu(places.device) else {}
     given |= {"transition_init": data.transition_matrix} if cell.method == TRUE_T else {}
-    return make(cell.method, cell.scale, **(net | params | given))
+    return make(cell.method, **(net | params | given))
 
 
 # ---------------------------------------------------------------------------- what is measured
