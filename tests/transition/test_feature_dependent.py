@@ -128,6 +128,14 @@ def test_labels_that_are_guessed_from_the_row_alone_are_told_from_none_by_pairs_
     assert both(drawn(0, 1.0))[1] is None
 
 
+def test_an_uncertain_classifier_needs_more_evidence(monkeypatch):
+    assert both(many := drawn(0, 0.5, n=150_000, spread=1.5))[1].log_evidence > 20
+    some = tuple(of[:20_000] for of in many[:3]) + many[3:]
+    assert both(some)[1] is None
+    monkeypatch.setattr(module, "_EVIDENCE_IF_UNCERTAIN", module.POSITIVE_EVIDENCE)
+    assert both(some)[1].log_evidence > module.POSITIVE_EVIDENCE
+
+
 @pytest.mark.usefixtures("always")
 def test_permuting_classes_permutes_the_estimate():
     proba, y, noisy, n = drawn(0, 0.5, n=1500)
