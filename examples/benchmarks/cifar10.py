@@ -4,10 +4,10 @@
     python examples/benchmarks/cifar10.py --data DIR --report   # only write the table
 
 Images are uint8 of shape (n, 32, 32, 3). Noise: asymmetric 0.4 (the four flips of `cifar10_noise`) and symmetric 0.4;
-2 seeds. Each seed and noise has one warm-up with cross-entropy. It is the method "cross-entropy", and its gold estimate
-is the initial T of all methods. Nothing is tuned. "oracle EM" uses out-of-fold posteriors of the same network trained
-on the true labels. Each result is written immediately; a second call adds missing results. This takes less than an hour
-on two cores.
+3 seeds ("EM, 11 trainings", its first version: 2). Each seed and noise has one warm-up with cross-entropy. It is the
+method "cross-entropy", and its gold estimate is the initial T of all methods. Nothing is tuned. "oracle EM" uses
+out-of-fold posteriors of the same network trained on the true labels. Each result is written immediately; a second call
+adds missing results. This takes less than an hour on two cores.
 """
 
 import os
@@ -48,7 +48,7 @@ from noisytransition import (
 from noisytransition.transition import cifar10_noise, symmetric_noise
 
 ROWS = RESULTS / "cifar10.jsonl"
-SEEDS = range(2)
+SEEDS = range(3)
 NOISES = {"asymmetric-0.4": cifar10_noise(0.4), "symmetric-0.4": symmetric_noise(10, 0.4)}
 NET = {
     "lr": 0.05,
