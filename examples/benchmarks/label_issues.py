@@ -26,8 +26,7 @@ of four kinds:
   that memorise.
 
 "ours" is `label_quality` with T. "counted T" is counted with the true labels, an upper bound for better estimates
-of T. cleanlab is `get_label_quality_scores` by self-confidence (its default) and by normalised margin. Results of
-digits are of version 0.3.0, the others of 0.2.0.
+of T. cleanlab is `get_label_quality_scores` by self-confidence (its default) and by normalised margin.
 """
 
 import argparse

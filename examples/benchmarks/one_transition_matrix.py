@@ -43,7 +43,7 @@ import numpy as np
 from cifar10 import CNN, NET
 from problems import gaussians, gaussians_posterior
 from scipy import stats
-from shared import FIRST_EM, PLAIN, RESULTS, add_row, markdown, publish, read_rows, versions
+from shared import PLAIN, RESULTS, add_row, markdown, publish, read_rows, versions
 
 from noisytransition import (
     EMTransitionClassifier,
@@ -282,7 +282,7 @@ def report():
     """Write and print the page."""
     parts = [
         "# Test whether one T is enough",
-        f"Rejection rates ± standard error; p-values from 999 permutations. {versions()}. {FIRST_EM} See "
+        f"Rejection rates ± standard error; p-values from 999 permutations. {versions()}. See "
         "`one_transition_matrix.py`.",
         "## Size: one T holds\n\n" + size_table(),
         "## Power: rejection rate at level 0.05\n\n" + power_table(),

@@ -17,8 +17,6 @@ from sklearn.model_selection import cross_val_predict
 from noisytransition import CrossEntropyClassifier
 
 RESULTS = Path(__file__).parent / "results"
-# note on pages with results of an earlier version
-FIRST_EM = "EM is its first version, with eleven trainings by default (commit d5538b0)."
 # the result is the network trained through T, without a selection on clean samples
 PLAIN = {"fine_tune": False}
 # learning rate of T in the published meta-gradient, selected by `meta_transition.py`
