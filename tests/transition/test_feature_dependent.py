@@ -129,7 +129,8 @@ def test_labels_that_are_guessed_from_the_row_alone_are_told_from_none_by_pairs_
 
 
 def test_an_uncertain_classifier_needs_more_evidence(monkeypatch):
-    assert both(many := drawn(0, 0.5, n=150_000, spread=1.5))[1].log_evidence > 20
+    many = drawn(0, 0.5, n=150_000, spread=1.5)
+    assert both(many)[1].log_evidence > 20
     some = tuple(of[:20_000] for of in many[:3]) + many[3:]
     assert both(some)[1] is None
     monkeypatch.setattr(module, "_EVIDENCE_IF_UNCERTAIN", module.POSITIVE_EVIDENCE)
