@@ -17,7 +17,7 @@ _FIRST_POWER, _LARGEST_POWER = 0.1, 2.0
 _MAX_ITER = 500
 # With an uncertain classifier, whose log-loss of clean samples relative to guessing is above the first value, errors of
 # the calibration resemble feature-dependent noise: the log-evidence must be above the second. A convolutional network
-# with an accuracy of 45 to 50 % had 2 to 15 in five of 12 fits, and an error of T of 0.28 to 0.65 instead of 0.12 to
+# with an accuracy of 45 to 50 % had 2 to 15 in five of 20 fits, and an error of T of 0.28 to 0.65 instead of 0.12 to
 # 0.23. In the design half of examples/benchmarks/zoo, such classifiers have 5 to 12 in five fits, with an error of T
 # that is 0.015 smaller with the dependence, and 73 to 96 in three fits (0.07 smaller)
 _UNCERTAIN, _EVIDENCE_IF_UNCERTAIN = 0.5, 20.0
