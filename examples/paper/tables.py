@@ -185,11 +185,11 @@ def training(table, scale):
 
 def settings(table, scale, network, method, own=None):
     """Return the parameters of a method's classifier: of the scale, of the method, and found by `tune`."""
-    decays = not SCALES[scale].training.keys().isdisjoint({"decay_at", "linear_decay"})
-    of, base = (DECAYED if decays else DEFAULTS), SETTINGS_OF.get(method, method)
+    of_all, base = training(table, scale), SETTINGS_OF.get(method, method)
+    of = DEFAULTS if of_all.keys().isdisjoint({"decay_at", "linear_decay"}) else DECAYED
     of_method = of.get(base, {}) | of.get(method, {}) | OWN.get(method, {})
     own = tuned(TABLES[table][0], scale, network, method) if own is None else own
-    return training(table, scale) | of_method | own
+    return of_all | of_method | own
 
 
 def number_of_clean_rows(scale, data):
