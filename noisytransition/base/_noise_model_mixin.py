@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..data._read import Samples, label_codes, validate_rows
+from ..data._warnings import warn_of_order
 from ..report import NoiseReport
 from ..transition._labels import names_of_rows
 from ..transition._noise_model import LabelNoiseModel
@@ -117,7 +118,7 @@ class NoiseModelMixin:
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`; 0 or 1 for verified samples.
         """
-        return self._model().posterior(self.predict_proba(X), y_noisy, y_verified=y_verified, calibrate=False)
+        return self._apply(LabelNoiseModel.posterior, X, y_noisy, y_verified)
 
     def label_quality(self, X: Samples, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None) -> Any:
         """Compute the probability that each label is correct, P(true class = noisy label | x, noisy label).
@@ -132,7 +133,7 @@ class NoiseModelMixin:
         ndarray of shape (n_samples,), or Series
             As returned by `LabelNoiseModel.label_quality`.
         """
-        return self._model().label_quality(self.predict_proba(X), y_noisy, y_verified=y_verified, calibrate=False)
+        return self._apply(LabelNoiseModel.label_quality, X, y_noisy, y_verified)
 
     def find_label_issues(
         self,
@@ -157,14 +158,8 @@ class NoiseModelMixin:
         DataFrame with n_issues rows, or ndarray of int, shape (n_issues,)
             As returned by `LabelNoiseModel.find_label_issues`, with the index of `y_noisy` or X.
         """
-        issues = self._model().find_label_issues(
-            self.predict_proba(X),
-            y_noisy,
-            y_verified=y_verified,
-            threshold=threshold,
-            as_frame=as_frame,
-            calibrate=False,
-        )
+        options = {"threshold": threshold, "as_frame": as_frame}
+        issues = self._apply(LabelNoiseModel.find_label_issues, X, y_noisy, y_verified, **options)
         return issues.set_axis(names_of_rows(issues.position.to_numpy(), y_noisy, X)) if as_frame else issues
 
     def relabel(
@@ -184,9 +179,7 @@ class NoiseModelMixin:
         ndarray of shape (n_samples,), or Series
             As returned by `LabelNoiseModel.relabel`.
         """
-        return self._model().relabel(
-            self.predict_proba(X), y_noisy, y_verified=y_verified, threshold=threshold, calibrate=False
-        )
+        return self._apply(LabelNoiseModel.relabel, X, y_noisy, y_verified, threshold=threshold)
 
     def noise_report(
         self,
@@ -246,10 +239,12 @@ class NoiseModelMixin:
             if y_meta_noisy is not None:
                 label_codes(y_meta_noisy, self.classes_, len(proba_meta), "y_meta_noisy")
         shown = validate_rows(self, X, reset=False) if isinstance(X, Mapping) else X  # rows that can be indexed
-        return self._model().noise_report(
-            self.predict_proba(X) if proba is None else proba,
+        return self._apply(
+            LabelNoiseModel.noise_report,
+            X,
             y_noisy,
-            y_verified=y_verified,
+            y_verified,
+            proba,
             proba_clean=proba_meta,
             y_clean=y_meta,
             y_clean_noisy=y_meta_noisy,
@@ -258,8 +253,15 @@ class NoiseModelMixin:
             level=level,
             max_rows=max_rows,
             title=title,
-            calibrate=False,
         )
+
+    def _apply(
+        self, method: Any, X: Samples, y_noisy: Any, y_verified: Any, proba: ArrayLike | None = None, **options: Any
+    ) -> Any:
+        """Apply a method of `LabelNoiseModel` to the labels and predicted probabilities of X."""
+        warn_of_order(X, y_noisy, y_verified)
+        proba = self.predict_proba(X) if proba is None else proba
+        return method(self._model(), proba, y_noisy, y_verified=y_verified, calibrate=False, **options)
 
     def _model(self) -> LabelNoiseModel:
         check_is_fitted(self, "noise_model_")

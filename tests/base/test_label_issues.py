@@ -60,6 +60,15 @@ def test_results_have_the_index_of_a_series(fitted, blobs):
     assert (quality[issues.index].diff().dropna() >= 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("method", ["label_posterior", "label_quality", "find_label_issues", "relabel", "noise_report"])
+def test_labels_in_another_order_than_the_samples_are_warned_of(fitted, blobs, method):
+    X, given = pd.DataFrame(blobs[0]), pd.Series(NAMES[blobs[1]])
+    with pytest.warns(UserWarning, match="differ in their order") as caught:
+        getattr(fitted, method)(X, given[::-1])
+    assert [of.filename for of in caught if "order" in str(of.message)] == [__file__]
+
+
 @pytest.mark.parametrize("as_table", [True, False])
 def test_verified_rows_are_known(fitted, blobs, true_labels, as_table):
     X, y, checked = blobs[0], blobs[1], np.arange(300) % 3 == 0
