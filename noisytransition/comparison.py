@@ -84,7 +84,7 @@ def compare(
         classifiers = {name: cls.as_published() for name, cls in METHODS.items() if cls._PUBLISHED is not None}
     named = classifiers.values() if isinstance(classifiers, Mapping) else [None]
     if not all(isinstance(clf, NoisyLabelClassifier) for clf in named):
-        raise TypeError(f"classifiers={classifiers!r:.90}; pass a dict from names to classifiers of this library.")
+        raise TypeError(f"classifiers={classifiers!r:.90}; pass a dict from names to classifiers that train a network.")
     found = joblib.Parallel(n_jobs, verbose=verbose)(_tasks(data, classifiers, _checked_seeds(seeds)))
     errors = [f"{row['method']}, seed {row['seed']}: {row.pop('error')}" for row in found if "error" in row]
     if errors and len(errors) == len(classifiers) * len({row["seed"] for row in found}):
@@ -158,7 +158,7 @@ def _checked_data(data: Any) -> ComparisonData:
 
 
 def _labels(labels: Any) -> set[Any]:
-    return set(np.asarray(labels).ravel().tolist())
+    return set() if labels is None else set(np.asarray(labels).ravel().tolist())
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -110,7 +110,7 @@ class _VerifiedScorer:
     """Scorer of verified samples; a class, because worker processes cannot unpickle a closure."""
 
     def __init__(self, scoring: Any) -> None:
-        self.scoring = scoring
+        self.scoring = scoring or "accuracy"
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, *, y_verified: Any = None) -> float:
         X, labels, weights = rows_to_score(inner_classifier(estimator), X, y, y_verified)
@@ -133,8 +133,7 @@ def make_verified_scorer(scoring: Any) -> _VerifiedScorer:
     Parameters
     ----------
     scoring : str, callable or None
-        Name in `sklearn.metrics.get_scorer_names`, such as "balanced_accuracy", or a scorer. None: the `score`
-        method of the estimator.
+        Name in `sklearn.metrics.get_scorer_names`, such as "balanced_accuracy", or a scorer. None: "accuracy".
 
     Returns
     -------

@@ -67,6 +67,11 @@ def test_the_nine_published_methods_are_the_default(data):
     assert table.set_index("method").loc["MW-Net", "accuracy"] == clf.score(few.X_test, few.y_test)
 
 
+def test_methods_that_need_no_clean_samples_are_compared_without_them(data):
+    table = compare(data._replace(X_meta=None, y_meta=None), {"CE": CrossEntropyClassifier(max_epochs=2)}, seeds=[0])
+    assert table["method"].tolist() == ["identity", "sampling limit", "CE"]
+
+
 def test_a_fit_that_fails_has_an_empty_row(data):
     methods = TWO | {"diverges": GLCClassifier(lr=1e30, optimizer="sgd", max_epochs=2)}
     with pytest.warns(FitFailedWarning, match="diverges"):

@@ -532,6 +532,29 @@ def test_in_a_fold_of_verified_rows_the_labels_of_all_are_those_of_the_fit():
     assert abs(clf.score(X, labels) - right) < 0.05 < abs((clf.predict(X[rows]) == y[rows]).mean() - right)
 
 
+def test_folds_are_scored_like_all_samples_if_the_verified_ones_were_drawn_by_label():
+    """A fold has too few samples for the test of the draw."""
+    rng = np.random.default_rng(0)
+    y, easy = rng.integers(2, size=1500), rng.random(1500) < 0.5
+    X = rng.normal(size=(1500, 2))
+    X[:, 0] += np.where(y == 1, np.where(easy, 3, -2.5), -3)  # half of class 1 looks like class 0
+    labels = pd.DataFrame({"label": np.where(rng.random(1500) < 0.1, 1 - y, y), "verified": np.nan})
+    for label, n in ((1, 90), (0, 30)):
+        rows = rng.choice(np.flatnonzero(labels.label == label), n, replace=False)
+        labels.loc[rows, "verified"] = y[rows]
+    clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
+    found = cross_validate(clf, X, labels, cv=TrustedKFold(5), return_estimator=True)
+    right = [of.score(X, labels) for of in found["estimator"]]
+    assert abs(found["test_score"].mean() - np.mean(right)) < 0.03
+
+
+def test_a_mask_is_no_column_of_true_labels():
+    X, y, labels = drawn_by_label(0)
+    mask = labels.assign(verified=np.where(labels.verified.notna(), True, None))
+    with pytest.raises(ValueError, match="true labels instead of a mask"):
+        make_verified_scorer("accuracy")(rule(X, y), X, mask)
+
+
 # ---------------------------------------------------------------------------- drawn with known probabilities
 @pytest.fixture(scope="module")
 def suspicious():

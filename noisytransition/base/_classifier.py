@@ -148,7 +148,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         if cls._PUBLISHED is None:
             raise TypeError(f"{cls.__name__} does not implement a paper. Use {cls.__name__}(...).")
-        sgd: dict[str, Any] = {} if "optimizer" in params else {"optimizer": torch.optim.SGD, "lr": 0.1}
+        sgd: dict[str, Any] = {} if "optimizer" in params else {"optimizer": "sgd", "lr": 0.1}
         return cls(**(sgd | cls._PUBLISHED | params))
 
     def __sklearn_tags__(self) -> Tags:

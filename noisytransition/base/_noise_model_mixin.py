@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..data._read import Samples, label_codes, validate_rows
-from ..data._warnings import warn_of_order
 from ..report import NoiseReport
-from ..transition._labels import names_of_rows
+from ..transition._labels import names_of_rows, warn_of_order
 from ..transition._noise_model import LabelNoiseModel
 
 
@@ -255,11 +254,9 @@ class NoiseModelMixin:
             title=title,
         )
 
-    def _apply(
-        self, method: Any, X: Samples, y_noisy: Any, y_verified: Any, proba: ArrayLike | None = None, **options: Any
-    ) -> Any:
+    def _apply(self, method: Any, X: Samples, y_noisy: Any, y_verified: Any, proba: Any = None, **options: Any) -> Any:
         """Apply a method of `LabelNoiseModel` to the labels and predicted probabilities of X."""
-        warn_of_order(X, y_noisy, y_verified)
+        warn_of_order(X, y_noisy)
         proba = self.predict_proba(X) if proba is None else proba
         return method(self._model(), proba, y_noisy, y_verified=y_verified, calibrate=False, **options)
 

@@ -28,15 +28,19 @@ from ..transition._labels import (
     SourceLabels,
     check_unverified,
     complete_labels,
+    encode,
     given_and_verified,
     has_minus_one,
+    kind_of,
     known_labels,
     labels_of_samples,
     of_one_type,
     shortened,
+    warn_of_order,
+    warn_of_true_labels,
 )
 from ._parts import check_sample, rows_of_parts
-from ._warnings import warn_if_unscaled, warn_of_copies, warn_of_order, warn_of_true_labels
+from ._warnings import warn_if_unscaled, warn_of_copies
 
 Samples: TypeAlias = ArrayLike | Mapping[str, Any] | Dataset | sparray | spmatrix
 
@@ -290,7 +294,7 @@ def read_labels(
     if clean is not None and has_pair.any():
         noisy_of_clean = np.full(len(has_pair), -1)
         noisy_of_clean[has_pair] = codes[pair]
-        warn_of_true_labels(clean[has_pair], codes[pair], in_y=pair == _IN_Y)
+        warn_of_true_labels(clean[has_pair], codes[pair], stacklevel=5)
     by_source = None if by_source is None else by_source.of_classes(classes)
     drawn = relative_probabilities(probability, is_clean)
     return EncodedLabels(classes, is_noisy, is_clean, codes["y"], clean, noisy_of_clean, drawn, weights, by_source)
@@ -369,17 +373,11 @@ def _weighted_rows(sample_weight: ArrayLike, is_noisy: NDArray[np.bool_]) -> tup
 
 
 # ---------------------------------------------------------------------------- classes
-def _kind(y: NDArray) -> str:
-    """Kind of the labels: bool, number or text."""
-    first = y.dtype.kind if y.dtype.kind != "O" else np.asarray(y[:1].tolist()).dtype.kind
-    return {"b": "bool", "i": "number", "u": "number", "f": "number"}.get(first, "text")
-
-
 def _like(y: NDArray, model: NDArray, name: str) -> NDArray:
     """Convert labels to the type of `model`. Raise if they are of another kind."""
-    if _kind(y) != _kind(model):
+    if kind_of(y) != kind_of(model):
         raise ValueError(
-            f"y has {_kind(model)} labels such as {model.item(0)!r}, but {name} has {_kind(y)} labels such as "
+            f"y has {kind_of(model)} labels such as {model.item(0)!r}, but {name} has {kind_of(y)} labels such as "
             f"{y.item(0)!r}. Use the same classes in both, and true labels instead of a mask; {_ENCODE_ALL}."
         )
     if y.dtype.kind == "O" and model.dtype.kind == "U":
@@ -408,14 +406,12 @@ def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
         warnings.warn(
             f"{name} has the classes {shortened(absent)}, which no noisy label has; they are treated as separate "
             f"classes. If they are spelt differently in y, correct them; {_ENCODE_ALL}.",
-            UserWarning,
             stacklevel=5,
         )
     if absent := sorted(set(labels.get(_OF_SOURCES, labels["y"]).tolist()) - noisy - clean):
         warnings.warn(
             f"some sources give the labels {shortened(absent)}, which are neither verified nor the most frequent label "
             "of any sample. They are treated as separate classes; correct them or set them to missing.",
-            UserWarning,
             stacklevel=5,
         )
     _check_unlabelled(labels, classes)
@@ -423,7 +419,7 @@ def _check_classes(labels: dict[str, NDArray], classes: NDArray) -> None:
 
 def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
     """Raise for -1 in addition to 0, 1, 2, ..., which marks missing labels; warn for -1, 0, 1, which may be classes."""
-    if _kind(classes) != "number" or len(classes) < 3 or not np.array_equal(classes, np.arange(-1, len(classes) - 1)):
+    if kind_of(classes) != "number" or len(classes) < 3 or not np.array_equal(classes, np.arange(-1, len(classes) - 1)):
         return
     name, n = next((name, int((y == -1).sum())) for name, y in labels.items() if (y == -1).any())
     found = f"{name} has the label -1 in {n} of {len(labels[name])} samples, and 0 to {len(classes) - 2}"
@@ -432,18 +428,13 @@ def _check_unlabelled(labels: dict[str, NDArray], classes: NDArray) -> None:
         leave_out = "use NaN for verified samples without a given label"
     if len(classes) > 3:
         raise ValueError(f"{found}. If -1 means unlabelled, {leave_out}; if it is a class, rename it.")
-    warnings.warn(f"{found}; it is taken as a class. If -1 means unlabelled, {leave_out}.", UserWarning, stacklevel=6)
+    warnings.warn(f"{found}; it is taken as a class. If -1 means unlabelled, {leave_out}.", stacklevel=6)
 
 
 # ---------------------------------------------------------------------------- labels of a fitted classifier
 def label_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
     """Encode the labels of n samples as indices in `classes`. Raise for unknown labels."""
-    labels = validate_labels(y, n, name)
-    if unknown := sorted(set(labels.tolist()) - set(classes.tolist()), key=str):
-        raise ValueError(
-            f"{name} has labels {shortened(unknown)}, not among classes_ {shortened(classes)}. Correct or drop them."
-        )
-    return np.searchsorted(classes, labels)
+    return encode(validate_labels(y, n, name), classes, name)
 
 
 def rows_to_score(
@@ -467,6 +458,7 @@ def rows_to_score(
     has_given, given = known_labels(y, n, "y", minus_one_is_missing=False)
     minus_one_is_missing = not has_minus_one(given, getattr(classifier, "classes_", None))
     is_verified, labels = known_labels(y_verified, n, "y_verified", minus_one_is_missing)
+    labels = _like(labels, given, "y_verified") if len(given) and len(labels) else labels
     if not len(labels):
         raise ValueError("no sample is verified, but scores need verified samples. Use cv=TrustedKFold(...).")
     rows = np.flatnonzero(is_verified)
@@ -489,10 +481,12 @@ def _weights_to_score(
     names, codes = np.unique(given, return_inverse=True)
     of_rows, of_all = np.full(len(has_given), -1), np.bincount(codes, minlength=1)
     of_rows[has_given] = codes
+    by_label = None
     if is_verified.all():
         model: Any = getattr(classifier, "noise_model_", None)
         if not hasattr(model, "held_out_"):
             return np.ones(len(labels))
+        by_label = model.held_out_.draw().by_label  # a fold has too few samples for the test
         of_fit = dict(zip(model.labels_.tolist(), model.held_out_.given_labels, strict=True))
         of_all = np.array([of_fit.get(name, 0) for name in names.tolist()])
-    return weights_by_given_label(of_rows[is_verified], of_all, np.unique(labels, return_counts=True)[1])
+    return weights_by_given_label(of_rows[is_verified], of_all, np.unique(labels, return_counts=True)[1], by_label)

@@ -1,7 +1,6 @@
 """Warnings about suspicious data, before any training."""
 
 import warnings
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,6 @@ from ..transition._class_offset import is_balanced
 # distance between the means of clean and noisy samples, in standard deviations in the median feature, above which clean
 # samples seem unscaled; number of compared samples
 _FAR, _COMPARED_ROWS = 5.0, 1000
-# smallest number of clean samples for a warning that all their noisy labels are true
-_MANY = 20
 # ratio of the most to the least frequent noisy label above which a fixed number of clean samples per class is reported;
 # asymmetric noise of 0.6 gives this ratio to balanced classes
 _UNEQUAL = 4.0
@@ -24,18 +21,6 @@ _UNEQUAL = 4.0
 _BY_CHANCE = 2
 # root mean square of X above which a network may predict a single class
 _LARGEST_SIZE = 100.0
-
-
-def warn_of_order(*data: Any) -> None:
-    """Warn if the pandas indices of X, labels or weights differ in their order: samples are matched by position."""
-    first, *others = [of.index for of in data if hasattr(of, "iloc")] or [None]
-    if any(not i.equals(first) and len(i) == len(first) and set(i) == set(first) for i in others):
-        warnings.warn(
-            "The indices of X, labels or weights differ in their order, but samples are matched by position. Pass "
-            "y.reindex(X.index), or y.to_numpy() if the order is correct.",
-            UserWarning,
-            stacklevel=4,
-        )
 
 
 def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
@@ -51,7 +36,6 @@ def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
         warnings.warn(
             "The clean samples are far from X in most features, so they are probably not scaled in the same way. A "
             "Pipeline does not transform meta: use y_verified, or X_meta with transform_input=['X_meta'].",
-            UserWarning,
             stacklevel=4,
         )
 
@@ -69,19 +53,8 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
         warnings.warn(
             f"{found} of the {len(of_clean)} clean samples are also in X and count twice. Pass their labels as "
             "y_verified instead, with one entry for each sample of X.",
-            UserWarning,
             stacklevel=4,
         )
-
-
-def warn_of_true_labels(true: NDArray, noisy: NDArray, *, in_y: bool) -> None:
-    """Warn if all given labels of clean samples are true: then T would underestimate the noise."""
-    if len(true) < _MANY or not np.array_equal(true, noisy):
-        return
-    advice = "If y was corrected, set it to missing there" if in_y else "Check that y_meta_noisy was not corrected"
-    warnings.warn(
-        f"The noisy labels of all {len(true)} clean samples equal the true labels. {advice}.", UserWarning, stacklevel=5
-    )
 
 
 def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], classes: NDArray) -> None:
@@ -95,7 +68,6 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
         f"There are {of_clean[0]} clean samples of each class, but {of_noisy[most]:,} noisy labels {names[most]!r} and "
         f"{of_noisy[least]:,} {names[least]!r}. Stratified clean samples bias T and the probabilities: draw them at "
         "random or use EMTransitionClassifier(meta_sampling='stratified').",
-        UserWarning,
         stacklevel=3,
     )
 
@@ -113,6 +85,5 @@ def warn_of_scale(noisy: Rows) -> None:
         warnings.warn(
             f"Values of X are large (root mean square {size:.3g}), so the network may predict a single class. Scale X, "
             "for example by make_pipeline(StandardScaler(), classifier), or images to [0, 1].",
-            UserWarning,
             stacklevel=3,
         )

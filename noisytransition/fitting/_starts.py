@@ -125,7 +125,6 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
         warnings.warn(
             f"No clean sample of class {shortened(absent)}: an anchor point gives its row of the initial T. Verify "
             "samples of this class.",
-            UserWarning,
             stacklevel=5,
         )
         missing = anchor_transition_matrix(net.predict_proba(run.noisy))

@@ -143,7 +143,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     _takes_sources = True
     _parameter_constraints: ClassVar = {
         **NoisyLabelClassifier._parameter_constraints,
-        "warm_up_epochs": [COUNT, None],
         "meta_weight": [NUMBER, StrOptions({"auto"})],
         "meta_sampling": [StrOptions({"random", "stratified"})],
         "cv": [Interval(Integral, 2, None, closed="left"), None],

@@ -101,7 +101,7 @@ class MWNetClassifier(NoisyLabelClassifier):
         )
         self.net_ = run.train("meta_weight_net", loss=WeightedLoss, update=update)
         if self._weights(self.net_.predict_proba(run.noisy), run.noisy.label).max() < _COLLAPSED:
-            warnings.warn("All sample weights went to zero. Use a smaller weight_lr.", UserWarning, stacklevel=3)
+            warnings.warn("All sample weights went to zero. Use a smaller weight_lr.", stacklevel=3)
 
     def sample_weights(self, X: Samples, y_noisy: ArrayLike) -> NDArray:
         """Compute the weight V(loss) of each sample; it is low if the label is probably wrong.

@@ -19,7 +19,6 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_para
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import HOW_TO_PASS, read_labels, separate_rows
-from ..data._warnings import warn_of_order
 from ..fitting._checks import COUNT
 from ..fitting._cross_fitting import fold_of_rows
 from ..transition._calibration import Calibration
@@ -28,7 +27,7 @@ from ..transition._diagnostics import warn_of_reasons, worse_than_labels
 from ..transition._estimation import finite_log
 from ..transition._fit import shrunk_gold_start
 from ..transition._held_out import Candidate, one_candidate
-from ..transition._labels import SourceLabels, in_class_order
+from ..transition._labels import SourceLabels, in_class_order, warn_of_order
 from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import Prior, check_prior
 
@@ -178,20 +177,22 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         ValueError
             If labels or parameters are not valid; raised before any training.
         """
+        self._forget()
         self._validate_params()
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
             raise ValueError(_NO_PROBA.format(type(self.estimator).__name__))
         rows = self._read(X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
         first, second, *alone = rounds = self._rounds(rows)
         best = min([second, *alone], key=lambda of: of.loss)
-        model, self.noise_model_ = best.models[-1], first.models[-1]
+        model = best.models[-1]
         target = rows.relabelled(model) if best is second else rows.verified
-        self.estimator_, self.classes_ = _trained(self.estimator, rows, *target), rows.classes
+        self.estimator_, self.noise_model_ = _trained(self.estimator, rows, *target), first.models[-1]
+        self.classes_ = rows.classes
         assert model.calibration_ is not None  # set by clean samples
         self.calibration_, self.round_losses_ = model.calibration_, np.array([of.loss for of in rounds])
         self.oof_proba_ = model.held_out_.in_order(best.of_noisy, best.of_clean)
-        reasons = worse_than_labels(best.of_clean, rows.true, rows.given[rows.n_noisy :])
-        self.diagnostics_ = self.noise_model_.diagnostics_ | reasons
+        self.diagnostics_ = self.noise_model_.diagnostics_
+        self.diagnostics_ |= worse_than_labels(best.of_clean, rows.true, rows.given[rows.n_noisy :])
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
             setattr(self, name, getattr(self.estimator_, name))
         warn_of_reasons(self.diagnostics_, stacklevel=3)
@@ -292,6 +293,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     # they only need predict_proba and classes_
     predict = NoisyLabelClassifier.predict
     score = NoisyLabelClassifier.score
+    _forget = NoisyLabelClassifier._forget
 
 
 class _Rows(NamedTuple):

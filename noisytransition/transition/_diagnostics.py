@@ -87,9 +87,9 @@ def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
     """Warn of reasons not to trust T or the classifier."""
     of_T = [text for name, text in reasons.items() if name not in _NOTES]
     if of_T:
-        warnings.warn(f"T may be wrong: {'. Also, '.join(of_T)}.", UserWarning, stacklevel=stacklevel)
+        warnings.warn(f"T may be wrong: {'. Also, '.join(of_T)}.", stacklevel=stacklevel)
     if "worse_than_labels" in reasons:
-        warnings.warn(f"{reasons['worse_than_labels']}.", UserWarning, stacklevel=stacklevel)
+        warnings.warn(f"{reasons['worse_than_labels']}.", stacklevel=stacklevel)
 
 
 def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray) -> dict[str, str]:

@@ -62,16 +62,19 @@ def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDAr
     return total < -max(_ERRORS * variance**0.5, _LOWER * len(given))
 
 
-def weights_by_given_label(given: NDArray[np.integer], of_all: NDArray, n_clean: NDArray) -> NDArray[np.float64]:
+def weights_by_given_label(given: NDArray, of_all: NDArray, n_clean: NDArray, by_label: bool | None = None) -> NDArray:
     """Weights, with mean 1, that give verified samples the given-label distribution of all; 1 if drawn at random.
 
     Samples with the same given label are assumed to be drawn at random. `given` has class indices of verified samples;
     -1 if missing, with weight 1. `of_all` and `n_clean` of shape (c,) are the numbers of all samples by given label and
-    of verified samples by class; if the latter are equal, verified samples are stratified by class.
+    of verified samples by class; if the latter are equal, verified samples are stratified by class. `by_label`: whether
+    the draw is by given label, if this is known.
     """
     known, weights = given >= 0, np.ones(len(given))
     of_verified = np.bincount(given[known], minlength=len(of_all))
-    if not is_balanced(n_clean) and is_drawn_by_label(of_verified, of_all):
+    if by_label is None:
+        by_label = not is_balanced(n_clean) and is_drawn_by_label(of_verified, of_all)
+    if by_label:
         each = of_all / np.maximum(of_verified, 1)
         weights[known] = each[given[known]] / each[given[known]].mean()
     return weights

@@ -289,7 +289,7 @@ class FirstMaximum(NamedTuple):
             if a_next in (a, 0.0):
                 break
         if not found.converged:
-            warnings.warn(f"T did not converge in {found.n_iter} steps; raise max_iter.", UserWarning, stacklevel=3)
+            warnings.warn(f"T did not converge in {found.n_iter} steps; raise max_iter.", stacklevel=3)
         T, counts, calibration, log_likelihood, converged, n_iter = found
         empty = (counts.sum(axis=1) == 0) & (a == 0)
         T = np.where(empty[:, None], self.init, T)

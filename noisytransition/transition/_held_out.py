@@ -29,6 +29,8 @@ from ._labels import (
     in_class_order,
     known_labels,
     labels_of_samples,
+    warn_of_order,
+    warn_of_true_labels,
 )
 
 # Standard errors by which fine-tuning must lower the loss (0 to 2 are equally good on the design half of
@@ -156,6 +158,7 @@ def read_held_out(
 
     Verified samples become clean samples. Labels that are no classes get probability 0.
     """
+    warn_of_order(proba, y_noisy, y_verified, sources, verified_probability)
     n, c = checked_probabilities(proba).shape
     if not n:
         raise ValueError("proba has no rows; pass the probabilities of at least one sample that is not verified.")
@@ -195,6 +198,8 @@ def read_held_out(
     clean = np.concatenate([codes["y_verified"], codes["y_clean"]])
     of_clean = np.concatenate([of_rows[is_verified], of_others])
     noisy_of_clean = np.concatenate([all_noisy[is_verified], noisy_of_others])
+    known = noisy_of_clean >= 0
+    warn_of_true_labels(clean[known], noisy_of_clean[known], stacklevel=4)
     candidate = Candidate(0, of_rows[~is_verified], of_clean)
     rows = np.flatnonzero(~is_verified), np.append(np.flatnonzero(is_verified), np.full(m, -1))
     held_out = one_candidate(candidate, all_noisy[rows[0]], clean, noisy_of_clean, rows)

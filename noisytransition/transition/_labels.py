@@ -11,6 +11,8 @@ from ._checks import as_array, check_label_indices, is_number
 
 # Maximum number of labels listed in an error
 _MOST_NAMED = 10
+# smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured
+_MANY = 20
 # float64 does not represent all integers from here on
 LARGEST_FLOAT = 2**53
 # Columns of a data frame of labels: true labels of verified samples, and probabilities of their draw
@@ -106,7 +108,7 @@ def given_and_verified(y: Any, y_verified: Any = None, name: str = "y", sources:
         if not of_sources:
             raise ValueError(f"{name} has only the column {VERIFIED!r}. Pass the noisy labels in other columns.")
         y_verified = y[VERIFIED]
-    if of_sources and len(of_sources) < len(names):
+    if len(of_sources) == 1:
         given = y[of_sources[0]]
     if len(of_sources) < 2:
         by_source = None if sources is None else _long_form(given, sources, name)
@@ -148,7 +150,7 @@ def _codes_of_columns(
 ) -> tuple[NDArray, NDArray[np.int32]]:
     """Distinct labels of all columns, each a mask of labelled samples and their labels; and their codes."""
     found = [labels for _, labels in columns if len(labels)]
-    if len(kinds := {_kind(labels) for labels in found}) > 1:
+    if len(kinds := {kind_of(labels) for labels in found}) > 1:
         raise ValueError(f"{name} has columns with labels of several kinds ({sorted(kinds)}). Use one kind.")
     labels = sorted_classes(np.concatenate(found), None, name) if found else np.zeros(0, dtype=np.intp)
     codes = np.full((n, len(columns)), -1, dtype=np.int32)
@@ -255,8 +257,8 @@ def encode_all(
 ) -> tuple[NDArray, dict[str, NDArray[np.intp]]]:
     """Classes, and labels of several groups of samples as class indices."""
     given = {name: y for name, y in labels.items() if len(y)}
-    if len({_kind(y) for y in given.values()}) > 1:
-        kinds = ", ".join(f"{name}: {_kind(y)}" for name, y in given.items())
+    if len({kind_of(y) for y in given.values()}) > 1:
+        kinds = ", ".join(f"{name}: {kind_of(y)}" for name, y in given.items())
         raise ValueError(f"labels are of several kinds ({kinds}). Use one kind.")
     if classes is None and given:
         all_labels = np.concatenate(list(given.values()))
@@ -275,14 +277,18 @@ def classes_of_columns(table: Any, labels: list[NDArray]) -> NDArray | None:
 
 
 def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
-    """Reorder a data frame (columns, and rows if `rows`) or Series to the order of the classes that name it."""
+    """Reorder a data frame (columns, and rows if `rows`) or Series to the order of the classes that name it.
+
+    Return an array, unless `table` is no pandas object.
+    """
     if classes is None or not hasattr(table, "reindex"):
         return table
     order, columns = list(classes), [table.columns] if hasattr(table, "columns") else []
     named = [*columns, table.index] if rows or not columns else columns
     if len(set(order)) != len(order) or any(len(names) != len(order) or set(names) != set(order) for names in named):
-        return table
-    return table.reindex(columns=order, index=order if rows else None) if columns else table.reindex(order)
+        return table.to_numpy()
+    table = table.reindex(columns=order, index=order if rows else None) if columns else table.reindex(order)
+    return table.to_numpy()
 
 
 def class_names(
@@ -322,9 +328,10 @@ def of_one_type(labels: NDArray) -> NDArray:
     return np.array(labels.tolist()) if are_bools or all(map(is_number, labels.flat)) else labels
 
 
-def _kind(labels: NDArray) -> str:
-    """Kind of labels: text, date or number (including bool)."""
-    return "text" if is_text(labels) else "date" if labels.dtype.kind in "mM" else "number"
+def kind_of(labels: NDArray) -> str:
+    """Kind of labels, as by `of_one_type`: bool, number, date or text."""
+    names = {"b": "bool", "i": "number", "u": "number", "f": "number", "m": "date", "M": "date"}
+    return names.get(labels.dtype.kind, "text")
 
 
 def shortened(labels: Any) -> str:
@@ -365,6 +372,8 @@ def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
     """Index of each label in `classes`."""
     order = np.argsort(classes)
     try:
+        if len(y) and kind_of(y) != (kind := kind_of(of_one_type(classes))):
+            raise TypeError(f"{kind_of(y)} instead of {kind}")
         place = np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)
     except TypeError as error:  # labels that cannot be compared
         raise ValueError(f"{name} has labels of another kind than classes, or missing labels: {error}.") from None
@@ -375,6 +384,28 @@ def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
             "Correct it, drop its samples, or add it to classes in fit."
         )
     return index
+
+
+# ---------------------------------------------------------------------------- warnings
+def warn_of_order(*data: Any) -> None:
+    """Warn if the pandas indices of X, labels or weights differ in their order: samples are matched by position."""
+    first, *others = [of.index for of in data if hasattr(of, "iloc")] or [None]
+    if any(not i.equals(first) and len(i) == len(first) and set(i) == set(first) for i in others):
+        warnings.warn(
+            "The indices of X, labels or weights differ in their order, but samples are matched by position. Pass "
+            "y.reindex(X.index), or y.to_numpy() if the order is correct.",
+            stacklevel=4,
+        )
+
+
+def warn_of_true_labels(true: NDArray, noisy: NDArray, stacklevel: int) -> None:
+    """Warn if all given labels of clean samples are true: then T would underestimate the noise."""
+    if len(true) >= _MANY and np.array_equal(true, noisy):
+        warnings.warn(
+            f"The noisy labels of all {len(true)} clean samples equal the true labels. If they were corrected there, "
+            "set them to missing.",
+            stacklevel=stacklevel,
+        )
 
 
 # ---------------------------------------------------------------------------- results

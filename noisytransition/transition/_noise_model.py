@@ -32,6 +32,7 @@ from ._labels import (
     labels_of_samples,
     like_series,
     names_of_rows,
+    warn_of_order,
 )
 from ._noise import RandomState
 from ._posterior import LabelledSamples, denoise_proba
@@ -242,7 +243,7 @@ class LabelNoiseModel:
             Iterates over the candidates, with a progress bar.
         """
         c = len(labels) if n_classes is None else n_classes
-        prior = with_other_labels(self.prior, c, len(labels))
+        prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
         fit = TransitionFit(held_out, start, prior, stratified=self.meta_sampling == "stratified", show=show)
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
@@ -313,7 +314,8 @@ class LabelNoiseModel:
         c = len(names)
         model.classes_ = model.labels_ = names
         model.transition_matrix_ = check_transition_matrix(in_class_order(T, names), c, "T")
-        model.class_counts_ = np.ones(c) if class_counts is None else as_floats(class_counts, "class_counts")
+        given = np.ones(c) if class_counts is None else in_class_order(class_counts, names)
+        model.class_counts_ = as_floats(given, "class_counts")
         if model.class_counts_.shape != (c,) or not (model.class_counts_ >= 0).all():
             raise ValueError(f"class_counts={class_counts!r}; pass {c} numbers of at least 0, one per class.")
         model.calibration_ = model.anchors_ = model.uncertainty_ = model.sources_ = None
@@ -764,6 +766,7 @@ class LabelNoiseModel:
     def _samples(self, proba: ArrayLike, y: Any, y_verified: Any, calibrate: bool) -> tuple[LabelledSamples, Any]:
         """Samples whose labels are judged, and the column of their noisy labels."""
         of_true = self._proba(proba, calibrate)
+        warn_of_order(proba, y, y_verified)
         n, (y, y_verified, by_source, _) = len(of_true), given_and_verified(y, y_verified, "y_noisy")
         has_noisy, noisy, is_verified, verified = labels_of_samples(y, y_verified, n, "y_noisy", self.labels_)
         codes, true = np.full(n, -1), np.full(n, -1)

@@ -193,7 +193,6 @@ class Population:
             warnings.warn(
                 f"No verified sample is of class {shortened(missing)}, although several were expected: shares and "
                 "accuracies may be biased. Verify samples drawn at random from all samples.",
-                UserWarning,
                 stacklevel=3,
             )
 

@@ -52,7 +52,6 @@ class Truncation(Update):
             warnings.warn(
                 f"truncation={self.threshold} leaves no sample to train on, since no label has a higher probability. "
                 "Lower it, or start later.",
-                UserWarning,
                 stacklevel=2,
             )
 

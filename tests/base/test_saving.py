@@ -4,6 +4,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from estimators import CLASSIFIERS, WITH_TRANSITION, small
@@ -12,9 +13,10 @@ from sklearn.base import clone
 from torch import nn
 from training import fit
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MWNetClassifier, load
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, MWNetClassifier, load
 from noisytransition.methods import METHODS
 from noisytransition.persistence._storage import read, write
+from noisytransition.transition import pair_noise
 
 
 @pytest.fixture
@@ -120,6 +122,21 @@ def test_what_is_not_plain_data_is_given_again(blobs, path):
     assert (again.optimizer, again.max_epochs) == (CrossEntropyClassifier().optimizer, 7)
     assert load(path, optimizer=torch.optim.Adam).get_params() == clf.get_params()
     np.testing.assert_array_equal(again.predict_proba(blobs[4]), clf.predict_proba(blobs[4]))
+
+
+def test_a_prior_that_is_a_data_frame_is_saved_as_a_matrix(blobs, path):
+    prior = pd.DataFrame(pair_noise(3, 0.2))
+    clf = fit(EMTransitionClassifier, blobs, transition_prior=prior, cv=None)
+    X = blobs[0]
+    np.testing.assert_array_equal(loaded(clf, path, transition_prior=prior).predict_proba(X), clf.predict_proba(X))
+
+
+def test_a_published_method_is_trained_alike_after_loading(blobs, path):
+    clf = GLCClassifier.as_published(max_epochs=2, random_state=0)
+    X, y, X_meta, y_meta, *_ = blobs
+    clf.fit(X, y, meta=(X_meta, y_meta))
+    again = loaded(clf, path).fit(X, y, meta=(X_meta, y_meta))
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
 
 
 def test_the_device_may_be_set_for_another_machine(blobs, path):

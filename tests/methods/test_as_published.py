@@ -1,7 +1,6 @@
 """The nine methods of the paper, exactly as their papers describe them."""
 
 import pytest
-import torch
 
 from noisytransition import EMTransitionClassifier, GLCClassifier
 from noisytransition.methods import METHODS
@@ -12,7 +11,7 @@ PAPER = {name: cls for name, cls in METHODS.items() if name != "EM"}
 def test_the_nine_rows_of_the_papers_table_come_from_one_loop():
     assert len(PAPER) == 9
     for cls in PAPER.values():
-        assert cls.as_published().optimizer is torch.optim.SGD
+        assert cls.as_published().optimizer == "sgd"
 
 
 def test_parameters_can_be_set_instead():

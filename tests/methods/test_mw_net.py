@@ -102,7 +102,7 @@ def test_weights_that_vanish_are_warned_of(blobs, constant):
 
 
 def test_unknown_labels_are_refused(blobs):
-    with pytest.raises(ValueError, match="not among classes_"):
+    with pytest.raises(ValueError, match="not among classes"):
         fit(blobs).sample_weights(blobs[0][:1], [7])
 
 

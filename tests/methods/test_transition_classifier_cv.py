@@ -339,3 +339,24 @@ def test_a_class_that_a_fold_does_not_know():
         warnings.simplefilter("ignore", UserWarning)
         clf = fitted(GaussianNB(), (X[rare], y[rare], y[rare], verified))
     assert clf.predict_proba(X).shape == (150, 3)
+
+
+def test_a_refit_keeps_nothing_of_the_former_fit():
+    X, y, y_noisy, verified, *_ = clouds()
+    clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
+    clf.fit(pd.DataFrame(X, columns=list("abcd")), y_noisy, y_verified=only(y, verified))
+    assert clf.feature_names_in_.tolist() == list("abcd")
+    clf.fit(X, y_noisy, y_verified=only(y, verified))
+    assert not hasattr(clf, "feature_names_in_")
+    with pytest.raises(ValueError, match="needs clean data"):
+        clf.fit(X, y_noisy)
+    assert not hasattr(clf, "classes_")
+
+
+def test_the_report_has_all_reasons():
+    X, y, y_noisy, verified, *_ = clouds(noise=pair_noise(3, 0.1))
+    X = np.random.default_rng(0).normal(size=X.shape)  # says nothing of the class
+    with pytest.warns(UserWarning, match="worse than the labels"):
+        clf = TransitionClassifierCV(LogisticRegression(), random_state=0).fit(X, y_noisy, y_verified=only(y, verified))
+    report = clf.noise_report(X, y_noisy, y_verified=only(y, verified))
+    assert "worse_than_labels" in report.facts["diagnostics"]

@@ -5,7 +5,7 @@ import pickle
 import subprocess
 import sys
 import warnings
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -303,6 +303,8 @@ def test_a_model_of_a_given_T_has_no_error_bars():
     assert by_columns.classes_.tolist() == ["cat", "ant", "bee"]
     np.testing.assert_array_equal(by_columns.transition_matrix_, named)
     assert LabelNoiseModel.from_transition_matrix(T3).classes_.tolist() == [0, 1, 2]
+    counts = pd.Series({"cat": 3.0, "ant": 1.0, "bee": 2.0})
+    assert LabelNoiseModel.from_transition_matrix(T3, NAMES, counts).class_counts_.tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -587,6 +589,7 @@ def test_a_verified_sample_without_a_given_label_is_a_clean_one_without_a_pair()
         ({"y_verified": np.where(AT_FIRST, 7, VERIFIED)}, "y_verified"),
         ({"y_verified": TRUE}, "count_transition_matrix"),
         ({"y_verified": VERIFIED >= 0}, "mask"),
+        ({"y_verified": [True if label >= 0 else None for label in VERIFIED]}, "kinds"),
         ({"y_verified": None}, "proba_of"),
         ({"y_verified": [None] * 240}, "proba_of"),
         ({"classes": [0, 1]}, "classes"),
@@ -622,6 +625,7 @@ def test_bad_input_is_refused(given, word):
         ({"y_noisy": [None, *NOISY[1:]]}, "y_noisy"),
         ({"y_verified": VERIFIED[1:]}, "y_verified"),
         ({"y_verified": np.where(AT_FIRST, 3, VERIFIED)}, "y_verified"),
+        ({"y_verified": [True, *[None] * (len(NOISY) - 1)]}, "kind"),
         ({"threshold": 2}, "threshold"),
     ],
 )
@@ -630,6 +634,37 @@ def test_bad_samples_are_refused(given, word):
     for of in (fitted().find_label_issues, fitted().relabel):
         with pytest.raises(ValueError, match=word):
             of(**given)
+
+
+def test_labels_in_another_order_than_the_probabilities_are_warned_of():
+    proba, noisy = pd.DataFrame(PROBA), pd.Series(NOISY)
+    model = fitted()
+    for of in (model.posterior, model.find_label_issues, partial(quiet_fit, y_verified=VERIFIED)):
+        with pytest.warns(UserWarning, match="differ in their order"):
+            of(proba, noisy[::-1])
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_corrected_labels_of_verified_samples_are_warned_of(beside):
+    """T would underestimate the noise."""
+    known = VERIFIED >= 0
+    verified = {"y_noisy": np.where(known, TRUE, NOISY), "proba": PROBA, "y_verified": VERIFIED}
+    if beside:
+        clean = {"proba_clean": PROBA[known], "y_clean": TRUE[known], "y_clean_noisy": TRUE[known]}
+        verified = {"y_noisy": NOISY[~known], "proba": PROBA[~known]} | clean
+    with pytest.warns(UserWarning, match="equal the true labels") as caught:
+        LabelNoiseModel().fit(**verified)
+    assert caught[0].filename == __file__
+
+
+def test_a_prior_is_read_by_name():
+    P = np.array([[0.5, 0.5, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]])
+    named, order = pd.DataFrame(P, NAMES, NAMES), ["bee", "ant", "cat"]
+    verified = np.where(VERIFIED >= 0, NAMES[VERIFIED], None)
+    one, other = (
+        quiet_fit(PROBA, NAMES[NOISY], y_verified=verified, prior=of) for of in (named, named.loc[order, order])
+    )
+    np.testing.assert_array_equal(one.transition_matrix_, other.transition_matrix_)
 
 
 def test_what_is_given_is_not_changed():
