@@ -17,7 +17,7 @@ from examples.paper.data import LOADERS, folder_of, with_features
 from examples.paper.networks import parameters
 from examples.paper.run import RESULTS, measures
 from examples.paper.study import options, plot_errors, write_page
-from examples.paper.tables import METHODS, settings
+from examples.paper.tables import make, settings
 from noisytransition.transition import pair_noise, symmetric_noise
 
 NOISES = {"pair 0.4": pair_noise(20, 0.4), "symmetric 0.4": symmetric_noise(20, 0.4)}
@@ -41,7 +41,7 @@ def run(noise, per_class, seed, name, data_root, features_dir):
     params = parameters("linear", data.X.shape[1], 20, None) | settings("cifar100", "features", "linear", method) | own
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf = METHODS[method](**params, random_state=seed).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+        clf = make(method, **params, random_state=seed).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
     row = {"noise": noise, "per_class": per_class, "seed": seed, "method": name}
     return row | measures(clf, data, time.perf_counter() - started)
 
