@@ -383,8 +383,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             True labels; or, as in `fit`, noisy labels and a column "verified". Optional for a Dataset of pairs of input
             and label.
         sample_weight : array-like of shape (n_samples,), optional
-            Sample weights. Default: equal weights; for verified samples drawn by their noisy label, weights that
-            restore the frequencies of the noisy labels.
+            Sample weights. Verified samples that were not drawn at random also have the weights with which they
+            represent all samples.
         y_verified : array-like of shape (n_samples,), optional
             As in `fit`. Searches pass it if metadata routing is enabled.
 

@@ -85,7 +85,7 @@ class LabelNoiseModel:
         Noise transition matrix T: entry (i, j) is P(noisy = labels_[j] | true = classes_[i]).
     transition_std_ : ndarray of shape (c, d)
         Standard errors of T, if it has error bars.
-    transition_counts_ : ndarray of shape (c, c)
+    transition_counts_ : ndarray of shape (c, d)
         Expected number of samples of each true (i) and noisy (j) label, including verified pairs.
     class_counts_ : ndarray of shape (c,)
         Expected number of samples of each true class, without verified samples.
@@ -628,7 +628,7 @@ class LabelNoiseModel:
         proba, y_noisy, y_verified, calibrate
             As in `posterior`.
         threshold : float in [0, 1], default=0.5
-            Largest `label_quality` of a returned sample. 0.5: labels that are more probably wrong than correct.
+            Samples with a lower `label_quality` are returned. 0.5: labels that are more probably wrong than correct.
         as_frame : bool, default=True
             False: return positions only.
 
