@@ -17,7 +17,7 @@ LEGEND = {OURS: "noise matrix (EM)"}
 SHOWN = (IGNORING, "cleanlab", TUNED, "GLC", OURS)
 # numbers of noisy and verified samples, and the result file
 DATA = {
-    "CIFAR-10N, people, features": ("49,000", "1,000", "paper/results/cifar10n_present.jsonl"),
+    "CIFAR-10N, people, features": ("49,000", "1,000", "paper/results/cifar10n_features.jsonl"),
     "LabelMe, a crowd, features": ("900", "100", "real_labels/results/labelme.jsonl"),
     "Hausa titles, rules, TF-IDF": ("1,945", "100", "real_labels/results/hausa.jsonl"),
     "climate, GPT, embeddings": ("1,499", "100", "real_labels/results/global_warming.jsonl"),
