@@ -28,8 +28,8 @@ class TrustedKFold(BaseCrossValidator):
     Parameters
     ----------
     n_splits : int, default=5
-        Number of folds, at least 2. A class with fewer verified samples than folds is missing in some folds; at least one
-        class needs as many.
+        Number of folds, at least 2. A class with fewer verified samples than folds is missing in some folds; at
+        least one class needs as many.
     shuffle : bool, default=False
         Whether to shuffle the verified samples of each class before splitting.
     random_state : int, RandomState instance or None, default=None

@@ -357,7 +357,7 @@ def test_a_score_is_of_verified_rows_alone(verified):
     for nobody in (labels[~mask], np.full(3, -1)):
         with pytest.raises(ValueError, match="no sample is verified"):
             clf.score(X[: len(nobody)], NAMES[y][: len(nobody)], y_verified=nobody)
-    with pytest.raises(ValueError, match="text labels .* number labels"):
+    with pytest.raises(ValueError, match=r"text labels .* number labels"):
         clf.score(X, NAMES[y], y_verified=true)
 
 
