@@ -294,7 +294,7 @@ def read_labels(
     if clean is not None and has_pair.any():
         noisy_of_clean = np.full(len(has_pair), -1)
         noisy_of_clean[has_pair] = codes[pair]
-        warn_of_true_labels(clean[has_pair], codes[pair], stacklevel=5)
+        warn_of_true_labels(clean, noisy_of_clean, stacklevel=5)
     by_source = None if by_source is None else by_source.of_classes(classes)
     drawn = relative_probabilities(probability, is_clean)
     return EncodedLabels(classes, is_noisy, is_clean, codes["y"], clean, noisy_of_clean, drawn, weights, by_source)
@@ -486,7 +486,7 @@ def _weights_to_score(
         model: Any = getattr(classifier, "noise_model_", None)
         if not hasattr(model, "held_out_"):
             return np.ones(len(labels))
-        by_label = model.held_out_.draw().by_label  # a fold has too few samples for the test
+        by_label = "drawn_by_label" in model.diagnostics_  # a fold has too few samples for the test
         of_fit = dict(zip(model.labels_.tolist(), model.held_out_.given_labels, strict=True))
         of_all = np.array([of_fit.get(name, 0) for name in names.tolist()])
     return weights_by_given_label(of_rows[is_verified], of_all, np.unique(labels, return_counts=True)[1], by_label)

@@ -185,7 +185,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         fine_tuning = self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
         loss = partial(GoldCorrectionLoss, start, weight)
         held_out, fine_tuned = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=fine_tuning)
-        prior = in_class_order(self.transition_prior, run.classes)
+        prior = in_class_order(self.transition_prior, run.classes)  # an array, which can be saved
         model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
         model.fit_candidates(held_out, run.classes, start, show=run.progress("transition matrix"))
         self._keep(model, held_out, start)

@@ -27,7 +27,7 @@ from ..transition._diagnostics import warn_of_reasons, worse_than_labels
 from ..transition._estimation import finite_log
 from ..transition._fit import shrunk_gold_start
 from ..transition._held_out import Candidate, one_candidate
-from ..transition._labels import SourceLabels, in_class_order, warn_of_order
+from ..transition._labels import SourceLabels, warn_of_order
 from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import Prior, check_prior
 
@@ -269,8 +269,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         candidate = Candidate(0, *np.split(proba, [rows.n_noisy]))
         held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)
         held_out = held_out._replace(sources=rows.sources, drawn=rows.drawn).without(out)
-        prior = in_class_order(self.transition_prior, rows.classes)
-        model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
+        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
         return model.fit_candidates(held_out, rows.classes, shrunk_gold_start(held_out))
 
     # ---- predict

@@ -198,8 +198,7 @@ def read_held_out(
     clean = np.concatenate([codes["y_verified"], codes["y_clean"]])
     of_clean = np.concatenate([of_rows[is_verified], of_others])
     noisy_of_clean = np.concatenate([all_noisy[is_verified], noisy_of_others])
-    known = noisy_of_clean >= 0
-    warn_of_true_labels(clean[known], noisy_of_clean[known], stacklevel=4)
+    warn_of_true_labels(clean, noisy_of_clean, stacklevel=4)
     candidate = Candidate(0, of_rows[~is_verified], of_clean)
     rows = np.flatnonzero(~is_verified), np.append(np.flatnonzero(is_verified), np.full(m, -1))
     held_out = one_candidate(candidate, all_noisy[rows[0]], clean, noisy_of_clean, rows)

@@ -285,9 +285,8 @@ def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
         return table
     order, columns = list(classes), [table.columns] if hasattr(table, "columns") else []
     named = [*columns, table.index] if rows or not columns else columns
-    if len(set(order)) != len(order) or any(len(names) != len(order) or set(names) != set(order) for names in named):
-        return table.to_numpy()
-    table = table.reindex(columns=order, index=order if rows else None) if columns else table.reindex(order)
+    if len(set(order)) == len(order) and all(len(names) == len(order) and set(names) == set(order) for names in named):
+        table = table.reindex(columns=order, index=order if rows else None) if columns else table.reindex(order)
     return table.to_numpy()
 
 
@@ -399,10 +398,11 @@ def warn_of_order(*data: Any) -> None:
 
 
 def warn_of_true_labels(true: NDArray, noisy: NDArray, stacklevel: int) -> None:
-    """Warn if all given labels of clean samples are true: then T would underestimate the noise."""
-    if len(true) >= _MANY and np.array_equal(true, noisy):
+    """Warn if all known noisy labels (-1: unknown) of clean samples are true: T would underestimate the noise."""
+    known = noisy >= 0
+    if known.sum() >= _MANY and np.array_equal(true[known], noisy[known]):
         warnings.warn(
-            f"The noisy labels of all {len(true)} clean samples equal the true labels. If they were corrected there, "
+            f"The noisy labels of all {known.sum()} clean samples equal the true labels. If they were corrected there, "
             "set them to missing.",
             stacklevel=stacklevel,
         )
