@@ -28,7 +28,7 @@ ALLOWED = {
     "nets": {"torch", "skorch", "scipy", "meta_gradient"},
     "persistence": {"torch", "skorch", "safetensors", "nets"},
     "updates": {"torch", "skorch", "losses", "meta_gradient", "nets"},
-    "selection": {"torch", "skorch", "scipy", "losses", "nets"},
+    "selection": {"torch", "skorch", "scipy", "nets"},
     "data": {"torch", "skorch", "sklearn", "scipy", "meta_gradient", "nets", "transition"},
     "fitting": {"torch", "skorch", "sklearn", "scipy", "joblib", "tqdm", "transition", "losses", "meta_gradient"}
     | {"nets", "persistence", "updates", "selection"},

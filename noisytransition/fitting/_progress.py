@@ -1,15 +1,12 @@
-"""Callbacks for a progress bar and the loss of the clean samples."""
+"""Progress bars."""
 
 import multiprocessing
 import sys
 from typing import Any
 
-import numpy as np
 from skorch.callbacks import Callback
-from torch import Tensor
-from torch.nn import functional as F
 
-from ..nets import NoisyLabelNet, Rows
+from ..nets import NoisyLabelNet
 from ..nets._batches import Batch
 
 # progress bar with elapsed and remaining time and the stage
@@ -65,28 +62,3 @@ def _is_seen(stream: Any) -> bool:
         return bool(stream.isatty())
     except (AttributeError, ValueError):
         return False
-
-
-class CleanLoss(Callback):
-    """Record the cross-entropy of clean samples as ``valid_clean_loss`` in the history, without random numbers."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows: Rows | None = rows
-
-    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        self.best_ = np.inf
-
-    def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        assert self.rows is not None, "the training has ended"
-        loss = sum(_summed_loss(*outputs) for outputs in net.evaluated(self.rows)) / len(self.rows)
-        net.history.record("valid_clean_loss", loss)
-        net.history.record("valid_clean_loss_best", bool(loss < self.best_))
-        self.best_ = min(loss, self.best_)
-
-    def release(self) -> None:
-        """Drop the samples, so that the trained net does not store them."""
-        self.rows = None
-
-
-def _summed_loss(logits: Tensor, y: Tensor) -> float:
-    return F.cross_entropy(logits.float(), y.to(logits.device), reduction="sum").item()

@@ -18,14 +18,14 @@ from skorch.dataset import ValidSplit
 from skorch.history import History
 from torch import nn
 
-from ..nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows
+from ..nets import DatasetRows, NoisyLabelNet, Rows
 from ..persistence._fit_state import FitState, SaveState
-from ..selection import Selection
+from ..selection import CleanLoss, Selection
 from ..transition._labels import SourceLabels
 from ..updates import Update
 from ._checks import callback_setting, named_callbacks
 from ._parameters import net_params_of, params_of_fit
-from ._progress import CleanLoss, ShowProgress, progress_bar
+from ._progress import ShowProgress, progress_bar
 
 Named = tuple[str | None, Any]
 Result = TypeVar("Result")
@@ -92,8 +92,6 @@ class Run:
         update: Update | None = None,
         select: Selection | None = None,
         validation_fraction: float = 0.0,
-        clean_batches: CleanBatches | None = None,
-        clean_weight: float = 0.0,
         module: nn.Module | None = None,
         net: type[NoisyLabelNet] = NoisyLabelNet,
         callbacks: Sequence[tuple[str, Callback]] = (),
@@ -117,10 +115,6 @@ class Run:
             Selection of an epoch or T. Default: the last epoch, or the selection of the user's callbacks.
         validation_fraction : float, default=0.0
             Fraction of the samples held out for the selection. The user's `train_split` replaces it.
-        clean_batches : CleanBatches, optional
-            Clean batches to add to each step.
-        clean_weight : float, default=0.0
-            Weight of the mean cross-entropy of the clean batch.
         module : nn.Module, optional
             Trained module to continue from. Default: the user's module, with the same initial weights in each stage.
         net : class, default=NoisyLabelNet
@@ -142,17 +136,15 @@ class Run:
             own["optimizer__param_groups"] = groups
         users = named_callbacks(shared["callbacks"])
         user_selects = any(callback_setting(*named, "load_best", shared) for named in users)
-        if select is not None and select.needs_validation and (user_selects or own.get("train_split") is None):
-            select = None
-        if select is None and user_selects:
+        if user_selects:
             select = Selection()  # restores the loss of the selected epoch
+        elif select is not None and select.needs_validation and own.get("train_split") is None:
+            select = None
         trained = net(
             **own,
             criterion=loss,
             update=update,
             select=select,
-            clean_batches=clean_batches,
-            clean_weight=clean_weight,
             callbacks=self._callbacks(stage, users, callbacks),
         ).begin(rows, self.classes, self.seed)
         if n := self._n_elsewhere + len(self.histories):

@@ -11,30 +11,30 @@ from ..fitting._checks import CONSTRAINTS, NUMBER
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
-from ..losses import ForwardLoss
+from ..losses import ForwardLoss, GoldCorrectionLoss
 from ..nets import CleanBatches
-from ..selection import HeldOutLikelihood
+from ..nets._rows import noisy_and_clean
+from ..selection import BestCleanEpoch
 from ..updates import MetaGradient
 
 
 class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     r"""Learn the noise transition matrix T and the classifier jointly, by a meta-gradient on the clean samples.
 
-    Use it to study the meta-gradient; `EMTransitionClassifier` estimates T more accurately. A warm-up trains the
-    network by cross-entropy. The initial T is its mean posterior over the clean samples of each class. Each iteration
-    then draws a noisy and a clean batch and computes, with the forward-corrected loss
+    `EMTransitionClassifier` estimates T more accurately. A warm-up trains a network by cross-entropy. The initial T is
+    its mean posterior over the clean samples of each class. Then a new network is trained. Each iteration draws a noisy
+    and a clean batch and computes, with the forward-corrected loss
     ``L(W, T) = mean - log sum_i f_i(x; W) T[i, y]``::
 
-        W_hat(T) = W - inner_lr * grad_W L(W, T)                            look-ahead, plain SGD
+        W_hat(T) = W - lr * grad_W L(W, T)                                  look-ahead, plain SGD
         Theta    = Theta - transition_lr * grad_Theta L_clean(W_hat(T))     T = row-softmax(Theta)
         W        = optimiser step on L(W, T) with the new T
 
-    The meta-gradient in the second line is exact, in closed form (`noisytransition.meta_gradient`).
-
-    If the network fits the clean samples easily, the meta-gradient carries little information and T drifts away from a
-    good initial T. Therefore `fit` keeps the initial T, unless an interpolation towards the learned T raises the
-    log-likelihood of held-out noisy labels by more than two standard errors
-    (`noisytransition.selection.HeldOutLikelihood`). The network is the same in both cases.
+    The meta-gradient in the second line is exact, in closed form (`noisytransition.meta_gradient`). The published
+    algorithm leaves its scale open, which depends on the network. Here it is normalised
+    (`noisytransition.updates.MetaGradient`). This network is not trained on the clean samples, so that their loss can
+    select the epoch of T: a network that memorises wrong labels also moves T away from the truth. A last training with
+    that T and as many epochs uses noisy and clean samples, as in `GLCClassifier`.
 
     Parameters
     ----------
@@ -44,25 +44,25 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     transition_lr : float, default=10.0
-        Learning rate of the logits of T (beta in the paper). 0: T is fixed. The meta-gradient is proportional to
-        `inner_lr`.
-    inner_lr : float or None, default=0.1
-        Learning rate of the look-ahead. None, as published: the current learning rate of each parameter group.
-    meta_weight : float, default=0.0
-        Weight of the clean batch's cross-entropy in the loss of W. The paper uses 0.
+        Learning rate of the logits of T (beta in the paper). 0: T is fixed.
+    normalize : bool, default=True
+        Whether `transition_lr` is a step per epoch of the normalised meta-gradient. False, as published: a step per
+        batch of the meta-gradient, which is proportional to the learning rate of the look-ahead.
     meta_batch_size : int, optional
         Number of clean samples per step. Default: `batch_size`.
-    validation_fraction : float in [0, 1), default=0.1
-        Fraction of the noisy samples held out to select T. 0, as published: the last T. `train_split` overrides this.
-    from_warm_up : bool, default=True
-        Start from the weights of the warm-up. False, as published: from the initial weights.
+    refit : bool, default=True
+        Whether to select T of the epoch with the lowest calibrated cross-entropy of all clean samples, and refit a new
+        network through it. False, as published: network and T of the last epoch. A callback with ``load_best=True``
+        replaces both.
+    from_warm_up : bool, default=False
+        Whether to start from the weights of the warm-up instead of new weights. The paper does not define the start.
     **params
         Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
     Attributes
     ----------
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        Selected T.
+        T of the selected epoch.
     transition_init_ : ndarray of shape (n_classes, n_classes)
         Initial T.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
@@ -89,14 +89,15 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     >>> clf.transition_matrix_.round(1)
     array([[0.6, 0.4, 0. ],
            [0. , 0.5, 0.5],
-           [0.4, 0. , 0.6]])
+           [0.5, 0. , 0.5]])
     """
 
     _needs_clean_data = True
-    _PUBLISHED: ClassVar = {"inner_lr": None, "validation_fraction": 0, "from_warm_up": False}
+    _PUBLISHED: ClassVar = {"normalize": False, "refit": False}
     _parameter_constraints: ClassVar = CONSTRAINTS | {
         "transition_lr": [NUMBER],
-        "meta_weight": [NUMBER],
+        "normalize": ["boolean"],
+        "refit": ["boolean"],
         "from_warm_up": ["boolean"],
     }
 
@@ -107,40 +108,36 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         transition_init: str | ArrayLike = "gold",
         warm_up_epochs: int | None = None,
         transition_lr: float = 10.0,
-        inner_lr: float | None = 0.1,
-        meta_weight: float = 0.0,
+        normalize: bool = True,
         meta_batch_size: int | None = None,
-        validation_fraction: float = 0.1,
-        from_warm_up: bool = True,
+        refit: bool = True,
+        from_warm_up: bool = False,
         **net_params: Any,
     ) -> None:
         super().__init__(module, **net_params)
         self.transition_init = transition_init
         self.warm_up_epochs = warm_up_epochs
         self.transition_lr = transition_lr
-        self.inner_lr = inner_lr
-        self.meta_weight = meta_weight
+        self.normalize = normalize
         self.meta_batch_size = meta_batch_size
-        self.validation_fraction = validation_fraction
+        self.refit = refit
         self.from_warm_up = from_warm_up
 
     def _fit(self, run: Run) -> None:
         start, warm_up = start_of_transition(
-            run,
-            self.transition_init,
-            self.warm_up_epochs,
-            needs_net=self.from_warm_up,
-            validation_fraction=self.validation_fraction,  # memorised labels could not select T
+            run, self.transition_init, self.warm_up_epochs, needs_net=self.from_warm_up
         )
         clean = CleanBatches(run.clean, self.meta_batch_size or self.batch_size)
-        self.net_ = run.train(
+        select = BestCleanEpoch(run.clean) if self.refit else None
+        self.net_ = net = run.train(
             "meta_transition",
             module=warm_up.plain_module_ if self.from_warm_up else None,
             loss=ForwardLoss(start),
-            update=MetaGradient(clean, lr=self.transition_lr, inner_lr=self.inner_lr),
-            select=HeldOutLikelihood(),
-            clean_batches=clean,  # for the look-ahead and, with a weight, the step
-            clean_weight=self.meta_weight,
-            validation_fraction=self.validation_fraction,
+            update=MetaGradient(clean, self.transition_lr, normalize=self.normalize),
+            select=select,
         )
-        keep_transition(self, run, start, self.net_)
+        keep_transition(self, run, start, net)
+        if select is not None and select.best_epoch_:
+            both = noisy_and_clean(run.noisy, run.clean)
+            loss = GoldCorrectionLoss(self.transition_matrix_)
+            self.net_ = run.train("refit", both, loss=loss, max_epochs=select.best_epoch_)

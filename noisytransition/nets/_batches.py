@@ -42,8 +42,6 @@ class Batch(tuple):
         Class indices.
     columns : dict of str to Tensor of shape (n,)
         All columns, including ``label``.
-    clean : tuple of (inputs, Tensor) or None
-        Clean inputs and labels, once drawn for this step.
     logits : Tensor or None
         Logits at the present weights, with their graph, once computed.
     """
@@ -51,13 +49,12 @@ class Batch(tuple):
     x: Any
     label: Tensor
     columns: dict[str, Tensor]
-    clean: tuple[Any, Tensor] | None
     logits: Tensor | None
 
     def __new__(cls, x: Any, columns: dict[str, Tensor]) -> "Batch":
         batch = super().__new__(cls, (x, columns["label"]))
         batch.x, batch.label, batch.columns = x, columns["label"], columns
-        batch.clean = batch.logits = None
+        batch.logits = None
         return batch
 
     @classmethod

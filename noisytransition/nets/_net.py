@@ -11,11 +11,10 @@ from skorch.callbacks import Callback, EarlyStopping, EpochScoring, PassthroughS
 from skorch.dataset import get_len
 from skorch.utils import to_numpy, to_tensor
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from ..meta_gradient._forward_pass import each_part, has_parts, logits_of
-from ._batches import Batch, BatchLoader, CleanBatches, Loaded, on_device, rows_at_once
+from ._batches import Batch, BatchLoader, Loaded, on_device, rows_at_once
 from ._checks import check_proba, check_start, check_weights, uncompiled
 from ._loop import LeanNet
 from ._mlp import MLP
@@ -26,7 +25,7 @@ _SOFTMAX = partial(torch.softmax, dim=-1)
 
 
 class NoisyLabelNet(LeanNet):
-    """skorch classifier with learned loss parameters, which can train on noisy and clean samples in each step.
+    """skorch classifier with learned loss parameters.
 
     Parameters
     ----------
@@ -36,10 +35,6 @@ class NoisyLabelNet(LeanNet):
         Update of the parameters of the criterion. Default: they are fixed.
     select : Selection, optional
         Selection of the epoch, or of T, that is kept. Default: the last epoch.
-    clean_batches : CleanBatches, optional
-        Clean samples for each step.
-    clean_weight : float, default=0.0
-        Weight of the mean cross-entropy of the clean batch, relative to 1 for the mean loss of the noisy batch.
     batch_transform : callable, optional
         Augmentation: function of a batch of training inputs on the device.
     labels : {"noisy", "clean"}, default="noisy"
@@ -66,8 +61,6 @@ class NoisyLabelNet(LeanNet):
         *args: Any,
         update: Update | None = None,
         select: Callback | None = None,
-        clean_batches: CleanBatches | None = None,
-        clean_weight: float = 0.0,
         batch_transform: Callable[[Tensor], Tensor] | None = None,
         labels: str = "noisy",
         dtype: str | torch.dtype = "auto",
@@ -93,8 +86,6 @@ class NoisyLabelNet(LeanNet):
         )
         self.update = update
         self.select = select
-        self.clean_batches = clean_batches
-        self.clean_weight = clean_weight
         self.batch_transform = batch_transform
         self.labels = labels
         self.dtype = dtype
@@ -183,12 +174,10 @@ class NoisyLabelNet(LeanNet):
 
     # ---- the step
     def train_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
-        """Take one step. The clean batch is drawn once, even if the optimiser repeats evaluations (LBFGS)."""
+        """Take one step; the update runs once, even if the optimiser repeats evaluations (LBFGS)."""
         if not all(part.training for part in (*self.module_.modules(), *self.criterion_.modules())):
             self._set_training(True)  # slow
         batch = self.prepared(batch)
-        if self.clean_batches is not None and self.clean_weight:
-            batch.clean = self.clean_batches.draw(self)
         if self.update is not None:
             self.update.before_step(self, batch)
         step = super().train_step(batch, **fit_params)
@@ -197,29 +186,19 @@ class NoisyLabelNet(LeanNet):
         return step
 
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
-        """Compute the loss of noisy and clean samples, and its gradient."""
-        logits, n = self._logits(batch), len(batch.label)
+        """Compute the loss and its gradient."""
+        known, batch.logits = batch.logits, None  # valid once, since weights change
+        logits = self._output(batch.x) if known is None else known
         loss = self._loss(logits, batch)
         self.backward(loss)
-        return {"loss": loss, "y_pred": logits[:n]}
-
-    def _logits(self, batch: Batch) -> Tensor:
-        """Logits of the noisy samples, unless already computed, followed by the clean samples."""
-        known, batch.logits = batch.logits, None  # valid once, since weights change
-        if not self.clean_weight or batch.clean is None:
-            return self._output(batch.x) if known is None else known
-        noisy = self._output(batch.x) if known is None else known
-        return torch.cat([noisy, self._output(batch.clean[0])])
+        return {"loss": loss, "y_pred": logits}
 
     def _output(self, x: Any, **fit_params: Any) -> Tensor:
         return logits_of(self.module_, x, self.precision, **fit_params)
 
     def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Loss of noisy samples, with the columns that the criterion names, and of clean samples."""
-        loss, n = self.criterion_, len(batch.label)
-        if batch.clean is not None and len(logits) > n:
-            return self._loss(logits[:n], batch) + self.clean_weight * F.cross_entropy(logits[n:], batch.clean[1])
-        return loss(logits, batch.label, **batch.named(loss))
+        """Loss of the samples, with the columns that the criterion names."""
+        return self.criterion_(logits, batch.label, **batch.named(self.criterion_))
 
     def validation_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Compute the training loss of a validation batch."""
@@ -262,7 +241,7 @@ class NoisyLabelNet(LeanNet):
 
     def release(self) -> None:
         """Release the samples held by parts of the net."""
-        for part in (self.clean_batches, *(callback for _, callback in self.callbacks_)):
+        for _, part in self.callbacks_:
             if hasattr(part, "release"):
                 part.release()
 

@@ -41,6 +41,11 @@ class MetaGradient(Update):
         Called with the loss's parameters and ``lr=``.
     inner_lr : float, optional
         Learning rate of the virtual step. Default: the current rate of each parameter group of the network's optimiser.
+    normalize : bool, default=False
+        Whether to make `lr` independent of the network's depth, width and scale, of the number of classes and of the
+        batch size. The tangent of the logits gets the root mean square ``1 - exp(-clean loss)``, the order of the clean
+        samples' residuals; the gradient of a row of T, which has only its class's samples, is multiplied by
+        n_classes; `lr` is divided by the number of steps in an epoch.
     method : str, default="auto"
         Method of differentiation: "factored", "dual", "dual-math", "double-vjp" (exact) or "difference" (approximate).
         "auto": the cheapest that supports the module.
@@ -58,12 +63,14 @@ class MetaGradient(Update):
         *,
         optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
         inner_lr: float | None = None,
+        normalize: bool = False,
         method: str = "auto",
     ) -> None:
         self.clean = clean
         self.lr = lr
         self.optimizer = optimizer
         self.inner_lr = inner_lr
+        self.normalize = normalize
         self.method = method
 
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
@@ -74,15 +81,18 @@ class MetaGradient(Update):
         if net.precision != "float32" and len(self.methods_) > 1:
             self.methods_ = tuple(name for name in self.methods_ if name != "factored")  # no half precision
 
+    def on_epoch_begin(self, net: "NoisyLabelNet", dataset_train: Any = None, **kwargs: Any) -> None:
+        """Count the samples of an epoch."""
+        self.n_samples = len(dataset_train)
+
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
         """Update the loss's parameters by a look-ahead on this batch."""
         loss: MetaLoss = net.criterion_
-        batch.clean = batch.clean or self.clean.draw(net)
         ahead = look_ahead(
             net.plain_module_,
             batch.x,
             lambda logits: loss.cotangent(logits, batch.label),
-            batch.clean,
+            self.clean.draw(net),
             self._rates(net),
             methods=self.methods_,
             precision=net.precision,
@@ -92,8 +102,11 @@ class MetaGradient(Update):
         net.record_batch("meta_loss", ahead.meta_loss)
         if net.precision == "fp16" and not ahead.tangent.isfinite().all():
             return  # overflow: omit this step, as for the network
+        tangent = ahead.tangent
+        if self.normalize:
+            tangent = _normalized(tangent, ahead.meta_loss) * (len(tangent) / self.n_samples)
         parameters = list(net.criterion_.parameters())
-        gradients = loss.meta_gradients(ahead.logits.detach(), batch.label, ahead.tangent)
+        gradients = loss.meta_gradients(ahead.logits.detach(), batch.label, tangent)
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
         self.optimizer_.step()
@@ -120,3 +133,10 @@ class MetaGradient(Update):
     def release(self) -> None:
         """Release the clean samples, so that a trained net does not keep them in memory."""
         self.clean.release()
+
+
+def _normalized(tangent: Tensor, clean_loss: Tensor) -> Tensor:
+    """Rescale a tangent of the logits to the root mean square ``1 - exp(-clean_loss)``, times the number of classes."""
+    root_mean_square = tangent.square().sum(1).mean().sqrt()
+    factor = -torch.expm1(-clean_loss) / root_mean_square.clamp_min(torch.finfo(tangent.dtype).tiny)
+    return tangent * (factor * tangent.shape[1])

@@ -111,10 +111,7 @@ METHODS = {
     "mw_net_default": ("MWNetClassifier", {}),
     "meta_transition": ("MetaTransitionClassifier", {}),
     "meta_transition_paper": ("MetaTransitionClassifier.as_published", {"transition_lr": 1.0}),
-    "meta_transition_weight": (
-        "MetaTransitionClassifier",
-        {"meta_weight": 0.5, "transition_init": "diagonal", "transition_lr": 1.0},
-    ),
+    "meta_transition_from_warm_up": ("MetaTransitionClassifier", {"from_warm_up": True, "refit": False}),
     "em": ("EMTransitionClassifier", EM),
     "em_once": ("EMTransitionClassifier", EM | {"cv": None, "transition_init": "diagonal"}),
     "em_plain": ("EMTransitionClassifier", PLAIN_EM),

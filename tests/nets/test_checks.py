@@ -116,7 +116,7 @@ def test_parameters_of_the_loss(blobs):
                 logits[0, 0] = np.nan
 
     with pytest.raises(ValueError, match="ForwardLoss has NaN"):
-        fit(MetaTransitionClassifier, blobs, callbacks=[Spoil()], transition_init="diagonal", validation_fraction=0)
+        fit(MetaTransitionClassifier, blobs, callbacks=[Spoil()], transition_init="diagonal", refit=False)
 
 
 def test_weights_that_are_spoilt_after_the_fit(blobs):

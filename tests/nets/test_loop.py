@@ -111,14 +111,10 @@ def waits(monkeypatch):
 @pytest.mark.parametrize("method", [None, "factored", *METHODS])
 @pytest.mark.parametrize("network", [lambda: nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)), module])
 def test_no_step_waits_for_the_device(waits, network, method):
-    clean = CleanBatches(ROWS, 5)
-    if method is None:
-        given = {"update": PosteriorCounts(0.1), "clean_batches": clean, "clean_weight": 1.0}
-    else:
-        given = {"update": MetaGradient(clean, 0.1, method=method)}
+    update = PosteriorCounts(0.1) if method is None else MetaGradient(CleanBatches(ROWS, 5), 0.1, method=method)
     if method == "factored" and network is module:
         pytest.skip("this method takes Linear layers and ReLU alone")
-    net = train(network(), criterion=ForwardLoss(pair_noise(3, 0.2)), **given)
+    net = train(network(), criterion=ForwardLoss(pair_noise(3, 0.2)), update=update)
     assert not waits
     assert {type(batch["train_loss"]) for epoch in net.history for batch in epoch["batches"]} == {float}
     assert net._unread is None

@@ -19,7 +19,9 @@ from noisytransition.nets import MLP
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
-N_ROWS_OF_LAST_STAGE = {FineTuningClassifier: 60, GLCClassifier: 360, EMTransitionClassifier: 360}  # others: 300
+N_ROWS_OF_LAST_STAGE = {FineTuningClassifier: 60} | dict.fromkeys(
+    (GLCClassifier, MetaTransitionClassifier, EMTransitionClassifier), 360
+)  # others: 300
 
 
 def test_cross_entropy_is_skorch_s_own_training_to_the_bit(blobs):
@@ -123,11 +125,8 @@ def test_early_stopping_brings_T_back_with_the_weights(blobs):
         callbacks=[Worsens(), stop],
         max_epochs=6,
         transition_lr=100.0,
-        validation_fraction=0,
     )
-    short = fit(
-        MetaTransitionClassifier, blobs, max_epochs=2, warm_up_epochs=2, transition_lr=100.0, validation_fraction=0
-    )
+    short = fit(MetaTransitionClassifier, blobs, max_epochs=2, warm_up_epochs=2, transition_lr=100.0, refit=False)
     np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[2])
     assert not np.array_equal(clf.transition_matrix_, clf.transition_history_[-1])
     np.testing.assert_allclose(clf.transition_matrix_, short.transition_matrix_, rtol=1e-6)

@@ -34,10 +34,33 @@ def theta_gradient(module, alpha, theta, noisy, meta):
     return torch.autograd.grad(clean, theta)[0]
 
 
-def iteration(module, optimizer, theta, beta, noisy, meta):
+def scale(module, alpha, theta, noisy, meta):
+    """Factor of the normalised meta-gradient: n_classes (1 - exp(-clean loss)) / root mean square of the tangent.
+
+    The tangent of the logits is their derivative along alpha * d clean loss / dW, with the clean loss at W_hat.
+    """
+    (x, y), (x_meta, y_meta) = noisy, meta
+    weights = {name: p.detach() for name, p in module.named_parameters() if name in alpha}
+
+    def logits(weights, x):
+        return functional_call(module, (weights, scratch(module)), (x,))
+
+    by_noisy = torch.func.grad(lambda w: corrected_loss(logits(w, x), y, theta))(weights)
+    ahead = {name: w - alpha[name] * by_noisy[name] for name, w in weights.items()}
+    by_clean, loss = torch.func.grad_and_value(lambda w: F.cross_entropy(logits(w, x_meta), y_meta))(ahead)
+    direction = tuple(alpha[name] * g for name, g in by_clean.items())
+    _, tangent = torch.autograd.functional.jvp(
+        lambda *w: logits(dict(zip(weights, w, strict=True)), x), tuple(weights.values()), direction
+    )
+    return theta.shape[1] * (1 - torch.exp(-loss)) / tangent.norm(dim=1).square().mean().sqrt()
+
+
+def iteration(module, optimizer, theta, beta, noisy, meta, normalize=False):
     """Run one iteration and return the new theta. The real step uses the dropout masks of the look-ahead again."""
     state = torch.get_rng_state()
     gradient = theta_gradient(module, rates(module, optimizer), theta, noisy, meta)
+    if normalize:
+        gradient = gradient * scale(module, rates(module, optimizer), theta.detach(), noisy, meta)
     after = torch.get_rng_state()
     theta = (theta.detach() - beta * gradient).requires_grad_()
     torch.set_rng_state(state)
