@@ -52,12 +52,28 @@ def test_the_largest_gap_of_all_networks_is_below_the_bound(depth):
         assert 0.5 < largest < bound.risk_bound(20, [norm] * depth)
 
 
-def test_complexity_of_ten_outputs_is_between_the_factor_of_one_output_and_that_of_the_bound():
+def test_complexity_of_ten_outputs_is_below_that_of_the_bound():
     """The supremum over a linear layer has a closed form: the Frobenius norm of the signed sum of the samples."""
     rng = np.random.default_rng(0)
     X, signs = bound.on_the_sphere(rng.normal(size=(50, 4))), rng.choice([-1, 1], size=(400, 10, 50))
     measured = 4 * np.linalg.norm(signs @ X, axis=(1, 2)).mean() / 50
-    assert bound.uncorrected_bound(50, [1.0], delta=1) < measured < bound.risk_bound(50, [1.0], delta=1)
+    assert measured < bound.risk_bound(50, [1.0], delta=1)
+
+
+@pytest.mark.parametrize("norms", [[0.1], [3.0], [10.0], [3.0, 3.0], [10.0, 10.0], [1.0] * 5])
+@pytest.mark.parametrize("n", [10, 1000])
+def test_theorem_1_as_printed_is_above_the_proved_bound_if_M_bounds_the_loss(norms, n):
+    largest = bound.largest_loss(norms)
+    printed = bound.theorem_1(n, norms, largest=largest)
+    assert printed > bound.risk_bound(n, norms)
+    assert bound.corollary(n, norms, largest=largest) == 2 * printed
+
+
+def test_theorem_1_term_by_term():
+    """c = 10, d = 2, M_i = 2 and 3, M = 5, B = 4, N = 100, delta = 0.2."""
+    first = 2 * 10 * 5 * 4 * (np.sqrt(2 * np.log(2) * 2) + 1) * (2 * 3) / np.sqrt(100)
+    second = 3 * 5 * np.sqrt(np.log(2 / 0.2) / (2 * 100))
+    assert bound.theorem_1(100, [2.0, 3.0], largest=5.0, radius=4.0, delta=0.2) == pytest.approx(first + second)
 
 
 # ---------------------------------------------------------------------------- pairs
