@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from examples.benchmarks.shared import Results, markdown, overview, paired, read_rows, write_csv
-from examples.paper.tables import METHODS
+from examples.paper.tables import METHODS, PAPER
 
 REFERENCES = {"identity": "identity", "sampling limit": "limit"}
 BASE = "fine-tuning"
@@ -106,7 +106,18 @@ def write_tables(path, rows):
         tables = comparisons(own)
         for column in ("accuracy", "transition_error"):
             name = f"{path.stem}_{network}_{n_meta}_{column}.csv".replace(" ", "_")
-            write_csv(path.with_name(name), tables, overview(tables, column))
+            lines = with_the_paper(own[0]["table"], column, tables, overview(tables, column))
+            write_csv(path.with_name(name), tables, lines)
+
+
+def with_the_paper(table, column, tables, lines):
+    """Add a second line to each method with figures in the paper."""
+    found, both = PAPER.get((table, column), {}), []
+    for name, own in lines:
+        both.append((name, own))
+        if figures := found.get(name):
+            both.append((f"{name}, the paper", [f"{figures[k]:.3f}" if k in figures else "" for k in tables]))
+    return both
 
 
 def main(arguments=None):

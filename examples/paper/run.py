@@ -9,7 +9,7 @@ cifar10n-redrawn, which is not in the paper. `tables.py` defines tables and scal
 continues after its last epoch. Fits in the file of results are not repeated. Do not run two processes with the same
 file. `python -m examples.paper.page FILE` writes tables of the results.
 
-DIR has the files that ``docs/reproduce.rst`` lists, or a folder for each data set with its name (``cifar10``,
+DIR has the files that ``examples/paper/README.md`` lists, or a folder for each data set with its name (``cifar10``,
 ``cifar10n``, ...). DIR2 has ``cifar10_train.npy`` and ``cifar10_test.npy``, the features of all images from
 `features.py`.
 """
@@ -238,7 +238,7 @@ def checked(todo, args, out):
     if any(cell.network == "ResNet-50" for cell in chosen) and args.weights is None:
         raise SystemExit("ResNet-50 is pretrained; give the file of torchvision's resnet50 as --weights.")
     if not args.data_root.is_dir():
-        raise SystemExit(f"--data-root {args.data_root} is not a folder; docs/reproduce.rst lists its files.")
+        raise SystemExit(f"--data-root {args.data_root} is not a folder; examples/paper/README.md lists its files.")
     if out.is_dir():
         raise SystemExit(f"--out {out} is a folder; give a file.")
     try:

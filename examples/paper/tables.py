@@ -7,7 +7,14 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier
+from noisytransition import (
+    CrossEntropyClassifier,
+    EMTransitionClassifier,
+    GLCClassifier,
+    MetaTransitionClassifier,
+    SModelClassifier,
+    TRevisionClassifier,
+)
 from noisytransition.datasets import CIFAR100_SUPERCLASSES
 from noisytransition.methods import METHODS as ALL_METHODS
 from noisytransition.transition import cifar10_noise, pair_noise, superclass_noise, symmetric_noise
@@ -16,6 +23,7 @@ TUNED = Path(__file__).with_name("tuned.json")
 
 # ---------------------------------------------------------------------------- cells
 RATES = (0.2, 0.4, 0.6, 0.8)
+ASYMMETRIC_NAMES = [f"asymmetric {rate:g}" for rate in RATES]
 NINE = [("none", 0.0), *(("symmetric", r) for r in RATES), *(("asymmetric", r) for r in RATES)]
 # the paper's rates for Tiny-ImageNet are not known here; T of pair noise with 200 classes is singular at 0.5
 SIX = [(kind, rate) for kind in ("symmetric", "asymmetric") for rate in RATES[:3]]
@@ -47,22 +55,32 @@ def noise_matrix(data, kind, rate):
 
 
 # ---------------------------------------------------------------------------- methods
-TRUE_T, FROM_FORWARD = "true T", "meta-transition from Forward"
+TRUE_T, FROM_FORWARD, AT_DEFAULTS = "true T", "meta-transition from Forward", "meta-transition, default"
 # methods that also get the noisy labels of the clean samples
 PAIRS = ("GLC, pairs", "EM, pairs")
+# with the initial T of their own papers: S-Model of a confusion matrix, T-Revision of anchor points
+OWN_STARTS = ("S-Model, own start", "T-Revision, own start")
 # the library's methods (the paper's nine, and EM) and variants
 METHODS = ALL_METHODS | {
     "clean samples only": CrossEntropyClassifier,
+    "S-Model, own start": SModelClassifier,
+    "T-Revision, own start": TRevisionClassifier,
     FROM_FORWARD: MetaTransitionClassifier,
+    AT_DEFAULTS: MetaTransitionClassifier,
     TRUE_T: GLCClassifier,
     "GLC, pairs": GLCClassifier,
     "EM, pairs": EMTransitionClassifier,
 }
 # variants with the settings of another method
 SETTINGS_OF = {TRUE_T: "GLC", FROM_FORWARD: "meta-transition"} | {
-    method: method.removesuffix(", pairs") for method in PAIRS
+    method: method.partition(",")[0] for method in (*PAIRS, *OWN_STARTS)
 }
+# as in the paper, GLC's T is the initial T of S-Model, T-Revision and meta-transition
 OWN: dict[str, dict[str, Any]] = {
+    "S-Model": {"transition_init": "gold"},
+    "T-Revision": {"transition_init": "gold"},
+    "S-Model, own start": {"transition_init": "confusion"},
+    "T-Revision, own start": {"transition_init": "anchor"},
     FROM_FORWARD: {"transition_init": "anchor"},
     "GLC, pairs": {"transition_init": "count"},
 }
@@ -73,9 +91,32 @@ DECAYED: dict[str, dict[str, Any]] = {"fine-tuning": {"fine_tuning_lr": 1e-3}, "
 
 
 def make(method, **params):
-    """Create an unfitted classifier: the paper's nine methods as published, EM with its defaults."""
+    """Create an unfitted classifier: the paper's nine methods as published, EM and `AT_DEFAULTS` as in the library."""
     cls = METHODS[method]
-    return cls(**params) if cls is EMTransitionClassifier else cls.as_published(**params)
+    return cls(**params) if cls is EMTransitionClassifier or method == AT_DEFAULTS else cls.as_published(**params)
+
+
+# figures of the paper (ResNet-34 trained on images, last epoch): table, column of the results, method, noise
+PAPER: dict[tuple[str, str], dict[str, dict[str, float]]] = {
+    ("cifar10", "accuracy"): {
+        "cross-entropy": {"asymmetric 0.4": 0.7785},
+        "GLC": {"asymmetric 0.4": 0.9180},
+        "meta-transition": {"symmetric 0.4": 0.8973, "asymmetric 0.4": 0.9317},
+        FROM_FORWARD: {"asymmetric 0.4": 0.9298},
+    },
+    ("cifar100", "accuracy"): {
+        "meta-transition": {"asymmetric 0.4": 0.7158},
+        FROM_FORWARD: {"asymmetric 0.4": 0.6760},
+    },
+    ("cifar10", "transition_error"): {
+        "GLC": dict(zip(ASYMMETRIC_NAMES, (0.051, 0.093, 0.163, 0.206), strict=True)),
+        "meta-transition": dict(zip(ASYMMETRIC_NAMES, (0.046, 0.058, 0.068, 0.097), strict=True)),
+    },
+    ("cifar100", "transition_error"): {
+        "GLC": dict(zip(ASYMMETRIC_NAMES, (0.251, 0.515, 0.563, 0.676), strict=True)),
+        "meta-transition": dict(zip(ASYMMETRIC_NAMES, (0.188, 0.273, 0.297, 0.323), strict=True)),
+    },
+}
 
 
 # ---------------------------------------------------------------------------- scales
@@ -171,10 +212,10 @@ def key(row):
     return json.dumps({name: row.get(name) for name in Cell._fields}, sort_keys=True)
 
 
-def tuned(data, scale, network, method):
-    """Read the settings that `tune` found for a method on a data set."""
+def tuned(table, scale, network, method):
+    """Read the settings that `tune` found for a method in a table."""
     found = json.loads(TUNED.read_text()) if TUNED.exists() else {}
-    of_methods = found.get(scale, {}).get(data, {}).get(network, {})
+    of_methods = found.get(scale, {}).get(table, {}).get(network, {})
     return of_methods.get(SETTINGS_OF.get(method, method), {})
 
 
@@ -188,7 +229,7 @@ def settings(table, scale, network, method, own=None):
     of_all, base = training(table, scale), SETTINGS_OF.get(method, method)
     of = DEFAULTS if of_all.keys().isdisjoint({"decay_at", "linear_decay"}) else DECAYED
     of_method = of.get(base, {}) | of.get(method, {}) | OWN.get(method, {})
-    own = tuned(TABLES[table][0], scale, network, method) if own is None else own
+    own = tuned(table, scale, network, method) if own is None else own
     return of_all | of_method | own
 
 
