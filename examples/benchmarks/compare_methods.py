@@ -72,7 +72,7 @@ SEARCH = {
     "S-Model": {"transition_lr": [0.01, 0.1, 1.0], "warm_up_epochs": [8, 40]},
     "T-Revision": {"revision_lr": [5e-7, 1e-5, 1e-4], "warm_up_epochs": [8, 40]},
     "MW-Net": {"lr": [0.01, 0.03, 0.1]},
-    "meta-transition": {"transition_lr": [0.1, 1.0, 10.0], "meta_weight": [0.0, 1.0]},
+    "meta-transition": {"transition_lr": [1.0, 10.0, 100.0], "from_warm_up": [False, True]},
 }
 METHODS = {name: ALL_METHODS[name] for name in SEARCH}
 # data sets of the methods at their defaults; nothing is tuned
