@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from examples.benchmarks.shared import Results, markdown, overview, paired, read_rows, write_csv
-from examples.paper.tables import METHODS, PAPER
+from examples.paper.tables import METHODS, N_META, PAPER
 
 REFERENCES = {"identity": "identity", "sampling limit": "limit"}
 BASE = "fine-tuning"
@@ -106,7 +106,9 @@ def write_tables(path, rows):
         tables = comparisons(own)
         for column in ("accuracy", "transition_error"):
             name = f"{path.stem}_{network}_{n_meta}_{column}.csv".replace(" ", "_")
-            lines = with_the_paper(own[0]["table"], column, tables, overview(tables, column))
+            lines = overview(tables, column)
+            if n_meta == N_META.get(own[0]["data"]):
+                lines = with_the_paper(own[0]["table"], column, tables, lines)
             write_csv(path.with_name(name), tables, lines)
 
 

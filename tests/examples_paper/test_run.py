@@ -137,6 +137,13 @@ def test_the_page_of_the_last_settings(out):
         assert f"| {line}" in text
 
 
+def test_the_figures_of_the_paper_are_in_a_second_line():
+    tables_of_noise = {"none": None, "asymmetric 0.4": None}
+    lines = [("GLC", ["0.848", "0.840"]), ("EM", ["0.851", "0.846"])]
+    both = page.with_the_paper("cifar10", "accuracy", tables_of_noise, lines)
+    assert both == [lines[0], ("GLC, the paper", ["", "0.918"]), lines[1]]
+
+
 @pytest.mark.parametrize("path", sorted(run.RESULTS.glob("cifar*.jsonl")), ids=lambda path: path.stem)
 def test_committed_results_are_read(path):
     assert page.page(read_rows(path)).startswith("# Results")
