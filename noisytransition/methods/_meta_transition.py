@@ -129,7 +129,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         )
         clean = CleanBatches(run.clean, self.meta_batch_size or self.batch_size)
         select = BestCleanEpoch(run.clean) if self.refit else None
-        self.net_ = net = run.train(
+        net = run.train(
             "meta_transition",
             module=warm_up.plain_module_ if self.from_warm_up else None,
             loss=ForwardLoss(start),
@@ -140,4 +140,5 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if select is not None and select.best_epoch_:
             both = noisy_and_clean(run.noisy, run.clean)
             loss = GoldCorrectionLoss(self.transition_matrix_)
-            self.net_ = run.train("refit", both, loss=loss, max_epochs=select.best_epoch_)
+            net = run.train("refit", both, loss=loss, max_epochs=select.best_epoch_)
+        self.net_ = net
