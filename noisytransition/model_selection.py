@@ -12,9 +12,11 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _num_samples
 
 from .data._read import rows_to_score
+from .labels._columns import VERIFIED, split_columns
+from .labels._pandas import in_class_order
+from .labels._read import read_labels
 from .transition import transition_error
 from .transition._checks import check_count, check_transition_matrix
-from .transition._labels import VERIFIED, given_and_verified, has_minus_one, in_class_order, known_labels
 
 
 class TrustedKFold(BaseCrossValidator):
@@ -87,21 +89,19 @@ class TrustedKFold(BaseCrossValidator):
         ValueError
             If there are no verified labels or fewer than folds, or if `random_state` is given without `shuffle`.
         """
-        y, y_verified, *_ = given_and_verified(y, y_verified)
-        if y_verified is None or groups is not None:
+        columns = split_columns(y, y_verified)
+        if columns.verified is None or groups is not None:
             raise ValueError(
                 "TrustedKFold takes no groups and requires verified labels. Pass y as a data frame with a column "
                 f"{VERIFIED!r}, or pass y_verified after sklearn.set_config(enable_metadata_routing=True)."
             )
         check_count(self.n_splits, 2, "n_splits")
-        n = _num_samples(y_verified)
-        _, given = known_labels(y, n, "y", minus_one_is_missing=False)
-        is_verified, labels = known_labels(y_verified, n, "y_verified", not has_minus_one(given))
-        verified, others = np.flatnonzero(is_verified), np.flatnonzero(~is_verified)
+        labels = read_labels(columns, _num_samples(columns.verified), complete=False)
+        verified, others = np.flatnonzero(labels.is_clean), np.flatnonzero(~labels.is_clean)
         if len(verified) < self.n_splits:
             raise ValueError(f"n_splits={self.n_splits}, but {len(verified)} samples are verified. Use fewer folds.")
         folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
-        for train, test in folds.split(verified, labels):
+        for train, test in folds.split(verified, labels.clean):
             # `learning_curve` takes the first indices, so mix verified and other samples in proportion
             place = np.concatenate([(np.arange(n) + 0.5) / n for n in (len(train), len(others))])
             yield np.concatenate([verified[train], others])[place.argsort(kind="stable")], verified[test]

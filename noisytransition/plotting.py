@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .labels._arrays import as_floats
+from .labels._pandas import in_class_order
 from .model_selection import inner_classifier
 from .transition import transition_error
-from .transition._checks import as_floats, check_count, check_transition_matrix
-from .transition._labels import in_class_order
+from .transition._checks import check_count, check_transition_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

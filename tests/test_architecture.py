@@ -22,18 +22,19 @@ STRUCTURE = ROOT.parent / ".ci" / "structure.py"
 # room -> what it may import besides the standard library and numpy; rooms below stand above
 ALLOWED = {
     "report": {"scipy", "jinja2"},
-    "transition": {"scipy", "pandas", "report"},
+    "labels": {"scipy", "sklearn"},
+    "transition": {"scipy", "pandas", "report", "labels"},
     "losses": {"torch"},
     "meta_gradient": {"torch"},
     "nets": {"torch", "skorch", "scipy", "meta_gradient"},
     "persistence": {"torch", "skorch", "safetensors", "nets"},
     "updates": {"torch", "skorch", "losses", "meta_gradient", "nets"},
     "selection": {"torch", "skorch", "scipy", "nets"},
-    "data": {"torch", "skorch", "sklearn", "scipy", "meta_gradient", "nets", "transition"},
+    "data": {"torch", "skorch", "sklearn", "scipy", "meta_gradient", "nets", "labels"},
     "fitting": {"torch", "skorch", "sklearn", "scipy", "joblib", "tqdm", "transition", "losses", "meta_gradient"}
-    | {"nets", "persistence", "updates", "selection"},
+    | {"nets", "persistence", "updates", "selection", "labels"},
     "base": {"torch", "skorch", "sklearn", "scipy", "pandas", "transition", "nets", "persistence", "report", "data"}
-    | {"fitting"},
+    | {"fitting", "labels"},
     "methods": {
         "torch",
         "skorch",
@@ -46,11 +47,11 @@ ALLOWED = {
         "persistence",
         "updates",
     }
-    | {"selection", "data", "fitting", "base"},
-    "model_selection": {"sklearn", "data", "transition"},
-    "comparison": {"sklearn", "joblib", "scipy", "pandas", "methods", "datasets", "transition"},
-    "datasets": {"torch", "torchvision", "transition"},
-    "plotting": {"sklearn", "matplotlib", "transition", "model_selection"},
+    | {"selection", "data", "fitting", "base", "labels"},
+    "model_selection": {"sklearn", "data", "labels", "transition"},
+    "comparison": {"sklearn", "joblib", "scipy", "pandas", "methods", "datasets", "transition", "labels"},
+    "datasets": {"torch", "torchvision", "transition", "labels"},
+    "plotting": {"sklearn", "matplotlib", "transition", "model_selection", "labels"},
     "_show_versions": {"torch", "threadpoolctl"},
     "__init__": {"methods", "comparison", "datasets", "nets", "model_selection", "plotting", "transition"}
     | {"_show_versions"},

@@ -60,8 +60,8 @@ def test_labels_of_any_kind_make_the_same_folds(kind):
     expected = list(TrustedKFold(2).split(y, table(y, mask)))
     objects = pd.Series(y).astype(kind).astype(object).where(mask, None)
     for found in (
-        TrustedKFold(2).split(y, pd.DataFrame({"verified": objects, "label": "ant"})),
-        TrustedKFold(2).split(y, y, y_verified=objects),
+        TrustedKFold(2).split(y, pd.DataFrame({"verified": objects, "label": kind(1)})),
+        TrustedKFold(2).split(y, y.astype(kind), y_verified=objects),
         TrustedKFold(2).split(y, None, y_verified=objects.tolist()),
         TrustedKFold(2).split(y, y, y_verified=np.where(mask, y, -1)),
     ):

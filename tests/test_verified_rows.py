@@ -1,16 +1,13 @@
 """Verified samples: a table of given and verified labels, or fit(X, y, y_verified=labels)."""
 
-import functools
 import warnings
 
-import hypothesis
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 import torch
 from estimators import CLASSIFIERS, small
-from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -46,7 +43,6 @@ from noisytransition import (
     flip_labels,
     make_verified_scorer,
 )
-from noisytransition.data._read import read_rows
 from noisytransition.transition import pair_noise
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -113,128 +109,6 @@ def test_some_verified_rows_may_have_a_given_label(cls, mark, verified):
         assert not np.allclose(found.transition_matrix_, other.transition_matrix_)
 
 
-def as_read(verified, y_verified, y=None, names=None):
-    X, noisy, *_ = verified
-    noisy = noisy if names is None else names[noisy]
-    return read_rows(CrossEntropyClassifier(), X, noisy if y is None else y, y_verified=y_verified)
-
-
-LABELS = {
-    "integers": np.arange(3),
-    "names": NAMES,
-    "objects": NAMES.astype(object),
-    "truth values": np.array([False, True, True]),
-    "floats": np.array([0.0, 1.0, 2.0]),
-    "large integers": 2**60 + np.arange(3),
-}
-MISSING = {"None": None, "NaN": float("nan"), "NA": pd.NA, "NaT": pd.NaT}
-
-
-def objects(labels):
-    return np.array(labels, dtype=object)
-
-
-def assert_equal_rows(one, other):
-    """Assert that both fits read the same classes, noisy samples and clean samples."""
-    np.testing.assert_array_equal(one[0], other[0])
-    for rows, others in zip(one[1:3], other[1:3], strict=True):
-        assert rows.columns.keys() == others.columns.keys()
-        for name, column in rows.columns.items():
-            np.testing.assert_array_equal(column, others.columns[name])
-
-
-@pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize("missing", MISSING)
-@pytest.mark.parametrize("container", [list, tuple, functools.partial(pd.Series, dtype=object), objects])
-def test_labels_of_any_kind_may_be_missing(verified, kind, missing, container):
-    X, y, mask, true = verified
-    names = LABELS[kind]
-    expected = read_rows(
-        CrossEntropyClassifier(),
-        X[~mask],
-        names[y[~mask]],
-        meta=(X[mask], names[true[mask]]),
-        y_meta_noisy=names[y[mask]],
-    )
-    full = container([label if marked else MISSING[missing] for label, marked in zip(names[true], mask, strict=True)])
-    found = as_read(verified, full, names=names)
-    assert found[0].dtype == expected[0].dtype == names.dtype
-    assert_equal_rows(found, expected)
-    given = container([MISSING[missing] if marked else label for label, marked in zip(names[y], mask, strict=True)])
-    found = as_read(verified, full, given)
-    del expected[2].columns["noisy_label"]
-    assert_equal_rows(found, expected)
-
-
-@hypothesis.given(st.data())
-def test_every_row_is_noisy_or_clean_and_with_a_pair_if_both_labels_are_known(data):
-    """Reference implementation with two sets."""
-    n = data.draw(st.integers(4, 25))
-    labels = st.lists(st.sampled_from([0, 1, 2, None]), min_size=n - 2, max_size=n - 2)
-    given, verified = [0, 1, *data.draw(labels)], [None, None, *data.draw(labels)]
-    kind = data.draw(st.sampled_from([list, lambda y: pd.Series(y, dtype="Int64"), lambda y: np.array(y, float)]))
-    X, table = np.arange(n, dtype=float)[:, None], pd.DataFrame({"verified": kind(verified), "label": kind(given)})
-    rows = [i for i in range(n) if verified[i] is None]
-    clean = [i for i in range(n) if verified[i] is not None]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if missing := sum(given[i] is None for i in rows):
-            with pytest.raises(ValueError, match=f"for {missing} of {n} samples"):
-                read_rows(CrossEntropyClassifier(), X, table)
-            return
-        if not clean:
-            with pytest.raises(ValueError, match="no sample is verified"):
-                read_rows(CrossEntropyClassifier(), X, table)
-            return
-        found = read_rows(CrossEntropyClassifier(), X, table)
-        # of rows beside X, a noisy label that is in no other place is an error
-        hypothesis.assume({given[i] for i in clean} <= {given[i] for i in rows} | {verified[i] for i in clean} | {None})
-        names, noisy, others, _ = read_rows(
-            CrossEntropyClassifier(),
-            X[rows],
-            [given[i] for i in rows],
-            meta=(X[clean], [verified[i] for i in clean]),
-            y_meta_noisy=[given[i] for i in clean],
-        )
-    assert_equal_rows(found, (names, noisy, others))
-    np.testing.assert_array_equal(found[1].X, X[rows])
-    np.testing.assert_array_equal(found[2].X, X[clean])
-
-
-@pytest.mark.parametrize("dtype", ["Int64", "category", "string", "float64", "boolean"])
-def test_columns_of_data_frames_have_gaps_and_any_index(verified, dtype):
-    X, y, mask, true = verified
-    names = {"string": NAMES, "boolean": np.array([False, True, True])}.get(dtype, np.arange(3))
-    column = pd.Series(names[true], dtype=dtype).where(mask)
-    column.index = column.index[::-1]  # positions count
-    expected = as_read(
-        verified,
-        [label if marked else None for label, marked in zip(names[true].tolist(), mask, strict=True)],
-        names=names,
-    )
-    labels = pd.DataFrame({"verified": column.array, "given": names[y]}, index=column.index)
-    for given, verified_labels in ((names[y], column), (names[y], column.to_frame()), (labels, None)):
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "A column-vector y")
-            found = read_rows(CrossEntropyClassifier(), X, given, verified_labels)
-        assert_equal_rows(found, expected)
-
-
-def test_tables_need_not_be_of_pandas(verified):
-    X, y, mask, true = verified
-    frame = {"label": y, "verified": np.where(mask, true, np.nan)}
-
-    class Polars(dict):
-        columns = property(list)
-
-    class Arrow(dict):
-        columns, column_names = property(lambda self: list(self.values())), property(list)
-
-    expected = read_rows(CrossEntropyClassifier(), X, y, np.where(mask, true, -1))
-    for kind in (Polars, Arrow):
-        assert_equal_rows(read_rows(CrossEntropyClassifier(), X, kind(frame)), expected)
-
-
 def test_a_noisy_label_may_be_among_those_of_verified_rows_alone(verified):
     X, y, mask, true = verified
     y = np.where(mask & (np.cumsum(mask) < 5), 7, y)
@@ -249,9 +123,6 @@ def test_minus_one_is_missing_unless_it_is_a_given_label(verified):
     with pytest.warns(UserWarning, match="taken as a class"):
         shifted = small(CrossEntropyClassifier).fit(X, y - 1, y_verified=np.where(mask, true - 1.0, np.nan))
     assert shifted.classes_.tolist() == [-1, 0, 1]
-    by_nan = as_read(verified, np.where(mask, true, np.nan))
-    for kind in (int, float, pd.Int64Dtype()):
-        assert_equal_rows(as_read(verified, pd.Series(np.where(mask, true, -1), dtype=kind)), by_nan)
     with refused("all samples are verified, since -1 is a label in y"):
         shifted.fit(X, y - 1, y_verified=np.where(mask, true - 1, -1))
 

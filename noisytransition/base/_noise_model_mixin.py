@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..data._read import Samples, label_codes, validate_rows
+from ..data._read import Samples, validate_rows
+from ..labels._pandas import names_of_rows, warn_of_order
+from ..labels._read import complete_codes
 from ..report import NoiseReport
-from ..transition._labels import names_of_rows, warn_of_order
 from ..transition._noise_model import LabelNoiseModel
 
 
@@ -234,9 +235,9 @@ class NoiseModelMixin:
         """
         proba_meta = None if X_meta is None else self.predict_proba(X_meta)
         if proba_meta is not None:
-            label_codes(y_meta, self.classes_, len(proba_meta), "y_meta")
+            complete_codes(y_meta, self.classes_, len(proba_meta), "y_meta")
             if y_meta_noisy is not None:
-                label_codes(y_meta_noisy, self.classes_, len(proba_meta), "y_meta_noisy")
+                complete_codes(y_meta_noisy, self.classes_, len(proba_meta), "y_meta_noisy")
         shown = validate_rows(self, X, reset=False) if isinstance(X, Mapping) else X  # rows that can be indexed
         return self._apply(
             LabelNoiseModel.noise_report,

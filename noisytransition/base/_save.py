@@ -8,11 +8,11 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from ..labels._columns import SourceLabels
 from ..nets import NoisyLabelNet
 from ..persistence._storage import NAMED, about, is_plain, plain_history, write
 from ..transition._calibration import Calibration
 from ..transition._held_out import Candidate, HeldOut
-from ..transition._labels import SourceLabels
 from ..transition._sources import Dependence, SourceFit
 from ..transition._uncertainty import TransitionUncertainty
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from torch import Tensor
 
+from ..labels._arrays import as_array
 from ..meta_gradient._forward_pass import each_part, has_parts
 from ..nets import Rows
-from ..transition._checks import as_array
 
 
 def rows_of_parts(X: Mapping[Any, Any], name: str) -> Rows:

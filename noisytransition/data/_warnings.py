@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from ..labels._draw import is_balanced
 from ..nets import DatasetRows, Rows
-from ..transition._class_offset import is_balanced
 
 # All values are choices, not measured.
 # distance between the means of clean and noisy samples, in standard deviations in the median feature, above which clean

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..transition._checks import check_label_indices
+from ..labels._arrays import check_label_indices
 from ._split import ComparisonData, make_noisy_data
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch.utils.data import Dataset, Subset
 
+from ..labels._arrays import check_label_indices
+from ..labels._pandas import in_class_order
 from ..transition import flip_labels
-from ..transition._checks import check_count, check_label_indices, check_transition_matrix
-from ..transition._labels import in_class_order
+from ..transition._checks import check_count, check_transition_matrix
 from ..transition._noise import RandomState, as_generator
 
 # labels that agree with the true ones by at most this many standard deviations above chance are an error; not measured

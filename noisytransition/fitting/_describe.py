@@ -14,11 +14,11 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from ..labels._columns import SourceLabels
 from ..meta_gradient._forward_pass import has_parts
 from ..nets import DatasetRows, Rows
 from ..nets._rows import canonical
 from ..transition._checks import blocks_of_rows
-from ..transition._labels import SourceLabels
 from ._parameters import as_python
 
 # numbers hashed at once: 4 or 8 MB

@@ -18,10 +18,10 @@ from skorch.dataset import ValidSplit
 from skorch.history import History
 from torch import nn
 
+from ..labels._columns import SourceLabels
 from ..nets import DatasetRows, NoisyLabelNet, Rows
 from ..persistence._fit_state import FitState, SaveState
 from ..selection import CleanLoss, Selection
-from ..transition._labels import SourceLabels
 from ..updates import Update
 from ._checks import callback_setting, named_callbacks
 from ._parameters import net_params_of, params_of_fit

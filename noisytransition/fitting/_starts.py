@@ -6,6 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..labels._encode import shortened
+from ..labels._pandas import in_class_order
 from ..nets import NoisyLabelNet
 from ..transition import (
     anchor_transition_matrix,
@@ -16,7 +18,6 @@ from ..transition import (
 )
 from ..transition._checks import check_transition_matrix
 from ..transition._estimation import floor_transition_matrix, normalise_rows
-from ..transition._labels import in_class_order, shortened
 from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import shrunk_to_symmetric
 from ._checks import check_checkpoints

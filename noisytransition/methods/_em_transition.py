@@ -19,6 +19,7 @@ from ..fitting._cross_fitting import cross_fit, fine_tune, n_folds, train_on_bot
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
+from ..labels._pandas import in_class_order
 from ..losses import GoldCorrectionLoss, SourcesLoss
 from ..nets._checks import DivergenceError
 from ..transition import LabelNoiseModel
@@ -27,7 +28,6 @@ from ..transition._diagnostics import warn_of_reasons, worse_than_labels
 from ..transition._estimation import normalise_rows
 from ..transition._fit import LARGEST_WEIGHT
 from ..transition._held_out import HeldOut, fine_tuning_helps, select_epochs
-from ..transition._labels import in_class_order
 from ..transition._shrinkage import Prior, check_prior
 
 # fraction of the epochs for the warm-up: T and accuracy are no worse than after all epochs (design half of

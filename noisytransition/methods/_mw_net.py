@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..base._classifier import NoisyLabelClassifier
-from ..data._read import Samples, label_codes
+from ..data._read import Samples
 from ..fitting._checks import CONSTRAINTS, POSITIVE
 from ..fitting._parameters import Module
 from ..fitting._run import Run
+from ..labels._read import complete_codes
 from ..losses import WeightedLoss
 from ..nets import CleanBatches
 from ..updates import MetaGradient
@@ -125,7 +126,7 @@ class MWNetClassifier(NoisyLabelClassifier):
         """
         check_is_fitted(self, "net_")
         proba = self.predict_proba(X)
-        return self._weights(proba, label_codes(y_noisy, self.classes_, len(proba)))
+        return self._weights(proba, complete_codes(y_noisy, self.classes_, len(proba)))
 
     def _weights(self, proba: NDArray, codes: NDArray) -> NDArray:
         loss: WeightedLoss = self.net_.criterion_

@@ -18,16 +18,18 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_para
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..data._read import HOW_TO_PASS, read_labels, separate_rows
+from ..data._read import HOW_TO_PASS, separate_samples
 from ..fitting._checks import COUNT
 from ..fitting._cross_fitting import fold_of_rows
+from ..labels._columns import SourceLabels
+from ..labels._pandas import warn_of_order
+from ..labels._read import SeparateLabels, labels_of_fit
 from ..transition._calibration import Calibration
 from ..transition._checks import check_probabilities
 from ..transition._diagnostics import warn_of_reasons, worse_than_labels
 from ..transition._estimation import finite_log
 from ..transition._fit import shrunk_gold_start
 from ..transition._held_out import Candidate, one_candidate
-from ..transition._labels import SourceLabels, warn_of_order
 from ..transition._noise_model import LabelNoiseModel
 from ..transition._shrinkage import Prior, check_prior
 
@@ -212,26 +214,24 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     ) -> _Rows:
         """Validate all inputs except X, which the estimator validates."""
         warn_of_order(X, y, y_verified, sample_weight, sources)
-        of_X, X_meta, y_meta = separate_rows(y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sources)
-        n, n_meta = _num_samples(X), None if X_meta is None else _num_samples(X_meta)
-        labels = read_labels(n, of_X, y_meta, y_meta_noisy, n_meta=n_meta, sample_weight=sample_weight)
-        if labels.clean is None:
+        X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
+        separate = None if X_meta is None else SeparateLabels(_num_samples(X_meta), y_meta, y_meta_noisy)
+        labels = labels_of_fit(_num_samples(X), y, y_verified, separate, sources, sample_weight)
+        n_noisy, n_clean = len(labels.noisy), len(labels.clean)
+        if not n_clean:
             raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
         check_prior(self.transition_prior, len(labels.classes), "transition_prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
-        n_noisy, n_clean = len(labels.noisy), len(labels.clean)
         for found, kind in (n_noisy, "noisy"), (n_clean, "clean"):
             if found < self.cv:
                 raise ValueError(f"cv needs at least {self.cv} {kind} samples, got {found}. Pass more or lower cv.")
-        beside = np.flatnonzero(labels.is_clean) if X_meta is None else n + np.arange(n_clean)
-        order = np.concatenate([np.flatnonzero(labels.is_noisy), beside])
-        of_clean = np.full(n_clean, -1) if labels.noisy_of_clean is None else labels.noisy_of_clean
+        order = np.concatenate([np.flatnonzero(mask) for mask in (labels.is_noisy, labels.is_clean)])
         weight = np.ones(n_noisy) if labels.weights is None else labels.weights
         return _Rows(
             _safe_indexing(*indexable(_stacked(X, X_meta)), order),
-            (order[:n_noisy], np.where(order < n, order, -1)[n_noisy:]),
-            np.concatenate([labels.noisy, of_clean]),
+            labels.positions,
+            labels.given[order],
             labels.clean,
             np.concatenate([weight, np.ones(n_clean)]),
             labels.classes,

@@ -1,11 +1,11 @@
-"""Validation of input arrays."""
+"""Validation of transition matrices, probabilities and numbers."""
 
 import operator
-from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ..labels._arrays import as_floats, as_numbers, is_number
 
 # numbers of a large array per block: 1 MB. A choice, not measured
 _BLOCK = 2**17
@@ -64,26 +64,6 @@ def blocks_of_rows(n: int, n_columns: int, size: int = _BLOCK) -> list[slice]:
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 
-def check_label_indices(
-    y: ArrayLike, n_classes: int | None = None, n_rows: int | None = None, name: str = "y"
-) -> NDArray[np.intp]:
-    """Check that `y` holds class indices 0..c-1, and `n_rows` of them if given; return them as intp."""
-    y = as_array(y, name)
-    if y.ndim != 1:
-        raise ValueError(f"{name} has shape {y.shape}; pass a 1-d array of class indices.")
-    if y.size and not np.issubdtype(y.dtype, np.integer):
-        raise ValueError(
-            f"{name} has dtype {y.dtype}; pass integer class indices, for example np.searchsorted(classes, {name})."
-        )
-    if n_rows is not None and len(y) != n_rows:
-        raise ValueError(f"{name} has {len(y)} labels for {n_rows} samples; pass one label per sample.")
-    highest = np.inf if n_classes is None else n_classes - 1
-    if y.size and (y.min() < 0 or y.max() > highest):
-        valid = "0, 1, 2, ..." if n_classes is None else f"0..{highest}"
-        raise ValueError(f"{name} has labels {y.min()} to {y.max()}, but class indices are {valid}. Encode the labels.")
-    return y.astype(np.intp)
-
-
 def check_rate(rate: float, name: str = "rate") -> float:
     """Check that `rate` is a probability."""
     if not is_number(rate) or not 0 <= rate <= 1:
@@ -107,49 +87,6 @@ def check_count(n: int, least: int, name: str) -> int:
     if n < least:
         raise ValueError(f"{name}={n}; pass at least {least}.")
     return n
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a real number, and not a bool."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def as_array(values: Any, name: str) -> NDArray:
-    """Convert to an array. Refuse masked and complex entries: numpy would drop masks and imaginary parts.
-
-    A data frame's column keeps its type: numpy would convert pandas' nullable integers and booleans to objects.
-    """
-    refuse_masked(values, name)
-    try:
-        array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is not an array of numbers or labels ({error}); pass equally long rows.") from None
-    if array.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} has complex numbers; pass real numbers.")
-    return array
-
-
-def refuse_masked(values: object, name: str) -> None:
-    """Raise an error for a masked array with masked entries."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(f"{name} is a masked array with masked entries; fill them or drop their rows.")
-
-
-def as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Copy to an array of float64; refuse text, even if it could be parsed as numbers."""
-    return np.array(as_numbers(array, name), dtype=np.float64)
-
-
-def as_numbers(array: ArrayLike, name: str) -> NDArray:
-    """Convert to an array of numbers, without a copy if it already is one."""
-    given = as_array(array, name)
-    texts = given.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in given.flat)
-    if texts or given.dtype.kind not in "biufO":
-        raise ValueError(f"{name} is not an array of numbers, but has dtype {given.dtype}; pass floats.")
-    try:
-        return given.astype(np.float64) if given.dtype.kind == "O" else given
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is not an array of numbers ({error}); pass equally long rows of floats.") from None
 
 
 def _check_finite_and_not_negative(array: NDArray[np.float64], name: str, advice: str, first: int = 0) -> None:

@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
-from ._checks import as_array, as_floats, check_count, check_probabilities
-from ._labels import in_class_order, indices_of_both
+from ..labels._arrays import as_array, as_floats
+from ..labels._encode import indices_of_both
+from ..labels._pandas import in_class_order
+from ._checks import check_count, check_probabilities
 from ._noise import RandomState, as_generator
 
 # smaller differences of scores (of size 1) and statistics are rounding errors

@@ -22,11 +22,6 @@ _SMALLEST_SHARE = 1e-6
 _SURE = 1e-3
 
 
-def is_balanced(n_clean: NDArray) -> bool:
-    """Whether all classes have the same number of clean samples, at least two."""
-    return bool(n_clean[0] > 1 and not np.ptp(n_clean))
-
-
 def shares_differ(n_clean: NDArray, of_noisy: NDArray) -> bool:
     """Whether clean and noisy samples, counted by class, have different class priors (chi-squared test)."""
     expected = n_clean.sum() * np.maximum(of_noisy / of_noisy.sum(), _SMALLEST_SHARE)

@@ -5,12 +5,13 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
+from ..labels._draw import is_balanced
+from ..labels._encode import shortened
 from ._calibration import tempered_log_loss
-from ._class_offset import is_balanced, shares_differ
+from ._class_offset import shares_differ
 from ._feature_dependent import FeatureDependentEstimate
 from ._fit import TransitionFit
 from ._held_out import HeldOut
-from ._labels import shortened
 from ._metrics import transition_error
 from ._pair_posterior import PairEstimate
 from ._uncertainty import TransitionUncertainty

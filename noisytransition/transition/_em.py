@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..labels._arrays import as_floats, check_label_indices, is_number
 from ._calibration import (
     MAX_ITER_FIRST,
     MOST_CLASSES_WITH_MATRIX,
@@ -16,14 +17,7 @@ from ._calibration import (
     Calibration,
     Maximum,
 )
-from ._checks import (
-    as_floats,
-    check_count,
-    check_label_indices,
-    check_probabilities,
-    check_transition_matrix,
-    is_number,
-)
+from ._checks import check_count, check_probabilities, check_transition_matrix
 from ._estimation import TINY, finite_log, normalise_rows
 from ._shrinkage import Prior, check_prior, fitted_prior, least_strength
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..labels._draw import Draw
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood
 from ._class_offset import class_offset, log_scores, shift_class_prior
-from ._draw import Draw
 from ._em import EMResult, FirstMaximum, first_maximum
 from ._estimation import POSITIVE_EVIDENCE, anchor_transition_matrix, gold_transition_matrix
 from ._feature_dependent import FeatureDependentEstimate, fit_feature_dependent_noise

@@ -6,32 +6,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._calibration import tempered_log_loss
-from ._checks import check_probabilities, checked_probabilities
-from ._class_offset import is_balanced, shift_class_prior, weights_of_clean_rows
-from ._draw import (
+from ..labels._columns import SourceLabels, split_columns
+from ..labels._draw import (
     Draw,
     inverse_probability_weights,
+    is_balanced,
     is_chosen_by_suspicion,
     is_drawn_by_label,
-    relative_probabilities,
     weights_by_given_label,
 )
+from ..labels._encode import check_classes, sorted_classes
+from ..labels._pandas import classes_of_columns, in_class_order, warn_of_order
+from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels
+from ._calibration import tempered_log_loss
+from ._checks import check_probabilities, checked_probabilities
+from ._class_offset import shift_class_prior, weights_of_clean_rows
 from ._estimation import pair_counts
-from ._labels import (
-    SourceLabels,
-    check_unverified,
-    classes_of_columns,
-    complete_labels,
-    encode_all,
-    given_and_verified,
-    has_minus_one,
-    in_class_order,
-    known_labels,
-    labels_of_samples,
-    warn_of_order,
-    warn_of_true_labels,
-)
 
 # Standard errors by which fine-tuning must lower the loss (0 to 2 are equally good on the design half of
 # examples/benchmarks/zoo), and by which a longer training must raise the accuracy (with 10,000 samples, 2 points of
@@ -164,48 +154,46 @@ def read_held_out(
         raise ValueError("proba has no rows; pass the probabilities of at least one sample that is not verified.")
     if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
         raise ValueError("proba_clean and y_clean go together. Pass both or none; y_clean_noisy requires both.")
+    columns = split_columns(y_noisy, y_verified, "y_noisy", sources)
+    if verified_probability is not None:
+        if columns.probability is not None:
+            raise ValueError("verified_probability was given twice, as an argument and as a column. Pass one.")
+        columns = columns._replace(probability=verified_probability)
     m = 0 if proba_clean is None else len(checked_probabilities(proba_clean, c, "proba_clean"))
-    y_noisy, y_verified, by_source, probability = given_and_verified(y_noisy, y_verified, "y_noisy", sources)
-    if probability is not None and verified_probability is not None:
-        raise ValueError("verified_probability was given twice, as an argument and as a column of y_noisy. Pass one.")
-    has_given, all_given, is_verified, verified = labels_of_samples(y_noisy, y_verified, n, "y_noisy", classes)
-    check_unverified(has_given, is_verified, verified, "y_noisy")
-    has_noisy, given_of_others = known_labels(y_clean_noisy, m, "y_clean_noisy", not has_minus_one(all_given, classes))
-    others = complete_labels(y_clean, m, "y_clean") if m else verified[:0]
-    given = {"y_noisy": all_given, "y_verified": verified, "y_clean": others, "y_clean_noisy": given_of_others}
-    if by_source is not None:
-        by_source.check(np.concatenate([verified, others]) if m else verified, "y_noisy")
-        given["y_noisy of all sources"] = by_source.labels
+    separate = SeparateLabels(m, [] if y_clean is None else y_clean, y_clean_noisy, ("y_clean", "y_clean_noisy"))
+    labels = read_labels(columns, n, separate, classes=None if classes is None else check_classes(classes))
+    check_labels_of_fit(labels, "y_noisy", stacklevel=4)
     if classes is None:
-        classes = classes_of_columns(proba, list(given.values()))
-    n_others = 0 if classes is None else max(np.size(classes) - c, 0)
-    names, codes = encode_all(given, c + n_others, classes)
-    for name in ("y_verified", "y_clean"):
-        if (codes[name] >= c).any():
-            raise ValueError(
-                f"{name} has the label {names.tolist()[codes[name].max()]!r}, but proba has no column for it. Add "
-                "the column, from a classifier trained on this class, or set the label to missing."
-            )
-    if not np.ptp(codes["y_noisy"]):
-        raise ValueError("y_noisy has only one class; at least two are required.")
-    of_rows = check_probabilities(in_class_order(proba, names[:c], rows=False))
-    of_others = of_rows[:0]
+        labels = labels.of_classes(_classes(proba, labels.classes, c))
+    check_columns(labels, c)
+    names = labels.classes
+    of_all = check_probabilities(in_class_order(proba, names[:c], rows=False))
     if proba_clean is not None:
-        of_others = check_probabilities(in_class_order(proba_clean, names[:c], rows=False), c, "proba_clean")
-    of_rows, of_others = (np.pad(of, ((0, 0), (0, n_others))) for of in (of_rows, of_others))
-    all_noisy, noisy_of_others = np.full(n, -1), np.full(m, -1)
-    all_noisy[has_given], noisy_of_others[has_noisy] = codes["y_noisy"], codes["y_clean_noisy"]
-    clean = np.concatenate([codes["y_verified"], codes["y_clean"]])
-    of_clean = np.concatenate([of_rows[is_verified], of_others])
-    noisy_of_clean = np.concatenate([all_noisy[is_verified], noisy_of_others])
-    warn_of_true_labels(clean, noisy_of_clean, stacklevel=4)
-    candidate = Candidate(0, of_rows[~is_verified], of_clean)
-    rows = np.flatnonzero(~is_verified), np.append(np.flatnonzero(is_verified), np.full(m, -1))
-    held_out = one_candidate(candidate, all_noisy[rows[0]], clean, noisy_of_clean, rows)
-    probability = verified_probability if probability is None else probability
-    drawn = relative_probabilities(probability, is_verified, m)
-    by_source = None if by_source is None else by_source.of_classes(names)
-    return held_out._replace(sources=by_source, drawn=drawn), names, c
+        of_clean = check_probabilities(in_class_order(proba_clean, names[:c], rows=False), c, "proba_clean")
+        of_all = np.concatenate([of_all, of_clean])
+    of_all = np.pad(of_all, ((0, 0), (0, len(names) - c)))
+    candidate = Candidate(0, of_all[labels.is_noisy], of_all[labels.is_clean])
+    held_out = one_candidate(candidate, labels.noisy, labels.clean, labels.noisy_of_clean, labels.positions)
+    return held_out._replace(sources=labels.by_source, drawn=labels.drawn), names, c
+
+
+def _classes(proba: ArrayLike, found: NDArray, n_classes: int) -> NDArray:
+    """Names of the columns: of a data frame, or all labels, or class indices."""
+    named = classes_of_columns(proba, found)
+    if named is not None:
+        return named
+    if found.dtype.kind in "iu" and found[0] >= 0 and found[-1] < n_classes:
+        return np.arange(n_classes)
+    return sorted_classes(found, n_classes, "y_noisy and the verified labels")
+
+
+def check_columns(labels: Labels, n_classes: int) -> None:
+    """Raise for verified labels without a column of probabilities."""
+    if (labels.true >= n_classes).any():
+        raise ValueError(
+            f"the verified labels include {labels.classes.tolist()[labels.true.max()]!r}, but proba has no column for "
+            "it. Add the column, from a classifier trained on this class, or set the label to missing."
+        )
 
 
 def one_candidate(

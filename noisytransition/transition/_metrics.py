@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import as_array, check_transition_matrix
-from ._labels import in_class_order
+from ..labels._arrays import as_array
+from ..labels._pandas import in_class_order
+from ._checks import check_transition_matrix
 
 # smaller entries of T count as 0: binom.pmf raises OverflowError near the smallest float64, 2e-308
 _MIN_PROBA = 1e-200

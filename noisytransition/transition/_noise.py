@@ -6,8 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import as_array, check_count, check_rate, check_transition_matrix
-from ._labels import check_classes, encode, in_class_order, sorted_classes
+from ..labels._arrays import as_array
+from ..labels._encode import check_classes, encode, sorted_classes
+from ..labels._pandas import in_class_order
+from ._checks import check_count, check_rate, check_transition_matrix
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 

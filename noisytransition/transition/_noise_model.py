@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..labels._arrays import as_floats
+from ..labels._columns import SourceLabels, split_columns
+from ..labels._encode import check_classes, class_indices
+from ..labels._pandas import in_class_order, like_series, names_of_rows, warn_of_order
+from ..labels._read import read_labels
 from ._checks import (
-    as_floats,
     check_count,
     check_level,
     check_probabilities,
@@ -22,18 +26,7 @@ from ._diagnostics import diagnose, warn_of_reasons
 from ._estimation import anchor_transition_matrix
 from ._feature_dependent import FeatureDependentEstimate
 from ._fit import TransitionFit, cross_fitted, shrunk_gold_start
-from ._held_out import HeldOut, read_held_out
-from ._labels import (
-    SourceLabels,
-    check_classes,
-    class_indices,
-    given_and_verified,
-    in_class_order,
-    labels_of_samples,
-    like_series,
-    names_of_rows,
-    warn_of_order,
-)
+from ._held_out import HeldOut, check_columns, read_held_out
 from ._noise import RandomState
 from ._posterior import LabelledSamples, denoise_proba
 from ._shares import Interval, Population
@@ -767,12 +760,10 @@ class LabelNoiseModel:
         """Samples whose labels are judged, and the column of their noisy labels."""
         of_true = self._proba(proba, calibrate)
         warn_of_order(proba, y, y_verified)
-        n, (y, y_verified, by_source, _) = len(of_true), given_and_verified(y, y_verified, "y_noisy")
-        has_noisy, noisy, is_verified, verified = labels_of_samples(y, y_verified, n, "y_noisy", self.labels_)
-        codes, true = np.full(n, -1), np.full(n, -1)
-        codes[has_noisy] = class_indices(noisy, len(self.labels_), len(noisy), "y_noisy", self.labels_)
-        true[is_verified] = self._codes(verified, len(verified), "y_verified")
-        return LabelledSamples(of_true, codes, true, self._by_source(by_source)), y
+        columns = split_columns(y, y_verified, "y_noisy")
+        labels = read_labels(columns, len(of_true), classes=self.labels_)
+        check_columns(labels, len(self.classes_))
+        return LabelledSamples(of_true, labels.given, labels.true, self._by_source(labels.by_source)), columns.given
 
     def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
         """Samples of another batch with uncalibrated probabilities; their noisy labels can be unknown."""

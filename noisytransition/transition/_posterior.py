@@ -7,15 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import (
-    blocks_of_rows,
-    check_count,
-    check_probabilities,
-    check_transition_matrix,
-    checked_probabilities,
-)
+from ..labels._encode import class_indices, class_names
+from ..labels._pandas import in_class_order
+from ._checks import blocks_of_rows, check_count, check_probabilities, check_transition_matrix, checked_probabilities
 from ._estimation import normalise_rows
-from ._labels import class_indices, class_names, in_class_order
 
 # smallest denominator: far above the smallest float64, far below any relevant probability
 _MIN_DENOMINATOR = 1e-300

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..labels._encode import shortened
 from ._estimation import TINY, jeffreys_interval, normalise_rows
 from ._fit import cross_fitted
-from ._labels import shortened
 from ._posterior import LabelledSamples
 from ._shrinkage import with_other_labels
 

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, zeta
 
-from ._checks import as_array, check_transition_matrix
+from ..labels._arrays import as_array
+from ._checks import check_transition_matrix
 from ._estimation import TINY, finite_log, normalise_rows
 from ._noise import symmetric_noise
 

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ._checks import check_count, check_level, is_number
-from ._labels import shortened
+from ..labels._arrays import is_number
+from ..labels._encode import shortened
+from ._checks import check_count, check_level
 from ._noise import RandomState, as_generator
 
 #: estimates that verified samples can improve

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ..labels._arrays import check_label_indices
 from ._calibration import map_prior, map_scores
-from ._checks import check_label_indices, check_level, check_probabilities, check_transition_matrix
+from ._checks import check_level, check_probabilities, check_transition_matrix
 from ._em import check_counts
 from ._estimation import TINY, normalise_rows
 

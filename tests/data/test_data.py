@@ -31,8 +31,8 @@ from noisytransition import (
     load,
     transition_error,
 )
-from noisytransition.data._read import read_labels, read_rows
-from noisytransition.transition._labels import given_and_verified
+from noisytransition.data._read import read_rows
+from noisytransition.labels._read import SeparateLabels, labels_of_fit
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
@@ -132,16 +132,21 @@ def test_labels_are_read_without_rows_as_with_them(form, weighted, blobs):
         warnings.simplefilter("ignore")  # of the class "dog"
         given = clean | {"sample_weight": weights}
         classes, noisy, rows_of_clean, _ = read_rows(CrossEntropyClassifier(), X, y, **given, **beside)
-        n_meta = len(y_meta) if beside else None
-        of_X = given_and_verified(y, given.pop("y_verified", None))
-        found = read_labels(len(X), of_X, **given, n_meta=n_meta)
+        separate = SeparateLabels(len(y_meta), y_meta, given.get("y_meta_noisy")) if beside else None
+        found = labels_of_fit(len(X), y, given.get("y_verified"), separate, None, weights)
     np.testing.assert_array_equal(found.classes, classes)
-    columns = [(noisy, "label", found.noisy), (noisy, "sample_weight", found.weights)]
-    columns += [(rows_of_clean, "label", found.clean), (rows_of_clean, "noisy_label", found.noisy_of_clean)]
-    for rows, name, expected in columns:
-        np.testing.assert_array_equal(rows.columns.get(name, []), [] if expected is None else expected)
-    np.testing.assert_array_equal(noisy.X, X[found.is_noisy])
-    np.testing.assert_array_equal(rows_of_clean.X, X_meta if beside else X[found.is_clean])
+    expected = [
+        (noisy, "label", found.noisy),
+        (noisy, "sample_weight", found.weights),
+        (rows_of_clean, "label", found.clean),
+        (rows_of_clean, "noisy_label", found.noisy_of_clean),
+    ]
+    for rows, name, values in expected:
+        default = -1 if name == "noisy_label" else []
+        np.testing.assert_array_equal(rows.columns.get(name, default), [] if values is None else values)
+    in_X, of_clean = found.positions
+    np.testing.assert_array_equal(noisy.X, X[in_X])
+    np.testing.assert_array_equal(rows_of_clean.X, X_meta if beside else X[of_clean])
 
 
 # ---------------------------------------------------------------------------- clean rows and noisy ones

@@ -9,11 +9,11 @@ from scipy.special import softmax
 from scipy.stats import chisquare
 from strategies import row_stochastic
 
+from noisytransition.labels._draw import is_balanced
 from noisytransition.transition import flip_labels, pair_noise, transition_error
 from noisytransition.transition._calibration import CalibratedLikelihood
 from noisytransition.transition._class_offset import (
     class_offset,
-    is_balanced,
     shares_differ,
     shift_class_prior,
 )

@@ -12,19 +12,16 @@ from hypothesis import strategies as st
 from training import refused
 
 from noisytransition import EMTransitionClassifier, GLCClassifier, LabelNoiseModel
-from noisytransition.data._read import read_labels, separate_rows
-from noisytransition.transition._labels import given_and_verified
+from noisytransition.labels._columns import split_columns
+from noisytransition.labels._read import labels_of_fit
 
 NAMES = np.array(["ant", "bee", "cat"])
 
 
-def read(table, **given):
+def read(table, y_verified=None, sources=None):
     """Labels as a fit reads them."""
-    labels, _, y_meta = separate_rows(
-        table, given.pop("y_verified", None), None, None, None, None, given.pop("sources", None)
-    )
     n = len(table if not hasattr(table, "columns") else next(iter(table.to_dict("series").values())))
-    return read_labels(n, labels, y_meta, **given)
+    return labels_of_fit(n, table, y_verified, None, sources, None)
 
 
 def plurality(rows):
@@ -46,7 +43,7 @@ TABLES = st.integers(2, 4).flatmap(lambda s: st.lists(st.tuples(*[CELLS] * s), m
 
 @hypothesis.given(TABLES)
 def test_given_labels_are_the_most_frequent_ones(rows):
-    y, verified, by_source, _ = given_and_verified(frame(rows))
+    y, verified, by_source, *_ = split_columns(frame(rows))
     assert [None if pd.isna(label) else label for label in y] == plurality(rows)
     assert verified is None
     assert by_source.names.tolist() == [f"s{s}" for s in range(len(rows[0]))]
@@ -60,7 +57,7 @@ def test_given_labels_are_the_most_frequent_ones(rows):
 def test_the_order_of_columns_does_not_matter(rows, order):
     table = frame(rows)
     moved = table[[f"s{s}" for s in order if s < len(rows[0])]]
-    pd.testing.assert_series_equal(given_and_verified(table)[0], given_and_verified(moved)[0])
+    pd.testing.assert_series_equal(split_columns(table)[0], split_columns(moved)[0])
 
 
 @hypothesis.given(
@@ -69,13 +66,13 @@ def test_the_order_of_columns_does_not_matter(rows, order):
 def test_long_form_is_a_table_with_one_label_in_each_row(rows):
     hypothesis.assume(any(label is not None for label, _ in rows))
     labels, sources = zip(*rows, strict=True)
-    _, _, long, _ = given_and_verified(np.array(labels, dtype=object), sources=list(sources))
+    long = split_columns(np.array(labels, dtype=object), sources=list(sources)).by_source
     columns = sorted(set(sources))
     if len(columns) == 1:
         assert long is None
         return
     wide = {name: [label if of == name else None for label, of in rows] for name in columns}
-    y, _, by_source, _ = given_and_verified(pd.DataFrame(wide))
+    y, _, by_source, *_ = split_columns(pd.DataFrame(wide))
     assert y.tolist() == list(labels)
     np.testing.assert_array_equal(long.codes, by_source.codes)
     np.testing.assert_array_equal(long.labels, by_source.labels)
@@ -102,10 +99,10 @@ def test_missing_labels_of_any_kind(kind):
 
 
 def test_minus_one_and_one_are_two_classes_and_minus_one_beside_zero_and_one_is_doubtful():
-    y, *_ = given_and_verified(pd.DataFrame({"a": [-1, 1], "b": [-1, 1]}))
+    y, *_ = split_columns(pd.DataFrame({"a": [-1, 1], "b": [-1, 1]}))
     assert y.tolist() == [-1, 1]
     with pytest.warns(UserWarning, match="-1, 0 and 1"):
-        y, *_ = given_and_verified(pd.DataFrame({"a": [-1, 1, 0], "b": [0, 1, -1]}))
+        y, *_ = split_columns(pd.DataFrame({"a": [-1, 1, 0], "b": [0, 1, -1]}))
     assert y.tolist() == [0, 1, 0]
 
 
@@ -117,9 +114,9 @@ def test_tables_need_not_be_of_pandas():
         columns, column_names = property(lambda self: list(self.values())), property(list)
 
     columns = {"a": np.array([0, 1, 1]), "b": np.array([0, 1, 2]), "verified": np.array([np.nan, 1, np.nan])}
-    expected, _, of_pandas, _ = given_and_verified(pd.DataFrame(columns))
+    expected, _, of_pandas, *_ = split_columns(pd.DataFrame(columns))
     for kind in (Polars, Arrow):
-        y, verified, by_source, _ = given_and_verified(kind(columns))
+        y, verified, by_source, *_ = split_columns(kind(columns))
         np.testing.assert_array_equal(y, expected)
         np.testing.assert_array_equal(verified, columns["verified"])
         np.testing.assert_array_equal(by_source.codes, of_pandas.codes)
@@ -127,7 +124,7 @@ def test_tables_need_not_be_of_pandas():
 
 def test_the_index_is_kept_and_verified_labels_may_be_beside_the_table():
     table = pd.DataFrame({"a": [0, 1, 0], "b": [0, 1, 1]}, index=[7, 8, 9])
-    y, verified, *_ = given_and_verified(table, [None, 1, None])
+    y, verified, *_ = split_columns(table, [None, 1, None])
     assert y.index.tolist() == [7, 8, 9]
     assert verified == [None, 1, None]
 
@@ -205,8 +202,8 @@ def test_one_source_is_the_same_as_none():
 
 
 def test_a_single_column_may_have_any_name():
-    assert given_and_verified(TABLE[["a"]].set_axis(["true"], axis=1)).by_source is None
-    assert given_and_verified(TABLE[["a", "verified"]].set_axis(["true", "verified"], axis=1)).by_source is None
+    assert split_columns(TABLE[["a"]].set_axis(["true"], axis=1)).by_source is None
+    assert split_columns(TABLE[["a", "verified"]].set_axis(["true", "verified"], axis=1)).by_source is None
 
 
 def test_a_noise_model_refuses_what_classifiers_refuse():
@@ -226,12 +223,12 @@ def test_a_column_with_a_label_of_its_own_in_each_row_is_refused():
     rows = np.arange(60)
     labels = {"id": rows, "label": rows % 3, "other": (rows + 1) % 3}
     with pytest.raises(ValueError, match="column 'id' of y"):
-        given_and_verified(pd.DataFrame(labels)).by_source.check(rows[:10] % 3)
-    given_and_verified(pd.DataFrame(labels).drop(columns="id")).by_source.check(rows[:10] % 3)
+        split_columns(pd.DataFrame(labels)).by_source.check((rows[:10] % 3).tolist(), "y")
+    split_columns(pd.DataFrame(labels).drop(columns="id")).by_source.check((rows[:10] % 3).tolist(), "y")
 
 
 def test_probabilities_of_the_draw_are_no_source():
     labels = pd.DataFrame({"label": [0, 1, 2], "verified_probability": [1.0, 0.5, 0.5]})
-    found = given_and_verified(labels, y_verified=[0, -1, -1])
+    found = split_columns(labels, y_verified=[0, -1, -1])
     pd.testing.assert_series_equal(found.given, labels["label"])
     assert found.by_source is None

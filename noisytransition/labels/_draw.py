@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ._checks import as_floats
-from ._class_offset import is_balanced
+from ._arrays import as_floats
 
 # p-value below which verified samples were not drawn at random
 _SURE = 1e-3
@@ -33,6 +32,11 @@ class Draw(NamedTuple):
     def is_unknown(self) -> bool:
         """Whether clean samples were not drawn at random, with unknown probabilities."""
         return self.by_label or self.by_suspicion
+
+
+def is_balanced(n_clean: NDArray) -> bool:
+    """Whether all classes have the same number of clean samples, at least two."""
+    return bool(n_clean[0] > 1 and not np.ptp(n_clean))
 
 
 def is_drawn_by_label(of_verified: NDArray, of_all: NDArray) -> bool:

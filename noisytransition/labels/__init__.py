@@ -1,0 +1,1 @@
+"""Labels: from what users pass to one record of class indices."""

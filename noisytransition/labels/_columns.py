@@ -1,0 +1,277 @@
+"""Columns of labels, some of which are missing, and tables with the labels of several sources."""
+
+from __future__ import annotations
+import warnings
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._arrays import as_array
+from ._encode import LARGEST_FLOAT, encode, kind_of, of_one_type, sorted_classes
+from ._pandas import like_series
+
+# Columns of a data frame of labels: true labels of verified samples, and probabilities of their draw
+VERIFIED, PROBABILITY = "verified", "verified_probability"
+# names that look like these columns, and are no sources
+_LIKE_VERIFIED = (VERIFIED, PROBABILITY, "y_verified", "true")
+# a column with more own labels than this and than half of its samples is an index
+_FEW_LABELS = 20
+
+
+# ---------------------------------------------------------------------------- one column
+class Column(NamedTuple):
+    """Labels of n samples, some of which are missing.
+
+    Attributes
+    ----------
+    known : ndarray of bool, shape (n,)
+    labels : ndarray of shape (n_known,)
+    """
+
+    known: NDArray[np.bool_]
+    labels: NDArray
+
+    def codes(self, classes: NDArray, name: str) -> NDArray[np.intp]:
+        """Positions in `classes`, of shape (n,); -1 if missing."""
+        codes = np.full(len(self.known), -1)
+        if len(self.labels):
+            codes[self.known] = encode(self.labels, classes, name)
+        return codes
+
+    def without(self, out: NDArray[np.bool_]) -> Column:
+        """Set some labels to missing."""
+        return Column(self.known & ~out, self.labels[~out[self.known]])
+
+
+def read_column(y: Any, n: int, name: str, *, minus_one_is_missing: bool = False) -> Column:
+    """Read the labels of n samples. None, NaN, NA, NaT and optionally -1 are missing. If `y` is None, all are."""
+    if y is None:
+        return Column(np.zeros(n, dtype=bool), np.zeros(0, dtype=np.intp))
+    column = _one_dimensional(y, n, name)
+    is_list = isinstance(column, list | tuple)  # numpy would convert mixed values
+    if is_list:
+        known = np.array([not _is_missing(label) for label in column], dtype=bool)
+        labels = _listed([label for label, is_known in zip(column, known, strict=True) if is_known])
+    else:
+        known = _is_known(column)
+        labels = column[known]
+    labels = of_one_type(labels)
+    if minus_one_is_missing and labels.dtype.kind in "iuf":
+        is_label = labels != -1
+        known[known] = is_label
+        labels = labels[is_label]
+    is_exact = labels.dtype.kind == "f" and np.abs(labels).max(initial=0) < LARGEST_FLOAT
+    if is_exact and not known.all() and (labels == np.round(labels)).all():
+        labels = labels.astype(np.intp)  # a column of integers with gaps
+    return Column(known, labels)
+
+
+def complete_column(y: Any, n: int, name: str) -> NDArray:
+    """Labels of all n samples; raise if some are missing."""
+    check_given(y, name)
+    column = read_column(y, n, name)
+    if not column.known.all():
+        raise ValueError(f"{name} has missing labels for {(~column.known).sum()} of {n} samples. Drop these samples.")
+    return column.labels
+
+
+def check_given(y: Any, name: str) -> None:
+    """Raise for None."""
+    if y is None:  # ends with the words that scikit-learn's tests match
+        raise ValueError(f"{name} is None. Pass labels (requires y to be passed, but the target y is None).")
+
+
+def has_minus_one(*labels: Any) -> bool:
+    """Whether -1 is a label, so that it cannot mark missing labels."""
+    arrays = [np.asarray(y) for y in labels if y is not None]
+    return any(y.dtype.kind in "if" and (y == -1).any() for y in arrays)
+
+
+def _one_dimensional(y: Any, n: int, name: str) -> Any:
+    """Validate the shape of n labels, and return a list or a 1-d array."""
+    if hasattr(y, "toarray"):
+        raise ValueError(f"{name} is sparse. Pass a 1-d array: {name}.toarray().ravel().")
+    given = as_array(y, name)
+    if given.ndim > 1 and given.shape[1:] != (1,):
+        advice = (
+            f"Convert one-hot labels or probabilities by {name}.argmax(axis=1), and pass labels of several sources as "
+            "a data frame with a column for each (docs/several_sources.rst)"
+        )
+        if given.shape[1:] == (2,) and not (given.dtype.kind == "f" and np.isfinite(given).all()):
+            advice = (
+                f"Pass a data frame with a column {VERIFIED!r}, or with one for each source; if cross_val_predict has "
+                "converted it to this array, use `oof_proba_` of EMTransitionClassifier instead"
+            )
+        raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {given.shape}. {advice}.")
+    if given.ndim != 1:
+        from sklearn.utils import column_or_1d
+
+        given = column_or_1d(given, warn=True)
+        y = given
+    if len(given) != n:
+        cut = "; cross-validation only splits arguments as long as X" if name in ("y_verified", "y_meta_noisy") else ""
+        found = f"{name} has {len(given)} labels for {n} samples (inconsistent numbers of samples)"
+        raise ValueError(f"{found}. Pass one each{cut}.")
+    return y if isinstance(y, list | tuple) else given
+
+
+def _is_known(column: NDArray) -> NDArray[np.bool_]:
+    if column.dtype.kind == "O":
+        return np.array([not _is_missing(label) for label in column], dtype=bool)
+    # NaN does not equal itself
+    return column == column if column.dtype.kind in "fmM" else np.ones(len(column), dtype=bool)
+
+
+def _is_missing(label: object) -> bool:
+    """Whether a label is None, NaN, NaT or pandas' NA."""
+    return label is None or (not isinstance(label, str) and str(label == label) in ("False", "<NA>"))
+
+
+def _listed(labels: list[Any]) -> NDArray:
+    """Array of a list; of dtype object if text and other values are mixed, which numpy would convert to text."""
+    return np.array(labels, dtype=object if len({isinstance(label, str) for label in labels}) > 1 else None)
+
+
+# ---------------------------------------------------------------------------- several sources
+class SourceLabels(NamedTuple):
+    """Labels of the same samples by several sources, such as people, rules or models.
+
+    Attributes
+    ----------
+    names : ndarray of shape (n_sources,)
+    labels : ndarray of shape (n_labels,)
+        Distinct labels.
+    codes : ndarray of int, shape (n, n_sources)
+        Positions in `labels`; -1 if missing.
+    """
+
+    names: NDArray
+    labels: NDArray
+    codes: NDArray[np.integer]
+
+    def combined(self) -> NDArray[np.intp]:
+        """Code of each sample's most frequent label; ties go to the label most frequent overall; -1 without a label."""
+        n, n_labels = len(self.codes), len(self.labels)
+        rows, columns = np.nonzero(self.codes >= 0)
+        cells = rows * n_labels + self.codes[rows, columns]
+        votes = np.bincount(cells, minlength=n * n_labels).reshape(n, n_labels)
+        if not votes.size:
+            return np.full(n, -1)
+        of_all = votes.sum(axis=0)
+        return np.where(votes.any(axis=1), (votes + of_all / (of_all.sum() + 1)).argmax(axis=1), -1)
+
+    def of_classes(self, labels: NDArray) -> SourceLabels:
+        """Encode as positions in `labels`, which must contain all labels."""
+        place = np.append(encode(self.labels, labels, "y"), -1) if len(self.labels) else np.array([-1])
+        return SourceLabels(self.names, labels, place[self.codes].astype(np.int32))
+
+    def check(self, others: list[Any], name: str) -> None:
+        """Raise for an index or a feature: most of its labels occur in no other column and no verified sample."""
+        used = [np.unique(of_source[of_source >= 0]) for of_source in self.codes.T]
+        n_columns = np.bincount(np.concatenate(used), minlength=len(self.labels))
+        shared = set(self.labels[n_columns > 1].tolist()) | set(others)
+        n_labels = (self.codes >= 0).sum(axis=0)
+        for source, codes, n in zip(self.names.tolist(), used, n_labels, strict=True):
+            own = [label for label in self.labels[codes].tolist() if label not in shared]
+            if len(used) > 1 and len(codes) > 1 and (len(own) == len(codes) or len(own) > max(n / 2, _FEW_LABELS)):
+                raise ValueError(
+                    f"column {source!r} of {name} has labels such as {own[0]!r} that no other column and no "
+                    "verified sample has. Drop columns that are no labels."
+                )
+
+    def at(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Codes of samples at these positions; -1 where the position is -1."""
+        return np.where((rows >= 0)[:, None], self.codes[rows], -1)
+
+
+class GivenLabels(NamedTuple):
+    """Columns of labels: given, verified, by source if there are several, probabilities of the draw."""
+
+    given: Any
+    verified: Any
+    by_source: SourceLabels | None
+    probability: Any
+    name: str  # of the argument with the given labels
+
+
+def split_columns(y: Any, y_verified: Any = None, name: str = "y", sources: Any = None) -> GivenLabels:
+    """Separate the columns of a data frame of labels.
+
+    The column "verified" has the true labels, "verified_probability" the probabilities of their draw, and each other
+    column the labels of a source. Of several sources, the given label of a sample is the most frequent one. In long
+    form, `sources` has the source of each sample; a single source is the same as none.
+    """
+    names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
+    if twice := [column for column, n in Counter(names).items() if n > 1]:
+        raise ValueError(f"{name} has several columns named {twice[0]!r}. Pass distinct names.")
+    of_sources = [column for column in names if column not in (VERIFIED, PROBABILITY)]
+    probability = y[PROBABILITY] if PROBABILITY in names else None
+    if VERIFIED in names:
+        if y_verified is not None:
+            raise ValueError(f"verified labels were given twice, as y_verified and as a column of {name}. Pass one.")
+        if not of_sources:
+            raise ValueError(f"{name} has only the column {VERIFIED!r}. Pass the noisy labels in other columns.")
+        y_verified = y[VERIFIED]
+    if len(of_sources) < 2:
+        given = y[of_sources[0]] if of_sources else y
+        by_source = None if sources is None else _long_form(given, sources, name)
+        return GivenLabels(given, y_verified, by_source, probability, name)
+    if sources is not None:
+        raise ValueError(f"{name} has one column for each of {len(of_sources)} sources. Omit sources=.")
+    if like := [column for column in of_sources if str(column).lower() in _LIKE_VERIFIED]:
+        raise ValueError(
+            f"{name} has a column {like[0]!r}, which would be a source of noisy labels. Rename true labels to "
+            f"{VERIFIED!r}, probabilities of their draw to {PROBABILITY!r}, and a source to another name."
+        )
+    table = _wide_form(y, of_sources, name)
+    codes = table.combined()
+    labels = np.array([*table.labels.tolist(), None], dtype=object) if (codes < 0).any() else table.labels
+    given = like_series(labels[codes], y[of_sources[0]], None)
+    return GivenLabels(given, y_verified, table, probability, name)
+
+
+def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:
+    """Labels of a data frame with one column per source."""
+    n = len(as_array(y[names[0]], name))
+    columns = [read_column(y[column], n, f"column {column!r} of {name}") for column in names]
+    labels, codes = _codes_of_columns(columns, name)
+    if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
+        raise ValueError(
+            f"{name} has columns of numbers such as {labels[labels != np.round(labels)][0]:g}, which are no labels. "
+            f"Convert probabilities or one-hot labels by {name}.idxmax(axis=1)."
+        )
+    # -1 is missing, as in Snorkel; -1 and 1 without other labels are two classes
+    if labels.dtype.kind in "if" and len(labels) and labels[0] == -1 and labels.tolist() not in ([-1], [-1, 1]):
+        if labels.tolist() == [-1, 0, 1]:
+            advice = "If it is a class, rename the classes"
+            warnings.warn(f"{name} has the labels -1, 0 and 1; -1 is treated as missing. {advice}.", stacklevel=5)
+        labels = labels[1:]
+        codes = np.maximum(codes - 1, -1)
+    return SourceLabels(_listed(names), labels, codes.astype(np.int32))
+
+
+def _codes_of_columns(columns: list[Column], name: str) -> tuple[NDArray, NDArray[np.integer]]:
+    """Distinct labels of all columns, and their codes of shape (n, n_columns)."""
+    found = [column.labels for column in columns if len(column.labels)]
+    if len(kinds := {kind_of(labels) for labels in found}) > 1:
+        raise ValueError(f"{name} has columns with labels of several kinds ({sorted(kinds)}). Use one kind.")
+    labels = sorted_classes(np.concatenate(found), None, name) if found else np.zeros(0, dtype=np.intp)
+    return labels, np.column_stack([column.codes(labels, name) for column in columns])
+
+
+def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
+    """Labels of samples that each have the label of one source; None if all have the same source."""
+    given = as_array(sources, "sources")
+    n = len(as_array(y, name))
+    if given.ndim != 1 or len(given) != n:
+        raise ValueError(f"sources has shape {given.shape} for {n} labels; pass one source per label.")
+    labels, named = read_column(y, n, name), read_column(sources, n, "sources")
+    if without := int((labels.known & ~named.known).sum()):
+        raise ValueError(f"sources is missing for {without} samples with a label. Pass a name, such as 'unknown'.")
+    names = sorted_classes(named.labels, None, "sources")
+    of_all, codes = _codes_of_columns([labels], name)
+    of_source = named.codes(names, "sources")
+    by_source = np.where(of_source[:, None] == np.arange(len(names)), codes, -1).astype(np.int32)
+    return SourceLabels(names, of_all, by_source) if len(names) > 1 else None

@@ -1,0 +1,50 @@
+"""Read pandas objects by their names, and return results with their index."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def classes_of_columns(table: Any, labels: NDArray) -> NDArray | None:
+    """Column names of a data frame, if they include all labels."""
+    if not hasattr(table, "columns"):
+        return None
+    columns = np.asarray(table.columns)
+    return columns if set(labels.tolist()) <= set(columns.tolist()) else None
+
+
+def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
+    """Reorder a data frame (columns, and rows if `rows`) or Series to the order of the classes that name it.
+
+    Return an array, unless `table` is no pandas object.
+    """
+    if classes is None or not hasattr(table, "reindex"):
+        return table
+    order, columns = list(classes), [table.columns] if hasattr(table, "columns") else []
+    named = [*columns, table.index] if rows or not columns else columns
+    if len(set(order)) == len(order) and all(len(names) == len(order) and set(names) == set(order) for names in named):
+        table = table.reindex(columns=order, index=order if rows else None) if columns else table.reindex(order)
+    return table.to_numpy()
+
+
+def like_series(values: NDArray, y: Any, name: object) -> Any:
+    """Return values as a Series with the index of the labels, if these are a Series."""
+    return type(y)(values, index=y.index, name=name) if hasattr(y, "iloc") and y.ndim == 1 else values
+
+
+def names_of_rows(positions: NDArray[np.intp], *tables: Any) -> Any:
+    """Index entries of the first pandas object at these positions; else the positions."""
+    return next((table.index[positions] for table in tables if hasattr(table, "iloc")), positions)
+
+
+def warn_of_order(*data: Any) -> None:
+    """Warn if the pandas indices of X, labels or weights differ in their order: samples are matched by position."""
+    first, *others = [of.index for of in data if hasattr(of, "iloc")] or [None]
+    if any(not i.equals(first) and len(i) == len(first) and set(i) == set(first) for i in others):
+        warnings.warn(
+            "The indices of X, labels or weights differ in their order, but samples are matched by position. Pass "
+            "y.reindex(X.index), or y.to_numpy() if the order is correct.",
+            stacklevel=4,
+        )

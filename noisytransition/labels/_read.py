@@ -1,0 +1,331 @@
+"""The reader of labels: from columns of given and verified labels to one record of class indices."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._columns import (
+    VERIFIED,
+    Column,
+    GivenLabels,
+    SourceLabels,
+    check_given,
+    complete_column,
+    has_minus_one,
+    read_column,
+    split_columns,
+)
+from ._draw import inverse_probability_weights, relative_probabilities, weights_by_given_label
+from ._encode import LARGEST_FLOAT, kind_of, shortened, sorted_classes
+
+# smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured
+_MANY = 20
+# end of error messages about classes that differ from y
+_ENCODE_ALL = (
+    "if y was encoded as 0, 1, 2, ... by VotingClassifier or cross_val_predict(method='predict_proba'), encode y and "
+    "clean labels by a LabelEncoder first"
+)
+
+
+class SeparateLabels(NamedTuple):
+    """True labels of separate clean samples, and their noisy labels if known; names of the two arguments."""
+
+    n: int
+    true: Any
+    given: Any
+    names: tuple[str, str] = ("y_meta", "y_meta_noisy")
+
+
+class Labels(NamedTuple):
+    """Labels of the samples of X, followed by separate clean samples, as class indices.
+
+    A sample with a true label is clean, any other sample with a given label is noisy.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Distinct labels; sorted, unless the reader got them.
+    given, true : ndarray of int, shape (n,)
+        Noisy and true labels; -1 if missing.
+    n_X : int
+        Number of samples of X.
+    drawn : ndarray of shape (n_clean,) or None
+        Probabilities of the draw of clean samples, relative to a draw at random; None if all were drawn at random.
+    by_source : SourceLabels or None
+        Labels of the samples of X by several sources.
+    weights : ndarray of shape (n_noisy,) or None
+        Weights of the noisy samples, with mean 1.
+    """
+
+    classes: NDArray
+    given: NDArray[np.intp]
+    true: NDArray[np.intp]
+    n_X: int
+    drawn: NDArray[np.float64] | None
+    by_source: SourceLabels | None
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def is_clean(self) -> NDArray[np.bool_]:
+        """Mask of samples with a true label."""
+        return self.true >= 0
+
+    @property
+    def is_noisy(self) -> NDArray[np.bool_]:
+        """Mask of samples with a given label only."""
+        return (self.given >= 0) & ~self.is_clean
+
+    @property
+    def noisy(self) -> NDArray[np.intp]:
+        """Given labels of noisy samples."""
+        return self.given[self.is_noisy]
+
+    @property
+    def clean(self) -> NDArray[np.intp]:
+        """True labels of clean samples."""
+        return self.true[self.is_clean]
+
+    @property
+    def noisy_of_clean(self) -> NDArray[np.intp]:
+        """Given labels of clean samples; -1 if missing."""
+        return self.given[self.is_clean]
+
+    @property
+    def positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions in X of noisy samples and of clean samples; -1 for separate clean samples."""
+        clean = np.flatnonzero(self.is_clean)
+        return np.flatnonzero(self.is_noisy), np.where(clean < self.n_X, clean, -1)
+
+    def weights_of_draw(self) -> NDArray[np.float64]:
+        """Weights of clean samples, of mean 1, by known probabilities of their draw or by given label."""
+        if self.drawn is not None:
+            return inverse_probability_weights(self.drawn)
+        c = len(self.classes)
+        of_all = np.bincount(self.given[self.given >= 0], minlength=c)
+        return weights_by_given_label(self.noisy_of_clean, of_all, np.bincount(self.clean, minlength=c))
+
+    def columns_of_clean(self, weigh_by_draw: bool) -> dict[str, Any]:
+        """True labels of clean samples, and their noisy labels, draw and weights; None if unknown or equal."""
+        weight: Any = None if self.weights is None else 1.0  # the mean weight of the noisy samples
+        if weigh_by_draw and len(self.clean) and np.ptp(of_draw := self.weights_of_draw()):
+            weight = of_draw
+        noisy = self.noisy_of_clean if (self.noisy_of_clean >= 0).any() else None
+        return {"label": self.clean, "noisy_label": noisy, "drawn": self.drawn, "sample_weight": weight}
+
+    def of_classes(self, classes: NDArray) -> "Labels":
+        """Encode as positions in `classes`, which contain all labels."""
+        of_all = Column(np.ones(len(self.classes), dtype=bool), self.classes).codes(classes, "y")
+        place = np.append(of_all, -1)
+        by_source = None if self.by_source is None else self.by_source.of_classes(classes)
+        return self._replace(classes=classes, given=place[self.given], true=place[self.true], by_source=by_source)
+
+
+def read_labels(
+    columns: GivenLabels,
+    n: int,
+    separate: SeparateLabels | None = None,
+    *,
+    classes: NDArray | None = None,
+    ignored: NDArray[np.bool_] | None = None,
+    complete: bool = True,
+    minus_one_is_label: bool = False,
+) -> Labels:
+    """Read the labels of n samples of X and of separate clean samples; their classes are the sorted labels by default.
+
+    -1 is missing in true labels, unless `minus_one_is_label`, or it is a given label or one of `classes`. A sample
+    that is `ignored` has no given label, unless it is verified. If `complete`, each sample must have a label.
+    """
+    name, by_source = columns.name, columns.by_source
+    given = read_column(columns.given, n, name)
+    is_label = minus_one_is_label or has_minus_one(given.labels, classes)
+    true = read_column(columns.verified, n, "y_verified", minus_one_is_missing=not is_label)
+    if complete and (neither := int((~given.known & ~true.known).sum())):
+        raise ValueError(
+            f"{name} has missing labels for {neither} of {n} samples, and these are not verified. Drop these samples."
+        )
+    if ignored is not None:
+        given = given.without(ignored & ~true.known)
+    m, of_true, of_given, names = separate or SeparateLabels(0, [], None)
+    found = {
+        name: given,
+        "y_verified": true,
+        names[0]: Column(np.ones(m, dtype=bool), complete_column(of_true, m, names[0])),
+        names[1]: read_column(of_given, m, names[1], minus_one_is_missing=not is_label),
+    }
+    if by_source is not None:
+        by_source.check([*true.labels.tolist(), *found[names[0]].labels.tolist()], name)
+        found[f"{name} of all sources"] = Column(np.ones(len(by_source.labels), dtype=bool), by_source.labels)
+    found = _of_one_kind(found)
+    if classes is None:
+        of_all = [column.labels for column in found.values() if len(column.labels)]
+        classes = sorted_classes(np.concatenate(of_all), None, " or ".join(found))
+        if classes.dtype.kind == "f" and np.abs(classes).max() >= LARGEST_FLOAT:
+            raise ValueError(f"floats cannot represent all labels up to {np.abs(classes).max():.6g}. Use str.")
+    codes = {argument: column.codes(classes, argument) for argument, column in found.items()}
+    return Labels(
+        classes,
+        np.append(codes[name], codes[names[1]]),
+        np.append(codes["y_verified"], codes[names[0]]),
+        n,
+        relative_probabilities(columns.probability, true.known, m),
+        None if by_source is None else by_source.of_classes(classes),
+    )
+
+
+def _of_one_kind(columns: dict[str, Column]) -> dict[str, Column]:
+    """Convert all labels to the type of the first column with labels. Raise if a column is of another kind."""
+    first: Any = None
+    found = {}
+    for name, column in columns.items():
+        labels = column.labels
+        if len(labels):
+            _check_kind(labels, name)
+            first = first or (name, labels)
+            labels = _like(labels, name, *first)
+        found[name] = column._replace(labels=labels)
+    return found
+
+
+def _check_kind(labels: NDArray, name: str) -> None:
+    """Raise for labels that are infinite, neither text nor numbers nor dates, or of several kinds."""
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise ValueError(f"{name} contains infinity, which is not a valid label. Drop these samples.")
+    if labels.dtype.kind in "OSV" and (strange := [label for label in labels if not isinstance(label, str)]):
+        if len(strange) < len(labels):
+            raise ValueError(f"{name} mixes labels of several kinds, text and others. Use one type for all labels.")
+        raise ValueError(f"{name} has labels of type {type(strange[0]).__name__}. Use str.")
+
+
+def _like(y: NDArray, name: str, name_of_model: str, model: NDArray) -> NDArray:
+    """Convert labels to the type of `model`. Raise if they are of another kind."""
+    if kind_of(y) != kind_of(model):
+        raise ValueError(
+            f"{name_of_model} has {kind_of(model)} labels such as {model.item(0)!r}, but {name} has {kind_of(y)} "
+            f"labels such as {y.item(0)!r}. Use the same classes in both, and true labels instead of a mask; "
+            f"{_ENCODE_ALL}."
+        )
+    if y.dtype.kind == "O" and model.dtype.kind == "U":
+        return y.astype(str)
+    # pandas stores integers as floats in columns with missing values
+    is_exact = y.dtype.kind == "f" and model.dtype.kind in "iu" and np.abs(y).max(initial=0) < LARGEST_FLOAT
+    return y.astype(model.dtype) if is_exact and np.array_equal(y, y.astype(model.dtype)) else y
+
+
+# ---------------------------------------------------------------------------- labels of a fit
+def labels_of_fit(
+    n: int, y: Any, y_verified: Any, separate: SeparateLabels | None, sources: Any, sample_weight: ArrayLike | None
+) -> Labels:
+    """Read the labels and weights of `fit` of a classifier, for n samples of X."""
+    columns = split_columns(y, y_verified, sources=sources)
+    check_given(columns.given, columns.name)
+    if columns.verified is not None and separate is not None:
+        raise ValueError("clean data was given 2 times, as verified samples of X and as meta. Pass one of them.")
+    weights, ignored = None, None
+    if sample_weight is not None:
+        from sklearn.utils.validation import _check_sample_weight
+
+        column = np.empty((n, 1))  # has the required length
+        weights = _check_sample_weight(sample_weight, column, dtype=np.float64, ensure_non_negative=True)
+        ignored = weights == 0
+    labels = read_labels(columns, n, separate, ignored=ignored)
+    if columns.verified is not None and not len(labels.clean):
+        raise ValueError(
+            f"no sample is verified: y_verified, or the column {VERIFIED!r}, has no label. Enter true labels; in "
+            "cross-validation, shuffle the folds or, for scores and searches, use TrustedKFold."
+        )
+    unverified = ~labels.is_clean[:n]
+    if weights is not None and unverified.any() and not weights[unverified].any():
+        raise ValueError("sample_weight is zero for all noisy samples. At least one weight must be above 0.")
+    _check_targets(labels)
+    check_labels_of_fit(labels, columns.name, stacklevel=5)
+    _check_classes(labels, stacklevel=5)
+    if weights is None:
+        return labels
+    weights = weights[labels.is_noisy[:n]]
+    weights /= weights.max()  # equal weights become exactly 1
+    return labels._replace(weights=weights / weights.mean())
+
+
+def _check_targets(labels: Labels) -> None:
+    """Raise for labels that are not classes; warn of noisy labels with many classes."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    check_classification_targets(labels.classes[labels.noisy])
+    with warnings.catch_warnings():  # few clean samples with many classes are no regression target
+        warnings.filterwarnings("ignore", "The number of unique classes is greater")
+        check_classification_targets(labels.classes)
+
+
+def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
+    """Raise unless there are noisy samples of two classes; warn if the noisy labels of clean samples are true."""
+    if not labels.is_noisy.any():
+        why = "all samples are verified, so there is no noisy sample to learn from"
+        if has_minus_one(labels.classes[labels.clean]):
+            why = f"all samples are verified, since -1 is a label in {name} and therefore in y_verified"
+        raise ValueError(
+            f"{why}. Pass the true label of each verified sample (not a mask), and NaN for missing labels; if all are "
+            "verified, T is count_transition_matrix."
+        )
+    of_X = labels.given[: labels.n_X]
+    found = labels.classes[np.unique(of_X[of_X >= 0])]
+    if len(found) < 2:
+        raise ValueError(f"the noisy labels need at least 2 classes, got one class: {name} only has {found}.")
+    is_pair = labels.noisy_of_clean >= 0
+    if is_pair.sum() >= _MANY and np.array_equal(labels.clean[is_pair], labels.noisy_of_clean[is_pair]):
+        warnings.warn(
+            f"The noisy labels of all {is_pair.sum()} clean samples equal the true labels. If they were corrected "
+            "there, set them to missing.",
+            stacklevel=stacklevel,
+        )
+
+
+def _check_classes(labels: Labels, stacklevel: int) -> None:
+    """Raise for invalid classes, and warn of suspicious classes."""
+    given, true = (_names(labels, codes) for codes in (labels.given[: labels.n_X], labels.true))
+    of_separate = _names(labels, labels.given[labels.n_X :])
+    if absent := sorted(of_separate - given - true):
+        raise ValueError(
+            f"y_meta_noisy has labels {shortened(absent)} that are in neither y nor y_meta; y has "
+            f"{shortened(sorted(given))}. Correct them; {_ENCODE_ALL}."
+        )
+    if absent := sorted(true - given):
+        name = "y_verified" if labels.is_clean[: labels.n_X].any() else "y_meta"
+        warnings.warn(
+            f"{name} has the classes {shortened(absent)}, which no noisy label has; they are treated as separate "
+            f"classes. If they are spelt differently in y, correct them; {_ENCODE_ALL}.",
+            stacklevel=stacklevel,
+        )
+    if absent := sorted(set(labels.classes.tolist()) - given - true):
+        warnings.warn(
+            f"some sources give the labels {shortened(absent)}, which are neither verified nor the most frequent label "
+            "of any sample. They are treated as separate classes; correct them or set them to missing.",
+            stacklevel=stacklevel,
+        )
+    _check_minus_one(labels, stacklevel + 1)
+
+
+def _names(labels: Labels, codes: NDArray[np.intp]) -> set[Any]:
+    return set(labels.classes[np.unique(codes[codes >= 0])].tolist())
+
+
+def _check_minus_one(labels: Labels, stacklevel: int) -> None:
+    """Raise for -1 in addition to 0, 1, 2, ..., which marks missing labels; warn for -1, 0, 1, which may be classes."""
+    c = len(labels.classes)
+    if kind_of(labels.classes) != "number" or c < 3 or not np.array_equal(labels.classes, np.arange(-1, c - 1)):
+        return
+    name, codes = "y", labels.given[: labels.n_X]
+    if not (codes == 0).any():
+        name, codes = "the true labels", labels.true
+    found = f"-1 in {(codes == 0).sum()} of {(codes >= 0).sum()} samples, and 0 to {c - 2}, are labels of {name}"
+    advice = "drop unlabelled samples, and use NaN for verified samples without a given label"
+    if c > 3:
+        raise ValueError(f"{found}. If -1 means unlabelled, {advice}; if it is a class, rename it.")
+    warnings.warn(f"{found}; -1 is taken as a class. If it means unlabelled, {advice}.", stacklevel=stacklevel)
+
+
+def complete_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
+    """Encode the labels of n samples as indices in `classes`. Raise for missing and unknown labels."""
+    labels = complete_column(y, n, name)
+    return Column(np.ones(n, dtype=bool), labels).codes(classes, name)
