@@ -147,6 +147,20 @@ assert noisytransition.flip_labels([0, 1], [[0, 1], [1, 0]]).tolist() == [1, 0]
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_message_steers(path):
+    """No condition, and no value, comes from a key of `diagnostics_`."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        parts = []
+        if isinstance(node, ast.Compare):
+            parts = node.comparators
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            parts = [node.value]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            parts = [node.func.value]
+        assert not any(isinstance(part, ast.Attribute) and part.attr == "diagnostics_" for part in parts)
+
+
 def test_all_public_names_are_there():
     for name in noisytransition.__all__:
         assert getattr(noisytransition, name).__doc__

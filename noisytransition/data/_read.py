@@ -242,8 +242,6 @@ def _weights_to_score(classifier: Any, labels: Labels) -> NDArray[np.float64]:
     model: Any = getattr(classifier, "noise_model_", None)
     if not hasattr(model, "held_out_"):
         return np.ones(len(labels.clean))
-    by_label = "drawn_by_label" in model.diagnostics_  # a fold has too few samples for the test
-    of_fit = dict(zip(model.labels_.tolist(), model.held_out_.given_labels, strict=True))
-    of_all = np.array([of_fit.get(name, 0) for name in labels.classes.tolist()])
-    n_clean = np.bincount(labels.clean, minlength=len(of_all))
-    return weights_by_given_label(labels.noisy_of_clean, of_all, n_clean, by_label)
+    of_fit = dict(zip(model.labels_.tolist(), model.held_out_.label_weights, strict=True))
+    of_label = np.array([of_fit.get(name, 1.0) for name in labels.classes.tolist()])
+    return weights_by_given_label(labels.noisy_of_clean, of_label)

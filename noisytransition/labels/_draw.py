@@ -1,54 +1,18 @@
-"""Detection of how verified samples were drawn: at random, by given label, or as suspicious; and their weights."""
-
-from typing import NamedTuple
+"""Weights of verified samples that were not drawn at random, and a test of a draw by suspicion."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from ._arrays import as_floats
 
-# p-value below which verified samples were not drawn at random
-_SURE = 1e-3
-# labels with fewer expected verified samples are merged, as usual for a chi-squared test
-_FEW = 5.0
 # verified samples were chosen as suspicious if the mean share of other samples with a less probable given label is
 # below 1/2 by _LOWER, and by _ERRORS standard errors
 _ERRORS, _LOWER = 4.0, 0.1
 
 
-class Draw(NamedTuple):
-    """How verified samples were drawn: by given label, as suspicious, or with known probabilities.
-
-    If the draw depends only on features and given labels, and every sample counts once, the likelihood of all labels
-    needs no weights (Rubin, "Inference and Missing Data", 1976).
-    """
-
-    by_label: bool = False
-    by_suspicion: bool = False
-    by_probability: bool = False
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether clean samples were not drawn at random, with unknown probabilities."""
-        return self.by_label or self.by_suspicion
-
-
 def is_balanced(n_clean: NDArray) -> bool:
     """Whether all classes have the same number of clean samples, at least two."""
     return bool(n_clean[0] > 1 and not np.ptp(n_clean))
-
-
-def is_drawn_by_label(of_verified: NDArray, of_all: NDArray) -> bool:
-    """Whether given labels of verified and of all samples, counted by label, differ (chi-squared test)."""
-    n = of_verified.sum()
-    expected = n * of_all / max(of_all.sum(), 1)
-    few = expected < _FEW
-    found, expected = (np.append(counts[~few], counts[few].sum()) for counts in (of_verified, expected))
-    found, expected = found[expected > 0], expected[expected > 0]
-    if len(expected) < 2:
-        return False
-    return bool(special.chdtrc(len(expected) - 1, ((found - expected) ** 2 / expected).sum()) < _SURE)
 
 
 def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDArray, given_of_others: NDArray) -> bool:
@@ -66,21 +30,36 @@ def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDAr
     return total < -max(_ERRORS * variance**0.5, _LOWER * len(given))
 
 
-def weights_by_given_label(given: NDArray, of_all: NDArray, n_clean: NDArray, by_label: bool | None = None) -> NDArray:
-    """Weights, with mean 1, that give verified samples the given-label distribution of all; 1 if drawn at random.
+def weights_of_labels(of_verified: NDArray, of_all: NDArray) -> NDArray[np.float64]:
+    r"""Weight of each given label with which verified samples have the given labels of all (post-stratification).
 
-    Samples with the same given label are assumed to be drawn at random. `given` has class indices of verified samples;
-    -1 if missing, with weight 1. `of_all` and `n_clean` of shape (c,) are the numbers of all samples by given label and
-    of verified samples by class; if the latter are equal, verified samples are stratified by class. `by_label`: whether
-    the draw is by given label, if this is known.
+    With n_j of n verified samples and a share s_j of all samples, a verified sample has label j with a probability that
+    has a Dirichlet prior ``K s``. The weight is s_j divided by its posterior mean ``(n_j + K s_j) / (n + K)``: near 1
+    for labels with few samples, and 1 for all labels if the counts differ no more than those of a draw at random.
+    K is estimated by moments: the chi-squared statistic has the mean ``(c - 1) (n + K) / (1 + K)``.
+
+    References
+    ----------
+    Holt, Smith, "Post Stratification", 1979. Gelman, Little, "Poststratification into Many Categories Using
+    Hierarchical Logistic Regression", 1997 (shrinkage of small strata).
     """
+    n, shares = of_verified.sum(), of_all / max(of_all.sum(), 1)
+    possible = shares > 0
+    expected = n * shares[possible]
+    chi2 = ((of_verified[possible] - expected) ** 2 / np.maximum(expected, np.finfo(float).tiny)).sum()
+    ratio = chi2 / max(possible.sum() - 1, 1)
+    if ratio <= 1:
+        return np.ones(len(of_all))
+    K = max(n - ratio, 0) / (ratio - 1)
+    drawn = of_verified + K * shares
+    return np.divide((n + K) * shares, drawn, out=np.ones(len(of_all)), where=drawn > 0)
+
+
+def weights_by_given_label(given: NDArray, of_label: NDArray) -> NDArray[np.float64]:
+    """Weights of samples, with mean 1, from those of their given labels; 1 if the given label is missing (-1)."""
     known, weights = given >= 0, np.ones(len(given))
-    of_verified = np.bincount(given[known], minlength=len(of_all))
-    if by_label is None:
-        by_label = not is_balanced(n_clean) and is_drawn_by_label(of_verified, of_all)
-    if by_label:
-        each = of_all / np.maximum(of_verified, 1)
-        weights[known] = each[given[known]] / each[given[known]].mean()
+    each = of_label[given[known]]
+    weights[known] = each / each.mean() if each.any() else 1.0
     return weights
 
 

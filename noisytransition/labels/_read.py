@@ -17,7 +17,7 @@ from ._columns import (
     read_column,
     split_columns,
 )
-from ._draw import inverse_probability_weights, relative_probabilities, weights_by_given_label
+from ._draw import inverse_probability_weights, relative_probabilities, weights_by_given_label, weights_of_labels
 from ._encode import LARGEST_FLOAT, kind_of, shortened, sorted_classes
 
 # smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured
@@ -102,9 +102,9 @@ class Labels(NamedTuple):
         """Weights of clean samples, of mean 1, by known probabilities of their draw or by given label."""
         if self.drawn is not None:
             return inverse_probability_weights(self.drawn)
-        c = len(self.classes)
-        of_all = np.bincount(self.given[self.given >= 0], minlength=c)
-        return weights_by_given_label(self.noisy_of_clean, of_all, np.bincount(self.clean, minlength=c))
+        given, c = self.noisy_of_clean, len(self.classes)
+        of_verified, of_all = (np.bincount(of[of >= 0], minlength=c) for of in (given, self.given))
+        return weights_by_given_label(given, weights_of_labels(of_verified, of_all))
 
     def columns_of_clean(self, weigh_by_draw: bool) -> dict[str, Any]:
         """True labels of clean samples, and their noisy labels, draw and weights; None if unknown or equal."""

@@ -190,18 +190,16 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         model.fit_candidates(held_out, run.classes, start, show=run.progress("transition matrix"))
         self._keep(model, held_out, start)
 
-        if "chosen" in model.diagnostics_:  # selected clean samples mislead: give them their weight in the likelihood
-            weight, fine_tuned = 1.0, None
-        T, noisy, clean = model.transition_matrix_, run.noisy, run.clean
+        noisy, clean = run.noisy, run.clean
         if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
-        if "drawn_by_label" in model.diagnostics_:  # T of the noisy samples without the verified ones
-            share = len(held_out.noisy) / len(run.noisy)
-            T = normalise_rows(model.transition_counts_ - share * held_out.pairs + _SMALLEST_COUNT * T)
+        # T of the noisy samples, without the verified ones
+        of_noisy = model.transition_counts_ - held_out.pairs * (len(held_out.noisy) / len(run.noisy))
+        T = normalise_rows(of_noisy + _SMALLEST_COUNT * model.transition_matrix_)
         chosen = select_epochs(held_out, model.best_candidate_, T)
         self.n_epochs_ = chosen.epochs
-        # only an under-trained network continues from the warm-up: others would keep labels that it has memorised
-        module = warm_up.plain_module_ if warm_up and "under_trained" in model.diagnostics_ else None
+        # more epochs may help: continue from the warm-up; other networks would keep labels that it has memorised
+        module = warm_up.plain_module_ if warm_up and chosen is held_out.candidates[-1] else None
         final: Any = GoldCorrectionLoss(T, weight)
         if run.sources is not None:
             likelihood: Any = model._likelihood_of_fit(noisy.positions)

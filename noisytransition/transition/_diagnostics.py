@@ -36,18 +36,18 @@ _AGREEMENT, _AGREEMENT_WITHOUT_ONE_T, _ERRORS_OF_AGREEMENT = 0.05, 0.1, 2.0
 # ... or if its mean certainty is higher for noisy than for clean samples. The excess is less than 3 standard errors out
 # of sample, and 0.05 to 0.27 (at least 3 standard errors) if only the clean samples of a forest are out-of-sample
 _CERTAINTY, _ERRORS_OF_CERTAINTY = 0.03, 3.0
-# power of a noisy label (`PairEstimate.powers`) below which error bars of T from pairs may fail: 10 of 12 fits with
+# power of a noisy label (`LogLinear.powers`) below which error bars of T from pairs may fail: 10 of 12 fits with
 # failing bars are below, and 5 of 81 others (design half of examples/benchmarks/zoo, three seeds)
 _WEAK = 0.5
 # Reported without a warning. "not_one_T" is as frequent, a fifth of the fits without pairs, among fits with good error
 # bars as among fits with bad ones; with pairs, T is fitted to them
-_NOTES = {"drawn_by_label", "worse_than_labels", "sources_differ", "dependent_sources", "sources_not_verified"}
+_NOTES = {"worse_than_labels", "sources_differ", "dependent_sources", "sources_not_verified"}
 _NOTES |= {"not_one_T", "not_separated", "under_trained"}
 # standard errors by which the accuracy of a classifier must be below that of the labels
 _ERRORS_OF_ACCURACY = 2.5
 _CHOSEN = (
-    "verified samples were chosen because their labels look wrong, not drawn at random: T relies more on the "
-    "assumption of one T, and a score on these samples is not an accuracy; verify some samples at random too"
+    "verified samples were chosen because their labels look wrong, not drawn at random, so scores and class shares "
+    "are biased; pass the probabilities of their draw as verified_probability, or verify samples drawn at random"
 )
 _NOT_VERIFIED = (
     "no sample is verified, so T assumes that the probabilities are correct, and its error bars are too short; verify "
@@ -55,13 +55,10 @@ _NOT_VERIFIED = (
 )
 
 
-def diagnose(
-    fit: TransitionFit, bars: TransitionUncertainty | None, classes: NDArray, labels: NDArray
-) -> dict[str, str]:
+def diagnose(fit: TransitionFit, bars: TransitionUncertainty | None, classes: NDArray) -> dict[str, str]:
     """Reasons not to trust T, by name; empty if there are none.
 
-    Candidates of `fit` must be in ascending order of epochs. `labels` are the classes, followed by labels that are not
-    classes.
+    Candidates of `fit` must be in ascending order of epochs.
     """
     found = {
         "no_probability": _no_probability(fit.best.proba, classes),
@@ -74,8 +71,7 @@ def diagnose(
         found = {
             "missing_class": _missing_class(fit.held_out.n_clean, classes),
             "unknown_shares": _unknown_shares(fit),
-            "drawn_by_label": _drawn_by_label(fit, labels),
-            "chosen": _CHOSEN if fit.draw.by_suspicion else "",
+            "chosen": _CHOSEN if not fit.offset.any() and fit.held_out.is_chosen_by_suspicion() else "",
             "verified_labels": _verified_labels(fit.wrong_true_labels, len(fit.held_out.clean)),
             "not_one_T": _not_one_T(fit.revised, bars),
             "weak_labels": _weak_labels(fit.revised),
@@ -133,19 +129,6 @@ def _unknown_shares(fit: TransitionFit) -> str:
     )
 
 
-def _drawn_by_label(fit: TransitionFit, labels: NDArray) -> str:
-    if not fit.draw.by_label:
-        return ""
-    drawn, of_all = fit.held_out.pairs.sum(axis=0), fit.held_out.given_labels
-    odds = drawn / drawn.sum() / np.maximum(of_all / of_all.sum(), 1 / of_all.sum())
-    none = labels[(drawn == 0) & (of_all > 0)].tolist()
-    return (
-        f"verified samples were drawn by their given label ({labels[odds.argmax()]!s} {odds.max():.1f} times as often "
-        "as among all samples); weights correct for this, and T does not need them"
-        + (f". Weights cannot correct for label {none}, which no verified sample has" if none else "")
-    )
-
-
 def _verified_labels(wrong: NDArray, n: int) -> str:
     if not len(wrong):
         return ""
@@ -182,11 +165,11 @@ def _not_one_T(revised: PairEstimate | FeatureDependentEstimate | None, bars: Tr
 
 
 def _weak_labels(revised: PairEstimate | FeatureDependentEstimate | None) -> str:
-    if not isinstance(revised, PairEstimate) or revised.powers[1] >= _WEAK:
+    if not isinstance(revised, PairEstimate) or revised.channel.powers[1] >= _WEAK:
         return ""
     return (
         "the noise depends on the features, so the error bars of T may be too short (the noisy labels of verified "
-        f"samples carry {revised.powers[1]:.0%} of the information that T implies); verify more samples"
+        f"samples carry {revised.channel.powers[1]:.0%} of the information that T implies); verify more samples"
     )
 
 
@@ -211,7 +194,7 @@ def _under_trained(held_out: HeldOut, weights: NDArray) -> str:
 def _memorised(fit: TransitionFit) -> str:
     """The classifier agrees with noisy labels, or is certain of them, more than out-of-sample."""
     given, noisy, proba = fit.best.proba, fit.held_out.noisy, fit.proba
-    if any(fit.draw) and fit.calibration is not None:  # T is about all samples, including the verified ones
+    if fit.calibration is not None:  # T is about all samples, including the verified ones
         known = fit.held_out.noisy_of_clean >= 0
         given = np.concatenate([given, fit.best.proba_meta[known]])
         noisy = np.concatenate([noisy, fit.held_out.noisy_of_clean[known]])
@@ -227,7 +210,7 @@ def _memorised(fit: TransitionFit) -> str:
             "probabilities and verify samples"
         )
     of_noisy, of_clean = (proba.max(axis=1) for proba in fit.best[1:])
-    if len(of_clean) < 2 or fit.draw.by_suspicion:
+    if len(of_clean) < 2:
         return ""
     of_clean = of_clean * fit.weights
     certain, clean, error = of_noisy.mean(), of_clean.mean(), of_clean.std(ddof=1) / len(of_clean) ** 0.5

@@ -46,7 +46,7 @@ def fit_feature_dependent_noise(
     one_T: EMResult,
     init: NDArray,
     prior: Prior = "symmetric",
-    meta_weight: float = 1.0,
+    meta_weight: NDArray | float = 1.0,
     meta_offset: NDArray | float = 0.0,
 ) -> FeatureDependentEstimate | None:
     r"""Estimate T under feature-dependent noise, if the labels contradict one T for all samples.

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels._draw import Draw
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood
+from ._channels import Channel, OneT
 from ._class_offset import class_offset, log_scores, shift_class_prior
 from ._em import EMResult, FirstMaximum, first_maximum
 from ._estimation import POSITIVE_EVIDENCE, anchor_transition_matrix, gold_transition_matrix
@@ -37,9 +37,6 @@ _LARGEST_DIFFERENCE, _POWER_IF_DIFFERENT = 0.25, 0.75
 LARGEST_WEIGHT = 20.0
 # folds of the clean samples, and iterations of each fit without a fold, which start from the fit to all of them
 _N_FOLDS, _N_ITER = 5, 40
-# power of the weight with verified pairs: at 1 the calibrated clean samples contradict one T too often (error of T in
-# the same problems 0.100 instead of 0.090)
-_POWER_WITH_PAIRS = 0.5
 # power in the fit of feature-dependent noise: at 3/4 and 1 it is detected in data without noise
 _POWER_OF_FEATURES = 0.5
 # log-evidence for wrong true labels against one T (Kass and Raftery, 1995); the evidence against feature-dependent
@@ -89,14 +86,14 @@ class TransitionFit:
         The estimate that replaces it.
     wrong_true_labels : ndarray of int
         Positions of clean samples whose true label is probably wrong; empty unless this best explains the pairs.
-    draw : Draw
-        How the clean samples were drawn.
     pairs : ndarray of shape (c, c)
         Counts of verified pairs, scaled to the number of samples with posteriors.
     weights : ndarray of shape (n_meta,)
         Weights, with mean 1, that make the clean samples representative of all samples.
     transition_matrix, counts : ndarray of shape (c, c)
         T, and expected numbers of samples of each true and noisy label.
+    channel : Channel
+        Model of the noisy label of a sample.
     calibration : Calibration or None
         Map that calibrates the posteriors; None without clean samples.
     """
@@ -104,9 +101,9 @@ class TransitionFit:
     def __init__(self, held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, show: Any = iter) -> None:
         self.held_out, self.start, self.prior = held_out, start, prior
         self.offset = self._class_offset() if stratified and len(held_out.clean) else np.zeros(len(start))
-        self.draw = Draw() if stratified else held_out.draw()
         self.weights = held_out.weights_of_clean(self.offset)
-        self.pairs = held_out.pairs * self._share() if any(self.draw) else held_out.pairs
+        # without folds, as few as the noisy samples with posteriors
+        self.pairs = held_out.pairs * (len(held_out.noisy) / held_out.n_noisy)
         self.log_evidence, self.best, best = self._most_likely(show)
         self.one_T = self._more_predictive(best)
         self.revised: PairEstimate | FeatureDependentEstimate | None = None
@@ -114,9 +111,12 @@ class TransitionFit:
         if held_out.pairs.any():
             self.revised = self._by_pairs()
         elif len(held_out.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
-            self.revised = self._by_features(self._weight() ** _POWER_OF_FEATURES)
+            self.revised = self._by_features()
         found = self.one_T if self.revised is None else self.revised
         self.transition_matrix, self.counts = found.transition_matrix, found.counts
+        self.channel: Channel = OneT(found.transition_matrix)
+        if isinstance(self.revised, PairEstimate):
+            self.channel = self.revised.channel
         self.calibration = self.one_T.calibration
         if isinstance(self.revised, FeatureDependentEstimate):
             self.calibration = self.revised.calibration
@@ -132,16 +132,15 @@ class TransitionFit:
 
     # ---- one T
     def _weight(self) -> float:
-        """Weight of a clean sample in the calibration, for equal totals of clean and noisy samples, up to a limit.
+        """Mean weight of clean samples in the calibration, for equal totals of clean and noisy ones, up to a limit.
 
-        If the clean samples were not drawn at random, each has weight 1.
+        With pairs, every label counts once: then a draw by features and noisy labels changes nothing (Rubin, "Inference
+        and Missing Data", 1976).
         """
         of = self.held_out
-        if not len(of.clean):
+        if not len(of.clean) or of.pairs.any():
             return 1.0
-        if self.draw.is_unknown:
-            return float(self._share() * of.n_clean.sum() / len(of.clean))
-        return min(len(of.noisy) / len(of.clean), LARGEST_WEIGHT) ** (_POWER_WITH_PAIRS if of.pairs.any() else 1.0)
+        return min(len(of.noisy) / len(of.clean), LARGEST_WEIGHT)
 
     def _more_predictive(self, balanced: FirstMaximum) -> EMResult:
         """T at this weight of a clean sample, or at weight 1 if this predicts clean samples out-of-fold better.
@@ -150,7 +149,7 @@ class TransitionFit:
         unless there are few clean samples.
         """
         T, n = balanced.finish(), len(self.held_out.clean)
-        if n < _N_FOLDS or len(self.start) > MOST_CLASSES_WITH_MATRIX or self.draw.is_unknown:
+        if self._weight() == 1 or n < _N_FOLDS or len(self.start) > MOST_CLASSES_WITH_MATRIX:
             return T
         likely, T_likely = self.at_weight_one
         gain = self._out_of_fold_scores(likely, T_likely) - self._out_of_fold_scores(balanced, T)
@@ -171,10 +170,6 @@ class TransitionFit:
             scores[out] = log_scores(maximum.calibration, proba[out], y[out], self.offset)
         return scores
 
-    def _share(self) -> float:
-        """Share of the noisy samples with posteriors: 1, or less without folds."""
-        return len(self.held_out.noisy) / self.held_out.n_noisy
-
     def _first_maximum(self, candidate: Candidate, weight: float) -> FirstMaximum:
         """Maximise the likelihood with the posteriors of a candidate, at this weight of a clean sample."""
         of = self.held_out
@@ -186,7 +181,7 @@ class TransitionFit:
             self.start,
             self.prior,
             self.pairs,
-            weight * self.weights if self.draw.by_probability else weight,
+            weight * (1.0 if self.offset.any() or of.pairs.any() else self.weights),
             self.offset,
         )
 
@@ -228,15 +223,15 @@ class TransitionFit:
             y_noisy_pairs=pairs[2],
             counts=self.pairs,
             offset=self.offset,
-            weights=self.weights[known] if self.draw.by_probability else None,
         )
         evidence, wrong = wrong_true_labels(*pairs, T, self.offset)
         if evidence > max(_STRONG_EVIDENCE, (found.log_evidence if found else 0.0) + POSITIVE_EVIDENCE):
             self.wrong_true_labels = np.flatnonzero(known)[wrong > 0.5]
         return None if len(self.wrong_true_labels) else found
 
-    def _by_features(self, weight: float) -> FeatureDependentEstimate | None:
+    def _by_features(self) -> FeatureDependentEstimate | None:
         """Estimate T under feature-dependent noise, if the labels contradict one T."""
+        weight = self._weight() ** _POWER_OF_FEATURES
         return fit_feature_dependent_noise(
             self.best.proba.astype(np.float64),
             self.held_out.noisy,
@@ -245,7 +240,7 @@ class TransitionFit:
             one_T=self._first_maximum(self.best, weight).finish(),
             init=self.start,
             prior=self.prior,
-            meta_weight=weight,
+            meta_weight=weight * (1.0 if self.offset.any() else self.weights),
             meta_offset=self.offset,
         )
 

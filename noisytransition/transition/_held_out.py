@@ -8,12 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._columns import SourceLabels, split_columns
 from ..labels._draw import (
-    Draw,
     inverse_probability_weights,
     is_balanced,
     is_chosen_by_suspicion,
-    is_drawn_by_label,
     weights_by_given_label,
+    weights_of_labels,
 )
 from ..labels._encode import check_classes, sorted_classes
 from ..labels._pandas import classes_of_columns, in_class_order, warn_of_order
@@ -104,25 +103,26 @@ class HeldOut(NamedTuple):
             drawn=None if self.drawn is None else self.drawn[kept],
         )
 
-    def draw(self) -> Draw:
-        """How the clean samples were drawn, according to known probabilities or tests of their given labels.
+    @property
+    def label_weights(self) -> NDArray[np.float64]:
+        """Weight of each given label with which verified samples represent all, of shape (c,)."""
+        return weights_of_labels(self.pairs.sum(axis=0), self.given_labels)
 
-        Equal numbers of each true class are treated as stratified, which the tests cannot identify.
+    def is_chosen_by_suspicion(self) -> bool:
+        """Whether clean samples, except those with a known probability, were chosen because their labels look wrong.
+
+        Equal numbers of each true class are treated as stratified, which the test cannot identify.
         """
-        has_noisy = at_random = self.noisy_of_clean >= 0
+        noisy = self.noisy_of_clean
+        has_noisy = at_random = noisy >= 0
         if self.drawn is not None:
             at_random = has_noisy & (self.drawn == 1)
-        if at_random.any() and not is_balanced(self.n_clean):
-            _, proba, proba_meta = self.candidates[-1]
-            others, noisy = has_noisy & ~at_random, self.noisy_of_clean
-            rest = np.concatenate([proba, proba_meta[others]]), np.concatenate([self.noisy, noisy[others]])
-            if is_chosen_by_suspicion(proba_meta[at_random], noisy[at_random], *rest):
-                return Draw(by_suspicion=True)
-        if self.drawn is not None:
-            return Draw(by_probability=True)
-        if not has_noisy.any() or is_balanced(self.n_clean):
-            return Draw()
-        return Draw(by_label=is_drawn_by_label(self.pairs.sum(axis=0), self.given_labels))
+        if not at_random.any() or is_balanced(self.n_clean):
+            return False
+        _, proba, proba_meta = self.candidates[-1]
+        others = has_noisy & ~at_random
+        rest = np.concatenate([proba, proba_meta[others]]), np.concatenate([self.noisy, noisy[others]])
+        return is_chosen_by_suspicion(proba_meta[at_random], noisy[at_random], *rest)
 
     def weights_of_clean(self, offset: NDArray) -> NDArray[np.float64]:
         """Weights, of mean 1, that make clean samples representative: by class with an offset, else by draw."""
@@ -130,7 +130,7 @@ class HeldOut(NamedTuple):
             return weights_of_clean_rows(offset, self.clean)
         if self.drawn is not None:
             return inverse_probability_weights(self.drawn)
-        return weights_by_given_label(self.noisy_of_clean, self.given_labels, self.n_clean)
+        return weights_by_given_label(self.noisy_of_clean, self.label_weights)
 
 
 def read_held_out(

@@ -13,6 +13,7 @@ from ..labels._columns import SourceLabels, split_columns
 from ..labels._encode import check_classes, class_indices
 from ..labels._pandas import in_class_order, like_series, names_of_rows, warn_of_order
 from ..labels._read import read_labels
+from ._channels import Channel, OneT
 from ._checks import (
     check_count,
     check_level,
@@ -24,7 +25,6 @@ from ._checks import (
 from ._class_conditional import class_conditional_test
 from ._diagnostics import diagnose, warn_of_reasons
 from ._estimation import anchor_transition_matrix
-from ._feature_dependent import FeatureDependentEstimate
 from ._fit import TransitionFit, cross_fitted, shrunk_gold_start
 from ._held_out import HeldOut, check_columns, read_held_out
 from ._noise import RandomState
@@ -54,7 +54,7 @@ class LabelNoiseModel:
         T             maximum-likelihood estimate from all labels, shrunk by the evidence
         test          test whether all samples share one T. If not, fit a posterior to the pairs of true and
                       noisy labels (without pairs, a model of feature-dependent noise); T is its mean
-        posterior     P(true = i | x, noisy = j) ~ proba_i(x) T[i, j]
+        posterior     P(true = i | x, noisy = j) ~ proba_i(x) T[i, j], or the fitted posterior
 
     See :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
 
@@ -242,13 +242,14 @@ class LabelNoiseModel:
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
         # expected counts also use the features, so they are more precise than counts from T and the noisy labels
         self.class_counts_ = (fit.counts - fit.pairs)[:c].sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
+        self._channel: Channel = fit.channel.of_classes(c)
         calibration, bars = fit.calibration, fit.error_bars()
         self.calibration_ = None if calibration is None else calibration.of_classes(c)
         self.uncertainty_ = None if bars is None else bars.of_classes(c)
         self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset[:c]
-        self.instance_dependence_ = fit.revised.power if isinstance(fit.revised, FeatureDependentEstimate) else 0.0
+        self.instance_dependence_ = getattr(fit.revised, "power", 0.0)
         self.log_evidence_, self.best_candidate_ = fit.log_evidence, int(fit.log_evidence.argmax())
-        self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_, labels)
+        self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_)
         self.held_out_ = held_out._replace(candidates=[fit.best])
         self.sources_: SourceFit | None = None
         if held_out.sources is not None:
@@ -307,6 +308,7 @@ class LabelNoiseModel:
         c = len(names)
         model.classes_ = model.labels_ = names
         model.transition_matrix_ = check_transition_matrix(in_class_order(T, names), c, "T")
+        model._channel = OneT(model.transition_matrix_)
         given = np.ones(c) if class_counts is None else in_class_order(class_counts, names)
         model.class_counts_ = as_floats(given, "class_counts")
         if model.class_counts_.shape != (c,) or not (model.class_counts_ >= 0).all():
@@ -584,7 +586,7 @@ class LabelNoiseModel:
         ndarray of shape (n, c)
             Probabilities, in the order of `classes_`; 0 or 1 for verified samples.
         """
-        return self._samples(proba, y_noisy, y_verified, calibrate)[0].posterior(self.transition_matrix_)
+        return self._samples(proba, y_noisy, y_verified, calibrate)[0].posterior(self._channel)
 
     def label_quality(
         self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
@@ -602,7 +604,7 @@ class LabelNoiseModel:
             0 or 1 for verified samples; NaN if the noisy label is missing. A Series if the noisy labels are a Series.
         """
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
-        return like_series(samples.judge(self.transition_matrix_).quality, y, "label_quality")
+        return like_series(samples.judge(self._channel).quality, y, "label_quality")
 
     def find_label_issues(
         self,
@@ -639,7 +641,7 @@ class LabelNoiseModel:
         """
         check_rate(threshold, "threshold")
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
-        judged = samples.judge(self.transition_matrix_)
+        judged = samples.judge(self._channel)
         issues = judged.issues(threshold)
         if not as_frame:
             return issues
@@ -678,7 +680,7 @@ class LabelNoiseModel:
         """
         check_rate(threshold, "threshold")
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
-        judged = samples.judge(self.transition_matrix_)
+        judged = samples.judge(self._channel)
         codes = np.where(judged.certainty >= threshold, judged.suggested, judged.noisy)
         return like_series(self.labels_[codes], y, getattr(y, "name", None))
 
@@ -742,7 +744,7 @@ class LabelNoiseModel:
             others = self.labels_[len(self.classes_) :].tolist()
             raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
-        n, judged = len(samples.noisy), samples.judge(self.transition_matrix_)
+        n, judged = len(samples.noisy), samples.judge(self._channel)
         shown = [""] * n if display_rows is None else display_rows
         if (length := shown.shape[0] if hasattr(shown, "shape") else len(shown)) != n:
             raise ValueError(f"display_rows has {length} entries for {n} samples; pass one per sample.")
@@ -782,7 +784,7 @@ class LabelNoiseModel:
         of, c = samples_of_fit(self), len(self.classes_)
         proba, none = self.calibrate(of.candidates[0].proba[:, :c]), np.full(len(of.noisy), -1)
         samples = LabelledSamples(proba, of.noisy, none, self._likelihood_of_fit(of.rows))
-        return samples.posterior(self.transition_matrix_)
+        return samples.posterior(self._channel)
 
     def _by_source(self, labels: SourceLabels | None) -> NDArray | None:
         """Likelihood of all labels of each sample given each true class, up to a factor; None with one source."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from ._channels import LogLinear
 from ._estimation import POSITIVE_EVIDENCE, TINY, finite_log, normalise_rows
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty
 
@@ -26,45 +27,34 @@ class PairEstimate(NamedTuple):
     """T from a posterior that is fitted to verified pairs.
 
     `std` are standard errors without the error of the one T (None for more than 50 classes), `counts` expected numbers
-    of samples of each true (i) and noisy (j) label, `powers` the powers of the classifier's probabilities and of T
-    ((1, 1) if one T holds), and `log_evidence` is the log of the Bayes factor against the posterior under one T.
+    of samples of each true (i) and noisy (j) label. The `channel` has the powers of the classifier's probabilities and
+    of T, (1, 1) if one T holds. `log_evidence` is the log of the Bayes factor against the posterior under one T.
     """
 
     transition_matrix: NDArray[np.float64]
     std: NDArray[np.float64] | None
     counts: NDArray[np.float64]
-    powers: NDArray[np.float64]
+    channel: LogLinear
     log_evidence: float
 
     def error_bars(self, std: NDArray | float = 0.0) -> TransitionUncertainty | None:
         """Error bars that include (approximately) `std`, the standard errors of the one T, times its power."""
         if self.std is None:
             return None
-        T, both = self.transition_matrix, np.sqrt(self.std**2 + (self.powers[1] * std) ** 2 + TINY)
+        T, both = self.transition_matrix, np.sqrt(self.std**2 + (self.channel.powers[1] * std) ** 2 + TINY)
         return TransitionUncertainty(T, T, both, both)
 
 
-class _Posterior(NamedTuple):
-    """Posterior of the true label, ``P(i | x, j) ~ proba[i]^a T[i, j]^b exp(M[i, j])``."""
+def _of_rows(channel: LogLinear, proba: NDArray, j: int) -> tuple[NDArray, NDArray]:
+    """Posterior of samples with noisy label j, and derivatives of its logarithm by the logarithms of the powers."""
+    slopes = channel.factors(proba, np.full(len(proba), j)) * channel.powers
+    return special.softmax(slopes.sum(axis=-1) + channel.offsets[j], axis=1), slopes
 
-    log_T: NDArray
-    powers: NDArray
-    #: ``M[i, j]`` at ``[j, i]``
-    offsets: NDArray
 
-    def factors(self, proba: NDArray, noisy: NDArray) -> NDArray[np.float64]:
-        """Logarithms of probabilities and of T, which the powers multiply; shape (n, c, 2)."""
-        return np.stack([finite_log(proba), self.log_T.T[noisy]], axis=-1)
-
-    def of_rows(self, proba: NDArray, j: int) -> tuple[NDArray, NDArray]:
-        """Posterior of samples with noisy label j, and derivatives of its logarithm by the logarithms of the powers."""
-        slopes = self.factors(proba, np.full(len(proba), j)) * self.powers
-        return special.softmax(slopes.sum(axis=-1) + self.offsets[j], axis=1), slopes
-
-    def covariances(self, proba: NDArray, j: int) -> tuple[NDArray, NDArray]:
-        """Covariances of the one-hot true label with itself and with the slopes, summed over noisy label j."""
-        q, slopes = self.of_rows(proba, j)
-        return np.diag(q.sum(axis=0)) - q.T @ q, _with_slopes(q, slopes)
+def _covariances(channel: LogLinear, proba: NDArray, j: int) -> tuple[NDArray, NDArray]:
+    """Covariances of the one-hot true label with itself and with the slopes, summed over noisy label j."""
+    q, slopes = _of_rows(channel, proba, j)
+    return np.diag(q.sum(axis=0)) - q.T @ q, _with_slopes(q, slopes)
 
 
 def _with_slopes(q: NDArray, slopes: NDArray) -> NDArray[np.float64]:
@@ -82,7 +72,6 @@ def fit_pair_posterior(
     y_noisy_pairs: NDArray,
     counts: NDArray,
     offset: NDArray | float = 0.0,
-    weights: NDArray | None = None,
 ) -> PairEstimate | None:
     r"""Estimate T from a posterior fitted to verified pairs, if these contradict one T for all samples.
 
@@ -114,7 +103,7 @@ def fit_pair_posterior(
     Genest, Zidek, "Combining Probability Distributions: A Critique and an Annotated Bibliography", 1986 (logarithmic
     pools). Kass, Raftery, "Bayes Factors", 1995.
     """
-    of_pairs, gain = _fitted(proba_pairs, y_pairs, y_noisy_pairs, T, offset, weights)
+    of_pairs, gain = _fitted(proba_pairs, y_pairs, y_noisy_pairs, T, offset)
     posterior = of_pairs._replace(offsets=of_pairs.offsets - offset)
     pairs, rows = ([p[y == j] for j in range(len(T))] for p, y in ((proba_pairs, y_noisy_pairs), (proba, y_noisy)))
     log_det, information = _information(of_pairs, pairs)
@@ -123,12 +112,12 @@ def fit_pair_posterior(
     # of examples/benchmarks/zoo has no false alarm
     if evidence <= POSITIVE_EVIDENCE:
         return None
-    counts = counts + np.stack([posterior.of_rows(p, j)[0].sum(axis=0) for j, p in enumerate(rows)], axis=1)
+    counts = counts + np.stack([_of_rows(posterior, p, j)[0].sum(axis=0) for j, p in enumerate(rows)], axis=1)
     total = counts + T  # a class without samples keeps its row of T
     std = None
     if len(T) <= MOST_CLASSES:
         std = _standard_errors(total, (of_pairs, posterior), (pairs, rows), information)
-    return PairEstimate(normalise_rows(total), std, counts, posterior.powers, float(evidence))
+    return PairEstimate(normalise_rows(total), std, counts, posterior, float(evidence))
 
 
 def wrong_true_labels(
@@ -151,12 +140,10 @@ def wrong_true_labels(
     return float(evidence), wrong / ((1 - best.x) * right + best.x / c)
 
 
-def _fitted(
-    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float, weights: NDArray | None
-) -> tuple[_Posterior, float]:
+def _fitted(proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float) -> tuple[LogLinear, float]:
     """Posterior fitted to the pairs, and the gain in log-posterior over one T."""
     c, rows = len(T), np.arange(len(y))
-    start = _Posterior(np.log(np.maximum(T, min(_SMALLEST_RATE, 0.1 / c))), np.ones(2), np.zeros((c, c)))
+    start = LogLinear(np.log(np.maximum(T, min(_SMALLEST_RATE, 0.1 / c))), np.ones(2), np.zeros((c, c)))
     factors = start.factors(proba, noisy)
 
     def loss(x: NDArray) -> tuple[float, NDArray]:
@@ -164,11 +151,8 @@ def _fitted(
         log_q = special.log_softmax(factors @ powers + offsets[noisy] + offset, axis=1)
         residual, of_offsets = np.exp(log_q), _PRECISION * offsets
         residual[rows, y] -= 1
-        loss_of_rows = log_q[rows, y]
-        if weights is not None:
-            residual, loss_of_rows = residual * weights[:, None], loss_of_rows * weights
         np.add.at(of_offsets, noisy, residual)
-        value = (x[:2] @ x[:2] + _PRECISION * (offsets**2).sum()) / 2 - loss_of_rows.sum()
+        value = (x[:2] @ x[:2] + _PRECISION * (offsets**2).sum()) / 2 - log_q[rows, y].sum()
         of_powers = powers * np.einsum("nc,ncp->p", residual, factors) + x[:2]
         return value, np.concatenate([of_powers, of_offsets.ravel()])
 
@@ -182,7 +166,7 @@ def _fitted(
 
 # Columns of M share no pairs, so the expected information (with the priors) is an arrow matrix: a block for each column
 # of M, and two rows for the powers.
-def _information(posterior: _Posterior, pairs: list[NDArray]) -> tuple[float, NDArray]:
+def _information(posterior: LogLinear, pairs: list[NDArray]) -> tuple[float, NDArray]:
     """Log-determinant of the information relative to the prior, and the marginal information about the powers.
 
     The block of a column is a diagonal minus a low-rank product, inverted by Woodbury's identity.
@@ -191,7 +175,7 @@ def _information(posterior: _Posterior, pairs: list[NDArray]) -> tuple[float, ND
     for j, proba in enumerate(pairs):
         if not len(proba):
             continue
-        q, slopes = posterior.of_rows(proba, j)
+        q, slopes = _of_rows(posterior, proba, j)
         mean, cross = np.einsum("nc,ncp->np", q, slopes), _with_slopes(q, slopes)
         diagonal = q.sum(axis=0) + _PRECISION
         root: Any = np.linalg.qr(q, mode="r")  # root.T @ root is q.T @ q
@@ -205,7 +189,7 @@ def _information(posterior: _Posterior, pairs: list[NDArray]) -> tuple[float, ND
 
 
 def _standard_errors(
-    counts: NDArray, posteriors: Sequence[_Posterior], proba: Sequence[list[NDArray]], information: NDArray
+    counts: NDArray, posteriors: Sequence[LogLinear], proba: Sequence[list[NDArray]], information: NDArray
 ) -> NDArray[np.float64]:
     """Standard errors of the normalised counts, from the errors of M and the powers and from sampling.
 
@@ -213,7 +197,9 @@ def _standard_errors(
     """
     c, variance, slopes = len(counts), np.zeros_like(counts), np.zeros((*counts.shape, 2))
     for j in range(c):
-        (of_pairs, pairs_cross), (own, cross) = (q.covariances(p[j], j) for q, p in zip(posteriors, proba, strict=True))
+        (of_pairs, pairs_cross), (own, cross) = (
+            _covariances(q, p[j], j) for q, p in zip(posteriors, proba, strict=True)
+        )
         inverse = np.linalg.inv(of_pairs + _PRECISION * np.eye(c))
         variance[:, j] = np.einsum("ik,kl,il->i", own, inverse, own)
         slopes[:, j] = cross - own @ inverse @ pairs_cross

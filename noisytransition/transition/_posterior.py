@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._encode import class_indices, class_names
 from ..labels._pandas import in_class_order
+from ._channels import Channel, OneT
 from ._checks import blocks_of_rows, check_count, check_probabilities, check_transition_matrix, checked_probabilities
 from ._estimation import normalise_rows
 
@@ -56,7 +57,7 @@ def label_posterior(
     if hasattr(proba, "columns"):
         given = checked_probabilities(in_class_order(proba, order, rows=False))
     T = check_transition_matrix(in_class_order(T, order), n_classes, "T")
-    return LabelledSamples(given, codes, np.full(n_rows, -1)).posterior(T)
+    return LabelledSamples(given, codes, np.full(n_rows, -1)).posterior(OneT(T))
 
 
 def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> NDArray[np.float64]:
@@ -118,7 +119,7 @@ class LabelledSamples(NamedTuple):
     noisy, true : ndarray of int, shape (n,)
         Noisy and verified labels as class indices; -1 if missing.
     likelihood : ndarray of shape (n, c), or None
-        Probability of several labels given each true class; None if T gives it (one label).
+        Probability of several labels given each true class; None if a channel gives it (one label).
     """
 
     proba: NDArray
@@ -131,35 +132,40 @@ class LabelledSamples(NamedTuple):
         """Mask of samples with both labels."""
         return (self.noisy >= 0) & (self.true >= 0)
 
-    def posterior(self, T: NDArray[np.float64]) -> NDArray[np.float64]:
+    def posterior(self, channel: Channel) -> NDArray[np.float64]:
         """P(true | x, labels) by Bayes' rule, shape (n, c); verified labels are certain."""
         found = np.empty(self.proba.shape)
-        for rows, posterior in self._blocks(T):
+        for rows, posterior in self._blocks(channel):
             found[rows] = posterior
         return found
 
-    def judge(self, T: NDArray[np.float64]) -> Judged:
+    def judge(self, channel: Channel) -> Judged:
         """Assess each noisy label by its posterior, without storing all posteriors."""
-        n, noisy = len(self.noisy), self.noisy
+        (n, c), noisy = self.proba.shape, self.noisy
         quality, suggested, certainty = np.empty(n), np.empty(n, dtype=np.intp), np.empty(n)
-        for rows, posterior in self._blocks(T):
-            quality[rows] = posterior[np.arange(len(posterior)), np.minimum(noisy[rows], len(T) - 1)]
+        for rows, posterior in self._blocks(channel):
+            quality[rows] = posterior[np.arange(len(posterior)), np.minimum(noisy[rows], c - 1)]
             suggested[rows], certainty[rows] = posterior.argmax(axis=1), posterior.max(axis=1)
-        quality[(noisy < 0) | (noisy >= len(T))] = np.nan  # no label, or a label that is not a class
+        quality[(noisy < 0) | (noisy >= c)] = np.nan  # no label, or a label that is not a class
         n_agreeing = int((self.proba.argmax(axis=1) == noisy).sum())
         agreement = n_agreeing / max(int((noisy >= 0).sum()), 1)
         return Judged(noisy, self.true >= 0, quality, suggested, certainty, agreement)
 
-    def _blocks(self, T: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def _blocks(self, channel: Channel) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield blocks of rows, and their posteriors."""
         for rows in blocks_of_rows(*self.proba.shape):
             of_class, noisy = self.proba[rows].astype(np.float64, copy=False), self.noisy[rows]
-            of_label = np.where((noisy >= 0)[:, None], T[:, noisy].T, 1.0)  # 1 without a label
-            joint = of_class * (of_label if self.likelihood is None else self.likelihood[rows])
+            if self.likelihood is None:
+                of_label = np.where(
+                    (noisy >= 0)[:, None], channel.likelihood(of_class, noisy), 1.0
+                )  # 1 without a label
+            else:
+                of_label = self.likelihood[rows]
+            joint = of_class * of_label
             posterior = np.where(joint.sum(axis=1, keepdims=True) > 0, joint, of_class)
             posterior /= posterior.sum(axis=1, keepdims=True)
             verified = self.true[rows] >= 0
-            posterior[verified] = np.eye(len(T))[self.true[rows][verified]]
+            posterior[verified] = np.eye(posterior.shape[1])[self.true[rows][verified]]
             yield rows, posterior
 
 

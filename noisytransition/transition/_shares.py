@@ -181,11 +181,8 @@ class Population:
                 "class shares and accuracies require samples in fit, at least two of them verified. Pass y_verified to "
                 "LabelNoiseModel, EMTransitionClassifier or TransitionClassifierCV."
             )
-        how = "chosen because their labels look wrong" if self.of.draw().by_suspicion else ""
-        if model.meta_sampling == "stratified" or "unknown_shares" in model.diagnostics_:
-            how = "stratified by class"
-        if how:
-            raise ValueError(f"verified samples were {how}, which biases shares. Verify samples drawn at random.")
+        if model.meta_sampling == "stratified":
+            raise ValueError("verified samples are stratified by class, which biases shares. Draw them at random.")
         self.truth = np.eye(self.c)[self.of.clean]
         # not the calibrated probabilities: their calibration has learned that these classes do not occur
         expected = self.of.candidates[0].proba[:, : self.c].mean(axis=0) * len(self.truth)
@@ -285,7 +282,7 @@ class Population:
                 samples = LabelledSamples._make(None if a is None else a[rows] for a in group)
                 samples = samples._replace(proba=fit.calibrated(samples.proba)[:, : self.c])
                 given_x[k][rows] += samples.proba / n
-                given_labels[k][rows] += samples.posterior(fit.transition_matrix[: self.c]) / n
+                given_labels[k][rows] += samples.posterior(fit.channel.of_classes(self.c)) / n
         return given_labels, given_x
 
     def _strata(self, known: NDArray) -> tuple[Any, NDArray | None]:
@@ -293,8 +290,7 @@ class Population:
         if self.of.drawn is not None:
             return (), 1 / self.of.drawn[known]
         given = self.of.noisy_of_clean[known]
-        is_by_label = (given >= 0).all() or self.of.draw().by_label
-        return strata_of_labels(self.of.noisy, given, self.d) if is_by_label else (), None
+        return strata_of_labels(self.of.noisy, given, self.d) if (given >= 0).all() else (), None
 
     def _powered(self, predicted: NDArray, verified: NDArray, true: NDArray, known: NDArray | None = None) -> Estimate:
         known = self._known(False) if known is None else known

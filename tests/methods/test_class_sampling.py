@@ -86,7 +86,7 @@ def test_each_class_needs_clean_rows():
         EMTransitionClassifier(meta_sampling="stratified").fit(X, noisy, meta=(X_meta[:60], y_meta[:60]))
 
 
-# ---------------------------------------------------------------------------- drawn by the given label, or chosen
+# ---------------------------------------------------------------------------- drawn by the given label
 def two_overlapping(seed, n=800):
     """A rule calls a fifth of the positives negative; a quarter of the rows are positive."""
     rng = np.random.default_rng(seed)
@@ -104,7 +104,7 @@ def quiet_em(X, y, noisy, rows):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", ["odds of 10", "all positives", "suspicious"])
+@pytest.mark.parametrize("draw", ["odds of 10", "all positives"])
 def test_em_is_as_good_with_rows_that_were_not_drawn_at_random(draw):
     found, at_random = [], []
     for seed in range(4):
@@ -114,16 +114,12 @@ def test_em_is_as_good_with_rows_that_were_not_drawn_at_random(draw):
         if draw == "odds of 10":
             weights = np.where(noisy == 1, 10.0, 1.0)
             rows = rng.choice(800, 60, replace=False, p=weights / weights.sum())
-        elif draw == "all positives":
-            rows = np.concatenate([np.flatnonzero(noisy == 1), rng.choice(np.flatnonzero(noisy == 0), 40, False)])
         else:
-            rows = np.append(np.argsort(np.where(noisy == 1, -1, 1) * X.sum(axis=1))[-50:], rng.choice(800, 20, False))
+            rows = np.concatenate([np.flatnonzero(noisy == 1), rng.choice(np.flatnonzero(noisy == 0), 40, False)])
         for each, results in ((rows, found), (rng.choice(800, 60, replace=False), at_random)):
             em = quiet_em(X, y, noisy, each)
             T = count_transition_matrix(y, noisy)
             results.append((transition_error(T, em.transition_matrix_), 1 - em.score(X_new, y_new)))
-            if each is rows:
-                assert ("chosen" if draw == "suspicious" else "drawn_by_label") in em.diagnostics_
     error, wrong = np.mean(found, axis=0) - np.mean(at_random, axis=0)
     assert error < 0.03
     assert wrong < 0.02

@@ -113,7 +113,7 @@ def test_it_is_that_of_the_dense_twin(seed, c, drawn, always):
     evidence, counts, powers, found, std = twin(rows, T, offset)
     got = revised(rows, T, offset=offset)
     np.testing.assert_allclose(got.log_evidence, evidence, atol=1e-3)
-    np.testing.assert_allclose(got.powers, powers, rtol=5e-3)
+    np.testing.assert_allclose(got.channel.powers, powers, rtol=5e-3)
     np.testing.assert_allclose(got.counts, counts, rtol=5e-3)
     np.testing.assert_allclose(got.transition_matrix, found, atol=2e-3)
     np.testing.assert_allclose(got.std, std, rtol=1e-2)
@@ -131,7 +131,7 @@ def test_T_of_labels_that_err_where_the_classifier_does_is_mended(seed):
     truth = count_transition_matrix(y[:n], noisy[:n], 3)
     plain = em_transition_matrix(proba[:n], noisy[:n], counts=pair_counts(y[n:], noisy[n:], 3))
     got = revised(rows, plain)
-    assert got.powers[1] < 1
+    assert got.channel.powers[1] < 1
     assert got.log_evidence > 1
     T = got.transition_matrix
     assert transition_error(truth, T) < min(0.1, 0.5 * transition_error(truth, plain))
@@ -163,7 +163,7 @@ def test_classes_that_change_places_change_the_revision_s(seed, order):
 def test_noisy_rows_that_come_twice_leave_T_and_the_error_of_the_pairs(always):
     rows = problem(n=400)
     once, often = revised(rows, T3), revised(rows, T3, times=50)
-    np.testing.assert_allclose(often.powers, once.powers)
+    np.testing.assert_allclose(often.channel.powers, once.channel.powers)
     of_rows = [r.counts - pair_counts(rows[1][400:], rows[2][400:], 3) for r in (once, often)]
     np.testing.assert_allclose(of_rows[1], 50 * of_rows[0])
     assert often.std.mean() < once.std.mean()
@@ -183,7 +183,7 @@ def test_a_class_without_rows_keeps_its_T(always):
 def test_errors_of_the_one_T_count_with_its_power():
     got = revised(problem(n=1000, n_pairs=200), T3)
     np.testing.assert_allclose(got.error_bars().std, got.std, atol=1e-6)
-    np.testing.assert_allclose(got.error_bars(0.1).std ** 2, got.std**2 + (0.1 * got.powers[1]) ** 2)
+    np.testing.assert_allclose(got.error_bars(0.1).std ** 2, got.std**2 + (0.1 * got.channel.powers[1]) ** 2)
     narrow, wide = got.error_bars().interval(), got.error_bars(0.1).interval()
     assert (wide[0] <= narrow[0]).all()
     assert (wide[1] >= narrow[1]).all()
