@@ -8,6 +8,7 @@ from noisytransition import LabelNoiseModel, flip_labels
 from noisytransition.report import NoiseReport
 from noisytransition.report._facts import Clean, make_facts
 from noisytransition.report._samples import sample_facts
+from noisytransition.transition._channels import OneT
 from noisytransition.transition._posterior import LabelledSamples
 
 
@@ -41,7 +42,7 @@ def judged(T, n=200, seed=0):
     rng = np.random.default_rng(seed)
     proba = rng.dirichlet(np.full(len(T), 0.05), size=n)
     given = flip_labels(proba.argmax(axis=1), T, random_state=seed)
-    return LabelledSamples(proba, given, np.full(n, -1)).judge(T)
+    return LabelledSamples(proba, given, np.full(n, -1)).judge(OneT(T))
 
 
 def clean(T, n=80, seed=1):

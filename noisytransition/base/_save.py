@@ -12,6 +12,7 @@ from ..labels._columns import SourceLabels
 from ..nets import NoisyLabelNet
 from ..persistence._storage import NAMED, about, is_plain, plain_history, write
 from ..transition._calibration import Calibration
+from ..transition._channels import LogLinear, OneT
 from ..transition._held_out import Candidate, HeldOut
 from ..transition._sources import Dependence, SourceFit
 from ..transition._uncertainty import TransitionUncertainty
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from ._classifier import NoisyLabelClassifier
 
 KIND = "classifier"
-_RECORDS = (Calibration, Candidate, Dependence, HeldOut, SourceFit, SourceLabels, TransitionUncertainty)
-NAMED.update({cls.__name__: cls for cls in _RECORDS})
+_RECORDS = [Calibration, Candidate, Dependence, HeldOut, LogLinear, OneT, SourceFit, SourceLabels]
+NAMED.update({cls.__name__: cls for cls in (*_RECORDS, TransitionUncertainty)})
 
 
 def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:

@@ -56,20 +56,10 @@ def read_rows(
     *,
     weigh_by_label: bool = True,
 ) -> tuple[NDArray, Rows, Rows, SourceLabels | None]:
-    """Validate noisy and clean samples and encode the labels as 0..c-1.
+    """Validate noisy and clean samples; return the classes, both samples with class indices, and labels by source.
 
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-        Sorted labels.
-    noisy : Rows
-        Noisy samples with a weight above 0; with a column ``sample_weight`` if weights are given.
-    clean : Rows
-        Clean samples, possibly none. A column ``noisy_label`` has their known noisy labels, else -1. A column ``drawn``
-        has the probabilities of their draw, if known. A column ``sample_weight`` has weights if they were stratified by
-        noisy label or drawn with known probabilities (with `weigh_by_label`), else 1 if weights are given.
-    by_source : SourceLabels or None
-        Labels of all rows of X by several sources.
+    Noisy samples have a weight above 0. Clean samples have the columns ``noisy_label`` (-1 if unknown), ``drawn``
+    (probabilities of their draw), and ``sample_weight`` by their draw (with `weigh_by_label`), if these are known.
     """
     if sample_weight is not None and (drawn := sorted(set(DRAWS) & set(estimator.get_params(deep=False)))):
         raise ValueError(f"sample_weight cannot be combined with {drawn}: both control sampling. Omit one.")

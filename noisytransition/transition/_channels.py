@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._estimation import finite_log
+from ._estimation import finite_log, normalise_rows
 
 
 class OneT(NamedTuple):
@@ -47,3 +47,9 @@ class LogLinear(NamedTuple):
 
 
 Channel = OneT | LogLinear
+
+
+def posterior(channel: Channel, proba: NDArray, noisy: NDArray[np.intp]) -> NDArray[np.float64]:
+    """P(true | x, label) by Bayes' rule, shape (n, c); P(true | x) if the label is impossible."""
+    joint = proba * channel.likelihood(proba, noisy)
+    return normalise_rows(joint, proba)

@@ -36,9 +36,6 @@ _AGREEMENT, _AGREEMENT_WITHOUT_ONE_T, _ERRORS_OF_AGREEMENT = 0.05, 0.1, 2.0
 # ... or if its mean certainty is higher for noisy than for clean samples. The excess is less than 3 standard errors out
 # of sample, and 0.05 to 0.27 (at least 3 standard errors) if only the clean samples of a forest are out-of-sample
 _CERTAINTY, _ERRORS_OF_CERTAINTY = 0.03, 3.0
-# power of a noisy label (`LogLinear.powers`) below which error bars of T from pairs may fail: 10 of 12 fits with
-# failing bars are below, and 5 of 81 others (design half of examples/benchmarks/zoo, three seeds)
-_WEAK = 0.5
 # Reported without a warning. "not_one_T" is as frequent, a fifth of the fits without pairs, among fits with good error
 # bars as among fits with bad ones; with pairs, T is fitted to them
 _NOTES = {"worse_than_labels", "sources_differ", "dependent_sources", "sources_not_verified"}
@@ -74,7 +71,6 @@ def diagnose(fit: TransitionFit, bars: TransitionUncertainty | None, classes: ND
             "chosen": _CHOSEN if not fit.offset.any() and fit.held_out.is_chosen_by_suspicion() else "",
             "verified_labels": _verified_labels(fit.wrong_true_labels, len(fit.held_out.clean)),
             "not_one_T": _not_one_T(fit.revised, bars),
-            "weak_labels": _weak_labels(fit.revised),
             "under_trained": _under_trained(fit.held_out, fit.weights),
         } | found
     return {name: text for name, text in found.items() if text}
@@ -161,15 +157,6 @@ def _not_one_T(revised: PairEstimate | FeatureDependentEstimate | None, bars: Tr
     return (
         "clean and noisy samples contradict each other under one T: the noise probably depends on the features, and T "
         f"is at best an average over the samples{advice}"
-    )
-
-
-def _weak_labels(revised: PairEstimate | FeatureDependentEstimate | None) -> str:
-    if not isinstance(revised, PairEstimate) or revised.channel.powers[1] >= _WEAK:
-        return ""
-    return (
-        "the noise depends on the features, so the error bars of T may be too short (the noisy labels of verified "
-        f"samples carry {revised.channel.powers[1]:.0%} of the information that T implies); verify more samples"
     )
 
 

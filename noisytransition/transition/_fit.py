@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood
-from ._channels import Channel, OneT
+from ._channels import Channel, OneT, posterior
 from ._class_offset import class_offset, log_scores, shift_class_prior
 from ._em import EMResult, FirstMaximum, first_maximum
 from ._estimation import POSITIVE_EVIDENCE, anchor_transition_matrix, gold_transition_matrix
 from ._feature_dependent import FeatureDependentEstimate, fit_feature_dependent_noise
 from ._held_out import Candidate, HeldOut
 from ._metrics import transition_error
-from ._pair_posterior import PairEstimate, fit_pair_posterior, wrong_true_labels
+from ._pair_posterior import PairEstimate, fit_channel, fit_pair_posterior, wrong_true_labels
+from ._rectified import rectified
 from ._shrinkage import Prior, shrunk_to_symmetric
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty, transition_uncertainty
 
@@ -115,11 +116,12 @@ class TransitionFit:
         found = self.one_T if self.revised is None else self.revised
         self.transition_matrix, self.counts = found.transition_matrix, found.counts
         self.channel: Channel = OneT(found.transition_matrix)
-        if isinstance(self.revised, PairEstimate):
-            self.channel = self.revised.channel
         self.calibration = self.one_T.calibration
         if isinstance(self.revised, FeatureDependentEstimate):
             self.calibration = self.revised.calibration
+        if isinstance(self.revised, PairEstimate):
+            self.channel = self.revised.channel
+            self._rectify()
 
     @cached_property
     def proba(self) -> NDArray[np.float64]:
@@ -214,20 +216,34 @@ class TransitionFit:
         assert calibration is not None  # there are clean samples
         known = of.noisy_of_clean >= 0
         pairs = calibration(self.best.proba_meta[known]), of.clean[known], of.noisy_of_clean[known]
-        found = fit_pair_posterior(
-            calibration(self.best.proba),
-            of.noisy,
-            T,
-            proba_pairs=pairs[0],
-            y_pairs=pairs[1],
-            y_noisy_pairs=pairs[2],
-            counts=self.pairs,
-            offset=self.offset,
-        )
+        found = fit_pair_posterior(calibration(self.best.proba), of.noisy, T, pairs, self.pairs, self.offset)
         evidence, wrong = wrong_true_labels(*pairs, T, self.offset)
         if evidence > max(_STRONG_EVIDENCE, (found.log_evidence if found else 0.0) + POSITIVE_EVIDENCE):
             self.wrong_true_labels = np.flatnonzero(known)[wrong > 0.5]
         return None if len(self.wrong_true_labels) else found
+
+    def _rectify(self) -> None:
+        """Correct T by the residuals of the pairs, unless they are stratified by true class or classes are many."""
+        self.bars: TransitionUncertainty | None = None
+        if len(self.start) > MOST_CLASSES:
+            return
+        std = self._bars(self.one_T).std
+        self.bars = TransitionUncertainty(self.transition_matrix, self.transition_matrix, std, std)
+        if self.offset.any():
+            return
+        of, T = self.held_out, self.one_T.transition_matrix
+        known = of.noisy_of_clean >= 0
+        proba, y, noisy = self.calibrated(self.best.proba_meta[known]), of.clean[known], of.noisy_of_clean[known]
+        of_pairs = posterior(self.channel, proba, noisy)
+        for out in folds_of(np.argsort(proba[np.arange(len(y)), y]), _N_FOLDS):
+            channel, _ = fit_channel(proba[~out], y[~out], noisy[~out], T)
+            of_pairs[out] = posterior(channel, proba[out], noisy[out])
+        of_noisy = posterior(self.channel, self.proba, of.noisy)
+        # within a given label, weights of its draw are equal
+        weights = np.ones(len(y)) if of.drawn is None else self.weights[known]
+        self.bars = rectified(self.bars, of_noisy, of.noisy, of_pairs, y, noisy, weights)
+        self.transition_matrix = self.bars.transition_matrix
+        self.counts = self.counts.sum(axis=1, keepdims=True) * self.transition_matrix
 
     def _by_features(self) -> FeatureDependentEstimate | None:
         """Estimate T under feature-dependent noise, if the labels contradict one T."""
@@ -252,9 +268,9 @@ class TransitionFit:
         """
         if len(self.start) > MOST_CLASSES:
             return None
-        own = self._bars(self.one_T)
         if isinstance(self.revised, PairEstimate):
-            return self.revised.error_bars(own.std)
+            return self.bars
+        own = self._bars(self.one_T)
         if self.held_out.pairs.any() or not len(self.held_out.clean):
             return own
         bars = own if self.one_T is self.at_weight_one[1] else own.merge(self._bars(self.at_weight_one[1]))

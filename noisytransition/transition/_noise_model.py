@@ -53,7 +53,8 @@ class LabelNoiseModel:
         calibration   softmax(A log proba + b), fitted to verified and noisy labels
         T             maximum-likelihood estimate from all labels, shrunk by the evidence
         test          test whether all samples share one T. If not, fit a posterior to the pairs of true and
-                      noisy labels (without pairs, a model of feature-dependent noise); T is its mean
+                      noisy labels (without pairs, a model of feature-dependent noise); T is its mean, corrected
+                      by the pairs
         posterior     P(true = i | x, noisy = j) ~ proba_i(x) T[i, j], or the fitted posterior
 
     See :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.

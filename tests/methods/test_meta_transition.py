@@ -56,7 +56,8 @@ def test_starts_without_a_warm_up(blobs):
     counted = count_transition_matrix(y_meta, y_meta_noisy, 3, smoothing=1 / 3)
     for init, expected in (("diagonal", symmetric_noise(3, 0.2)), (given, given), ("count", counted)):
         clf = fit(blobs, transition_init=init, transition_lr=0.0, y_meta_noisy=y_meta_noisy)
-        close(clf.transition_init_, expected)
+        atol = 0.03 if isinstance(init, str) and init == "count" else 1e-3  # weights of given labels
+        np.testing.assert_allclose(clf.transition_init_, expected, rtol=1e-4, atol=atol)
         assert list(clf.histories_) == ["meta_transition", "refit"]
 
 

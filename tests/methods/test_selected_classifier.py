@@ -184,7 +184,7 @@ def test_fine_tuning_that_diverges_is_dropped(monkeypatch):
     diverged, init = [], DivergenceError.__init__
     monkeypatch.setattr(DivergenceError, "__init__", lambda self, *args: diverged.append(args) or init(self, *args))
     X, y, meta, _ = problem()
-    own = {"lr": 300.0, "optimizer__momentum": 0.99, "max_epochs": 1}
+    own = {"lr": 300.0, "optimizer__momentum": 0.99, "max_epochs": 1, "transition_init": "diagonal"}
     clf = fit(X, y, meta, None, **own)
     assert diverged
     assert clf.selected_classifier_ == "own"

@@ -40,11 +40,9 @@ def revised(rows, T, times=1, offset=0.0):
         np.tile(proba[:n], (times, 1)),
         np.tile(noisy[:n], times),
         T,
-        proba_pairs=proba[n:],
-        y_pairs=y[n:],
-        y_noisy_pairs=noisy[n:],
-        counts=pair_counts(y[n:], noisy[n:], len(T)),
-        offset=offset,
+        (proba[n:], y[n:], noisy[n:]),
+        pair_counts(y[n:], noisy[n:], len(T)),
+        offset,
     )
 
 
@@ -56,7 +54,7 @@ def always(monkeypatch):
 
 # ---------------------------------------------------------------------------- the twin
 def twin(rows, T, offset):
-    """Posterior, evidence, counts and standard errors by loops over rows, dense matrices and finite differences."""
+    """Posterior, evidence and counts by loops over rows and dense matrices."""
     proba, y, noisy, n = rows
     c = len(T)
     log_T = np.log(np.maximum(T, 1e-3))
@@ -92,16 +90,8 @@ def twin(rows, T, offset):
             total[:, noisy[i]] += softmax(logits(x, i))
         return total
 
-    def revised_T(x):
-        total = counts(x) + T
-        return (total / total.sum(axis=1, keepdims=True)).ravel()
-
-    step = 1e-5
-    jacobian = np.stack([(revised_T(x + step * e) - revised_T(x - step * e)) / (2 * step) for e in np.eye(len(x))], -1)
-    found = revised_T(x).reshape(c, c)
-    sampling = found * (1 - found) / (counts(x) + T).sum(axis=1, keepdims=True)
-    variance = np.diag(jacobian @ np.linalg.inv(information) @ jacobian.T).reshape(c, c) + sampling
-    return evidence, counts(x), np.exp(x[:2]), found, np.sqrt(variance)
+    total = counts(x) + T
+    return evidence, counts(x), np.exp(x[:2]), total / total.sum(axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -110,13 +100,12 @@ def twin(rows, T, offset):
 def test_it_is_that_of_the_dense_twin(seed, c, drawn, always):
     rows = problem(seed, n=60, n_pairs=25, c=c)
     T, offset = symmetric_noise(c, 0.3), drawn * np.linspace(-1, 1, c)
-    evidence, counts, powers, found, std = twin(rows, T, offset)
+    evidence, counts, powers, found = twin(rows, T, offset)
     got = revised(rows, T, offset=offset)
     np.testing.assert_allclose(got.log_evidence, evidence, atol=1e-3)
     np.testing.assert_allclose(got.channel.powers, powers, rtol=5e-3)
     np.testing.assert_allclose(got.counts, counts, rtol=5e-3)
     np.testing.assert_allclose(got.transition_matrix, found, atol=2e-3)
-    np.testing.assert_allclose(got.std, std, rtol=1e-2)
 
 
 # ---------------------------------------------------------------------------- where it is taken
@@ -135,8 +124,6 @@ def test_T_of_labels_that_err_where_the_classifier_does_is_mended(seed):
     assert got.log_evidence > 1
     T = got.transition_matrix
     assert transition_error(truth, T) < min(0.1, 0.5 * transition_error(truth, plain))
-    low, high = got.error_bars().interval(0.95)
-    assert ((low <= truth) & (truth <= high)).mean() > 0.8
 
 
 def test_without_pairs_T_is_left_alone():
@@ -157,17 +144,14 @@ def test_classes_that_change_places_change_the_revision_s(seed, order):
         return
     at = np.ix_(order, order)
     np.testing.assert_allclose(moved.transition_matrix, plain.transition_matrix[at], atol=0.01)
-    np.testing.assert_allclose(moved.std, plain.std[at], rtol=0.05)
 
 
-def test_noisy_rows_that_come_twice_leave_T_and_the_error_of_the_pairs(always):
+def test_noisy_rows_that_come_twice_leave_T(always):
     rows = problem(n=400)
     once, often = revised(rows, T3), revised(rows, T3, times=50)
     np.testing.assert_allclose(often.channel.powers, once.channel.powers)
     of_rows = [r.counts - pair_counts(rows[1][400:], rows[2][400:], 3) for r in (once, often)]
     np.testing.assert_allclose(of_rows[1], 50 * of_rows[0])
-    assert often.std.mean() < once.std.mean()
-    assert (often.std > 0.2 * once.std).all()  # sampling alone would give 0.14
 
 
 def test_a_class_without_rows_keeps_its_T(always):
@@ -176,37 +160,6 @@ def test_a_class_without_rows_keeps_its_T(always):
     T[:3, :3], T[3] = T3, [0.2, 0.3, 0.4, 0.1]
     got = revised((np.c_[proba, np.zeros(len(y))], y, noisy, n), T)
     np.testing.assert_allclose(got.transition_matrix[3], T[3], atol=2e-3)
-    assert (got.std[3] > 0.2).all()
-    assert np.isfinite(got.std).all()
-
-
-def test_errors_of_the_one_T_count_with_its_power():
-    got = revised(problem(n=1000, n_pairs=200), T3)
-    np.testing.assert_allclose(got.error_bars().std, got.std, atol=1e-6)
-    np.testing.assert_allclose(got.error_bars(0.1).std ** 2, got.std**2 + (0.1 * got.channel.powers[1]) ** 2)
-    narrow, wide = got.error_bars().interval(), got.error_bars(0.1).interval()
-    assert (wide[0] <= narrow[0]).all()
-    assert (wide[1] >= narrow[1]).all()
-
-
-def test_a_label_that_no_row_has_gets_bounds(always):
-    """The class has no samples, no pairs and no probability in T."""
-    proba, y, noisy, n = problem(c=3)
-    T = np.array([[0.8, 0.2, 0.0], [0.3, 0.7, 0.0], [0.5, 0.5, 0.0]])
-    noisy = np.minimum(noisy, 1)
-    low, high = revised((proba, y, noisy, n), T).error_bars().interval()
-    assert ((low >= 0) & (low <= high) & (high <= 1)).all()
-    assert high[:, 2].max() < 0.05
-
-
-def test_many_classes_have_no_error_bars_and_the_same_evidence(always, monkeypatch):
-    rows, T = problem(c=4, n_pairs=200), symmetric_noise(4, 0.3)
-    few = revised(rows, T)
-    monkeypatch.setattr(module, "MOST_CLASSES", 3)
-    many = revised(rows, T)
-    assert many.error_bars() is None
-    assert many.log_evidence == few.log_evidence
-    np.testing.assert_array_equal(many.transition_matrix, few.transition_matrix)
 
 
 def test_hundreds_of_classes_take_moments():
