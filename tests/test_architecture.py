@@ -245,5 +245,5 @@ def test_a_fit_is_a_short_walk(name):
     spec.loader.exec_module(structure)
     functions, files, calls = structure.fit(methods.METHODS[name](max_epochs=3, random_state=0))
     assert functions <= 320
-    assert files <= 38
-    assert calls <= 105  # from one package of the library into another
+    assert files <= 40
+    assert calls <= 115  # from one package of the library into another, of which `labels` is one

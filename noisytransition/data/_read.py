@@ -82,7 +82,12 @@ def read_rows(
     clean = rows.take(of_clean) if beside is None else beside
     noisy = rows if len(in_X) == len(rows) else rows.take(in_X)
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
-    return labels.classes, noisy, clean.with_columns(**labels.columns_of_clean(weigh_by_label)), labels.by_source
+    weight: Any = None if labels.weights is None else 1.0  # the mean weight of the noisy samples
+    if weigh_by_label and len(clean) and np.ptp(of_draw := labels.weights_of_draw()):
+        weight = of_draw
+    pairs = labels.noisy_of_clean if (labels.noisy_of_clean >= 0).any() else None
+    clean = clean.with_columns(label=labels.clean, noisy_label=pairs, drawn=labels.drawn, sample_weight=weight)
+    return labels.classes, noisy, clean, labels.by_source
 
 
 # ---------------------------------------------------------------------------- the form of clean data

@@ -51,12 +51,12 @@ def read_column(y: Any, n: int, name: str, *, minus_one_is_missing: bool = False
         return Column(np.zeros(n, dtype=bool), np.zeros(0, dtype=np.intp))
     column = _one_dimensional(y, n, name)
     is_list = isinstance(column, list | tuple)  # numpy would convert mixed values
-    if is_list:
+    known = np.ones(n, dtype=bool)
+    if is_list or column.dtype.kind == "O":
         known = np.array([not _is_missing(label) for label in column], dtype=bool)
-        labels = _listed([label for label, is_known in zip(column, known, strict=True) if is_known])
-    else:
-        known = _is_known(column)
-        labels = column[known]
+    elif column.dtype.kind in "fmM":
+        known = column == column  # NaN does not equal itself
+    labels = _listed([column[i] for i in np.flatnonzero(known)]) if is_list else column[known]
     labels = of_one_type(labels)
     if minus_one_is_missing and labels.dtype.kind in "iuf":
         is_label = labels != -1
@@ -70,17 +70,10 @@ def read_column(y: Any, n: int, name: str, *, minus_one_is_missing: bool = False
 
 def complete_column(y: Any, n: int, name: str) -> NDArray:
     """Labels of all n samples; raise if some are missing."""
-    check_given(y, name)
     column = read_column(y, n, name)
     if not column.known.all():
         raise ValueError(f"{name} has missing labels for {(~column.known).sum()} of {n} samples. Drop these samples.")
     return column.labels
-
-
-def check_given(y: Any, name: str) -> None:
-    """Raise for None."""
-    if y is None:  # ends with the words that scikit-learn's tests match
-        raise ValueError(f"{name} is None. Pass labels (requires y to be passed, but the target y is None).")
 
 
 def has_minus_one(*labels: Any) -> bool:
@@ -115,13 +108,6 @@ def _one_dimensional(y: Any, n: int, name: str) -> Any:
         found = f"{name} has {len(given)} labels for {n} samples (inconsistent numbers of samples)"
         raise ValueError(f"{found}. Pass one each{cut}.")
     return y if isinstance(y, list | tuple) else given
-
-
-def _is_known(column: NDArray) -> NDArray[np.bool_]:
-    if column.dtype.kind == "O":
-        return np.array([not _is_missing(label) for label in column], dtype=bool)
-    # NaN does not equal itself
-    return column == column if column.dtype.kind in "fmM" else np.ones(len(column), dtype=bool)
 
 
 def _is_missing(label: object) -> bool:

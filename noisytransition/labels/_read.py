@@ -1,6 +1,7 @@
 """The reader of labels: from columns of given and verified labels to one record of class indices."""
 
 import warnings
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,6 @@ from ._columns import (
     Column,
     GivenLabels,
     SourceLabels,
-    check_given,
     complete_column,
     has_minus_one,
     read_column,
@@ -38,10 +38,9 @@ class SeparateLabels(NamedTuple):
     names: tuple[str, str] = ("y_meta", "y_meta_noisy")
 
 
-class Labels(NamedTuple):
+@dataclass
+class Labels:
     """Labels of the samples of X, followed by separate clean samples, as class indices.
-
-    A sample with a true label is clean, any other sample with a given label is noisy.
 
     Attributes
     ----------
@@ -57,6 +56,12 @@ class Labels(NamedTuple):
         Labels of the samples of X by several sources.
     weights : ndarray of shape (n_noisy,) or None
         Weights of the noisy samples, with mean 1.
+    is_clean, is_noisy : ndarray of bool, shape (n,)
+        Samples with a true label, and others with a given label.
+    noisy, clean, noisy_of_clean : ndarray of int, shape (n_noisy,), (n_clean,) and (n_clean,)
+        Given labels of noisy samples, true and given labels of clean ones (-1 if missing).
+    positions : tuple of two ndarrays of int
+        Positions in X of noisy samples and of clean samples; -1 for separate clean samples.
     """
 
     classes: NDArray
@@ -67,36 +72,13 @@ class Labels(NamedTuple):
     by_source: SourceLabels | None
     weights: NDArray[np.float64] | None = None
 
-    @property
-    def is_clean(self) -> NDArray[np.bool_]:
-        """Mask of samples with a true label."""
-        return self.true >= 0
-
-    @property
-    def is_noisy(self) -> NDArray[np.bool_]:
-        """Mask of samples with a given label only."""
-        return (self.given >= 0) & ~self.is_clean
-
-    @property
-    def noisy(self) -> NDArray[np.intp]:
-        """Given labels of noisy samples."""
-        return self.given[self.is_noisy]
-
-    @property
-    def clean(self) -> NDArray[np.intp]:
-        """True labels of clean samples."""
-        return self.true[self.is_clean]
-
-    @property
-    def noisy_of_clean(self) -> NDArray[np.intp]:
-        """Given labels of clean samples; -1 if missing."""
-        return self.given[self.is_clean]
-
-    @property
-    def positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Positions in X of noisy samples and of clean samples; -1 for separate clean samples."""
+    def __post_init__(self) -> None:
+        self.is_clean: NDArray[np.bool_] = self.true >= 0
+        self.is_noisy: NDArray[np.bool_] = (self.given >= 0) & ~self.is_clean
+        self.noisy, self.clean = self.given[self.is_noisy], self.true[self.is_clean]
+        self.noisy_of_clean = self.given[self.is_clean]
         clean = np.flatnonzero(self.is_clean)
-        return np.flatnonzero(self.is_noisy), np.where(clean < self.n_X, clean, -1)
+        self.positions = np.flatnonzero(self.is_noisy), np.where(clean < self.n_X, clean, -1)
 
     def weights_of_draw(self) -> NDArray[np.float64]:
         """Weights of clean samples, of mean 1, by known probabilities of their draw or by given label."""
@@ -106,20 +88,12 @@ class Labels(NamedTuple):
         of_verified, of_all = (np.bincount(of[of >= 0], minlength=c) for of in (given, self.given))
         return weights_by_given_label(given, weights_of_labels(of_verified, of_all))
 
-    def columns_of_clean(self, weigh_by_draw: bool) -> dict[str, Any]:
-        """True labels of clean samples, and their noisy labels, draw and weights; None if unknown or equal."""
-        weight: Any = None if self.weights is None else 1.0  # the mean weight of the noisy samples
-        if weigh_by_draw and len(self.clean) and np.ptp(of_draw := self.weights_of_draw()):
-            weight = of_draw
-        noisy = self.noisy_of_clean if (self.noisy_of_clean >= 0).any() else None
-        return {"label": self.clean, "noisy_label": noisy, "drawn": self.drawn, "sample_weight": weight}
-
     def of_classes(self, classes: NDArray) -> "Labels":
         """Encode as positions in `classes`, which contain all labels."""
         of_all = Column(np.ones(len(self.classes), dtype=bool), self.classes).codes(classes, "y")
         place = np.append(of_all, -1)
         by_source = None if self.by_source is None else self.by_source.of_classes(classes)
-        return self._replace(classes=classes, given=place[self.given], true=place[self.true], by_source=by_source)
+        return replace(self, classes=classes, given=place[self.given], true=place[self.true], by_source=by_source)
 
 
 def read_labels(
@@ -160,8 +134,8 @@ def read_labels(
     found = _of_one_kind(found)
     if classes is None:
         of_all = [column.labels for column in found.values() if len(column.labels)]
-        classes = sorted_classes(np.concatenate(of_all), None, " or ".join(found))
-        if classes.dtype.kind == "f" and np.abs(classes).max() >= LARGEST_FLOAT:
+        classes = sorted_classes(np.concatenate(of_all or [given.labels]), None, " or ".join(found))
+        if len(classes) and classes.dtype.kind == "f" and np.abs(classes).max() >= LARGEST_FLOAT:
             raise ValueError(f"floats cannot represent all labels up to {np.abs(classes).max():.6g}. Use str.")
     codes = {argument: column.codes(classes, argument) for argument, column in found.items()}
     return Labels(
@@ -175,27 +149,22 @@ def read_labels(
 
 
 def _of_one_kind(columns: dict[str, Column]) -> dict[str, Column]:
-    """Convert all labels to the type of the first column with labels. Raise if a column is of another kind."""
+    """Convert all labels to the type of the first column with labels. Raise for labels of other or several kinds."""
     first: Any = None
     found = {}
     for name, column in columns.items():
         labels = column.labels
         if len(labels):
-            _check_kind(labels, name)
+            if labels.dtype.kind == "f" and np.isinf(labels).any():
+                raise ValueError(f"{name} contains infinity, which is not a valid label. Drop these samples.")
+            if labels.dtype.kind in "OSV" and (strange := [label for label in labels if not isinstance(label, str)]):
+                if len(strange) < len(labels):
+                    raise ValueError(f"{name} mixes labels of several kinds, text and others. Use one type for all.")
+                raise ValueError(f"{name} has labels of type {type(strange[0]).__name__}. Use str.")
             first = first or (name, labels)
             labels = _like(labels, name, *first)
         found[name] = column._replace(labels=labels)
     return found
-
-
-def _check_kind(labels: NDArray, name: str) -> None:
-    """Raise for labels that are infinite, neither text nor numbers nor dates, or of several kinds."""
-    if labels.dtype.kind == "f" and np.isinf(labels).any():
-        raise ValueError(f"{name} contains infinity, which is not a valid label. Drop these samples.")
-    if labels.dtype.kind in "OSV" and (strange := [label for label in labels if not isinstance(label, str)]):
-        if len(strange) < len(labels):
-            raise ValueError(f"{name} mixes labels of several kinds, text and others. Use one type for all labels.")
-        raise ValueError(f"{name} has labels of type {type(strange[0]).__name__}. Use str.")
 
 
 def _like(y: NDArray, name: str, name_of_model: str, model: NDArray) -> NDArray:
@@ -218,14 +187,17 @@ def labels_of_fit(
     n: int, y: Any, y_verified: Any, separate: SeparateLabels | None, sources: Any, sample_weight: ArrayLike | None
 ) -> Labels:
     """Read the labels and weights of `fit` of a classifier, for n samples of X."""
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import _check_sample_weight
+
     columns = split_columns(y, y_verified, sources=sources)
-    check_given(columns.given, columns.name)
+    if columns.given is None:  # ends with the words that scikit-learn's tests match
+        name = columns.name
+        raise ValueError(f"{name} is None. Pass labels (requires y to be passed, but the target y is None).")
     if columns.verified is not None and separate is not None:
         raise ValueError("clean data was given 2 times, as verified samples of X and as meta. Pass one of them.")
     weights, ignored = None, None
     if sample_weight is not None:
-        from sklearn.utils.validation import _check_sample_weight
-
         column = np.empty((n, 1))  # has the required length
         weights = _check_sample_weight(sample_weight, column, dtype=np.float64, ensure_non_negative=True)
         ignored = weights == 0
@@ -238,24 +210,17 @@ def labels_of_fit(
     unverified = ~labels.is_clean[:n]
     if weights is not None and unverified.any() and not weights[unverified].any():
         raise ValueError("sample_weight is zero for all noisy samples. At least one weight must be above 0.")
-    _check_targets(labels)
+    check_classification_targets(labels.classes[labels.noisy])
+    with warnings.catch_warnings():  # few clean samples with many classes are no regression target
+        warnings.filterwarnings("ignore", "The number of unique classes is greater")
+        check_classification_targets(labels.classes)
     check_labels_of_fit(labels, columns.name, stacklevel=5)
     _check_classes(labels, stacklevel=5)
     if weights is None:
         return labels
     weights = weights[labels.is_noisy[:n]]
     weights /= weights.max()  # equal weights become exactly 1
-    return labels._replace(weights=weights / weights.mean())
-
-
-def _check_targets(labels: Labels) -> None:
-    """Raise for labels that are not classes; warn of noisy labels with many classes."""
-    from sklearn.utils.multiclass import check_classification_targets
-
-    check_classification_targets(labels.classes[labels.noisy])
-    with warnings.catch_warnings():  # few clean samples with many classes are no regression target
-        warnings.filterwarnings("ignore", "The number of unique classes is greater")
-        check_classification_targets(labels.classes)
+    return replace(labels, weights=weights / weights.mean())
 
 
 def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
@@ -283,8 +248,10 @@ def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
 
 def _check_classes(labels: Labels, stacklevel: int) -> None:
     """Raise for invalid classes, and warn of suspicious classes."""
-    given, true = (_names(labels, codes) for codes in (labels.given[: labels.n_X], labels.true))
-    of_separate = _names(labels, labels.given[labels.n_X :])
+    given, of_separate, true = (
+        set(labels.classes[np.unique(codes[codes >= 0])].tolist())
+        for codes in (labels.given[: labels.n_X], labels.given[labels.n_X :], labels.true)
+    )
     if absent := sorted(of_separate - given - true):
         raise ValueError(
             f"y_meta_noisy has labels {shortened(absent)} that are in neither y nor y_meta; y has "
@@ -303,15 +270,7 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
             "of any sample. They are treated as separate classes; correct them or set them to missing.",
             stacklevel=stacklevel,
         )
-    _check_minus_one(labels, stacklevel + 1)
-
-
-def _names(labels: Labels, codes: NDArray[np.intp]) -> set[Any]:
-    return set(labels.classes[np.unique(codes[codes >= 0])].tolist())
-
-
-def _check_minus_one(labels: Labels, stacklevel: int) -> None:
-    """Raise for -1 in addition to 0, 1, 2, ..., which marks missing labels; warn for -1, 0, 1, which may be classes."""
+    # -1 in addition to 0, 1, 2, ... marks missing labels; -1, 0 and 1 may be classes
     c = len(labels.classes)
     if kind_of(labels.classes) != "number" or c < 3 or not np.array_equal(labels.classes, np.arange(-1, c - 1)):
         return

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ..labels._arrays import check_label_indices, is_number
-from ._checks import check_count, check_probabilities, check_rate, check_transition_matrix
+from ._checks import check_count, check_probabilities, check_transition_matrix
 
 #: keeps logarithms and quotients finite; far below any rate that data could distinguish from 0
 TINY = 1e-12
@@ -193,7 +193,7 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
     """Raise every entry to at least `floor`, and scale the rest of its row down."""
     T = check_transition_matrix(T)
     n_classes = len(T)
-    if not check_rate(floor, "floor") < 1 / n_classes:
+    if not is_number(floor) or not 0 <= floor < 1 / n_classes:
         raise ValueError(f"floor={floor!r}; pass at least 0 and less than 1/c = {1 / n_classes:.6g}.")
     surplus = np.maximum(T, floor) - floor
     return floor + (1 - n_classes * floor) * normalise_rows(surplus)

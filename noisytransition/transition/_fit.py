@@ -239,9 +239,10 @@ class TransitionFit:
             channel, _ = fit_channel(proba[~out], y[~out], noisy[~out], T)
             of_pairs[out] = posterior(channel, proba[out], noisy[out])
         of_noisy = posterior(self.channel, self.proba, of.noisy)
+        sizes = np.bincount(of.noisy, minlength=len(T)) + self.pairs.sum(axis=0)
         # within a given label, weights of its draw are equal
         weights = np.ones(len(y)) if of.drawn is None else self.weights[known]
-        self.bars = rectified(self.bars, of_noisy, of.noisy, of_pairs, y, noisy, weights)
+        self.bars = rectified(self.bars, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes)
         self.transition_matrix = self.bars.transition_matrix
         self.counts = self.counts.sum(axis=1, keepdims=True) * self.transition_matrix
 

@@ -161,7 +161,9 @@ def read_held_out(
         columns = columns._replace(probability=verified_probability)
     m = 0 if proba_clean is None else len(checked_probabilities(proba_clean, c, "proba_clean"))
     separate = SeparateLabels(m, [] if y_clean is None else y_clean, y_clean_noisy, ("y_clean", "y_clean_noisy"))
-    labels = read_labels(columns, n, separate, classes=None if classes is None else check_classes(classes))
+    labels = read_labels(
+        columns, n, separate, classes=None if classes is None else check_classes(classes, max(np.size(classes), c))
+    )
     check_labels_of_fit(labels, "y_noisy", stacklevel=4)
     if classes is None:
         labels = labels.of_classes(_classes(proba, labels.classes, c))

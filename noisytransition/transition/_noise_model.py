@@ -243,7 +243,7 @@ class LabelNoiseModel:
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
         # expected counts also use the features, so they are more precise than counts from T and the noisy labels
         self.class_counts_ = (fit.counts - fit.pairs)[:c].sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
-        self._channel: Channel = fit.channel.of_classes(c)
+        self._channel: Channel = fit.channel if c == len(labels) else fit.channel.of_classes(c)
         calibration, bars = fit.calibration, fit.error_bars()
         self.calibration_ = None if calibration is None else calibration.of_classes(c)
         self.uncertainty_ = None if bars is None else bars.of_classes(c)
@@ -448,7 +448,7 @@ class LabelNoiseModel:
         Raises
         ------
         ValueError
-            If no sample is verified, or if verified samples were stratified or selected as suspicious.
+            If no sample is verified, or if verified samples were stratified.
         """
         from pandas import DataFrame  # slow to import
 

@@ -64,12 +64,13 @@ def twin(model, of_noisy, noisy, of_pairs, true, noisy_of_pairs, weights):
 def test_it_agrees_with_the_slow_twin(seed, weighted):
     rows = problem(seed)
     weights = np.random.default_rng(seed).uniform(0.5, 2, 40) if weighted else np.ones(40)
-    found = rectified(*rows, weights)
+    sizes = np.bincount(rows[2], minlength=3) + np.bincount(rows[5], minlength=3)
+    found = rectified(*rows, weights, sizes)
     T, std = twin(*rows, weights)
     np.testing.assert_allclose(found.transition_matrix, T, atol=1e-8)
     np.testing.assert_allclose(found.std, std, atol=1e-8)
     np.testing.assert_allclose(found.transition_matrix.sum(axis=1), 1)
-    np.testing.assert_allclose(rectified(*rows, 7 * weights).std, found.std)  # weights are up to a factor
+    np.testing.assert_allclose(rectified(*rows, 7 * weights, sizes).std, found.std)  # weights are up to a factor
     low, high = found.interval(0.9)
     assert ((low <= found.transition_matrix) & (found.transition_matrix <= high)).all()
 
@@ -82,7 +83,7 @@ def test_many_pairs_replace_a_wrong_model():
     wrong = np.full((3, 3), 1 / 3)
     model = TransitionUncertainty(wrong, wrong, wrong / 100, wrong / 100)
     q = np.full((20_000, 3), 1 / 3)
-    found = rectified(model, q, noisy[:20_000], q, true[20_000:], noisy[20_000:], np.ones(20_000))
+    found = rectified(model, q, noisy[:20_000], q, true[20_000:], noisy[20_000:], np.ones(20_000), np.bincount(noisy))
     assert transition_error(count_transition_matrix(true[20_000:], noisy[20_000:]), found.transition_matrix) < 0.01
 
 
@@ -94,7 +95,9 @@ def test_a_model_that_agrees_with_the_pairs_is_kept():
     noisy = (rng.random(2000) < T[true, 1]).astype(int)
     q = T[:, noisy].T / T[:, noisy].sum(axis=0)[:, None]
     model = TransitionUncertainty(T, T, np.full((2, 2), 1e-3), np.full((2, 2), 1e-3))
-    found = rectified(model, q[:1900], noisy[:1900], q[1900:], true[1900:], noisy[1900:], np.ones(100))
+    found = rectified(
+        model, q[:1900], noisy[:1900], q[1900:], true[1900:], noisy[1900:], np.ones(100), np.bincount(noisy)
+    )
     assert transition_error(T, found.transition_matrix) < 0.01
 
 
