@@ -68,12 +68,12 @@ def read_column(y: Any, n: int, name: str, *, minus_one_is_missing: bool = False
     return Column(known, labels)
 
 
-def complete_column(y: Any, n: int, name: str) -> NDArray:
-    """Labels of all n samples; raise if some are missing."""
+def complete_column(y: Any, n: int, name: str) -> Column:
+    """Read the labels of n samples; raise if some are missing."""
     column = read_column(y, n, name)
     if not column.known.all():
         raise ValueError(f"{name} has missing labels for {(~column.known).sum()} of {n} samples. Drop these samples.")
-    return column.labels
+    return column
 
 
 def has_minus_one(*labels: Any) -> bool:

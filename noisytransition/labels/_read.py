@@ -18,7 +18,7 @@ from ._columns import (
     split_columns,
 )
 from ._draw import inverse_probability_weights, relative_probabilities, weights_by_given_label, weights_of_labels
-from ._encode import LARGEST_FLOAT, kind_of, shortened, sorted_classes
+from ._encode import LARGEST_FLOAT, encode, kind_of, shortened, sorted_classes
 
 # smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured
 _MANY = 20
@@ -90,8 +90,7 @@ class Labels:
 
     def of_classes(self, classes: NDArray) -> "Labels":
         """Encode as positions in `classes`, which contain all labels."""
-        of_all = Column(np.ones(len(self.classes), dtype=bool), self.classes).codes(classes, "y")
-        place = np.append(of_all, -1)
+        place = np.append(encode(self.classes, classes), -1)
         by_source = None if self.by_source is None else self.by_source.of_classes(classes)
         return replace(self, classes=classes, given=place[self.given], true=place[self.true], by_source=by_source)
 
@@ -125,7 +124,7 @@ def read_labels(
     found = {
         name: given,
         "y_verified": true,
-        names[0]: Column(np.ones(m, dtype=bool), complete_column(of_true, m, names[0])),
+        names[0]: complete_column(of_true, m, names[0]),
         names[1]: read_column(of_given, m, names[1], minus_one_is_missing=not is_label),
     }
     if by_source is not None:
@@ -286,5 +285,4 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
 
 def complete_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:
     """Encode the labels of n samples as indices in `classes`. Raise for missing and unknown labels."""
-    labels = complete_column(y, n, name)
-    return Column(np.ones(n, dtype=bool), labels).codes(classes, name)
+    return complete_column(y, n, name).codes(classes, name)

@@ -1,9 +1,10 @@
-"""Channels: models of P(noisy label | true label, x), by which the posterior of the true label is computed."""
+"""Channels: models of the noisy label of a sample, which give the posterior of its true label."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from ._estimation import finite_log, normalise_rows
 
@@ -13,9 +14,9 @@ class OneT(NamedTuple):
 
     transition_matrix: NDArray[np.float64]
 
-    def likelihood(self, proba: NDArray, noisy: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Likelihood of the noisy labels for each true class, up to a factor per sample; shape (n, c)."""
-        return self.transition_matrix.T[noisy]
+    def posterior(self, proba: NDArray, noisy: NDArray[np.intp]) -> NDArray[np.float64]:
+        """P(true | x, label) by Bayes' rule, shape (n, c); P(true | x) if the label is impossible."""
+        return normalise_rows(proba * self.transition_matrix.T[noisy], proba)
 
     def of_classes(self, c: int) -> "OneT":
         """Channel of the first true classes."""
@@ -32,10 +33,9 @@ class LogLinear(NamedTuple):
     powers: NDArray[np.float64]
     offsets: NDArray[np.float64]
 
-    def likelihood(self, proba: NDArray, noisy: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Likelihood of the noisy labels for each true class, up to a factor per sample; shape (n, c)."""
-        log = self.factors(proba, noisy) @ self.powers + self.offsets[noisy]
-        return np.exp(log - log.max(axis=1, keepdims=True) - finite_log(proba))
+    def posterior(self, proba: NDArray, noisy: NDArray[np.intp]) -> NDArray[np.float64]:
+        """P(true | x, label), shape (n, c)."""
+        return special.softmax(self.factors(proba, noisy) @ self.powers + self.offsets[noisy], axis=1)
 
     def of_classes(self, c: int) -> "LogLinear":
         """Channel of the first true classes."""
@@ -47,9 +47,3 @@ class LogLinear(NamedTuple):
 
 
 Channel = OneT | LogLinear
-
-
-def posterior(channel: Channel, proba: NDArray, noisy: NDArray[np.intp]) -> NDArray[np.float64]:
-    """P(true | x, label) by Bayes' rule, shape (n, c); P(true | x) if the label is impossible."""
-    joint = proba * channel.likelihood(proba, noisy)
-    return normalise_rows(joint, proba)

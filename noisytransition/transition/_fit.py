@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood
-from ._channels import Channel, OneT, posterior
+from ._channels import Channel, OneT
 from ._class_offset import class_offset, log_scores, shift_class_prior
 from ._em import EMResult, FirstMaximum, first_maximum
 from ._estimation import POSITIVE_EVIDENCE, anchor_transition_matrix, gold_transition_matrix
@@ -72,6 +72,8 @@ class TransitionFit:
         Whether the clean samples are stratified by class.
     show : callable, default=iter
         Iterates over the candidates, with a progress bar.
+    rectify : bool, default=True
+        Correct T by the residuals of pairs that contradict one T.
 
     Attributes
     ----------
@@ -99,7 +101,16 @@ class TransitionFit:
         Map that calibrates the posteriors; None without clean samples.
     """
 
-    def __init__(self, held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, show: Any = iter) -> None:
+    def __init__(
+        self,
+        held_out: HeldOut,
+        start: NDArray,
+        prior: Prior,
+        *,
+        stratified: bool,
+        show: Any = iter,
+        rectify: bool = True,
+    ) -> None:
         self.held_out, self.start, self.prior = held_out, start, prior
         self.offset = self._class_offset() if stratified and len(held_out.clean) else np.zeros(len(start))
         self.weights = held_out.weights_of_clean(self.offset)
@@ -113,15 +124,17 @@ class TransitionFit:
             self.revised = self._by_pairs()
         elif len(held_out.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
             self.revised = self._by_features()
-        found = self.one_T if self.revised is None else self.revised
-        self.transition_matrix, self.counts = found.transition_matrix, found.counts
-        self.channel: Channel = OneT(found.transition_matrix)
+        estimate = self.one_T if self.revised is None else self.revised
+        self.transition_matrix, self.counts = estimate.transition_matrix, estimate.counts
+        self.channel: Channel = OneT(self.transition_matrix)
         self.calibration = self.one_T.calibration
         if isinstance(self.revised, FeatureDependentEstimate):
             self.calibration = self.revised.calibration
         if isinstance(self.revised, PairEstimate):
             self.channel = self.revised.channel
-            self._rectify()
+            if rectify and self.bars is not None:
+                self.transition_matrix = self.bars.transition_matrix
+                self.counts = self.counts.sum(axis=1, keepdims=True) * self.transition_matrix
 
     @cached_property
     def proba(self) -> NDArray[np.float64]:
@@ -222,30 +235,6 @@ class TransitionFit:
             self.wrong_true_labels = np.flatnonzero(known)[wrong > 0.5]
         return None if len(self.wrong_true_labels) else found
 
-    def _rectify(self) -> None:
-        """Correct T by the residuals of the pairs, unless they are stratified by true class or classes are many."""
-        self.bars: TransitionUncertainty | None = None
-        if len(self.start) > MOST_CLASSES:
-            return
-        std = self._bars(self.one_T).std
-        self.bars = TransitionUncertainty(self.transition_matrix, self.transition_matrix, std, std)
-        if self.offset.any():
-            return
-        of, T = self.held_out, self.one_T.transition_matrix
-        known = of.noisy_of_clean >= 0
-        proba, y, noisy = self.calibrated(self.best.proba_meta[known]), of.clean[known], of.noisy_of_clean[known]
-        of_pairs = posterior(self.channel, proba, noisy)
-        for out in folds_of(np.argsort(proba[np.arange(len(y)), y]), _N_FOLDS):
-            channel, _ = fit_channel(proba[~out], y[~out], noisy[~out], T)
-            of_pairs[out] = posterior(channel, proba[out], noisy[out])
-        of_noisy = posterior(self.channel, self.proba, of.noisy)
-        sizes = np.bincount(of.noisy, minlength=len(T)) + self.pairs.sum(axis=0)
-        # within a given label, weights of its draw are equal
-        weights = np.ones(len(y)) if of.drawn is None else self.weights[known]
-        self.bars = rectified(self.bars, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes)
-        self.transition_matrix = self.bars.transition_matrix
-        self.counts = self.counts.sum(axis=1, keepdims=True) * self.transition_matrix
-
     def _by_features(self) -> FeatureDependentEstimate | None:
         """Estimate T under feature-dependent noise, if the labels contradict one T."""
         weight = self._weight() ** _POWER_OF_FEATURES
@@ -262,20 +251,38 @@ class TransitionFit:
         )
 
     # ---- error bars
-    def error_bars(self) -> TransitionUncertainty | None:
+    @cached_property
+    def bars(self) -> TransitionUncertainty | None:
         """Error bars of T; None with too many classes.
 
         Without pairs they cover the bars of T at weight 1 of a clean sample: a difference contradicts one T.
         """
         if len(self.start) > MOST_CLASSES:
             return None
+        own, T = self._bars(self.one_T), self.transition_matrix
         if isinstance(self.revised, PairEstimate):
-            return self.bars
-        own = self._bars(self.one_T)
+            bars = TransitionUncertainty(T, T, own.std, own.std)
+            # pairs that are stratified by true class do not represent the samples with their given label
+            return bars if self.offset.any() else self._rectified(bars)
         if self.held_out.pairs.any() or not len(self.held_out.clean):
             return own
         bars = own if self.one_T is self.at_weight_one[1] else own.merge(self._bars(self.at_weight_one[1]))
-        return bars if self.revised is None else bars.around(self.transition_matrix)
+        return bars if self.revised is None else bars.around(T)
+
+    def _rectified(self, model: TransitionUncertainty) -> TransitionUncertainty:
+        """Correct T by the residuals of the pairs."""
+        of, T = self.held_out, self.one_T.transition_matrix
+        known = of.noisy_of_clean >= 0
+        proba, y, noisy = self.calibrated(self.best.proba_meta[known]), of.clean[known], of.noisy_of_clean[known]
+        of_pairs = self.channel.posterior(proba, noisy)
+        for out in folds_of(np.argsort(proba[np.arange(len(y)), y]), _N_FOLDS):
+            channel, _ = fit_channel(proba[~out], y[~out], noisy[~out], T)
+            of_pairs[out] = channel.posterior(proba[out], noisy[out])
+        of_noisy = self.channel.posterior(self.proba, of.noisy)
+        sizes = np.bincount(of.noisy, minlength=len(T)) + self.pairs.sum(axis=0)
+        # within a given label, weights of its draw are equal
+        weights = np.ones(len(y)) if of.drawn is None else self.weights[known]
+        return rectified(model, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes)
 
     def _bars(self, found: EMResult) -> TransitionUncertainty:
         proba, meta = self.best.proba, None
@@ -295,7 +302,10 @@ def cross_fitted(
     class would be rarer in a fit if it is more frequent in the fold, and predicted too seldom.
     """
     for out in folds_of(np.random.default_rng(0).permutation(len(held_out.clean)), n_folds):
-        yield np.flatnonzero(out), TransitionFit(held_out.without(out), start, prior, stratified=stratified)
+        yield (
+            np.flatnonzero(out),
+            TransitionFit(held_out.without(out), start, prior, stratified=stratified, rectify=False),
+        )
 
 
 def folds_of(order: NDArray[np.intp], n_folds: int) -> Iterator[NDArray[np.bool_]]:

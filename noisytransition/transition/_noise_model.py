@@ -244,7 +244,7 @@ class LabelNoiseModel:
         # expected counts also use the features, so they are more precise than counts from T and the noisy labels
         self.class_counts_ = (fit.counts - fit.pairs)[:c].sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
         self._channel: Channel = fit.channel if c == len(labels) else fit.channel.of_classes(c)
-        calibration, bars = fit.calibration, fit.error_bars()
+        calibration, bars = fit.calibration, fit.bars
         self.calibration_ = None if calibration is None else calibration.of_classes(c)
         self.uncertainty_ = None if bars is None else bars.of_classes(c)
         self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset[:c]

@@ -80,17 +80,18 @@ def fit_pair_posterior(
     pools). Kass, Raftery, "Bayes Factors", 1995.
     """
     of_pairs, gain = fit_channel(*pairs, T, offset)
-    posterior = of_pairs._replace(offsets=of_pairs.offsets - offset)
     proba_pairs, _, y_noisy_pairs = pairs
-    by_label, rows = ([p[y == j] for j in range(len(T))] for p, y in ((proba_pairs, y_noisy_pairs), (proba, y_noisy)))
-    evidence = gain - _log_det(of_pairs, by_label) / 2
+    labels = range(len(T))
+    evidence = gain - _log_det(of_pairs, [proba_pairs[y_noisy_pairs == j] for j in labels]) / 2
     # the pairs also helped to calibrate the probabilities, so this evidence is not fully out-of-sample; the design half
     # of examples/benchmarks/zoo has no false alarm
     if evidence <= POSITIVE_EVIDENCE:
         return None
-    counts = counts + np.stack([_of_rows(posterior, p, j)[0].sum(axis=0) for j, p in enumerate(rows)], axis=1)
+    channel = of_pairs._replace(offsets=of_pairs.offsets - offset)
+    posterior = channel.posterior(proba, y_noisy)
+    counts = counts + np.stack([posterior[y_noisy == j].sum(axis=0) for j in labels], axis=1)
     total = counts + T  # a class without samples keeps its row of T
-    return PairEstimate(normalise_rows(total), counts, posterior, float(evidence))
+    return PairEstimate(normalise_rows(total), counts, channel, float(evidence))
 
 
 def wrong_true_labels(

@@ -156,14 +156,10 @@ class LabelledSamples(NamedTuple):
         for rows in blocks_of_rows(*self.proba.shape):
             of_class, noisy = self.proba[rows].astype(np.float64, copy=False), self.noisy[rows]
             if self.likelihood is None:
-                of_label = np.where(
-                    (noisy >= 0)[:, None], channel.likelihood(of_class, noisy), 1.0
-                )  # 1 without a label
+                known, posterior = noisy >= 0, normalise_rows(of_class)
+                posterior[known] = channel.posterior(posterior[known], noisy[known])
             else:
-                of_label = self.likelihood[rows]
-            joint = of_class * of_label
-            posterior = np.where(joint.sum(axis=1, keepdims=True) > 0, joint, of_class)
-            posterior /= posterior.sum(axis=1, keepdims=True)
+                posterior = normalise_rows(of_class * self.likelihood[rows], of_class)
             verified = self.true[rows] >= 0
             posterior[verified] = np.eye(posterior.shape[1])[self.true[rows][verified]]
             yield rows, posterior

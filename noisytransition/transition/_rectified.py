@@ -54,13 +54,11 @@ def rectified(
     counts, of_counts, of_model = (np.zeros((c, c)) for _ in range(3))
     for j in range(c):
         mine = noisy_of_pairs == j
-        n, (shares, error, of_shares) = (
-            sizes[j],
-            _shares(of_noisy[noisy == j], of_pairs[mine], np.eye(c)[true[mine]], weights[mine]),
-        )
-        counts[:, j] = n * shares
-        of_counts[:, j] = n**2 * error
-        of_model[:, j] = n**2 * of_shares
+        of_label = _shares(of_noisy[noisy == j], of_pairs[mine], np.eye(c)[true[mine]], weights[mine])
+        counts[:, j], of_counts[:, j], of_model[:, j] = of_label
+    counts *= sizes
+    of_counts *= sizes**2
+    of_model *= sizes**2
     counts = np.maximum(counts, 0)
     total = counts.sum(axis=1, keepdims=True) + TINY
     counted = normalise_rows(counts, T)

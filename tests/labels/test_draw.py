@@ -170,7 +170,8 @@ def test_T_and_shares_are_as_with_random_samples(c, classifier):
     for odds in (3.0, 10.0, 0.1):
         worse = np.mean(found[odds], axis=0) - (error, shares, covered)
         bars = 2 * ((np.var(found[odds], axis=0) + np.var(found[1.0], axis=0)) / 10) ** 0.5
-        assert (worse[:2] < bars[:2] + 0.02).all(), odds
+        # T of random samples became more accurate (0.113 instead of 0.122), that of other draws did not
+        assert (worse[:2] < bars[:2] + np.array([0.02, 0.01])).all(), odds
         assert worse[2] > -bars[2] - 0.05, odds
 
 
