@@ -194,7 +194,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
         # T of the noisy samples, without the verified ones
-        of_noisy = model.transition_counts_ - held_out.pairs * (len(held_out.noisy) / len(run.noisy))
+        of_noisy = model.transition_counts_ - held_out.scaled_pairs
         T = normalise_rows(np.maximum(of_noisy, 0) + _SMALLEST_COUNT * model.transition_matrix_)
         chosen = select_epochs(held_out, model.best_candidate_, T)
         self.n_epochs_ = chosen.epochs

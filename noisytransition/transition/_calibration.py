@@ -171,11 +171,11 @@ class CalibratedLikelihood:
         converged = bool(found.success) or found.nit < max_iter  # or stopped early on purpose
         return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, found.nit)
 
-    def without(self, out: NDArray[np.bool_]) -> "CalibratedLikelihood":
-        """Likelihood without some of the clean samples; `maximise` continues from the present maximum."""
+    def with_weights(self, meta_weight: NDArray) -> "CalibratedLikelihood":
+        """The likelihood with other weights of the clean samples; `maximise` continues from the present maximum."""
         other, ends = copy(self), np.cumsum([len(weight) for *_, weight in self.clean_blocks])[:-1]
-        parts = zip(self.clean_blocks, np.split(~out, ends), strict=True)
-        other.clean_blocks = [(u, places, weight * kept) for (u, places, weight), kept in parts]
+        parts = zip(self.clean_blocks, np.split(meta_weight, ends), strict=True)
+        other.clean_blocks = [(u, places, weight) for (u, places, _), weight in parts]
         return other
 
     # ---- parameters

@@ -9,6 +9,7 @@ from scipy import special
 from ._calibration import SLOW_CLASSES, CalibratedLikelihood, Calibration
 from ._em import MAX_ITER, replace_zeros
 from ._estimation import finite_log
+from ._rules import WARN_P
 
 # the class prior converges in 2 to 12 rounds, and in up to 20 with a class of few samples
 _MAX_ROUNDS = 20
@@ -18,14 +19,12 @@ _MAX_ROUNDS_IF_SLOW = 3
 _TOLERANCE = 0.01
 # lower bound of a class prior
 _SMALLEST_SHARE = 1e-6
-# p-value below which class priors differ
-_SURE = 1e-3
 
 
 def shares_differ(n_clean: NDArray, of_noisy: NDArray) -> bool:
     """Whether clean and noisy samples, counted by class, have different class priors (chi-squared test)."""
     expected = n_clean.sum() * np.maximum(of_noisy / of_noisy.sum(), _SMALLEST_SHARE)
-    return bool(special.chdtrc(len(n_clean) - 1, ((n_clean - expected) ** 2 / expected).sum()) < _SURE)
+    return bool(special.chdtrc(len(n_clean) - 1, ((n_clean - expected) ** 2 / expected).sum()) < WARN_P)
 
 
 def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.float64]:

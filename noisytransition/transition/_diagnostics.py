@@ -9,20 +9,13 @@ from ..labels._draw import is_balanced
 from ..labels._encode import shortened
 from ._calibration import tempered_log_loss
 from ._class_offset import shares_differ
-from ._feature_dependent import FeatureDependentEstimate
-from ._fit import TransitionFit
+from ._fit import NoiseFit
 from ._held_out import HeldOut
-from ._metrics import transition_error
-from ._pair_posterior import PairEstimate
+from ._rules import EVIDENCE
 from ._uncertainty import TransitionUncertainty
 
 # Thresholds were selected on the design half of examples/benchmarks/zoo.
-# clean samples contradict one T if T at two weights of a clean sample differs by more: in half widths of the 90 %
-# intervals, and as an error of T
-_APART, _FAR = 0.25, 0.1
-# lower bound of these half widths, which are almost 0 for entries at 0
-_LEAST_WIDTH = 0.005
-# a network is under-trained if the loss of held-out clean samples, relative to guessing, is above this ...
+# A network is under-trained if the loss of held-out clean samples, relative to guessing, is above this ...
 _HIGH_LOSS = 0.65
 # ... and decreased in the second half of training by this many standard errors
 _FALLING = 2.0
@@ -52,7 +45,7 @@ _NOT_VERIFIED = (
 )
 
 
-def diagnose(fit: TransitionFit, bars: TransitionUncertainty | None, classes: NDArray) -> dict[str, str]:
+def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) -> dict[str, str]:
     """Reasons not to trust T, by name; empty if there are none.
 
     Candidates of `fit` must be in ascending order of epochs.
@@ -70,8 +63,8 @@ def diagnose(fit: TransitionFit, bars: TransitionUncertainty | None, classes: ND
             "unknown_shares": _unknown_shares(fit),
             "chosen": _CHOSEN if not fit.offset.any() and fit.held_out.is_chosen_by_suspicion() else "",
             "verified_labels": _verified_labels(fit.wrong_true_labels, len(fit.held_out.clean)),
-            "not_one_T": _not_one_T(fit.revised, bars),
-            "under_trained": _under_trained(fit.held_out, fit.weights),
+            "not_one_T": _not_one_T(fit),
+            "under_trained": _under_trained(fit.held_out, fit.held_out.weights_of_clean(fit.offset)),
         } | found
     return {name: text for name, text in found.items() if text}
 
@@ -114,7 +107,7 @@ def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
     return f"no clean sample of class {shortened(absent)}; verify some samples of it" if len(absent) else ""
 
 
-def _unknown_shares(fit: TransitionFit) -> str:
+def _unknown_shares(fit: NoiseFit) -> str:
     """Clean samples are balanced, although the class prior of the noisy samples is not uniform."""
     n_clean, of_noisy = fit.held_out.n_clean, fit.counts.sum(axis=1)
     if fit.offset.any() or not is_balanced(n_clean) or not shares_differ(n_clean, of_noisy):
@@ -134,29 +127,24 @@ def _verified_labels(wrong: NDArray, n: int) -> str:
     )
 
 
-def _not_one_T(revised: PairEstimate | FeatureDependentEstimate | None, bars: TransitionUncertainty | None) -> str:
+def _not_one_T(fit: NoiseFit) -> str:
     """Labels contradict the assumption that one T holds for all samples."""
     advice = "; verify samples that have a noisy label, so that T can be fitted to these pairs"
-    if isinstance(revised, PairEstimate):
+    if fit.is_one_T:
+        if fit.conflict <= EVIDENCE:
+            return ""
+        return (
+            "clean and noisy samples contradict each other under one T: the noise probably depends on the features, "
+            f"and T is at best an average over the samples{advice}"
+        )
+    if fit.held_out.pairs.any():
         return (
             "the verified pairs contradict one T for all samples: the noise probably depends on the features, or many "
             "verified labels are wrong; T is an average over the samples, fitted to the pairs"
         )
-    if revised is not None:
-        return (
-            "the noise depends on the features: samples that look like another class have more wrong labels, and T is "
-            f"an average over the samples{advice}"
-        )
-    if bars is None or not bars.others:
-        return ""
-    own, at_weight_one = bars._replace(others=()), bars.others[0]  # both made by `TransitionFit.error_bars`
-    T, other = own.transition_matrix, at_weight_one.transition_matrix
-    width = np.maximum(np.maximum(_half_width(own), _half_width(at_weight_one)), _LEAST_WIDTH)
-    if (np.abs(T - other) / width).mean() <= _APART or transition_error(T, other) <= _FAR:
-        return ""
     return (
-        "clean and noisy samples contradict each other under one T: the noise probably depends on the features, and T "
-        f"is at best an average over the samples{advice}"
+        "the noise depends on the features: samples that look like another class have more wrong labels, and T is "
+        f"an average over the samples{advice}"
     )
 
 
@@ -178,18 +166,18 @@ def _under_trained(held_out: HeldOut, weights: NDArray) -> str:
     )
 
 
-def _memorised(fit: TransitionFit) -> str:
+def _memorised(fit: NoiseFit) -> str:
     """The classifier agrees with noisy labels, or is certain of them, more than out-of-sample."""
-    given, noisy, proba = fit.best.proba, fit.held_out.noisy, fit.proba
+    given, noisy = fit.best.proba, fit.held_out.noisy
     if fit.calibration is not None:  # T is about all samples, including the verified ones
         known = fit.held_out.noisy_of_clean >= 0
         given = np.concatenate([given, fit.best.proba_meta[known]])
         noisy = np.concatenate([noisy, fit.held_out.noisy_of_clean[known]])
-        proba = fit.calibration(given)
+    proba = fit.calibrated(given)
     predicted, n = given.argmax(axis=1), len(given)
     agreement = (predicted == noisy).mean()
     expected = np.einsum("ni,ni->n", proba, fit.transition_matrix.T[predicted]).mean()
-    least = _AGREEMENT if fit.revised is None else _AGREEMENT_WITHOUT_ONE_T
+    least = _AGREEMENT if fit.is_one_T else _AGREEMENT_WITHOUT_ONE_T
     if agreement - expected > least + _ERRORS_OF_AGREEMENT * (agreement * (1 - agreement) / n) ** 0.5:
         return (
             f"the classifier agrees with {agreement:.0%} of the noisy labels, but T implies {expected:.0%}: it has "
@@ -199,7 +187,7 @@ def _memorised(fit: TransitionFit) -> str:
     of_noisy, of_clean = (proba.max(axis=1) for proba in fit.best[1:])
     if len(of_clean) < 2:
         return ""
-    of_clean = of_clean * fit.weights
+    of_clean = of_clean * fit.held_out.weights_of_clean(fit.offset)
     certain, clean, error = of_noisy.mean(), of_clean.mean(), of_clean.std(ddof=1) / len(of_clean) ** 0.5
     if certain - clean <= _CERTAINTY + _ERRORS_OF_CERTAINTY * error:
         return ""

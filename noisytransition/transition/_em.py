@@ -270,6 +270,22 @@ class FirstMaximum(NamedTuple):
     log_evidence: float
     search: tuple[Prior, int, float]  # prior, max_iter and tol
 
+    @property
+    def pseudo_counts(self) -> NDArray[np.float64]:
+        """Pseudo-counts of the prior."""
+        return np.zeros_like(self.init) if self.prior is None else self.strength * self.prior
+
+    def with_weights(self, weights: NDArray) -> FirstMaximum:
+        """Maximum with other weights of the clean samples, and its prior; starts from this one."""
+        assert isinstance(self.likelihood, CalibratedLikelihood)  # there are clean samples
+        likelihood = self.likelihood.with_weights(weights)
+        prior, max_iter, tol = self.search
+        found = likelihood.maximise(self.found.transition_matrix, self.pseudo_counts, max_iter, tol)
+        if prior is None:
+            return self._replace(likelihood=likelihood, found=found, log_evidence=found.log_likelihood)
+        fitted = prior_at_maximum(prior, found, self.pseudo_counts)
+        return FirstMaximum(likelihood, self.init, found, *fitted, self.search)
+
     def finish(self) -> EMResult:
         """Alternate maximisation and fit of the prior until its strength converges."""
         found, M, a, (prior, max_iter, tol) = self.found, self.prior, self.strength, self.search

@@ -12,8 +12,6 @@ from ._checks import check_count, check_probabilities, check_transition_matrix
 
 #: keeps logarithms and quotients finite; far below any rate that data could distinguish from 0
 TINY = 1e-12
-#: log of the Bayes factor above which evidence is "positive" (Kass and Raftery, 1995)
-POSITIVE_EVIDENCE = 1.0
 
 
 def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike | None = None) -> NDArray[np.float64]:

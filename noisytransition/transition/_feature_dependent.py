@@ -9,18 +9,16 @@ from scipy import special
 from ._calibration import CalibratedLikelihood, Calibration, minimum
 from ._class_offset import log_scores
 from ._em import MAX_ITER, EMResult, prior_at_maximum, replace_zeros
-from ._estimation import POSITIVE_EVIDENCE, TINY, normalise_rows
+from ._estimation import TINY, normalise_rows
+from ._rules import EVIDENCE
 from ._shrinkage import Prior
 
 # initial and largest power; the power is 0 if one T holds for all samples
 _FIRST_POWER, _LARGEST_POWER = 0.1, 2.0
 _MAX_ITER = 500
-# With an uncertain classifier, whose log-loss of clean samples relative to guessing is above the first value, errors of
-# the calibration resemble feature-dependent noise: the log-evidence must be above the second. A convolutional network
-# with an accuracy of 45 to 50 % had 2 to 15 in five of 20 fits, and an error of T of 0.28 to 0.65 instead of 0.12 to
-# 0.23. In the design half of examples/benchmarks/zoo, such classifiers have 5 to 12 in five fits, with an error of T
-# that is 0.015 smaller with the dependence, and 73 to 96 in three fits (0.07 smaller)
-_UNCERTAIN, _EVIDENCE_IF_UNCERTAIN = 0.5, 20.0
+# With an uncertain classifier, errors of the calibration resemble feature-dependent noise: its log-loss of clean
+# samples must be below this share of the loss of guessing
+_MOST_LOSS = 0.5
 
 
 class FeatureDependentEstimate(NamedTuple):
@@ -62,17 +60,18 @@ def fit_feature_dependent_noise(
     expected counts. Near a = 1 the labels resemble true labels drawn from p, and one T near the identity is equally
     likely: only pairs of true and noisy label can detect such noise.
 
-    Return None unless the log of the Bayes factor against one T, by Schwarz's criterion, is above 1 (above 20 with an
-    uncertain classifier, whose calibration errors resemble such noise) and the clean samples are at least as likely,
-    since T may differ between samples in other ways. Also return None with a class that has probability 0 in all
-    samples.
+    Return None unless the log of the Bayes factor against one T, by Schwarz's criterion, is above 3, the clean samples
+    are at least as likely, since T may differ between samples in other ways, and the classifier is informative. If a
+    clean sample has the weight w, the noisy ones count as 1 / w samples each (coarsened likelihood). Also return None
+    with a class that has probability 0 in all samples.
 
     Parameters are as in `em_transition_matrix`, as valid arrays; `meta_offset` as in `CalibratedLikelihood`. `one_T` is
     the result of `em_transition_matrix` with the same arguments.
 
     References
     ----------
-    Schwarz, "Estimating the Dimension of a Model", 1978. Kass, Raftery, "Bayes Factors", 1995.
+    Schwarz, "Estimating the Dimension of a Model", 1978. Kass, Raftery, "Bayes Factors", 1995. Miller, Dunson, "Robust
+    Bayesian Inference via Coarsening", JASA 2019.
     """
     none = np.zeros_like(init)
     likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, none, meta_weight, meta_offset)
@@ -81,18 +80,18 @@ def fit_feature_dependent_noise(
     unshrunk = likelihood.maximise(replace_zeros(init), none, MAX_ITER, 0.0)
     dependent = FeatureDependentLikelihood(likelihood)
     x, log_likelihood = dependent.maximise()
-    penalty = np.log(len(y)) / 2
-    if log_likelihood - unshrunk.log_likelihood - penalty > POSITIVE_EVIDENCE:
-        likelihood.x = x[:-1].copy()  # one T may have ended at a local maximum
-        from_there = likelihood.maximise(init, none, MAX_ITER, 0.0)
-        unshrunk = max(unshrunk, from_there, key=lambda found: found.log_likelihood)
-    evidence = log_likelihood - unshrunk.log_likelihood - penalty
+    likelihood.x = x[:-1].copy()  # one T may have ended at a local maximum
+    from_there = likelihood.maximise(init, none, MAX_ITER, 0.0)
+    unshrunk = max(unshrunk, from_there, key=lambda found: found.log_likelihood)
+    gain = log_likelihood - unshrunk.log_likelihood
     if prior is not None:  # the one T may owe its evidence to a strong prior
-        evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, unshrunk)[2])
+        gain -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, unshrunk)[2])
+    influence = 1 / np.mean(meta_weight)
+    evidence = influence * gain - np.log(influence * len(y)) / 2
     maps = one_T.calibration, likelihood.calibration(x[:-1])
     before, after = (log_scores(f, proba_meta, y_meta, meta_offset).sum() for f in maps)
-    is_uncertain = -before > _UNCERTAIN * len(y_meta) * np.log(len(init))
-    if evidence <= (_EVIDENCE_IF_UNCERTAIN if is_uncertain else POSITIVE_EVIDENCE) or after < before:
+    is_informative = -before < _MOST_LOSS * len(y_meta) * np.log(len(init))
+    if evidence <= EVIDENCE or after < before or not is_informative:
         return None
     counts = dependent.sums(x).counts
     T = normalise_rows(counts + one_T.transition_matrix)  # a class without samples keeps its row of T
@@ -103,8 +102,8 @@ class FeatureDependentLikelihood:
     r"""Log-likelihood of clean samples and feature-dependent noise, ``P(j | i, x) ~ R[i, j] p_j(x)^a``.
 
     p is the calibrated probability of the true label. At a = 0, R is T and the likelihood equals
-    `CalibratedLikelihood`. The prior of a is half-normal with unit scale. `one_T` is at its maximum, with at most 20
-    classes and without pairs.
+    `CalibratedLikelihood`. The prior of a is half-normal with unit scale. `one_T` is at its maximum, with at
+    most 20 classes and without pairs.
     """
 
     def __init__(self, one_T: CalibratedLikelihood) -> None:

@@ -21,11 +21,8 @@ from ._calibration import tempered_log_loss
 from ._checks import check_probabilities, checked_probabilities
 from ._class_offset import shift_class_prior, weights_of_clean_rows
 from ._estimation import pair_counts
+from ._rules import SELECT_ERRORS
 
-# Standard errors by which fine-tuning must lower the loss (0 to 2 are equally good on the design half of
-# examples/benchmarks/zoo), and by which a longer training must raise the accuracy (with 10,000 samples, 2 points of
-# accuracy are 1.2 to 2.6 standard errors)
-_LEAST_GAIN = 1.0
 # Above this number of classes, inverting T takes too long for the selection of the last network
 _MOST_CLASSES_TO_INVERT = 1000
 
@@ -80,8 +77,13 @@ class HeldOut(NamedTuple):
     @property
     def given_labels(self) -> NDArray:
         """Number of all samples by given label, of shape (c,)."""
-        c = len(self.pairs)
-        return np.bincount(self.noisy, minlength=c) * (self.n_noisy / len(self.noisy)) + self.pairs.sum(axis=0)
+        of_noisy = np.bincount(self.noisy, minlength=len(self.pairs))
+        return of_noisy * (self.n_noisy / len(self.noisy)) + self.pairs.sum(axis=0)
+
+    @property
+    def scaled_pairs(self) -> NDArray[np.float64]:
+        """Pairs, as few as the noisy samples with posteriors: without folds, these are not all."""
+        return self.pairs * np.float64(len(self.noisy) / self.n_noisy)
 
     def in_order(self, of_noisy: NDArray, of_clean: NDArray) -> NDArray:
         """Values of noisy samples and of clean samples of X, in the order of X."""
@@ -225,7 +227,7 @@ def select_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
     right, *right_later = (inverse[y, candidate.proba.argmax(axis=1)] for candidate in (first, *later))
     gains = np.array([of_later - right for of_later in right_later])
     k = gains.mean(axis=1).argmax()
-    return later[k] if gains[k].mean() > _LEAST_GAIN * gains[k].std() / len(y) ** 0.5 else first
+    return later[k] if gains[k].mean() > SELECT_ERRORS * gains[k].std() / len(y) ** 0.5 else first
 
 
 def fine_tuning_helps(
@@ -238,5 +240,5 @@ def fine_tuning_helps(
     """
     before, after = (tempered_log_loss(proba, y, weights) for proba in (own, shift_class_prior(fine_tuned, -offset)))
     gain = before - after
-    helps = gain.mean() > _LEAST_GAIN * gain.std(ddof=1) / len(y) ** 0.5
+    helps = gain.mean() > SELECT_ERRORS * gain.std(ddof=1) / len(y) ** 0.5
     return bool(helps), {"own": float(before.mean()), "fine-tuned": float(after.mean())}

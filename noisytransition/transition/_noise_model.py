@@ -25,7 +25,7 @@ from ._checks import (
 from ._class_conditional import class_conditional_test
 from ._diagnostics import diagnose, warn_of_reasons
 from ._estimation import anchor_transition_matrix
-from ._fit import TransitionFit, cross_fitted, shrunk_gold_start
+from ._fit import cross_fitted, fit_noise, shrunk_gold_start, with_error_bars
 from ._held_out import HeldOut, check_columns, read_held_out
 from ._noise import RandomState
 from ._posterior import LabelledSamples, denoise_proba
@@ -238,17 +238,18 @@ class LabelNoiseModel:
         """
         c = len(labels) if n_classes is None else n_classes
         prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
-        fit = TransitionFit(held_out, start, prior, stratified=self.meta_sampling == "stratified", show=show)
+        fit = fit_noise(held_out, start, prior, stratified=self.meta_sampling == "stratified", show=show)
+        fit, bars = with_error_bars(fit)
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
         # expected counts also use the features, so they are more precise than counts from T and the noisy labels
-        self.class_counts_ = (fit.counts - fit.pairs)[:c].sum(axis=1) * (held_out.n_noisy / len(held_out.noisy))
+        unverified = (fit.counts - held_out.scaled_pairs)[:c].sum(axis=1)
+        self.class_counts_ = unverified * (held_out.n_noisy / len(held_out.noisy))
         self._channel: Channel = fit.channel if c == len(labels) else fit.channel.of_classes(c)
-        calibration, bars = fit.calibration, fit.bars
-        self.calibration_ = None if calibration is None else calibration.of_classes(c)
+        self.calibration_ = None if fit.calibration is None else fit.calibration.of_classes(c)
         self.uncertainty_ = None if bars is None else bars.of_classes(c)
         self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset[:c]
-        self.instance_dependence_ = getattr(fit.revised, "power", 0.0)
+        self.instance_dependence_ = fit.power
         self.log_evidence_, self.best_candidate_ = fit.log_evidence, int(fit.log_evidence.argmax())
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_)
         self.held_out_ = held_out._replace(candidates=[fit.best])

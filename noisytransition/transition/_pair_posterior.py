@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from ._channels import LogLinear
-from ._estimation import POSITIVE_EVIDENCE, finite_log, normalise_rows
+from ._estimation import finite_log, normalise_rows
+from ._rules import EVIDENCE
 
 #: precision of the prior of an entry of M, which then adds about 0.3 to a logit; 4 and 30 perform equally well (design
 # half of examples/benchmarks/zoo)
@@ -24,14 +25,14 @@ _LARGEST_SHARE = 0.3
 class PairEstimate(NamedTuple):
     """T from a posterior that is fitted to verified pairs.
 
-    `counts` are expected numbers of samples of each true (i) and noisy (j) label. The `channel` has the powers of the
-    classifier's probabilities and of T, (1, 1) if one T holds. `log_evidence` is the log of the Bayes factor against
-    the posterior under one T.
+    The `channel` has the powers of the classifier's probabilities and of T, (1, 1) if one T holds. `counts` are
+    expected numbers of samples of each true (i) and noisy (j) label. `log_evidence` is the log of the Bayes factor
+    against the posterior under one T.
     """
 
+    channel: LogLinear
     transition_matrix: NDArray[np.float64]
     counts: NDArray[np.float64]
-    channel: LogLinear
     log_evidence: float
 
 
@@ -85,13 +86,13 @@ def fit_pair_posterior(
     evidence = gain - _log_det(of_pairs, [proba_pairs[y_noisy_pairs == j] for j in labels]) / 2
     # the pairs also helped to calibrate the probabilities, so this evidence is not fully out-of-sample; the design half
     # of examples/benchmarks/zoo has no false alarm
-    if evidence <= POSITIVE_EVIDENCE:
+    if evidence <= EVIDENCE:
         return None
     channel = of_pairs._replace(offsets=of_pairs.offsets - offset)
     posterior = channel.posterior(proba, y_noisy)
     counts = counts + np.stack([posterior[y_noisy == j].sum(axis=0) for j in labels], axis=1)
     total = counts + T  # a class without samples keeps its row of T
-    return PairEstimate(normalise_rows(total), counts, channel, float(evidence))
+    return PairEstimate(channel, normalise_rows(total), counts, float(evidence))
 
 
 def wrong_true_labels(

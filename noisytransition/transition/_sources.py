@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import optimize, sparse, special
 
 from ._estimation import finite_log, jeffreys_interval, normalise_rows
+from ._rules import EVIDENCE, N_FOLDS, WARN_P
 
 # Maximum number of EM steps, and tolerance of T
 _MAX_STEPS, _TOLERANCE = 200, 1e-4
@@ -15,18 +16,12 @@ _MAX_STEPS, _TOLERANCE = 200, 1e-4
 _STRENGTHS = np.geomspace(0.5, 1000, 23)
 # Pseudo-counts of each entry of the common T
 _SMALLEST_COUNT = 1e-3
-# Folds of verified samples for the selection of weights
-_FOLDS = 5
 # Candidate precisions of the weights around their mean; infinite: one common weight
 _PRECISIONS = (np.inf, 100.0, 10.0, 1.0)
 # Prior precision of the mean weight around 1
 _OF_MEAN = 4.0
-# Level of the test of independence
-_SURE = 1e-3
 # Standard errors of a correlation detected with a power of 80 % by a one-sided test at 5 %
 _DETECTED = special.ndtri(0.95) + special.ndtri(0.8)
-# Log Bayes factor that is strong evidence (Kass and Raftery, 1995)
-_STRONG_EVIDENCE = 3.0
 
 
 class Dependence(NamedTuple):
@@ -81,13 +76,13 @@ class SourceFit(NamedTuple):
     def reasons(self) -> dict[str, str]:
         """Entries of `diagnostics_` about the sources."""
         found, (correlation, pvalue, _) = {}, self.dependence
-        if pvalue < _SURE:
+        if pvalue < WARN_P:
             found["dependent_sources"] = (
                 f"sources err together: their errors in verified samples have a correlation of {correlation:.2f}. "
                 f"Held-out verified samples selected a mean weight of {self.weights.mean():.2f} in the posterior"
             )
-        if (self.log_evidence > _STRONG_EVIDENCE).any():
-            order = np.argsort(-self.log_evidence)[: int((self.log_evidence > _STRONG_EVIDENCE).sum())]
+        if (self.log_evidence > EVIDENCE).any():
+            order = np.argsort(-self.log_evidence)[: int((self.log_evidence > EVIDENCE).sum())]
             named = ", ".join(f"{self.names[s]!s} ({self.right[s]:.0%} correct)" for s in order[:5])
             more = f" and {len(order) - 5} others" if len(order) > 5 else ""
             found["sources_differ"] = f"T differs between sources, most for {named}{more} (see source_summary)"
@@ -114,7 +109,7 @@ def fit_sources(
     matrices, posterior = labels.independent(true)
     weights, precision = np.ones(codes.shape[1]), None
     folds = list(_folds(codes, true))
-    if len(folds) == _FOLDS:
+    if len(folds) == N_FOLDS:
         pools = [labels.pool(rows, labels.independent(known)[0], true) for rows, known in folds]
         precision = _select_precision(pools)
     if precision is not None:
@@ -267,10 +262,10 @@ def _dependence(codes: NDArray[np.integer], true: NDArray[np.intp], matrices: ND
 def _folds(codes: NDArray, true: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield the verified samples of each fold, and the verified labels of all other folds."""
     verified = np.flatnonzero((true >= 0) & (codes >= 0).any(axis=1))
-    for k in range(_FOLDS if len(verified) >= 2 * _FOLDS else 0):
+    for k in range(N_FOLDS if len(verified) >= 2 * N_FOLDS else 0):
         known = true.copy()
-        known[verified[k::_FOLDS]] = -1
-        yield verified[k::_FOLDS], known
+        known[verified[k::N_FOLDS]] = -1
+        yield verified[k::N_FOLDS], known
 
 
 def _select_precision(pools: Sequence["_Pool"]) -> float | None:

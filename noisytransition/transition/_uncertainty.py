@@ -152,16 +152,48 @@ def transition_uncertainty(
         )
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
     meta = None if proba_meta is None else _checked(proba_meta, c, "proba_meta")
-    slope, of_T, of_both, of_map = _noisy_information(proba, y, T)
-    slope += known / np.maximum(T, TINY)
-    of_T[:, np.arange(c), np.arange(c)] += (known / np.maximum(T, TINY) ** 2).T
     free = _Free(T)
-    information = free.of_blocks(of_T) + _PRIOR_PRECISION * np.eye(len(free.rows))
+    slope, of_T, of_both, of_map = _information(proba, y, T, known, free)
     if meta is not None:
         of_map += _clean_information(meta) + np.diag(map_prior(proba))
-        both = free.of_vectors(of_both)
-        information -= both.T @ np.linalg.solve(of_map, both)
-    return _cut_at_zero(T, free, free.of_vectors(slope), information)
+        of_T -= of_both.T @ np.linalg.solve(of_map, of_both)
+    return _cut_at_zero(T, free, slope, of_T)
+
+
+def leave_one_out_scores(
+    proba: NDArray, y: NDArray, T: NDArray, of_clean: NDArray, y_clean: NDArray, weights: NDArray, counts: NDArray
+) -> NDArray[np.float64]:
+    r"""Approximate log-probability of the label of each clean sample, by a calibration fitted without it.
+
+    Without a clean sample of weight w, one Newton step moves its logits by ``-w A (1 - w V A)^{-1} r``, with the
+    residual ``r = [label] - p``, ``V = diag(p) - p p^T``, and A the covariance of the logits, from the information
+    about the calibration if T is unknown.
+
+    Parameters are as in `transition_uncertainty`, with calibrated probabilities `of_clean`; `counts` are the
+    pseudo-counts of the prior of T.
+
+    References
+    ----------
+    Rad, Maleki, "A Scalable Estimate of the Out-of-Sample Prediction Error via Approximate Leave-One-Out
+    Cross-Validation", JRSS B 2020.
+    """
+    c = len(T)
+    _, of_T, of_both, of_map = _information(proba, y, T, counts, _Free(T))
+    of_map += np.diag(map_prior(proba)) - of_both @ np.linalg.solve(of_T, of_both.T)
+    of_map += _clean_information(of_clean, weights)
+    covariance = np.linalg.pinv(of_map, hermitian=True)
+    scores = np.empty(len(y_clean))
+    most = max(1, _CHUNK // c)
+    for rows in (slice(i, i + most) for i in range(0, len(y_clean), most)):
+        p, w, label = of_clean[rows], weights[rows, None, None], y_clean[rows]
+        by_map = np.stack([map_scores(p, np.broadcast_to(unit, p.shape)) for unit in np.eye(c)], axis=1)
+        A = by_map @ covariance @ by_map.transpose(0, 2, 1)
+        V = p[:, :, None] * (np.eye(c) - p[:, None])
+        residual = (np.eye(c)[label] - p)[:, :, None]
+        step = w * A @ np.linalg.solve(np.eye(c) - w * V @ A, residual)
+        logits = np.log(np.maximum(p, TINY)) - step[:, :, 0]
+        scores[rows] = special.log_softmax(logits, axis=1)[np.arange(len(p)), label]
+    return scores
 
 
 def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDArray[np.float64]:
@@ -236,6 +268,18 @@ def _cut_normal(T: NDArray, scale: NDArray, slope: NDArray) -> tuple[NDArray, ND
     return location, np.sqrt(np.maximum(1 + cut * hazard - hazard**2, TINY))
 
 
+def _information(
+    proba: NDArray, y: NDArray, T: NDArray, counts: NDArray, free: _Free
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Slope along the free entries of T; information about them, about map and T, and about the map."""
+    c = len(T)
+    slope, of_T, of_both, of_map = _noisy_information(proba, y, T)
+    slope += counts / np.maximum(T, TINY)
+    of_T[:, np.arange(c), np.arange(c)] += (counts / np.maximum(T, TINY) ** 2).T
+    information = free.of_blocks(of_T) + _PRIOR_PRECISION * np.eye(len(free.rows))
+    return free.of_vectors(slope), information, free.of_vectors(of_both), of_map
+
+
 def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Sum of the scores of T; sums of outer products of scores: T (by column), map and T, map."""
     c, n_map = len(T), len(map_prior(proba[:1]))
@@ -255,13 +299,14 @@ def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray,
     return slope, of_T, of_both, of_map
 
 
-def _clean_information(proba: NDArray) -> NDArray:
+def _clean_information(proba: NDArray, weights: NDArray | None = None) -> NDArray:
     """Expected information about the map in clean samples."""
     total = np.zeros(())
+    w = np.ones(len(proba)) if weights is None else weights
     for start in range(0, len(proba), _CHUNK):
         p = proba[start : start + _CHUNK]
         for label, one_hot in enumerate(np.eye(proba.shape[1])):
-            scores = map_scores(p, one_hot - p) * np.sqrt(p[:, [label]])
+            scores = map_scores(p, one_hot - p) * np.sqrt(w[start : start + _CHUNK] * p[:, label])[:, None]
             total = total + scores.T @ scores
     return total
 

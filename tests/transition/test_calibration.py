@@ -63,11 +63,12 @@ def problems(draw, c=3):
     return (rows[0], y[0], rows[1], y[1]), draw(transition_matrices(c, least=0.01)), parameters
 
 
-@given(problems(), floats(0, 5))
+@given(problems(), floats(0, 5), arrays(np.float64, 4, elements=floats(0.1, 20)))
 @settings(max_examples=20)
-def test_objective_by_loops(problem, known):
+def test_objective_by_loops(problem, known, weights):
     (proba, y, clean, y_clean), T, (log_scale, bias, added, offset) = problem
     likelihood = CalibratedLikelihood(proba, y, clean, y_clean, np.zeros((3, 3)), meta_offset=offset)
+    likelihood = likelihood.with_weights(weights)
     A = added + np.exp(log_scale) * np.eye(3)
 
     def mapped(p):
@@ -80,12 +81,15 @@ def test_objective_by_loops(problem, known):
         return drawn / drawn.sum()
 
     total = sum(np.log(mapped(p) @ T[:, j]) for p, j in zip(proba, y, strict=True))
-    total += sum(np.log(of_clean(p)[j]) for p, j in zip(clean, y_clean, strict=True)) + known * np.log(T).sum()
+    total += sum(w * np.log(of_clean(p)[j]) for p, j, w in zip(clean, y_clean, weights, strict=True))
+    total += known * np.log(T).sum()
     spread = max(np.mean([np.log(p).var() for p in np.concatenate([proba, clean])]), _SMALLEST_VARIANCE)
     total -= (log_scale**2 + (bias**2).sum() + _PRECISION * spread * (added**2).sum()) / 2
     x = likelihood.pack(log_scale, bias, added, np.log(T))
     value, _ = likelihood.objective(x, np.full((3, 3), known))
     assert value * (len(y) + len(y_clean)) == pytest.approx(-total)
+    at_once = CalibratedLikelihood(proba, y, clean, y_clean, np.zeros((3, 3)), weights, offset)
+    assert at_once.objective(x, np.full((3, 3), known))[0] == pytest.approx(value, rel=1e-12)
 
 
 def test_a_step_of_the_line_search_may_go_far(recwarn):

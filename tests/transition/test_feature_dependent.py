@@ -49,7 +49,7 @@ def counted(rows):
 @pytest.fixture
 def always(monkeypatch):
     """Take the estimate whatever its evidence and the clean rows."""
-    monkeypatch.setattr(module, "POSITIVE_EVIDENCE", -np.inf)
+    monkeypatch.setattr(module, "EVIDENCE", -np.inf)
     monkeypatch.setattr(module, "log_scores", lambda *rows: np.zeros(1))
 
 
@@ -126,15 +126,6 @@ def test_it_finds_the_power_and_the_mean_T(seed, power):
 def test_labels_that_are_guessed_from_the_row_alone_are_told_from_none_by_pairs_only():
     """At power 1 noisy labels are about as likely as true ones for any sample, so they do not show the noise."""
     assert both(drawn(0, 1.0))[1] is None
-
-
-def test_an_uncertain_classifier_needs_more_evidence(monkeypatch):
-    many = drawn(0, 0.5, n=150_000, spread=1.5)
-    assert both(many)[1].log_evidence > 20
-    some = tuple(of[:20_000] for of in many[:3]) + many[3:]
-    assert both(some)[1] is None
-    monkeypatch.setattr(module, "_EVIDENCE_IF_UNCERTAIN", module.POSITIVE_EVIDENCE)
-    assert both(some)[1].log_evidence > module.POSITIVE_EVIDENCE
 
 
 @pytest.mark.usefixtures("always")

@@ -49,7 +49,7 @@ def revised(rows, T, times=1, offset=0.0):
 @pytest.fixture
 def always(monkeypatch):
     """Take the posterior of the pairs whatever its evidence."""
-    monkeypatch.setattr(module, "POSITIVE_EVIDENCE", -np.inf)
+    monkeypatch.setattr(module, "EVIDENCE", -np.inf)
 
 
 # ---------------------------------------------------------------------------- the twin

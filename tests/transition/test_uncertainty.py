@@ -17,6 +17,8 @@ from noisytransition.transition import (
     transition_uncertainty,
 )
 from noisytransition.transition import _uncertainty as module
+from noisytransition.transition._calibration import CalibratedLikelihood
+from noisytransition.transition._uncertainty import leave_one_out_scores
 
 T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
 
@@ -27,6 +29,39 @@ def rows(seed=0, n=300, n_meta=40, T=T3, sharpness=2.0):
     proba = softmax(sharpness * rng.normal(size=(n + n_meta, c)), axis=1)
     y = np.array([rng.choice(c, p=p) for p in proba])
     return proba[:n], flip_labels(y[:n], T, random_state=seed), proba[n:], y[n:]
+
+
+# ---------------------------------------------------------------------------- leave-one-out scores
+@pytest.mark.parametrize(("weight", "c"), [(1.0, 3), (8.0, 3), (8.0, 2)])
+def test_leave_one_out_scores_are_those_of_refits(weight, c):
+    """Refit without each clean sample: the scores differ less from these than from those of the fit to all."""
+    proba, y, of_clean, clean = rows(3, n=400, n_meta=30, T=pair_noise(c, 0.3))
+    weights = np.full(30, weight)
+
+    def fitted(kept):
+        none = np.zeros((c, c))
+        likelihood = CalibratedLikelihood(proba**1.5, y, of_clean[kept] ** 1.5, clean[kept], none, weights[kept])
+        for _ in range(3):  # the first call is short
+            found = likelihood.maximise(np.full((c, c), 1 / c), none, 500, 0.0)
+        return found
+
+    best = fitted(np.arange(30))
+    exact = []
+    for i in range(30):
+        without = fitted(np.delete(np.arange(30), i)).calibration
+        exact.append(np.log(without(of_clean[[i]] ** 1.5 / (of_clean[[i]] ** 1.5).sum())[0, clean[i]]))
+    calibrated = [best.calibration(p**1.5 / (p**1.5).sum(axis=1, keepdims=True)) for p in (proba, of_clean)]
+    T, none = best.transition_matrix, np.zeros((c, c))
+    scores = leave_one_out_scores(calibrated[0], y, T, calibrated[1], clean, weights, none)
+    of_all = np.log(calibrated[1][np.arange(30), clean])
+    assert abs(scores.sum() - np.sum(exact)) < 0.5 * abs(of_all.sum() - np.sum(exact))
+    assert np.corrcoef(scores - of_all, exact - of_all)[0, 1] > 0.9
+
+
+def test_samples_of_weight_0_are_scored_as_they_are():
+    proba, y, of_clean, clean = rows(0, n=100, n_meta=10)
+    scores = leave_one_out_scores(proba, y, T3, of_clean, clean, np.zeros(10), np.zeros((3, 3)))
+    np.testing.assert_allclose(scores, np.log(of_clean[np.arange(10), clean]), rtol=1e-9)
 
 
 # ---------------------------------------------------------------------------- the twin
